@@ -1,0 +1,1 @@
+"""On-policy reinforcement learning of language models in JAX."""

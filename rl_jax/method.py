@@ -1,0 +1,105 @@
+"""A method is a value: one Method object that lists named pieces."""
+
+from collections.abc import Iterator
+import dataclasses
+from typing import Any
+
+from flax import struct
+import jax
+import jax.numpy as jnp
+
+PIECE_TUPLES = ('shaping', 'credit', 'losses', 'weights', 'logits')
+PIECE_SLOTS = ('aggregation', 'value_target', 'group_filter')
+
+
+@struct.dataclass(kw_only=True)
+class Method:
+  """The pieces of one reinforcement-learning method.
+
+  shaping: rewards -> rewards ([B] or [B, T]), in order.
+  credit: rewards -> advantages, in order; what is left [B] is broadcast.
+  losses: terms that are summed; role policy, regularizer or value.
+  weights: token weights without gradient; their product multiplies the losses
+    of role policy, and the denominators keep the tokens.
+  aggregation: how a [B, T] loss becomes a scalar, unless the loss overrides it.
+  value_target: shaped rewards -> returns for the value head, or None.
+  group_filter: keeps or drops whole groups, or None.
+  selector: which prompts come next, or None for a shuffled pass.
+  logits: transforms of the sampling distribution, replayed when scoring.
+
+  Float fields of pieces are pytree leaves; everything else is static.
+  """
+
+  shaping: tuple = ()
+  credit: tuple = ()
+  losses: tuple = ()
+  weights: tuple = ()
+  aggregation: Any = None
+  value_target: Any = None
+  group_filter: Any = None
+  selector: Any = struct.field(pytree_node=False, default=None)
+  logits: tuple = ()
+
+  def pieces(self) -> Iterator[tuple[str, Any]]:
+    """Yields (path, piece), for example ('credit.0.GroupCenter', piece)."""
+    for name in PIECE_TUPLES:
+      for i, piece in enumerate(getattr(self, name)):
+        yield f'{name}.{i}.{type(piece).__name__}', piece
+    for name in PIECE_SLOTS:
+      piece = getattr(self, name)
+      if piece is not None:
+        yield f'{name}.{type(piece).__name__}', piece
+
+  def needs(self) -> frozenset[str]:
+    """Statistics beyond logp that the pieces read (entropy, values, ...)."""
+    return frozenset(
+      need for _, piece in self.pieces() for need in getattr(piece, 'needs', ())
+    )
+
+  def init_state(self, num_prompts: int) -> dict[str, Any]:
+    """The states of stateful pieces, keyed by path."""
+    return {
+      path: piece.init(num_prompts)
+      for path, piece in self.pieces()
+      if hasattr(piece, 'init')
+    }
+
+  def as_arrays(self) -> 'Method':
+    """Python floats become strong float32 leaves: new values, same program."""
+    return jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), self)
+
+
+def validate(method: Method, *, group_size: int, has_value_head: bool) -> None:
+  """Raises ValueError, saying what to change, if the pieces do not fit.
+
+  Checks what no single piece can see: the group size, the value head, that
+  there is something to minimise, and limits that two pieces must share.
+  """
+  if not any(loss.role == 'policy' for loss in method.losses):
+    raise ValueError('method.losses has no loss of role "policy": add one')
+  if method.aggregation is None:
+    raise ValueError('method.aggregation is missing: for example TokenMean()')
+  for path, piece in method.pieces():
+    least = getattr(piece, 'min_group_size', 1)
+    if group_size < least:
+      raise ValueError(
+        f'method.{path} compares the samples of a group and needs '
+        f'rollout.group_size >= {least}, got {group_size}'
+      )
+    if 'values' in getattr(piece, 'needs', ()) and not has_value_head:
+      raise ValueError(
+        f'method.{path} needs a value head: set model.value_head=True'
+      )
+    check = getattr(piece, 'check_method', None)
+    if check is not None:
+      check(method)
+
+
+def replace_piece(method: Method, path: str, piece: Any) -> Method:
+  """Returns a method with the piece at 'credit.0.Name' replaced."""
+  name, *rest = path.split('.')
+  if name in PIECE_SLOTS:
+    return dataclasses.replace(method, **{name: piece})
+  pieces = list(getattr(method, name))
+  pieces[int(rest[0])] = piece
+  return dataclasses.replace(method, **{name: tuple(pieces)})

@@ -1,0 +1,119 @@
+"""The records that travel through one iteration, and the legend of letters.
+
+Shapes are written into names at the seams, one capital letter per dimension:
+
+  N prompts of a batch       G samples per prompt (a group)   B rows, B = N * G
+  P prompt tokens (left-padded)    T response tokens (right-padded)
+  V vocabulary   D model width   H query heads   J key/value heads
+  K head size    F hidden width of the MLP       L layers
+
+The rows of a group are adjacent: row n * G + g is sample g of prompt n. All
+log-probabilities are natural logarithms (nats). Everything that an algorithm
+touches is [B] or [B, T], and every [B, T] float array is exactly 0 where the
+mask is 0.
+"""
+
+import functools
+from typing import Any
+
+from flax import struct
+import jax
+
+Array = jax.Array
+Metrics = dict[str, Array]
+
+# A dataclass field that is part of the compiled program, not of the data.
+static = functools.partial(struct.field, pytree_node=False)
+
+# Values of Trajectories.kind_BT. Only POLICY tokens were chosen by the policy.
+PAD, POLICY, ENVIRONMENT, FORCED = 0, 1, 2, 3
+
+
+@struct.dataclass(kw_only=True)
+class Trajectories:
+  """One rollout batch, filled in stage by stage.
+
+  generate: prompts, response, kind, length, finished, logp_behaviour.
+  score: logp_old, logp_ref, entropy, values. make_batch: rewards, advantages,
+  returns. A dropped row has weight_B = 0; it is never a shorter array.
+  """
+
+  prompt_NP: Array  # int32
+  prompt_mask_NP: Array  # float32, 1 on real tokens
+  prompt_id_N: Array  # int32, stable index of the prompt in its data set
+  group_size: int = static()
+  response_BT: Array  # int32, includes the end-of-sequence token
+  kind_BT: Array  # int32: PAD, POLICY, ENVIRONMENT or FORCED
+  length_B: Array  # int32, response tokens of every kind
+  finished_B: Array  # bool, stopped by itself (not cut at the limit)
+  row_id_B2: Array  # int32: (group serial in the run, sample index)
+  policy_version_B: Array  # int32, optimizer step of the sampling weights
+  mask_BT: Array  # float32, 1 on tokens that the loss may train
+  valid_B: Array  # float32, 1 where the row counts in group statistics
+  weight_B: Array  # float32, weight of the row in the loss
+  logp_behaviour_BT: Array  # of what really drew the token
+  logp_old_BT: Array | None = None  # denominator of the trust region
+  logp_ref_BT: Array | None = None
+  entropy_BT: Array | None = None
+  values_BT: Array | None = None  # before the update
+  rewards: dict[str, Array] = struct.field(default_factory=dict)  # each [B]
+  reward_B: Array | None = None  # the components combined by the task
+  advantages_BT: Array | None = None
+  returns_BT: Array | None = None  # targets of the value head
+  extras: dict[str, Array] = struct.field(default_factory=dict)
+
+  @property
+  def num_prompts(self) -> int:
+    """Groups in the batch."""
+    return self.prompt_NP.shape[0]
+
+
+@struct.dataclass(kw_only=True)
+class TrainState:
+  """What an update changes; donated to it and saved in every checkpoint."""
+
+  step: Array  # int32, optimizer steps taken
+  params: Any  # trainable parameters only
+  opt_state: Any
+  method_state: dict[str, Any]  # states of stateful pieces, by path
+  skipped: Array  # int32, optimizer steps skipped for non-finite gradients
+
+
+def check_range(
+  piece: Any,
+  field: str,
+  low: float | None = None,
+  high: float | None = None,
+  *,
+  open_low: bool = False,
+  open_high: bool = False,
+) -> None:
+  """Raises ValueError naming field, value and range if it lies outside.
+
+  Anything but a Python number passes: unflattening a pytree runs the
+  constructor with tracers, and None means that the field is switched off.
+  """
+  value = getattr(piece, field)
+  if isinstance(value, bool) or not isinstance(value, (int, float)):
+    return
+  below = low is not None and (value <= low if open_low else value < low)
+  above = high is not None and (value >= high if open_high else value > high)
+  if below or above or value != value:
+    left = '(' if open_low or low is None else '['
+    right = ')' if open_high or high is None else ']'
+    low_text = '-inf' if low is None else low
+    high_text = 'inf' if high is None else high
+    raise ValueError(
+      f'{type(piece).__name__}.{field} = {value!r} is outside '
+      f'{left}{low_text}, {high_text}{right}'
+    )
+
+
+def check_choice(piece: Any, field: str, choices: tuple[str, ...]) -> None:
+  """Raises ValueError naming the choices if the field is none of them."""
+  value = getattr(piece, field)
+  if value not in choices:
+    raise ValueError(
+      f'{type(piece).__name__}.{field} = {value!r} is none of '
+      + ', '.join(choices)
+    )

@@ -1,0 +1,27 @@
+"""Settings of the whole suite; the device suite runs in its own process."""
+
+import os
+
+os.environ.setdefault('JAX_PLATFORMS', 'cpu')
+if os.environ.get('RL_JAX_TEST_DEVICES'):
+  os.environ['XLA_FLAGS'] = (
+    os.environ.get('XLA_FLAGS', '')
+    + ' --xla_force_host_platform_device_count='
+    + os.environ['RL_JAX_TEST_DEVICES']
+  )
+
+import jax  # noqa: E402
+import pytest  # noqa: E402
+
+# Silent broadcasting of [B] against [B, T] is the commonest bug of the field.
+jax.config.update('jax_numpy_rank_promotion', 'raise')
+
+
+def pytest_collection_modifyitems(items):
+  """Tests marked `devices` run only where 8 devices are emulated."""
+  if jax.device_count() >= 8:
+    return
+  skip = pytest.mark.skip(reason='needs 8 devices: make test runs it apart')
+  for item in items:
+    if 'devices' in item.keywords:
+      item.add_marker(skip)
