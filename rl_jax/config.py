@@ -1,0 +1,165 @@
+"""The configuration of one experiment: a tree of frozen dataclasses."""
+
+import dataclasses
+from typing import Any
+
+from rl_jax import method as method_lib
+from rl_jax.models.transformer import ModelConfig
+from rl_jax.optimizers import OptimizerConfig
+from rl_jax.sharding import MeshConfig
+from rl_jax.types import check_choice, check_range
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ModelSource:
+  """Where the policy comes from.
+
+  path: a model directory, a Hugging Face directory or a GGUF file; None means
+  random initial weights of `config`, with a tokenizer made by the task.
+  """
+
+  path: str | None = None
+  config: ModelConfig | None = None
+  compute_dtype: str = 'float32'
+  value_head: bool = False
+  lora_rank: int = 0
+  remat: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RolloutConfig:
+  """How many prompts and samples an iteration draws, and how long."""
+
+  num_prompts: int = 64
+  group_size: int = 8
+  max_prompt_tokens: int = 64
+  max_response_tokens: int = 32
+  temperature: float = 1.0
+  overlong_prompt: str = 'error'  # or 'skip'
+  max_rounds: int = 10  # generation rounds of dynamic sampling
+
+  def __post_init__(self):
+    for field in ('num_prompts', 'group_size', 'max_prompt_tokens'):
+      check_range(self, field, 1)
+    check_range(self, 'max_response_tokens', 1)
+    check_range(self, 'max_rounds', 1)
+    check_range(self, 'temperature', 0.0, open_low=True)
+    check_choice(self, 'overlong_prompt', ('error', 'skip'))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class UpdateConfig:
+  """How a rollout becomes optimizer steps; counts are prompts (groups).
+
+  minibatch_prompts: one optimizer step each; None is the whole rollout.
+  microbatch_prompts: memory only, never mathematics; None is one piece.
+  """
+
+  epochs: int = 1
+  minibatch_prompts: int | None = None
+  microbatch_prompts: int | None = None
+
+  def __post_init__(self):
+    check_range(self, 'epochs', 1)
+    check_range(self, 'minibatch_prompts', 1)
+    check_range(self, 'microbatch_prompts', 1)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EvaluationConfig:
+  """Greedy accuracy on a split every so many iterations (0: never)."""
+
+  every: int = 0
+  split: str = 'validation'
+  num_prompts: int = 128
+  num_samples: int = 0  # further samples a prompt, for pass@k
+  batch_prompts: int = 128
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CheckpointConfig:
+  """When to save, and what to do when saving fails."""
+
+  every: int = 10
+  keep_last: int = 2
+  keep_best: int = 1
+  best_metric: str = 'evaluation/pass_at_1'
+  on_save_error: str = 'stop'  # or 'warn'
+
+  def __post_init__(self):
+    check_range(self, 'every', 1)
+    check_range(self, 'keep_last', 1)
+    check_range(self, 'keep_best', 0)
+    check_choice(self, 'on_save_error', ('stop', 'warn'))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VerifierConfig:
+  """Reward workers: 0 scores in this process (trusted, fast tasks only)."""
+
+  num_workers: int = 0
+  timeout_seconds: float = 10.0
+
+  def __post_init__(self):
+    check_range(self, 'num_workers', 0)
+    check_range(self, 'timeout_seconds', 0.0, open_low=True)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GuardConfig:
+  """Limits that stop a run before it wastes its budget."""
+
+  max_skipped_in_a_row: int = 3  # updates with a non-finite gradient
+  max_logp_gap: float = 1.0  # nats, sampler against trainer; None: off
+  log_rollouts: int = 4  # prompts an iteration in rollouts.jsonl
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExperimentConfig:
+  """Everything that decides the numbers of a run."""
+
+  seed: int = 0
+  iterations: int = 100
+  task: Any
+  method: method_lib.Method
+  model: ModelSource = ModelSource()
+  rollout: RolloutConfig = RolloutConfig()
+  update: UpdateConfig = UpdateConfig()
+  optimizer: OptimizerConfig = OptimizerConfig()
+  mesh: MeshConfig = MeshConfig()
+  evaluation: EvaluationConfig = EvaluationConfig()
+  checkpoint: CheckpointConfig = CheckpointConfig()
+  verifier: VerifierConfig = VerifierConfig()
+  guards: GuardConfig = GuardConfig()
+
+  def __post_init__(self):
+    check_range(self, 'iterations', 0)
+
+
+def validate(config: ExperimentConfig) -> None:
+  """Raises ValueError before anything is compiled if parts do not fit."""
+  rollout, update, mesh = config.rollout, config.update, config.mesh
+  method_lib.validate(
+    config.method,
+    group_size=rollout.group_size,
+    has_value_head=config.model.value_head,
+  )
+  minibatch = update.minibatch_prompts or rollout.num_prompts
+  microbatch = update.microbatch_prompts or minibatch
+  row_shards = mesh.data * mesh.fsdp
+
+  def divides(small_name, small, large_name, large):
+    if large % small:
+      raise ValueError(
+        f'{small_name} = {small} must divide {large_name} = {large}'
+      )
+
+  divides(
+    'update.minibatch_prompts',
+    minibatch,
+    'rollout.num_prompts',
+    rollout.num_prompts,
+  )
+  divides('update.microbatch_prompts', microbatch, 'the minibatch', minibatch)
+  # Whole groups on every row shard: group statistics need no communication.
+  divides('mesh.data * mesh.fsdp', row_shards, 'the microbatch', microbatch)

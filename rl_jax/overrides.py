@@ -1,0 +1,185 @@
+"""Strict changes of a configuration from the command line.
+
+`override` changes one field by its dotted path; pieces in a tuple are named by
+class (`method.weights.ClipCovDrop.fraction`) or by index. Values are literals
+or restricted constructor calls of pieces: nothing is evaluated.
+"""
+
+import ast
+import dataclasses
+import difflib
+import importlib
+import types
+import typing
+from typing import Any
+
+# Where --add and --set look for the classes of pieces.
+PIECE_MODULES = (
+  'rl_jax.aggregation',
+  'rl_jax.credit',
+  'rl_jax.losses',
+  'rl_jax.weights',
+  'rl_jax.regularizers',
+  'rl_jax.selection',
+  'rl_jax.rollouts.sampling',
+)
+
+
+def override(config: Any, path: str, text: str) -> Any:
+  """Returns config with the field at the dotted path set to a literal.
+
+  Raises ValueError naming the nearest known field, or the expected type.
+  """
+  return _replace(
+    config,
+    path.split('.'),
+    path,
+    lambda old, hint: _checked(parse_literal(text), old, hint, path),
+  )
+
+
+def add_piece(config: Any, path: str, text: str) -> Any:
+  """Appends `Class(field=literal, ...)` to the tuple at the dotted path."""
+
+  def append(old, _):
+    if not isinstance(old, tuple):
+      raise ValueError(f'--add: {path} is not a tuple of pieces')
+    return (*old, parse_piece(text))
+
+  return _replace(config, path.split('.'), path, append)
+
+
+def parse_literal(text: str) -> Any:
+  """A Python literal, `null`/`true`/`false`, a piece call, or plain text."""
+  words = {'null': None, 'true': True, 'false': False}
+  if text in words:
+    return words[text]
+  try:
+    return ast.literal_eval(text)
+  except (ValueError, SyntaxError):
+    pass
+  if text.endswith(')') and text[:1].isalpha():
+    return parse_piece(text)
+  return text
+
+
+def parse_piece(text: str) -> Any:
+  """Builds a piece from a restricted constructor call: keyword literals."""
+  try:
+    node = ast.parse(text, mode='eval').body
+  except SyntaxError as error:
+    raise ValueError(f'cannot read {text!r} as Class(field=value)') from error
+  return _build(node, text)
+
+
+def _build(node, text):
+  if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+    try:
+      return ast.literal_eval(node)
+    except ValueError as error:
+      raise ValueError(
+        f'only literals and pieces allowed in {text!r}'
+      ) from error
+  if node.args:
+    raise ValueError(f'{text!r}: name every field, as in Class(field=value)')
+  classes = _piece_classes()
+  if node.func.id not in classes:
+    raise ValueError(unknown_name('piece', node.func.id, classes))
+  kwargs = {k.arg: _build(k.value, text) for k in node.keywords}
+  return construct(classes[node.func.id], kwargs)
+
+
+def construct(cls: type, kwargs: dict[str, Any]) -> Any:
+  """Builds cls from named fields; an unknown one names the nearest."""
+  known = [f.name for f in dataclasses.fields(cls)]
+  for name in kwargs:
+    if name not in known:
+      raise ValueError(unknown_name(f'field of {cls.__name__}', name, known))
+  return cls(**kwargs)
+
+
+def _piece_classes() -> dict[str, type]:
+  found = {}
+  for name in PIECE_MODULES:
+    for key, value in vars(importlib.import_module(name)).items():
+      if isinstance(value, type) and dataclasses.is_dataclass(value):
+        found[key] = value
+  return found
+
+
+def _replace(node, keys, path, change):
+  key, *rest = keys
+  if isinstance(node, tuple):
+    index = _tuple_index(node, key, path)
+    if not rest:
+      new = change(node[index], Any)
+      middle = () if new is None else (new,)
+    else:
+      middle = (_replace(node[index], rest, path, change),)
+    return (*node[:index], *middle, *node[index + 1 :])
+  if not dataclasses.is_dataclass(node):
+    raise ValueError(f'{path}: {key!r} lies below a plain value')
+  fields = [f.name for f in dataclasses.fields(node)]
+  if key not in fields:
+    # method.GroupScale.eps may skip the name of the tuple that holds it.
+    raise ValueError(unknown_name(f'field in {path!r}', key, fields))
+  old = getattr(node, key)
+  if rest:
+    return dataclasses.replace(node, **{key: _replace(old, rest, path, change)})
+  hint = typing.get_type_hints(type(node)).get(key, Any)
+  return dataclasses.replace(node, **{key: change(old, hint)})
+
+
+def _tuple_index(node, key, path):
+  if key.lstrip('-').isdigit():
+    if not -len(node) <= int(key) < len(node):
+      raise ValueError(f'{path}: index {key} outside 0..{len(node) - 1}')
+    return int(key) % len(node)
+  names = [type(piece).__name__ for piece in node]
+  if key not in names:
+    raise ValueError(unknown_name(f'piece in {path!r}', key, names))
+  if names.count(key) > 1:
+    raise ValueError(
+      f'{path}: {key} occurs {names.count(key)} times; use an '
+      f'index, as in {names.index(key)}'
+    )
+  return names.index(key)
+
+
+def unknown_name(what: str, name: str, known) -> str:
+  """The text of an error about a name that is not in known."""
+  known = sorted(known)
+  near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+  hint = f' Did you mean {near[0]!r}?' if near else ''
+  return f'unknown {what}: {name!r}.{hint} Known: {", ".join(known) or "none"}'
+
+
+def _checked(value, old, hint, path):
+  """The value converted to the field's type, or a ValueError naming both."""
+  if hint is Any or 'Array' in str(hint):
+    if isinstance(old, (bool, int, float, str)) and not isinstance(
+      value, type(old)
+    ):
+      if isinstance(old, float) and isinstance(value, int):
+        return float(value)
+      hint = type(old)
+    else:
+      return value
+  options = (
+    typing.get_args(hint)
+    if typing.get_origin(hint) in (typing.Union, types.UnionType)
+    else (hint,)
+  )
+  plain = tuple(typing.get_origin(o) or o for o in options)
+  if isinstance(value, list) and tuple in plain:
+    value = tuple(value)
+  if isinstance(value, int) and not isinstance(value, bool):
+    if int not in plain and float in plain:
+      return float(value)
+  is_bool_for_number = isinstance(value, bool) and bool not in plain
+  if not is_bool_for_number and isinstance(value, plain):
+    return value
+  names = ' or '.join(getattr(o, '__name__', str(o)) for o in plain)
+  raise ValueError(
+    f'{path}: expected {names}, got {value!r} ({type(value).__name__})'
+  )

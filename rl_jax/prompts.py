@@ -1,0 +1,101 @@
+"""The prompts of a task's split as padded token arrays, checked at start-up."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from absl import logging
+import numpy as np
+
+# Larger (procedural) splits are checked row by row as they are drawn.
+SCAN_LIMIT = 20_000
+
+
+class PromptSet:
+  """Encodes examples of one split; over-long prompts are errors or skipped.
+
+  `overlong` is 'error' (the row is named) or 'skip' (counted, and warned of).
+  Prompts are left-padded to the next power of two, so that few lengths are
+  compiled; ids stay the task's own stable indices.
+  """
+
+  def __init__(
+    self,
+    task: Any,
+    split: str,
+    tokenizer: Any,
+    max_prompt_tokens: int,
+    overlong: str = 'error',
+  ):
+    self.task, self.split, self.tokenizer = task, split, tokenizer
+    self.max_prompt_tokens = max_prompt_tokens
+    total = task.num_prompts(split)
+    if total < 1:
+      raise ValueError(f'{type(task).__name__}: split {split!r} is empty')
+    self._ids = None
+    if total <= SCAN_LIMIT:
+      fits = [i for i in range(total) if self._fits(i, overlong)]
+      if not fits:
+        raise ValueError(
+          f'no prompt of split {split!r} has at most '
+          f'rollout.max_prompt_tokens = {max_prompt_tokens} tokens'
+        )
+      if len(fits) < total:
+        logging.warning(
+          'skipped %d of %d over-long prompts of split %r',
+          total - len(fits),
+          total,
+          split,
+        )
+        self._ids = np.asarray(fits, np.int32)
+    self._total = total
+
+  def __len__(self) -> int:
+    return self._total if self._ids is None else len(self._ids)
+
+  def _fits(self, index, overlong):
+    try:
+      self.encode_one(index)
+    except OverlongPromptError:
+      if overlong == 'error':
+        raise
+      return False
+    return True
+
+  def example_id(self, index: int) -> int:
+    """The task's own index of the index-th usable prompt."""
+    return int(index if self._ids is None else self._ids[index])
+
+  def encode_one(self, example_id: int) -> list[int]:
+    """Token ids of one prompt; raises if it is empty or too long."""
+    prompt = self.task.example(self.split, example_id).prompt
+    ids = self.tokenizer.encode(prompt)
+    where = f'{type(self.task).__name__} {self.split}[{example_id}]'
+    if not ids:
+      raise ValueError(f'{where}: the prompt is empty')
+    if len(ids) > self.max_prompt_tokens:
+      raise OverlongPromptError(
+        f'{where}: the prompt has {len(ids)} tokens, more than '
+        f'rollout.max_prompt_tokens = {self.max_prompt_tokens}; raise it, or '
+        "set rollout.overlong_prompt='skip'"
+      )
+    return ids
+
+  def batch(
+    self, indices: Sequence[int]
+  ) -> tuple[list[Any], np.ndarray, np.ndarray, np.ndarray]:
+    """(examples, prompt_NP i32, prompt_mask_NP f32, prompt_id_N i32)."""
+    ids = [self.example_id(i) for i in indices]
+    examples = [self.task.example(self.split, i) for i in ids]
+    tokens = [self.encode_one(i) for i in ids]
+    longest = max(len(t) for t in tokens)
+    width = min(1 << (longest - 1).bit_length(), self.max_prompt_tokens)
+    prompt = np.full((len(ids), width), self.tokenizer.pad_id, np.int32)
+    mask = np.zeros((len(ids), width), np.float32)
+    for row, t in enumerate(tokens):
+      prompt[row, width - len(t) :] = t
+      mask[row, width - len(t) :] = 1.0
+    return examples, prompt, mask, np.asarray(ids, np.int32)
+
+
+class OverlongPromptError(ValueError):
+  """A prompt has more tokens than the configuration allows."""

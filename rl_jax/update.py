@@ -1,0 +1,176 @@
+"""One optimizer step on a minibatch of groups, exact for every loss.
+
+The objective reads statistics of the whole minibatch. They are computed
+without gradient, the objective is differentiated once with respect to them,
+and its cotangents are pulled back through the model one microbatch at a time:
+
+  d = d objective(stats) / d stats          whole minibatch, once
+  grad = sum_m  vjp(stats_m)(d_m)           strided microbatches, float32
+
+so the microbatch size changes memory and never the mathematics.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from rl_jax import objective as objective_lib
+from rl_jax import scoring
+from rl_jax.method import Method
+from rl_jax.models import transformer
+from rl_jax.types import Array, Metrics, TrainState, Trajectories
+
+
+def score(
+  params: Any,
+  reference: Any | None,
+  traj: Trajectories,
+  method: Method,
+  *,
+  model: transformer.ModelConfig,
+  temperature: float,
+  pieces: int,
+) -> Trajectories:
+  """Fills logp_old, entropy, values and logp_ref from the current weights."""
+  needs = method.needs() | {scoring.ENTROPY}
+  stats = scoring.statistics_in_pieces(
+    params, model, traj, needs, temperature, method.logits, pieces
+  )
+  traj = traj.replace(
+    logp_old_BT=stats.pop(scoring.LOGP),
+    entropy_BT=stats.pop(scoring.ENTROPY),
+    values_BT=stats.pop(scoring.VALUES, None),
+    extras={**traj.extras, **stats},
+  )
+  if reference is None:
+    return traj
+  ref = scoring.statistics_in_pieces(
+    reference, model, traj, (), temperature, method.logits, pieces
+  )
+  return traj.replace(logp_ref_BT=ref[scoring.LOGP])
+
+
+def scored_statistics(traj: Trajectories, needs: frozenset[str]) -> dict:
+  """The statistics that `score` stored: free when the weights are the same."""
+  stored = {
+    scoring.LOGP: traj.logp_old_BT,
+    scoring.ENTROPY: traj.entropy_BT,
+    scoring.VALUES: traj.values_BT,
+    **traj.extras,
+  }
+  return {name: stored[name] for name in needs | {scoring.LOGP}}
+
+
+def minibatch_gradient(
+  params: Any,
+  frozen: Any,
+  method: Method,
+  traj: Trajectories,
+  key: Array,
+  *,
+  model: transformer.ModelConfig,
+  temperature: float,
+  pieces: int,
+  reuse_scores: bool,
+) -> tuple[Any, Array, Metrics]:
+  """Gradient of the whole-minibatch objective, its value and its metrics."""
+  needs = method.needs()
+
+  def statistics(trainable, rows):
+    return scoring.token_statistics(
+      {**frozen, **trainable}, model, rows, needs, temperature, method.logits
+    )
+
+  def loss_of(stats):
+    return objective_lib.objective(method, stats, traj, key)
+
+  rows = scoring.forward_inputs(traj)
+  if pieces == 1:  # one forward serves the objective and its gradient
+    (loss, metrics), grads = jax.value_and_grad(
+      lambda p: loss_of(statistics(p, rows)), has_aux=True
+    )(params)
+    return grads, loss, metrics
+
+  if reuse_scores:
+    stats = scored_statistics(traj, needs)
+  else:
+    stats = scoring.statistics_in_pieces(
+      {**frozen, **params},
+      model,
+      traj,
+      needs,
+      temperature,
+      method.logits,
+      pieces,
+    )
+  (loss, metrics), cotangents = jax.value_and_grad(loss_of, has_aux=True)(stats)
+
+  def accumulate(grads, inputs):
+    piece, cotangent = inputs
+    _, vjp = jax.vjp(lambda p: statistics(p, piece), params)
+    (grad,) = vjp(cotangent)
+    return jax.tree.map(
+      lambda a, g: a + g.astype(jnp.float32), grads, grad
+    ), None
+
+  zeros = jax.tree.map(lambda p: jnp.zeros(p.shape, jnp.float32), params)
+  split = scoring.split_groups((rows, cotangents), traj.num_prompts, pieces)
+  grads, _ = jax.lax.scan(accumulate, zeros, split)
+  return grads, loss, metrics
+
+
+def update_minibatch(
+  state: TrainState,
+  frozen: Any,
+  method: Method,
+  traj: Trajectories,
+  group_M: Array,
+  key: Array,
+  *,
+  model: transformer.ModelConfig,
+  optimizer: optax.GradientTransformation,
+  temperature: float,
+  pieces: int,
+  reuse_scores: bool,
+) -> tuple[TrainState, Metrics]:
+  """One optimizer step on the groups group_M; donate the state.
+
+  A non-finite loss or gradient changes nothing but `skipped`.
+  """
+  traj = scoring.take_groups(traj, group_M)
+  grads, loss, metrics = minibatch_gradient(
+    state.params,
+    frozen,
+    method,
+    traj,
+    jax.random.fold_in(key, state.step),
+    model=model,
+    temperature=temperature,
+    pieces=pieces,
+    reuse_scores=reuse_scores,
+  )
+  norm = optax.global_norm(grads)
+  ok = jnp.isfinite(norm) & jnp.isfinite(loss)
+  grads = jax.tree.map(
+    lambda g, p: jnp.where(ok, g, 0.0).astype(p.dtype), grads, state.params
+  )
+  updates, opt_state = optimizer.update(grads, state.opt_state, state.params)
+  params = optax.apply_updates(state.params, updates)
+
+  def keep(new, old):
+    return jnp.where(ok, new, old)
+
+  new_state = state.replace(
+    step=state.step + 1,
+    params=jax.tree.map(keep, params, state.params),
+    opt_state=jax.tree.map(keep, opt_state, state.opt_state),
+    skipped=state.skipped + jnp.where(ok, 0, 1),
+  )
+  return new_state, {
+    'train/loss': loss,
+    'train/grad_norm': norm,
+    'train/skipped': jnp.where(ok, 0.0, 1.0),
+    **metrics,
+  }
