@@ -1,0 +1,17 @@
+"""Language models as functions of (params, config, arrays)."""
+
+from rl_jax.models import presets as presets
+from rl_jax.models.heads import logits as logits
+from rl_jax.models.heads import values as values
+from rl_jax.models.kv_cache import Cache as Cache
+from rl_jax.models.kv_cache import PromptCache as PromptCache
+from rl_jax.models.kv_cache import extend as extend
+from rl_jax.models.lora import merge as merge
+from rl_jax.models.rope import RopeScaling as RopeScaling
+from rl_jax.models.spec import ParamSpec as ParamSpec
+from rl_jax.models.spec import is_spec as is_spec
+from rl_jax.models.transformer import ModelConfig as ModelConfig
+from rl_jax.models.transformer import decode_step as decode_step
+from rl_jax.models.transformer import forward as forward
+from rl_jax.models.transformer import prefill as prefill
+from rl_jax.models.transformer import specs as specs

@@ -1,0 +1,96 @@
+"""Sizes of public models, from their config.json, and a tiny one."""
+
+from rl_jax.models.rope import RopeScaling
+from rl_jax.models.transformer import ModelConfig
+
+
+def tiny(vocab_size: int = 20) -> ModelConfig:
+  """About a million parameters: characters, trained from scratch."""
+  return ModelConfig(
+    vocab_size=vocab_size,
+    num_layers=4,
+    width=128,
+    num_heads=4,
+    num_kv_heads=4,
+    head_size=32,
+    mlp_size=512,
+    max_positions=512,
+  )
+
+
+def _smollm2(layers, width, num_heads, kv_heads, mlp_size, theta):
+  return ModelConfig(
+    vocab_size=49152,
+    num_layers=layers,
+    width=width,
+    num_heads=num_heads,
+    num_kv_heads=kv_heads,
+    head_size=64,
+    mlp_size=mlp_size,
+    rope_theta=theta,
+    norm_eps=1e-5,
+    max_positions=8192,
+  )
+
+
+def _qwen2p5(layers, width, num_heads, kv_heads, head_size, mlp_size):
+  large = width >= 3584  # 7B: untied, and its vocabulary is padded further
+  return ModelConfig(
+    vocab_size=152064 if large else 151936,
+    num_layers=layers,
+    width=width,
+    num_heads=num_heads,
+    num_kv_heads=kv_heads,
+    head_size=head_size,
+    mlp_size=mlp_size,
+    rope_theta=1e6,
+    tied_embeddings=not large,
+    qkv_bias=True,
+    max_positions=32768,
+  )
+
+
+def _qwen3(width, mlp_size):
+  return ModelConfig(
+    vocab_size=151936,
+    num_layers=28,
+    width=width,
+    num_heads=16,
+    num_kv_heads=8,
+    head_size=128,
+    mlp_size=mlp_size,
+    rope_theta=1e6,
+    qk_norm=True,
+    max_positions=40960,
+  )
+
+
+PRESETS = {
+  'tiny': tiny(),
+  'SmolLM2-135M': _smollm2(30, 576, 9, 3, 1536, 1e5),
+  'SmolLM2-360M': _smollm2(32, 960, 15, 5, 2560, 1e5),
+  'SmolLM2-1.7B': _smollm2(24, 2048, 32, 32, 8192, 1.3e5),
+  'Qwen2.5-0.5B': _qwen2p5(24, 896, 14, 2, 64, 4864),
+  'Qwen2.5-1.5B': _qwen2p5(28, 1536, 12, 2, 128, 8960),
+  'Qwen2.5-7B': _qwen2p5(28, 3584, 28, 4, 128, 18944),
+  'Qwen3-0.6B': _qwen3(1024, 3072),
+  'Qwen3-1.7B': _qwen3(2048, 6144),
+  'Llama-3.2-1B': ModelConfig(
+    vocab_size=128256,
+    num_layers=16,
+    width=2048,
+    num_heads=32,
+    num_kv_heads=8,
+    head_size=64,
+    mlp_size=8192,
+    rope_theta=5e5,
+    rope_scaling=RopeScaling(
+      factor=32.0,
+      low_freq_factor=1.0,
+      high_freq_factor=4.0,
+      original_max_positions=8192,
+    ),
+    norm_eps=1e-5,
+    max_positions=131072,
+  ),
+}

@@ -1,0 +1,128 @@
+"""Mesh axes, and which logical axis of an array lies on which of them."""
+
+import dataclasses
+import math
+from typing import Any
+
+import jax
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+import numpy as np
+
+from rl_jax.types import Array, check_range
+
+AXES = ('data', 'fsdp', 'tensor')
+ROW_AXES = ('data', 'fsdp')
+
+# Logical axis -> mesh axes. A size that a mesh axis does not divide stays
+# whole: a vocabulary of 19 characters is copied rather than refused.
+RULES = {
+  'rows': ROW_AXES,  # prompts N and rows B; groups are never split
+  'layers': None,
+  'vocab': 'tensor',
+  'width': 'fsdp',
+  'heads': 'tensor',
+  'kv_heads': 'tensor',
+  'head_size': None,
+  'mlp': 'tensor',
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MeshConfig:
+  """Devices along each mesh axis.
+
+  data: copies of the parameters. fsdp: rows and parameters are both split.
+  tensor: heads, MLP and vocabulary are split.
+  """
+
+  data: int = 1
+  fsdp: int = 1
+  tensor: int = 1
+
+  def __post_init__(self):
+    for axis in AXES:
+      check_range(self, axis, 1)
+
+
+def make_mesh(cfg: MeshConfig, devices: list | None = None) -> Mesh:
+  """The mesh of all devices.
+
+  Raises:
+    ValueError: the axes do not multiply to the number of devices.
+  """
+  devices = jax.devices() if devices is None else devices
+  shape = tuple(getattr(cfg, axis) for axis in AXES)
+  if math.prod(shape) != len(devices):
+    raise ValueError(
+      f'mesh data={cfg.data} fsdp={cfg.fsdp} tensor={cfg.tensor} needs '
+      f'{math.prod(shape)} devices, but there are {len(devices)}'
+    )
+  grid = np.asarray(devices).reshape(shape)
+  return Mesh(grid, AXES, axis_types=(AxisType.Auto,) * len(AXES))
+
+
+def _partition(shape, logical_axes, sizes: dict[str, int]) -> PartitionSpec:
+  """Applies RULES; only mesh axes in sizes that divide the dimension."""
+  entries = []
+  for size, logical in zip(shape, logical_axes, strict=True):
+    rule = RULES[logical] if logical is not None else None
+    names = (rule,) if isinstance(rule, str) else rule or ()
+    names = tuple(name for name in names if name in sizes)
+    whole = size % math.prod(sizes[name] for name in names) != 0
+    entries.append(None if whole or not names else names)
+  return PartitionSpec(*entries)
+
+
+def param_shardings(specs: Any, mesh: Mesh) -> Any:
+  """NamedSharding of every ParamSpec in the tree."""
+  sizes = dict(mesh.shape)
+  return jax.tree.map(
+    lambda spec: NamedSharding(
+      mesh, _partition(spec.shape, spec.logical_axes, sizes)
+    ),
+    specs,
+    is_leaf=lambda x: hasattr(x, 'logical_axes'),
+  )
+
+
+def rows(mesh: Mesh) -> NamedSharding:
+  """Arrays whose first axis is prompts or rows."""
+  return NamedSharding(mesh, PartitionSpec(ROW_AXES))
+
+
+def replicated(mesh: Mesh) -> NamedSharding:
+  """Every device holds the whole array."""
+  return NamedSharding(mesh, PartitionSpec())
+
+
+def constrain(x: Array, *logical_axes: str | None) -> Array:
+  """Fixes the layout of x inside jit; without a mesh in force, just x.
+
+  Axes that a surrounding shard_map has taken over are left alone.
+  """
+  mesh = jax.sharding.get_abstract_mesh()
+  if mesh.empty:
+    return x
+  sizes = {
+    name: size
+    for name, size, kind in zip(
+      mesh.axis_names, mesh.axis_sizes, mesh.axis_types, strict=True
+    )
+    if kind == AxisType.Auto
+  }
+  if not sizes:
+    return x
+  return jax.lax.with_sharding_constraint(
+    x, _partition(x.shape, logical_axes, sizes)
+  )
+
+
+def init_params(cfg: Any, key: Array, mesh: Mesh | None = None) -> Any:
+  """Parameters of a ModelConfig, born sharded: never whole on one device."""
+  # The transformer constrains its activations with this module.
+  from rl_jax.models import spec, transformer
+
+  specs = transformer.specs(cfg)
+  shardings = None if mesh is None else param_shardings(specs, mesh)
+  init = jax.jit(lambda key: spec.init(specs, key), out_shardings=shardings)
+  return init(key)
