@@ -1,0 +1,1 @@
+"""Experiments (get_config) and methods (get_method), one per module."""

@@ -1,0 +1,1 @@
+"""One module per published method: the file system is the registry."""

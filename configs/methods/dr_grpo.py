@@ -1,0 +1,28 @@
+"""Dr. GRPO: GRPO without its two length and difficulty biases.
+
+Paper: Liu et al., "Understanding R1-Zero-Like Training: A Critical
+  Perspective", 2025.
+Change: against GRPO, no division by the group std, and the token sum is divided
+  by a constant length instead of the row's own; no KL.
+Defaults: clip 0.2. The constant is 1024 tokens here; set it to the limit on
+  response tokens (it only rescales the gradient):
+  --set=method.aggregation.SeqMeanTokenSumNorm.length=256
+Headline: unverified.
+Evidence: verified in code (verl and trl, as read by the spec authors).
+Paper and code: verl of early 2026 did not divide by the number of rows.
+Command: python -m experiments.train --config=configs/arithmetic.py
+  --method=dr_grpo
+"""
+
+from rl_jax import credit, losses
+from rl_jax.aggregation import SeqMeanTokenSumNorm
+from rl_jax.method import Method
+
+
+def get_method() -> Method:
+  """Group centring alone, PPO clip, sum over a constant."""
+  return Method(
+    credit=(credit.GroupCenter(),),
+    losses=(losses.PPOClip(),),
+    aggregation=SeqMeanTokenSumNorm(length=1024.0),
+  )

@@ -1,0 +1,32 @@
+"""KL-Cov: a penalty on the tokens of largest covariance.
+
+Paper: Cui et al., "The Entropy Mechanism of Reinforcement Learning for
+  Reasoning Language Models", 2025.
+Change: against GRPO without KL, there is no clip, and the 0.2% of tokens with
+  the largest (A - mean A)(logp - mean logp) pay |logp - logp_old|.
+Defaults: coef 1, fraction 2e-3 (7B; 2e-4 for 32B), token mean, groups that
+  agree dropped (official scripts; 8 samples, 8 updates per rollout).
+Headline: Qwen2.5-7B, average of seven benchmarks: GRPO 38.6, KL-Cov 40.6; 32B:
+  45.8, 52.2.
+Evidence: verified in code (PRIME-RL/Entropy-Mechanism-of-RL, as read by the
+  spec authors).
+Paper and code: the paper says KL, the code penalises |log ratio|; the code
+  ranks per microbatch; verl's default fraction is 2e-4, the official 7B script
+  has 0.2 percent.
+Command: python -m experiments.train --config=configs/arithmetic.py
+  --method=kl_cov
+"""
+
+from rl_jax import credit, losses, selection
+from rl_jax.aggregation import TokenMean
+from rl_jax.method import Method
+
+
+def get_method() -> Method:
+  """GRPO advantages with the covariance penalty instead of the clip."""
+  return Method(
+    credit=(credit.GroupCenter(), credit.GroupScale()),
+    losses=(losses.KLCov(coef=1.0, fraction=2e-3),),
+    aggregation=TokenMean(),
+    group_filter=selection.ZeroVariance(),
+  )

@@ -1,0 +1,8 @@
+"""Policy and value losses: (stats, traj, key) -> (loss, metrics)."""
+
+from rl_jax.losses.kl_cov import KLCov
+from rl_jax.losses.ppo_clip import PPOClip
+from rl_jax.losses.reinforce import Reinforce
+from rl_jax.losses.value_clip import ValueClip
+
+__all__ = ['KLCov', 'PPOClip', 'Reinforce', 'ValueClip']

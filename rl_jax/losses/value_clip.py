@@ -1,0 +1,56 @@
+"""PPO's clipped regression of the value head."""
+
+from typing import Any, ClassVar
+
+import chex
+from flax import struct
+import jax.numpy as jnp
+
+from rl_jax.types import Array, Metrics, Trajectories, check_range
+
+
+@struct.dataclass(kw_only=True)
+class ValueClip:
+  """l_t = coef * max((V - ret)^2, (V_old + clip(V - V_old, +-clip) - ret)^2).
+
+  Source: openai/baselines ppo2; verl core_algos.py (compute_value_loss).
+  Raises ValueError unless coef >= 0 and clip > 0.
+  """
+
+  coef: float = 0.5  # 0.5 is the half of the squared error
+  clip: float = 0.2  # in units of the return
+  aggregation: Any = None  # overrides the method's
+  role: ClassVar[str] = 'value'
+  per_token: ClassVar[bool] = True
+  needs: ClassVar[tuple[str, ...]] = ('values',)
+
+  def __post_init__(self):
+    check_range(self, 'coef', 0.0)
+    check_range(self, 'clip', 0.0, open_low=True)
+
+  def check_method(self, method) -> None:
+    """Raises ValueError if nothing computes the targets."""
+    if method.value_target is None:
+      raise ValueError(
+        'ValueClip needs method.value_target: for example LambdaReturn()'
+      )
+
+  def __call__(
+    self, stats: dict[str, Array], traj: Trajectories, key: Array
+  ) -> tuple[Array, Metrics]:
+    """Loss [B, T]."""
+    del key
+    value_BT, old_BT, target_BT = (
+      stats['values'],
+      traj.values_BT,
+      traj.returns_BT,
+    )
+    chex.assert_equal_shape([value_BT, old_BT, target_BT, traj.mask_BT])
+    step_BT = jnp.clip(value_BT - old_BT, -self.clip, self.clip)
+    error_BT = (value_BT - target_BT) ** 2
+    held_BT = (old_BT + step_BT - target_BT) ** 2
+    return self.coef * jnp.maximum(error_BT, held_BT), {
+      'value/error': error_BT,
+      'value/clip_fraction': held_BT > error_BT,
+      'value/mean': value_BT,
+    }

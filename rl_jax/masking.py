@@ -1,0 +1,120 @@
+"""Masked sums, means and variances, group reshapes, and the one credit scan.
+
+A mask is float32 and acts as a weight. Values where it is 0 may be anything,
+NaN included: they are replaced before any arithmetic, so neither values nor
+gradients can leak (the double `where`).
+"""
+
+import jax
+import jax.numpy as jnp
+
+from rl_jax.types import Array
+
+Axis = int | tuple[int, ...] | None
+
+
+def safe_divide(x: Array, y: Array) -> Array:
+  """x / y, and 0 (with zero gradient) where y is 0."""
+  zero = y == 0
+  return jnp.where(zero, 0.0, x / jnp.where(zero, 1.0, y))
+
+
+def masked_sum(
+  x: Array, mask: Array, axis: Axis = None, keepdims: bool = False
+) -> Array:
+  """Sum of mask * x over the positions with mask > 0."""
+  kept = jnp.where(mask > 0, x, 0.0) * mask
+  return kept.sum(axis, keepdims=keepdims)
+
+
+def masked_mean(
+  x: Array, mask: Array, axis: Axis = None, keepdims: bool = False
+) -> Array:
+  """Mean of x weighted by mask; 0 where nothing is kept."""
+  total = mask.sum(axis, keepdims=keepdims)
+  return safe_divide(masked_sum(x, mask, axis, keepdims), total)
+
+
+def masked_max(x: Array, mask: Array) -> Array:
+  """Largest x where mask > 0; 0 if nothing is kept."""
+  largest = jnp.where(mask > 0, x, -jnp.inf).max()
+  return jnp.where(jnp.isfinite(largest), largest, 0.0)
+
+
+def masked_center(x: Array, mask: Array, axis: Axis = None) -> Array:
+  """x minus its masked mean, 0 where mask is 0; equal values give exactly 0.
+
+  The smallest kept value is taken off first: the mean of equal float32 numbers
+  is not always that number, and a later division by a tiny standard deviation
+  would blow the difference up.
+  """
+  low = jnp.where(mask > 0, x, jnp.inf).min(axis, keepdims=True)
+  low = jax.lax.stop_gradient(jnp.where(jnp.isfinite(low), low, 0.0))
+  shifted = jnp.where(mask > 0, x - low, 0.0)
+  centered = shifted - masked_mean(shifted, mask, axis, keepdims=True)
+  return jnp.where(mask > 0, centered, 0.0)
+
+
+def masked_var(
+  x: Array,
+  mask: Array,
+  axis: Axis = None,
+  *,
+  ddof: int = 0,
+  keepdims: bool = False,
+) -> Array:
+  """Variance over kept values with denominator (count - ddof); 0 if too few."""
+  squares = masked_sum(masked_center(x, mask, axis) ** 2, mask, axis, keepdims)
+  count = mask.sum(axis, keepdims=keepdims)
+  return safe_divide(squares, jnp.maximum(count - ddof, 0.0))
+
+
+def safe_sqrt(x: Array) -> Array:
+  """Square root whose gradient at 0 is 0 instead of infinite."""
+  return jnp.where(x > 0, jnp.sqrt(jnp.where(x > 0, x, 1.0)), 0.0)
+
+
+def whiten(x: Array, mask: Array, eps: float, *, ddof: int = 1) -> Array:
+  """(x - mean) / sqrt(var + eps) over kept values, 0 elsewhere."""
+  scale = jax.lax.rsqrt(masked_var(x, mask, ddof=ddof) + eps)
+  return masked_center(x, mask) * scale
+
+
+def by_group(x: Array, group_size: int) -> Array:
+  """[B, ...] -> [N, G, ...]: the rows of a group are adjacent."""
+  return x.reshape((-1, group_size) + x.shape[1:])
+
+
+def ungroup(x: Array) -> Array:
+  """[N, G, ...] -> [B, ...]."""
+  return x.reshape((-1,) + x.shape[2:])
+
+
+def loss_mask(traj) -> Array:
+  """mask_BT without the rows of weight 0: the tokens that are trained."""
+  return traj.mask_BT * (traj.weight_B != 0).astype(jnp.float32)[:, None]
+
+
+def at_last_token(x_B: Array, mask_BT: Array) -> Array:
+  """[B] -> [B, T]: x on the last kept token of each row, 0 elsewhere."""
+  kept_BT = (mask_BT > 0).astype(jnp.int32)
+  remaining_BT = jnp.cumsum(kept_BT[:, ::-1], axis=1)[:, ::-1]
+  last_BT = (kept_BT == 1) & (remaining_BT == 1)
+  return jnp.where(last_BT, x_B[:, None], 0.0)
+
+
+def reverse_linear_scan(b_BT: Array, decay_BT: Array) -> Array:
+  """A_t = b_t + decay_t * A_{t+1}, with A = 0 after the last column.
+
+  Every value-based or segment-based credit of this code is this recurrence.
+  """
+
+  def combine(later, earlier):
+    (decay_x, b_x), (decay_y, b_y) = later, earlier
+    return decay_x * decay_y, b_y + decay_y * b_x
+
+  # A negative axis is not accepted together with reverse=True.
+  _, total_BT = jax.lax.associative_scan(
+    combine, (decay_BT, b_BT), reverse=True, axis=1
+  )
+  return total_BT

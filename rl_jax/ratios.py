@@ -1,0 +1,36 @@
+"""Importance ratios between the current and an older policy."""
+
+import jax.numpy as jnp
+
+from rl_jax.masking import masked_mean
+from rl_jax.types import Array
+
+LOG_RATIO_BOUND = 20.0  # nats; exp(20) is still far from the float32 maximum
+
+
+def log_ratio(logp_BT: Array, logp_old_BT: Array, mask_BT: Array) -> Array:
+  """logp - logp_old within +-20 nats, and 0 on masked tokens."""
+  difference_BT = jnp.where(mask_BT > 0, logp_BT - logp_old_BT, 0.0)
+  return jnp.clip(difference_BT, -LOG_RATIO_BOUND, LOG_RATIO_BOUND)
+
+
+def sequence_log_ratio(log_ratio_BT: Array, mask_BT: Array) -> Array:
+  """Mean log-ratio of each row's kept tokens, [B]: the geometric mean ratio."""
+  return masked_mean(log_ratio_BT, mask_BT, axis=1)
+
+
+def clipped_surrogate(
+  ratio: Array, advantage: Array, low: float, high: float
+) -> Array:
+  """PPO's pessimistic loss: max(-A r, -A clip(r, 1 - low, 1 + high))."""
+  bounded = jnp.clip(ratio, 1.0 - low, 1.0 + high)
+  return jnp.maximum(-advantage * ratio, -advantage * bounded)
+
+
+def is_clipped(
+  ratio: Array, advantage: Array, low: float, high: float
+) -> Array:
+  """True where the clipped surrogate has no gradient."""
+  above = (advantage > 0) & (ratio > 1.0 + high)
+  below = (advantage < 0) & (ratio < 1.0 - low)
+  return above | below

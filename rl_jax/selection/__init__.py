@@ -1,0 +1,6 @@
+"""Which prompts are drawn, and which groups are kept."""
+
+from rl_jax.selection.uniform import Uniform
+from rl_jax.selection.zero_variance import ZeroVariance
+
+__all__ = ['Uniform', 'ZeroVariance']

@@ -1,0 +1,48 @@
+"""Prompts drawn uniformly, without regard to what was seen before."""
+
+from typing import ClassVar
+
+from flax import struct
+import jax
+import jax.numpy as jnp
+
+from rl_jax.types import Array
+
+
+@struct.dataclass(kw_only=True)
+class Uniform:
+  """Each batch is a uniform draw without replacement inside the batch.
+
+  The default of a Method without selector is a shuffled pass instead, which
+  visits every prompt equally often. The state counts the draws per prompt.
+  """
+
+  role: ClassVar[str] = 'selector'
+
+  def init(self, num_prompts: int) -> dict[str, Array]:
+    """No prompt has been drawn."""
+    return {'draws': jnp.zeros(num_prompts, jnp.int32)}
+
+  def select(
+    self, state: dict[str, Array], key: Array, count: int
+  ) -> tuple[Array, dict[str, Array]]:
+    """Returns int32[count] prompt ids and the new state.
+
+    Raises:
+      ValueError: count exceeds the number of prompts.
+    """
+    draws = state['draws']
+    if count > draws.shape[0]:
+      raise ValueError(
+        f'a batch of {count} prompts cannot be drawn without replacement '
+        f'from {draws.shape[0]}'
+      )
+    ids = jax.random.permutation(key, draws.shape[0])[:count].astype(jnp.int32)
+    return ids, {'draws': draws.at[ids].add(1)}
+
+  def observe(
+    self, state: dict[str, Array], ids: Array, rewards: Array
+  ) -> dict[str, Array]:
+    """Learns nothing from rewards."""
+    del ids, rewards
+    return state
