@@ -1,0 +1,298 @@
+"""Checkpoints that commit atomically, are verified when read, and fall back.
+
+Layout of one step below the checkpoint directory:
+
+  step_00000012/arrays/    the array tree, written by Orbax
+  step_00000012/host.json  counters, positions, configuration
+  step_00000012/COMMITTED  manifest: size and CRC-32 of every other file,
+                           names, shapes and dtypes of the arrays, metrics
+
+COMMITTED is written last, so a step without it never happened, and the CRC of
+every file is compared before anything is read: a torn, emptied or flipped file
+costs one checkpoint, never a run. Works below any path that epath accepts.
+"""
+
+from collections.abc import Mapping
+import dataclasses
+import json
+import os
+import threading
+import time
+from typing import Any
+
+from absl import logging
+from etils import epath
+import jax
+import numpy as np
+import orbax.checkpoint as ocp
+
+from rl_jax import checkpoint_files as files
+from rl_jax import checkpoint_leaves as leaves
+from rl_jax.checkpoint_files import quiet_orbax
+from rl_jax.checkpoint_leaves import abstract_tree
+
+__all__ = ['CheckpointError', 'Checkpointer', 'Restored']
+__all__ += ['abstract_tree', 'quiet_orbax']
+
+_HOST, _ARRAYS = 'host.json', 'arrays'
+
+
+class CheckpointError(RuntimeError):
+  """Saving failed, or no checkpoint in the directory can be read."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Restored:
+  """What `Checkpointer.restore` returns."""
+
+  step: int
+  tree: Any
+  host_state: dict[str, Any]
+  metrics: dict[str, float]
+
+
+class Checkpointer:
+  """Saves asynchronously; restores the newest step that verifies.
+
+  Arrays are copied to the host before `save` returns, so their buffers may be
+  donated at once. Files are written and committed by a background thread; at
+  most one save is in flight. Peak disk use is one step more than is kept.
+
+  directory: created at the first save.
+  keep_last: newest steps to keep, at least 1; 2 or more gives a fallback.
+  keep_best: steps to keep besides, with the largest `best_metric`.
+  best_metric: a name in the `metrics` given to `save`.
+  on_save_error: 'stop' raises CheckpointError at the next call; 'warn' logs.
+    Either way the steps committed before stay valid.
+  """
+
+  def __init__(
+    self,
+    directory: str | os.PathLike[str],
+    *,
+    keep_last: int = 3,
+    keep_best: int = 1,
+    best_metric: str = 'evaluate/pass_at_1',
+    on_save_error: str = 'stop',
+  ):
+    if keep_last < 1 or keep_best < 0:
+      raise ValueError(
+        f'keep_last = {keep_last} must be >= 1, keep_best = {keep_best} >= 0'
+      )
+    if on_save_error not in ('stop', 'warn'):
+      raise ValueError(
+        f'on_save_error = {on_save_error!r} is neither stop nor warn'
+      )
+    self.directory = epath.Path(directory)
+    if '://' not in os.fspath(directory):
+      self.directory = epath.Path(os.path.abspath(directory))
+    self._keep = (keep_last, keep_best, best_metric)
+    self._on_save_error = on_save_error
+    self._orbax = ocp.AsyncCheckpointer(ocp.PyTreeCheckpointHandler())
+    self._thread: threading.Thread | None = None
+    self._failure: tuple[int, BaseException] | None = None
+    self._known_good: set[int] = set()  # written or verified by this object
+
+  # Writing.
+
+  def save(
+    self,
+    step: int,
+    tree: Any,
+    host_state: dict[str, Any] | None = None,
+    metrics: Mapping[str, float] | None = None,
+  ) -> None:
+    """Starts to save `tree` (jax and numpy arrays) and JSON-able host state.
+
+    Waits for the save before it. A step that this object has already saved or
+    restored is not written again. After the commit, later steps are deleted:
+    they belong to a run that was abandoned.
+
+    Raises:
+      CheckpointError: an earlier save failed and on_save_error is 'stop'.
+      TypeError: a leaf is no array, or host_state does not survive JSON.
+    """
+    self.wait()
+    if step in self._known_good:
+      return
+    arrays, described = leaves.flatten_for_saving(tree)
+    files.check_json(host_state or {}, 'host_state')
+    # Now, not in the thread: the caller goes on to change what it gave us.
+    host_text = json.dumps(host_state or {})
+    manifest = {
+      'format': files.FORMAT,
+      'step': step,
+      'metrics': {k: float(v) for k, v in (metrics or {}).items()},
+      'arrays': described,
+      'versions': {'jax': jax.__version__, 'orbax': ocp.__version__},
+      'saved_unix_seconds': time.time(),
+    }
+    path = self._path(step)
+    try:
+      files.delete(path)
+      path.mkdir(parents=True)
+      # Reading device arrays is the purpose here, whatever guard is set.
+      with jax.transfer_guard('allow'):
+        self._orbax.save(
+          path / _ARRAYS, args=ocp.args.PyTreeSave(arrays), force=True
+        )
+    except Exception as error:  # Out of space shows as several types.
+      self._record_failure(step, error)
+      self._raise_failure()
+      return
+    self._thread = threading.Thread(
+      target=self._finish, args=(step, host_text, manifest), name='commit'
+    )
+    self._thread.start()
+
+  def _finish(self, step: int, host_text: str, manifest: Any) -> None:
+    """Background: waits for Orbax, writes the manifest last, prunes."""
+    path = self._path(step)
+    try:
+      self._orbax.wait_until_finished()
+      (path / _HOST).write_text(host_text)
+      files.commit(path, manifest)
+    except BaseException as error:
+      self._record_failure(step, error)
+      return
+    self._known_good.add(step)
+    try:
+      self._prune(step)
+    except OSError as error:
+      logging.warning('could not delete old checkpoints: %s', error)
+
+  def _record_failure(self, step: int, error: BaseException) -> None:
+    self._failure = (step, error)
+    try:
+      files.delete(self._path(step))  # Half a checkpoint only takes up space.
+    except OSError:
+      pass
+
+  def _raise_failure(self) -> None:
+    if self._failure is None:
+      return
+    (step, error), self._failure = self._failure, None
+    valid = self.steps()
+    message = (
+      f'saving checkpoint {step} to {self.directory} failed: '
+      f'{type(error).__name__}: {str(error)[:400]}. '
+      + (f'The last valid checkpoint is step {valid[-1]}.' if valid else '')
+    )
+    if self._on_save_error == 'stop':
+      raise CheckpointError(message) from error
+    logging.warning('%s The run continues.', message)
+
+  def _prune(self, newest: int) -> None:
+    """Keeps the last and the best up to `newest`; drops all other steps."""
+    keep_last, keep_best, metric = self._keep
+    steps = [s for s in self.steps() if s <= newest]
+    best = files.best_first(self.directory, steps, metric)[:keep_best]
+    keep = {*steps[-keep_last:], *best}
+    for step in files.all_steps(self.directory):
+      if step not in keep:
+        files.delete(self._path(step))
+        self._known_good.discard(step)
+
+  def wait(self) -> None:
+    """Returns when nothing is in flight; reports a failed save."""
+    if self._thread is not None:
+      self._thread.join()
+      self._thread = None
+    self._raise_failure()
+
+  def close(self) -> None:
+    """Waits and frees the threads of Orbax."""
+    try:
+      self.wait()
+    finally:
+      self._orbax.close()
+
+  # Reading.
+
+  def steps(self) -> list[int]:
+    """The committed steps, oldest first; their files may still be damaged."""
+    return files.committed_steps(self.directory)
+
+  def best_step(self) -> int | None:
+    """The committed step with the largest `best_metric`, newest on ties."""
+    steps = files.best_first(self.directory, self.steps(), self._keep[2])
+    return steps[0] if steps else None
+
+  def latest(self) -> int | None:
+    """The newest step that verifies; warns about each newer one.
+
+    Raises:
+      CheckpointError: there are committed steps and all are damaged.
+    """
+    self.wait()
+    reasons = []
+    for step in reversed(files.all_steps(self.directory)):
+      reason = files.verify(self._path(step))
+      if not reason:
+        self._known_good.add(step)
+        return step
+      logging.warning('checkpoint %d is not used: %s', step, reason)
+      if (self._path(step) / files.COMMIT).exists():
+        reasons.append(f'step {step}: {reason}')
+    if reasons:
+      raise CheckpointError(
+        f'no checkpoint in {self.directory} is valid: ' + '; '.join(reasons)
+      )
+    return None
+
+  def restore(
+    self, abstract: Any, step: int | None = None, *, partial: bool = False
+  ) -> Restored | None:
+    """Restores onto a tree of ShapeDtypeStructs with shardings; bit-exact.
+
+    Leaves that are numpy arrays are restored as numpy arrays. The mesh may
+    differ from the one that saved.
+
+    Args:
+      abstract: see `abstract_tree`.
+      step: a certain step; by default the newest that verifies.
+      partial: the checkpoint may hold more arrays than `abstract`.
+
+    Returns:
+      None if nothing was ever committed and no step was asked for.
+
+    Raises:
+      ValueError: names, shapes or dtypes differ from the checkpoint's.
+      CheckpointError: nothing valid is left, or the step asked for is damaged.
+    """
+    if step is None:
+      step = self.latest()
+      if step is None:
+        return None
+    elif reason := files.verify(self._path(step)):
+      raise CheckpointError(f'checkpoint {step} cannot be used: {reason}')
+    manifest, _ = files.read_manifest(self._path(step))
+    named, treedef = leaves.names(abstract)
+    leaves.check_structure(named, manifest['arrays'], step, partial)
+    values = leaves.read(
+      self._orbax, self._path(step) / _ARRAYS, named, manifest['arrays']
+    )
+    return Restored(
+      step=step,
+      tree=treedef.unflatten(values),
+      host_state=self.host_state(step),
+      metrics=manifest['metrics'],
+    )
+
+  def host_state(self, step: int) -> dict[str, Any]:
+    """The host state of a committed step, without reading its arrays."""
+    return json.loads((self._path(step) / _HOST).read_text())
+
+  def arrays(self, step: int) -> dict[str, np.ndarray]:
+    """Every array by name, as numpy; keys as their uint32 data."""
+    manifest, reason = files.read_manifest(self._path(step))
+    if manifest is None:
+      raise CheckpointError(f'checkpoint {step} cannot be used: {reason}')
+    names = manifest['arrays']
+    named = {name: np.empty(0) for name in names}
+    path = self._path(step) / _ARRAYS
+    values = leaves.read(self._orbax, path, named, names)
+    return dict(zip(names, values, strict=True))
+
+  def _path(self, step: int) -> epath.Path:
+    return files.step_path(self.directory, step)

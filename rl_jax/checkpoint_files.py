@@ -1,0 +1,153 @@
+"""Step directories of a checkpoint: names, manifests, checksums, deletion."""
+
+import json
+import math
+import os
+from typing import Any
+import zlib
+
+from absl import logging
+from etils import epath
+
+FORMAT = 1  # Raised when older code could not read the files.
+COMMIT = 'COMMITTED'
+
+
+def step_path(directory: epath.Path, step: int) -> epath.Path:
+  """Where a step lies."""
+  return directory / f'step_{step:08d}'
+
+
+def all_steps(directory: epath.Path) -> list[int]:
+  """Steps with a directory, oldest first, committed or not."""
+  if not directory.exists():
+    return []
+  found = (p.name.removeprefix('step_') for p in directory.iterdir())
+  return sorted(int(name) for name in found if name.isdigit())
+
+
+def committed_steps(directory: epath.Path) -> list[int]:
+  """Steps that were committed, oldest first; files may be damaged since."""
+  return [
+    step
+    for step in all_steps(directory)
+    if (step_path(directory, step) / COMMIT).exists()
+  ]
+
+
+def best_first(
+  directory: epath.Path, steps: list[int], metric: str
+) -> list[int]:
+  """Those of `steps` that have a finite `metric`, largest and newest first."""
+  scores = []
+  for step in steps:
+    manifest, _ = read_manifest(step_path(directory, step))
+    score = (manifest or {}).get('metrics', {}).get(metric, math.nan)
+    if math.isfinite(score):
+      scores.append((score, step))
+  return [step for _, step in sorted(scores, reverse=True)]
+
+
+def commit(path: epath.Path, manifest: dict[str, Any]) -> None:
+  """Writes the manifest with the checksum of every file, then of itself."""
+  checksums = {
+    name: size_and_crc(path / name, sync=True) for name in files(path)
+  }
+  body = json.dumps({**manifest, 'files': checksums})
+  temporary = path / f'{COMMIT}.tmp'
+  temporary.write_text(f'{body}\n{zlib.crc32(body.encode())}\n')
+  size_and_crc(temporary, sync=True)
+  temporary.replace(path / COMMIT)
+
+
+def read_manifest(path: epath.Path) -> tuple[dict[str, Any] | None, str]:
+  """The manifest of a step directory, or None and the reason."""
+  path = path / COMMIT
+  if not path.exists():
+    return None, 'it was never committed (the process died while saving)'
+  try:
+    body, crc = path.read_text().split('\n')[:2]
+    if zlib.crc32(body.encode()) != int(crc):
+      return None, f'{COMMIT} has changed (CRC-32)'
+  except (OSError, ValueError) as error:
+    return None, f'{COMMIT} is damaged ({type(error).__name__}: {error})'
+  manifest = json.loads(body)
+  if manifest['format'] > FORMAT:
+    return None, f'its format {manifest["format"]} is newer than {FORMAT}'
+  return manifest, ''
+
+
+def verify(path: epath.Path) -> str:
+  """Empty if every file of the step is as committed, else the reason."""
+  manifest, reason = read_manifest(path)
+  if manifest is None:
+    return reason
+  for name, (size, crc) in manifest['files'].items():
+    try:
+      found_size, found_crc = size_and_crc(path / name)
+    except OSError as error:
+      return f'{name} cannot be read ({type(error).__name__}: {error})'
+    if found_size != size:
+      return f'{name} has {found_size} bytes instead of {size}'
+    if found_crc != crc:
+      return f'{name} has changed (CRC-32 {found_crc:08x}, not {crc:08x})'
+  return ''
+
+
+def check_json(value: Any, path: str) -> None:
+  """Raises TypeError where a value would come back from JSON as another."""
+  if isinstance(value, dict):
+    for key, item in value.items():
+      if type(key) is not str:
+        raise TypeError(f'{path} has the key {key!r}, which is no string')
+      check_json(item, f'{path}.{key}')
+  elif isinstance(value, list):
+    for i, item in enumerate(value):
+      check_json(item, f'{path}.{i}')
+  elif value is not None and type(value) not in (str, int, float, bool):
+    raise TypeError(f'{path} is a {type(value).__name__}, which JSON loses')
+
+
+def files(root: epath.Path) -> list[str]:
+  """Every file below `root`, as relative paths."""
+  found = []
+  for path in root.iterdir():
+    if path.is_dir():
+      found += [f'{path.name}/{name}' for name in files(path)]
+    else:
+      found.append(path.name)
+  return sorted(found)
+
+
+def size_and_crc(path: epath.Path, sync: bool = False) -> tuple[int, int]:
+  """Bytes and CRC-32 of a file; `sync` forces a local file to the disk."""
+  size, crc = 0, 0
+  with path.open('rb') as file:
+    while chunk := file.read(1 << 22):
+      size, crc = size + len(chunk), zlib.crc32(chunk, crc)
+    if sync and '://' not in os.fspath(path):
+      os.fsync(file.fileno())
+  return size, crc
+
+
+def delete(path: epath.Path) -> None:
+  """Deletes a step directory, its commit marker first: a kill leaves no lie."""
+  (path / COMMIT).unlink(missing_ok=True)
+  if path.exists():
+    path.rmtree()
+
+
+def quiet_orbax() -> None:
+  """Drops what Orbax logs below WARNING: dozens of lines per save.
+
+  For binaries, whose absl log would be nothing else. Idempotent.
+  """
+  logger = logging.get_absl_logger()
+  if _only_own_or_warning not in logger.filters:
+    logger.addFilter(_only_own_or_warning)
+
+
+def _only_own_or_warning(record) -> bool:
+  return record.levelno >= logging.converter.STANDARD_WARNING or (
+    f'{os.sep}orbax{os.sep}' not in record.pathname
+  )
