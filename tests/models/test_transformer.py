@@ -1,0 +1,315 @@
+"""The shared-prefix forward, prefill and decode against a plain model."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rl_jax import models, sharding
+
+CFG = models.ModelConfig(
+  vocab_size=19,
+  num_layers=2,
+  width=24,
+  num_heads=4,
+  num_kv_heads=2,
+  head_size=6,
+  mlp_size=40,
+)
+VARIANTS = {
+  'llama': dataclasses.replace(
+    CFG,
+    rope_scaling=models.RopeScaling(
+      factor=8.0,
+      low_freq_factor=1.0,
+      high_freq_factor=4.0,
+      original_max_positions=16,
+    ),
+    tied_embeddings=False,
+  ),
+  'qwen2': dataclasses.replace(CFG, qkv_bias=True, num_kv_heads=1),
+  'qwen3': dataclasses.replace(CFG, qk_norm=True, num_kv_heads=4),
+}
+N, G, P, T = 3, 2, 5, 4
+FORWARD = jax.jit(models.forward, static_argnums=1)
+
+
+@functools.cache
+def make_params(cfg):
+  """Parameters in which nothing is left at 0 or 1 by accident."""
+  params = sharding.init_params(cfg, jax.random.key(0))
+  leaves, tree = jax.tree.flatten(params)
+  keys = jax.random.split(jax.random.key(1), len(leaves))
+  noise = [
+    x + 0.2 * jax.random.normal(k, x.shape)
+    for x, k in zip(leaves, keys, strict=True)
+  ]
+  return jax.tree.unflatten(tree, noise)
+
+
+def make_batch(num_prompts=N, group_size=G, prompt=P, response=T, seed=0):
+  """Prompts left-padded and responses right-padded to random lengths."""
+  rng = np.random.default_rng(seed)
+  rows = num_prompts * group_size
+  prompt_NP = rng.integers(1, 19, (num_prompts, prompt)).astype(np.int32)
+  prompt_mask_NP = np.ones((num_prompts, prompt), np.float32)
+  for n in range(1, num_prompts):
+    prompt_mask_NP[n, : rng.integers(0, prompt)] = 0
+  response_BT = rng.integers(1, 19, (rows, response)).astype(np.int32)
+  length_B = rng.integers(1, response + 1, rows)
+  length_B[0] = response
+  response_mask_BT = np.arange(response) < length_B[:, None]
+  return (
+    prompt_NP,
+    prompt_mask_NP,
+    response_BT,
+    response_mask_BT.astype(np.float32),
+  )
+
+
+def plain_hidden(params, cfg, token_S):
+  """Textbook forward of one sequence, float32[S, D]: no cache, no padding."""
+  model = params['model']
+  repeats = cfg.num_heads // cfg.num_kv_heads
+
+  def norm(x, scale):
+    scale = jnp.broadcast_to(scale, x.shape)
+    return x / jnp.sqrt((x**2).mean(-1, keepdims=True) + cfg.norm_eps) * scale
+
+  frequency = cfg.rope_theta ** (
+    -np.arange(0, cfg.head_size, 2) / cfg.head_size
+  )
+  if cfg.rope_scaling is not None:
+    s = cfg.rope_scaling
+    for i, f in enumerate(frequency):
+      turns = s.original_max_positions * f / (2 * np.pi)
+      if turns < s.low_freq_factor:
+        frequency[i] = f / s.factor
+      elif turns < s.high_freq_factor:
+        smooth = (turns - s.low_freq_factor) / (
+          s.high_freq_factor - s.low_freq_factor
+        )
+        frequency[i] = (1 - smooth) * f / s.factor + smooth * f
+  angle = np.arange(len(token_S))[:, None] * frequency[None]
+  cos, sin = (jnp.asarray(f(angle))[:, None] for f in (np.cos, np.sin))
+
+  def rope(x):
+    a, b = jnp.split(x, 2, -1)
+    return jnp.concatenate([a * cos - b * sin, a * sin + b * cos], -1)
+
+  x = model['embed'][jnp.asarray(token_S)]
+  causal = np.tril(np.ones((len(token_S),) * 2, bool))
+  for i in range(cfg.num_layers):
+    w = jax.tree.map(lambda y, i=i: y[i], model['layers'])
+    h = norm(x, w['attn_norm'])
+    q, k, v = (jnp.einsum('sd,dhk->shk', h, w[n]) for n in ('wq', 'wk', 'wv'))
+    if cfg.qkv_bias:
+      q, k, v = q + w['bq'][None], k + w['bk'][None], v + w['bv'][None]
+    if cfg.qk_norm:
+      q, k = norm(q, w['q_norm']), norm(k, w['k_norm'])
+    q, k = rope(q), rope(k)
+    k, v = jnp.repeat(k, repeats, 1), jnp.repeat(v, repeats, 1)
+    scores = jnp.einsum('shk,thk->hst', q, k) / np.sqrt(cfg.head_size)
+    attention = jax.nn.softmax(jnp.where(causal[None], scores, -jnp.inf))
+    out = jnp.einsum('hst,thk->shk', attention, v)
+    x = x + jnp.einsum('shk,hkd->sd', out, w['wo'])
+    h = norm(x, w['mlp_norm'])
+    x = x + (jax.nn.silu(h @ w['w_gate']) * (h @ w['w_up'])) @ w['w_down']
+  return norm(x, model['final_norm'])
+
+
+def plain_forward(params, cfg, prompt_NP, mask_NP, response_BT, mask_BT):
+  """Each row by itself: real prompt and response tokens, then zeros."""
+  (rows, length), width = response_BT.shape, prompt_NP.shape[1]
+  token_BS = np.zeros((rows, width + length), np.int32)
+  start_B = np.repeat(mask_NP.sum(1).astype(int), rows // len(prompt_NP))
+  for b, start in enumerate(start_B):
+    prompt = prompt_NP[b * len(prompt_NP) // rows]
+    token_BS[b, :start] = prompt[width - start :]
+    token_BS[b, start : start + length] = response_BT[b]
+  hidden = jax.vmap(lambda token_S: plain_hidden(params, cfg, token_S))(
+    token_BS
+  )
+  at_BT = start_B[:, None] - 1 + np.arange(length)[None]
+  hidden = jnp.take_along_axis(hidden, jnp.asarray(at_BT)[..., None], 1)
+  return hidden * jnp.asarray(mask_BT)[..., None]
+
+
+def logp_of(params, cfg, hidden_BTD, response_BT):
+  logp = jax.nn.log_softmax(models.logits(params, cfg, hidden_BTD))
+  return jnp.take_along_axis(logp, jnp.asarray(response_BT)[..., None], -1)[
+    ..., 0
+  ]
+
+
+def gradient(forward, params, cfg, batch):
+  """Of a loss that weighs every real token's log-prob differently."""
+  row_B1, token_1T = np.ogrid[: batch[2].shape[0], : batch[2].shape[1]]
+  weight_BT = jnp.asarray(np.cos(7 * row_B1 + token_1T) * batch[3])
+
+  def loss(params):
+    hidden = forward(params, cfg, *batch)
+    return (logp_of(params, cfg, hidden, batch[2]) * weight_BT).sum()
+
+  return jax.jit(jax.grad(loss))(params)
+
+
+def assert_same(a, b, rtol=1e-5):
+  """E1: differences below rtol of the largest entry of each array."""
+  for (path, x), y in zip(
+    jax.tree_util.tree_leaves_with_path(a), jax.tree.leaves(b), strict=True
+  ):
+    scale = max(float(jnp.abs(y).max()), 1e-3)
+    gap = float(jnp.abs(x - y).max())
+    assert gap <= rtol * scale, (jax.tree_util.keystr(path), gap, scale)
+
+
+@pytest.mark.parametrize('name', VARIANTS)
+def test_shared_prefix_equals_plain_rows_in_values_and_gradients(name):
+  """E1: encoding a prompt once for its group changes nothing."""
+  cfg, batch = VARIANTS[name], make_batch()
+  params = make_params(cfg)
+  assert_same(FORWARD(params, cfg, *batch), plain_forward(params, cfg, *batch))
+  assert_same(
+    gradient(models.forward, params, cfg, batch),
+    gradient(plain_forward, params, cfg, batch),
+  )
+
+
+def test_padding_of_prompt_and_response_changes_nothing():
+  """E1: values and gradients with 3 more columns on either side."""
+  cfg = VARIANTS['qwen3']
+  params, batch = make_params(cfg), make_batch()
+  prompt, mask, response, response_mask = batch
+  left, right = ((0, 0), (3, 0)), ((0, 0), (0, 3))
+  padded = (
+    np.pad(prompt, left, constant_values=7),
+    np.pad(mask, left),
+    np.pad(response, right, constant_values=9),
+    np.pad(response_mask, right),
+  )
+  hidden = FORWARD(params, cfg, *padded)
+  assert_same(hidden[:, :T], FORWARD(params, cfg, *batch))
+  np.testing.assert_array_equal(hidden[padded[3] == 0], 0.0)
+  assert_same(
+    gradient(models.forward, params, cfg, padded)['model']['layers'],
+    gradient(models.forward, params, cfg, batch)['model']['layers'],
+  )
+
+
+def test_order_of_groups_and_of_rows_changes_nothing():
+  """E1: permuted groups and permuted samples give permuted states."""
+  params, batch = make_params(CFG), make_batch()
+  hidden = FORWARD(params, CFG, *batch).reshape(N, G, T, -1)
+  groups, rows = np.array([2, 0, 1]), np.array([1, 0])
+  permute = lambda x: x.reshape(N, G, T)[groups][:, rows].reshape(N * G, T)
+  moved = FORWARD(
+    params,
+    CFG,
+    batch[0][groups],
+    batch[1][groups],
+    permute(batch[2]),
+    permute(batch[3]),
+  )
+  assert_same(moved.reshape(N, G, T, -1), hidden[groups][:, rows])
+
+
+@pytest.mark.parametrize(
+  'sizes', [(1, 1, 5, 4), (1, 1, 1, 1), (3, 1, 4, 1), (1, 3, 2, 5)]
+)
+def test_small_and_odd_batches(sizes):
+  """E1: one row, one token, odd sizes, prompts of one token."""
+  batch = make_batch(*sizes)
+  params = make_params(CFG)
+  assert_same(FORWARD(params, CFG, *batch), plain_forward(params, CFG, *batch))
+
+
+@pytest.mark.parametrize('name', VARIANTS)
+def test_prefill_and_decode_agree_with_forward(name):
+  """Sampler and trainer: log-probs of the same tokens differ below 1e-4."""
+  cfg = VARIANTS[name]
+  params, batch = make_params(cfg), make_batch()
+  expected = logp_of(params, cfg, FORWARD(params, cfg, *batch), batch[2])
+  hidden_ND, prompt_cache = models.prefill(params, cfg, *batch[:2])
+  cache = models.extend(prompt_cache, G, T - 1)
+  hidden = [jnp.repeat(hidden_ND, G, axis=0)]
+  decode = jax.jit(models.decode_step, static_argnums=1)
+  for step in range(T - 1):
+    token_B = jnp.asarray(batch[2][:, step])
+    hidden_BD, cache = decode(params, cfg, token_B, jnp.int32(step), cache)
+    hidden.append(hidden_BD)
+  logp = logp_of(params, cfg, jnp.stack(hidden, 1), batch[2])
+  np.testing.assert_allclose(logp * batch[3], expected * batch[3], atol=1e-5)
+
+
+def test_remat_gives_the_same_gradients():
+  """E1: recomputing activations is a memory knob."""
+  params, batch = make_params(CFG), make_batch()
+  remat = dataclasses.replace(CFG, remat=True)
+  assert_same(
+    gradient(models.forward, params, remat, batch),
+    gradient(models.forward, params, CFG, batch),
+  )
+  jaxpr = str(
+    jax.make_jaxpr(models.forward, static_argnums=1)(params, remat, *batch)
+  )
+  assert 'remat' in jaxpr or 'checkpoint' in jaxpr
+
+
+def test_bfloat16_is_finite_and_near_float32():
+  """Statistics stay float32: a bfloat16 model is off by rounding only."""
+  half = dataclasses.replace(
+    CFG, compute_dtype='bfloat16', param_dtype='bfloat16'
+  )
+  params, batch = make_params(CFG), make_batch()
+  small = jax.tree.map(lambda x: x.astype(jnp.bfloat16), params)
+  hidden = FORWARD(small, half, *batch)
+  assert hidden.dtype == jnp.bfloat16
+  assert models.logits(small, half, hidden).dtype == jnp.float32
+  gap = logp_of(small, half, hidden, batch[2]) - logp_of(
+    params, CFG, FORWARD(params, CFG, *batch), batch[2]
+  )
+  assert float(jnp.abs(gap * batch[3]).max()) < 0.2
+  gradients = gradient(models.forward, small, half, batch)
+  assert all(jnp.isfinite(x).all() for x in jax.tree.leaves(gradients))
+
+
+def test_a_group_without_any_real_token_gives_finite_numbers():
+  """Rows that only fill up a batch must not poison it with NaN."""
+  params, batch = make_params(CFG), make_batch()
+  batch[1][2], batch[3][4:] = 0, 0
+  hidden = FORWARD(params, CFG, *batch)
+  assert jnp.isfinite(hidden).all()
+  gradients = gradient(models.forward, params, CFG, batch)
+  assert all(jnp.isfinite(x).all() for x in jax.tree.leaves(gradients))
+
+
+def test_values_read_the_head():
+  """v = w . hidden + b, and a fresh head says 0."""
+  cfg = dataclasses.replace(CFG, value_head=True)
+  params = sharding.init_params(cfg, jax.random.key(0))
+  hidden = jnp.ones((2, 3, cfg.width), jnp.bfloat16)
+  np.testing.assert_array_equal(models.values(params, hidden), 0.0)
+  params['value_head'] = {'w': jnp.full(cfg.width, 0.5), 'b': jnp.float32(1)}
+  values = models.values(params, hidden)
+  assert values.dtype == jnp.float32
+  np.testing.assert_allclose(values, np.full((2, 3), 13.0))  # 24 * 0.5 + 1
+
+
+@pytest.mark.parametrize(
+  'change, message',
+  [
+    ({'num_heads': 3}, 'num_heads = 3 is not a multiple of num_kv_heads = 2'),
+    ({'head_size': 5}, 'head_size = 5 is odd'),
+    ({'lora_targets': ('wx',)}, "'wx'"),
+    ({'compute_dtype': 'int8'}, 'compute_dtype'),
+    ({'num_layers': 0}, 'num_layers'),
+  ],
+)
+def test_impossible_configurations_are_refused(change, message):
+  """The error names the field before anything is compiled."""
+  with pytest.raises(ValueError, match=message):
+    dataclasses.replace(CFG, **change)
