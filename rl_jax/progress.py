@@ -1,0 +1,100 @@
+"""One progress line, live in a terminal, a plain line per report elsewhere."""
+
+from collections.abc import Mapping
+import math
+import time
+from typing import Any, TextIO
+
+import rich.console
+import rich.live
+import rich.text
+
+# Label, metric names in order of preference, format.
+COLUMNS = (
+  ('reward', ('reward/mean',), '{:.3f}'),
+  ('entropy', ('policy/entropy',), '{:.3f}'),
+  ('KL', ('policy/kl_ref', 'policy/kl_old'), '{:.2g}'),
+  ('tokens/s', ('time/tokens_per_second',), '{:,.0f}'),
+)
+
+
+def duration(seconds: float) -> str:
+  """Hours, minutes and seconds: 1:02:03 or 2:03."""
+  minutes, rest = divmod(int(seconds), 60)
+  hours, minutes = divmod(minutes, 60)
+  return f'{hours}:{minutes:02}:{rest:02}' if hours else f'{minutes}:{rest:02}'
+
+
+class Progress:
+  """Context manager that shows iteration, COLUMNS and the time left.
+
+  total: iterations of the whole run; start: iterations done before.
+  file: by default standard error. plain_every_seconds: how often a line is
+    printed where no terminal is (the last iteration always is).
+  """
+
+  def __init__(
+    self,
+    total: int,
+    start: int = 0,
+    *,
+    label: str = 'iteration',
+    file: TextIO | None = None,
+    plain_every_seconds: float = 0.0,
+  ):
+    self._total, self._label = total, label
+    self._every = plain_every_seconds
+    self._console = rich.console.Console(
+      file=file, stderr=file is None, highlight=False, soft_wrap=True
+    )
+    self._live = None
+    if self._console.is_terminal:
+      self._live = rich.live.Live(
+        console=self._console, auto_refresh=False, transient=False
+      )
+    self._done = start
+    self._seconds_each: float | None = None
+    self._last_time = time.monotonic()
+    self._last_print = -math.inf
+
+  def __enter__(self) -> 'Progress':
+    if self._live is not None:
+      self._live.start()
+    return self
+
+  def __exit__(self, *unused) -> None:
+    if self._live is not None:
+      self._live.stop()
+
+  def line(self, metrics: Mapping[str, Any]) -> str:
+    """What is shown of the current iteration, as far as it was measured."""
+    parts = [f'{self._label} {self._done}/{self._total}']
+    for label, names, form in COLUMNS:
+      for name in names:
+        if name in metrics:
+          parts.append(f'{label} ' + form.format(float(metrics[name])))
+          break
+    if self._seconds_each is not None:
+      left = self._seconds_each * (self._total - self._done)
+      parts.append(f'{duration(left)} left')
+    return '  '.join(parts)
+
+  def update(self, done: int, metrics: Mapping[str, Any]) -> None:
+    """Shows that `done` iterations are finished, with their newest metrics."""
+    now = time.monotonic()
+    if done > self._done:
+      each = (now - self._last_time) / (done - self._done)
+      # The first iteration compiles; it is forgotten as soon as others come.
+      first = self._seconds_each is None
+      slower = not first and each < 0.2 * self._seconds_each
+      if first or slower:
+        self._seconds_each = each
+      else:
+        self._seconds_each += 0.1 * (each - self._seconds_each)
+    self._done, self._last_time = done, now
+    text = self.line(metrics)
+    if self._live is not None:
+      self._live.update(rich.text.Text(text, no_wrap=True), refresh=True)
+    elif done >= self._total or now - self._last_print >= self._every:
+      self._last_print = now
+      self._console.print(rich.text.Text(text))

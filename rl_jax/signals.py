@@ -1,0 +1,62 @@
+"""SIGTERM and Ctrl-C become a flag that the loop reads between iterations."""
+
+import signal
+import threading
+
+from absl import logging
+
+SIGTERM_EXIT_CODE = 143  # 128 + SIGTERM: saved, run again to continue.
+SIGINT_EXIT_CODE = 130  # 128 + SIGINT (Ctrl-C): likewise.
+
+
+class StopRequest:
+  """Context manager: the first signal asks to stop, the second stops at once.
+
+  with StopRequest() as stop:
+    for iteration in ...:
+      ...
+      if stop.requested:
+        save()
+        sys.exit(stop.exit_code)
+
+  Off the main thread, where Python accepts no handlers, only `request` works.
+  """
+
+  _EXIT_CODES = {
+    signal.SIGTERM: SIGTERM_EXIT_CODE,
+    signal.SIGINT: SIGINT_EXIT_CODE,
+  }
+
+  def __init__(self):
+    self.exit_code: int | None = None
+    self._before = {}
+
+  @property
+  def requested(self) -> bool:
+    """Whether the run should save and leave."""
+    return self.exit_code is not None
+
+  def request(self, number: int = signal.SIGTERM) -> None:
+    """As if the signal had come."""
+    self.exit_code = self._EXIT_CODES[signal.Signals(number)]
+
+  def __enter__(self) -> 'StopRequest':
+    if threading.current_thread() is threading.main_thread():
+      for number in self._EXIT_CODES:
+        self._before[number] = signal.signal(number, self._handle)
+    return self
+
+  def __exit__(self, *unused) -> None:
+    self._restore()
+
+  def _restore(self) -> None:
+    while self._before:
+      signal.signal(*self._before.popitem())
+
+  def _handle(self, number, unused_frame) -> None:
+    self.request(number)
+    self._restore()
+    logging.warning(
+      '%s: saving after this iteration; once more stops at once',
+      signal.Signals(number).name,
+    )

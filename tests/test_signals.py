@@ -1,0 +1,44 @@
+"""Signals become a flag; handlers are put back."""
+
+import os
+import signal
+import threading
+
+import pytest
+
+from rl_jax.signals import StopRequest
+
+
+@pytest.mark.parametrize(
+  'number, code', [(signal.SIGTERM, 143), (signal.SIGINT, 130)]
+)
+def test_the_first_signal_sets_the_flag(number, code):
+  before = signal.getsignal(number)
+  with StopRequest() as stop:
+    assert not stop.requested
+    os.kill(os.getpid(), number)
+    assert stop.requested and stop.exit_code == code
+  assert signal.getsignal(number) is before
+
+
+def test_the_second_ctrl_c_stops_at_once():
+  """A save that hangs must not make the process unstoppable."""
+  with pytest.raises(KeyboardInterrupt), StopRequest():
+    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_off_the_main_thread_only_request_works():
+  codes = []
+
+  def run():
+    with StopRequest() as stop:
+      stop.request(signal.SIGINT)
+      codes.append(stop.exit_code)
+
+  before = signal.getsignal(signal.SIGINT)
+  thread = threading.Thread(target=run)
+  thread.start()
+  thread.join()
+  assert codes == [130]
+  assert signal.getsignal(signal.SIGINT) is before
