@@ -72,7 +72,7 @@ class Checkpointer:
     *,
     keep_last: int = 3,
     keep_best: int = 1,
-    best_metric: str = 'evaluate/pass_at_1',
+    best_metric: str = 'evaluation/pass_at_1',
     on_save_error: str = 'stop',
   ):
     if keep_last < 1 or keep_best < 0:

@@ -100,13 +100,17 @@ class MetricsWriter:
     self._purge_step: int | None = None
     self._seconds_before = 0.0
     self._started = time.monotonic()
+    self.last: dict[str, Any] = {}  # the newest row, as host numbers
 
   def seconds(self) -> float:
     """Wall seconds of this run, earlier sessions included."""
     return self._seconds_before + time.monotonic() - self._started
 
-  def log(self, step: int, metrics: Mapping[str, Any]) -> None:
-    """Writes one line; values are numbers or scalar arrays (host or device).
+  def log(self, step: int, metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """Writes and returns one row; values are numbers or scalar arrays.
+
+    The step counts finished iterations, so a measurement before training has
+    step 0. Everything known of a step goes into its one row.
 
     Raises:
       ValueError: a value is not a scalar.
@@ -115,10 +119,11 @@ class MetricsWriter:
       if np.ndim(value) != 0:
         raise ValueError(f'{name} has shape {np.shape(value)}: not a scalar')
     row = {'step': int(step), 'time/wall_seconds': round(self.seconds(), 3)}
-    row |= to_json(_to_host(metrics))
-    self._append(METRICS, [row])
+    self.last = row | _to_host(metrics)
+    self._append(METRICS, [to_json(self.last)])
     if self._use_tensorboard:
-      self._log_tensorboard(row)
+      self._log_tensorboard(self.last)
+    return self.last
 
   def log_rollouts(self, step: int, rows: Iterable[Mapping[str, Any]]) -> None:
     """Writes one line per response: text, reward parts, advantage, ...
@@ -140,8 +145,8 @@ class MetricsWriter:
         os.fspath(self.workdir / 'tensorboard'), purge_step=self._purge_step
       )
     for name, value in row.items():
-      # Non-finite values are strings here, and no points on a curve.
-      if name != 'step' and isinstance(value, (int, float)):
+      # Non-finite values are no points on a curve.
+      if name != 'step' and math.isfinite(value):
         self._tensorboard.add_scalar(name, value, row['step'])
     self._tensorboard.flush()
 
@@ -207,18 +212,16 @@ class DelayedMetrics:
 
   def push(
     self, step: int, metrics: Mapping[str, Any]
-  ) -> tuple[int, dict[str, Any]] | None:
-    """Holds a row back; writes and returns the one before, as host values."""
+  ) -> dict[str, Any] | None:
+    """Holds a row back; writes and returns the one before, on the host."""
     written = self.flush()
     self._pending = (step, dict(metrics))
     return written
 
-  def flush(self) -> tuple[int, dict[str, Any]] | None:
+  def flush(self) -> dict[str, Any] | None:
     """Writes and returns the held row (one device_get), or None."""
     if self._pending is None:
       return None
     step, metrics = self._pending
     self._pending = None
-    on_host = _to_host(metrics)
-    self._writer.log(step, on_host)
-    return step, on_host
+    return self._writer.log(step, metrics)

@@ -28,7 +28,7 @@ def duration(seconds: float) -> str:
 class Progress:
   """Context manager that shows iteration, COLUMNS and the time left.
 
-  total: iterations of the whole run; start: iterations done before.
+  total: iterations of the whole run; first: iterations done before.
   file: by default standard error. plain_every_seconds: how often a line is
     printed where no terminal is (the last iteration always is).
   """
@@ -36,7 +36,7 @@ class Progress:
   def __init__(
     self,
     total: int,
-    start: int = 0,
+    first: int = 0,
     *,
     label: str = 'iteration',
     file: TextIO | None = None,
@@ -52,7 +52,7 @@ class Progress:
       self._live = rich.live.Live(
         console=self._console, auto_refresh=False, transient=False
       )
-    self._done = start
+    self._done = first
     self._seconds_each: float | None = None
     self._last_time = time.monotonic()
     self._last_print = -math.inf
@@ -79,8 +79,9 @@ class Progress:
       parts.append(f'{duration(left)} left')
     return '  '.join(parts)
 
-  def update(self, done: int, metrics: Mapping[str, Any]) -> None:
-    """Shows that `done` iterations are finished, with their newest metrics."""
+  def update(self, row: Mapping[str, Any], done: int | None = None) -> None:
+    """Shows a row of metrics; `done` iterations, else row['step'], are done."""
+    done = row['step'] if done is None else done
     now = time.monotonic()
     if done > self._done:
       each = (now - self._last_time) / (done - self._done)
@@ -92,7 +93,7 @@ class Progress:
       else:
         self._seconds_each += 0.1 * (each - self._seconds_each)
     self._done, self._last_time = done, now
-    text = self.line(metrics)
+    text = self.line(row)
     if self._live is not None:
       self._live.update(rich.text.Text(text, no_wrap=True), refresh=True)
     elif done >= self._total or now - self._last_print >= self._every:

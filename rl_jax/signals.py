@@ -1,6 +1,7 @@
 """SIGTERM and Ctrl-C become a flag that the loop reads between iterations."""
 
 import signal
+import sys
 import threading
 
 from absl import logging
@@ -9,15 +10,15 @@ SIGTERM_EXIT_CODE = 143  # 128 + SIGTERM: saved, run again to continue.
 SIGINT_EXIT_CODE = 130  # 128 + SIGINT (Ctrl-C): likewise.
 
 
-class StopRequest:
+class StopSignal:
   """Context manager: the first signal asks to stop, the second stops at once.
 
-  with StopRequest() as stop:
+  with StopSignal() as stop:
     for iteration in ...:
       ...
       if stop.requested:
         save()
-        sys.exit(stop.exit_code)
+        stop.exit_if_requested()
 
   Off the main thread, where Python accepts no handlers, only `request` works.
   """
@@ -36,11 +37,16 @@ class StopRequest:
     """Whether the run should save and leave."""
     return self.exit_code is not None
 
+  def exit_if_requested(self) -> None:
+    """Raises SystemExit with the documented code if a signal came."""
+    if self.exit_code is not None:
+      sys.exit(self.exit_code)
+
   def request(self, number: int = signal.SIGTERM) -> None:
     """As if the signal had come."""
     self.exit_code = self._EXIT_CODES[signal.Signals(number)]
 
-  def __enter__(self) -> 'StopRequest':
+  def __enter__(self) -> 'StopSignal':
     if threading.current_thread() is threading.main_thread():
       for number in self._EXIT_CODES:
         self._before[number] = signal.signal(number, self._handle)

@@ -74,11 +74,11 @@ def test_restores_every_bit_type_and_the_host_state(tmp_path):
   saver = Checkpointer(tmp_path / 'new' / 'deep')
   tree = make_state()
   host = {'seen': [1, 2], 'loss': 0.1, 'nested': {'none': None, 'ok': True}}
-  saver.save(12, tree, host, {'evaluate/pass_at_1': np.float32(0.5)})
+  saver.save(12, tree, host, {'evaluation/pass_at_1': np.float32(0.5)})
   found = saver.restore(abstract_tree(tree))
   assert found.step == 12
   assert found.host_state == host
-  assert found.metrics == {'evaluate/pass_at_1': 0.5}
+  assert found.metrics == {'evaluation/pass_at_1': 0.5}
   chex.assert_trees_all_equal_structs(found.tree, tree)
   assert bits(found.tree) == bits(tree)
   saver.close()

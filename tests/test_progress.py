@@ -18,9 +18,9 @@ METRICS = {
 
 def test_plain_lines_where_no_terminal_is():
   out = io.StringIO()
-  with Progress(10, start=2, file=out) as progress:
-    progress.update(3, METRICS)
-    progress.update(4, {})
+  with Progress(10, first=2, file=out) as progress:
+    progress.update({'step': 3, **METRICS})
+    progress.update({}, 4)
   first, second = out.getvalue().splitlines()
   assert first.startswith(
     'iteration 3/10  reward 0.512  entropy 1.500  KL 0.012  tokens/s 12,346  '
@@ -34,7 +34,7 @@ def test_plain_lines_are_thinned_but_never_the_last():
   out = io.StringIO()
   with Progress(50, file=out, plain_every_seconds=3600) as progress:
     for done in range(1, 51):
-      progress.update(done, METRICS)
+      progress.update(METRICS, done)
   starts = [line.split('  ')[0] for line in out.getvalue().splitlines()]
   assert starts == ['iteration 1/50', 'iteration 50/50']
 
@@ -45,7 +45,7 @@ def test_a_terminal_gets_one_line_that_is_rewritten():
     from rl_jax.progress import Progress
     with Progress(30) as progress:
       for done in range(1, 31):
-        progress.update(done, {'reward/mean': done / 30})
+        progress.update({'step': done, 'reward/mean': done / 30})
   """)
   parent, child = os.openpty()
   process = subprocess.Popen(
@@ -69,7 +69,7 @@ def test_a_terminal_gets_one_line_that_is_rewritten():
 def test_non_finite_and_unknown_metrics_do_not_break_the_line():
   out = io.StringIO()
   with Progress(1, file=out) as progress:
-    progress.update(1, {'reward/mean': float('nan'), 'other': 1})
+    progress.update({'reward/mean': float('nan'), 'other': 1}, 1)
   assert 'reward nan' in out.getvalue()
 
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from rl_jax.signals import StopRequest
+from rl_jax.signals import StopSignal
 
 
 @pytest.mark.parametrize(
@@ -14,16 +14,20 @@ from rl_jax.signals import StopRequest
 )
 def test_the_first_signal_sets_the_flag(number, code):
   before = signal.getsignal(number)
-  with StopRequest() as stop:
+  with StopSignal() as stop:
     assert not stop.requested
+    stop.exit_if_requested()
     os.kill(os.getpid(), number)
     assert stop.requested and stop.exit_code == code
+    with pytest.raises(SystemExit) as left:
+      stop.exit_if_requested()
+    assert left.value.code == code
   assert signal.getsignal(number) is before
 
 
 def test_the_second_ctrl_c_stops_at_once():
   """A save that hangs must not make the process unstoppable."""
-  with pytest.raises(KeyboardInterrupt), StopRequest():
+  with pytest.raises(KeyboardInterrupt), StopSignal():
     os.kill(os.getpid(), signal.SIGINT)
     os.kill(os.getpid(), signal.SIGINT)
 
@@ -32,7 +36,7 @@ def test_off_the_main_thread_only_request_works():
   codes = []
 
   def run():
-    with StopRequest() as stop:
+    with StopSignal() as stop:
       stop.request(signal.SIGINT)
       codes.append(stop.exit_code)
 
