@@ -1,0 +1,36 @@
+"""Public weights -> a model directory of this project.
+
+  python -m experiments.import_weights --source=HF_DIR_OR_GGUF --out=DIR
+
+The source is a Hugging Face directory (Llama, SmolLM2, Qwen2, Qwen2.5, Qwen3)
+or a .gguf file. Training also takes these directly; a model directory loads
+faster and onto any mesh.
+"""
+
+from absl import app, flags, logging
+
+from rl_jax.models import model_dir, spec, transformer
+
+_SOURCE = flags.DEFINE_string(
+  'source', None, 'Hugging Face directory or .gguf file.', required=True
+)
+_OUT = flags.DEFINE_string('out', None, 'Directory to write.', required=True)
+_PARAM_DTYPE = flags.DEFINE_enum(
+  'param_dtype', 'float32', transformer.DTYPES, 'Type of the stored weights.'
+)
+
+
+def main(argv: list[str]) -> None:
+  """Imports the weights."""
+  if len(argv) > 1:
+    raise app.UsageError(f'unexpected arguments {argv[1:]}')
+  cfg, params, tokenizer = model_dir.load_any(
+    _SOURCE.value, param_dtype=_PARAM_DTYPE.value
+  )
+  model_dir.save_model(_OUT.value, cfg, params, tokenizer)
+  count = spec.count(transformer.specs(cfg))
+  logging.info('wrote %s: %d parameters, %s', _OUT.value, count, cfg)
+
+
+if __name__ == '__main__':
+  app.run(main)

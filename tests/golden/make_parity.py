@@ -1,0 +1,127 @@
+"""Makes the golden checkpoints: tiny random models and what they compute.
+
+For each family a Hugging Face directory written by `transformers` itself
+(config.json, safetensors) and golden.npz with input ids and float32 logits.
+
+  pip install torch==2.13.0 transformers numpy
+  python tests/golden/make_parity.py            (writes beside this file)
+
+Made with torch 2.13.0 and transformers 5.23.0. Every tensor is random, norms
+and biases too, so that a swapped or forgotten one changes the logits.
+"""
+
+import os
+import sys
+
+import numpy as np
+import torch
+import transformers
+
+SIZES = dict(
+  vocab_size=48,
+  hidden_size=16,
+  intermediate_size=24,
+  num_hidden_layers=2,
+  num_attention_heads=4,
+  num_key_value_heads=2,
+  max_position_embeddings=128,
+  rms_norm_eps=1e-5,
+  pad_token_id=0,
+  bos_token_id=1,
+  eos_token_id=2,
+)
+
+# Family -> (configuration class, fields, dtype of the file, size of a shard).
+FAMILIES = {
+  'llama': (
+    'LlamaConfig',
+    dict(
+      tie_word_embeddings=False,
+      head_dim=8,
+      rope_parameters={
+        'rope_type': 'llama3',
+        'rope_theta': 1000.0,
+        'factor': 8.0,
+        'low_freq_factor': 1.0,
+        'high_freq_factor': 4.0,
+        'original_max_position_embeddings': 64,
+      },
+    ),
+    torch.float32,
+    '1GB',
+  ),
+  'smollm2': (
+    'LlamaConfig',
+    dict(
+      tie_word_embeddings=True,
+      rope_parameters={'rope_type': 'default', 'rope_theta': 100000.0},
+    ),
+    torch.bfloat16,
+    '4KB',
+  ),
+  'qwen2': (
+    'Qwen2Config',
+    dict(
+      tie_word_embeddings=False,
+      rope_parameters={'rope_type': 'default', 'rope_theta': 10000.0},
+    ),
+    torch.float32,
+    '1GB',
+  ),
+  'qwen3': (
+    'Qwen3Config',
+    dict(
+      tie_word_embeddings=True,
+      head_dim=8,
+      rope_parameters={'rope_type': 'default', 'rope_theta': 1000000.0},
+    ),
+    torch.float32,
+    '1GB',
+  ),
+}
+
+
+def make_model(family: str, seed: int = 0):
+  """A model whose every parameter is random and of an order that matters."""
+  name, fields, dtype, _ = FAMILIES[family]
+  config = getattr(transformers, name)(**SIZES, **fields)
+  torch.manual_seed(seed)
+  model = transformers.AutoModelForCausalLM.from_config(config)
+  with torch.no_grad():
+    for key, value in model.named_parameters():
+      if 'norm' in key:
+        value.copy_(1 + 0.3 * torch.randn_like(value))
+      else:
+        value.copy_(0.3 * torch.randn_like(value))
+  return model.to(dtype).eval()
+
+
+def logits_of(path: str, ids: np.ndarray) -> np.ndarray:
+  """Float32 logits [B, S, V] of a directory.
+
+  Loaded in float32: a cast of the model would round its rotary frequencies.
+  """
+  model = transformers.AutoModelForCausalLM.from_pretrained(
+    path, dtype=torch.float32
+  )
+  with torch.no_grad():
+    return model.eval()(torch.tensor(ids)).logits.numpy()
+
+
+def main(folder: str) -> None:
+  """Writes every family below `folder`."""
+  for family, (_, _, _, shard) in FAMILIES.items():
+    path = os.path.join(folder, family)
+    model = make_model(family)
+    model.save_pretrained(path, max_shard_size=shard)
+    os.remove(os.path.join(path, 'generation_config.json'))
+    ids = np.random.default_rng(0).integers(3, 48, size=(2, 24))
+    np.savez_compressed(
+      os.path.join(path, 'golden.npz'),
+      ids=ids.astype(np.int32),
+      logits=logits_of(path, ids),
+    )
+
+
+if __name__ == '__main__':
+  main(sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(__file__))
