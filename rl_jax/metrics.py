@@ -146,7 +146,8 @@ class MetricsWriter:
       )
     for name, value in row.items():
       # Non-finite values are no points on a curve.
-      if name != 'step' and math.isfinite(value):
+      number = isinstance(value, (int, float)) and math.isfinite(value)
+      if number and name != 'step':
         self._tensorboard.add_scalar(name, value, row['step'])
     self._tensorboard.flush()
 

@@ -1,0 +1,69 @@
+# Every target makes .venv and installs the pinned dependencies when needed.
+#   make quickstart   watch a language model learn, on this machine
+#   make test         what a developer, the README and .ci/run use
+PYTHON ?= python3
+VENV ?= .venv
+EXTRAS ?= dev,tasks
+WORKERS ?= 2
+
+BIN := $(VENV)/bin
+# Reinstalled when a pin, an extra or the interpreter changes.
+STAMP := $(VENV)/installed
+RUN := $(BIN)/python -u
+PYTEST := JAX_PLATFORMS=cpu $(BIN)/python -m pytest
+SMOKE = $(BIN)/python -m experiments.train --config=configs/bandit.py
+
+.PHONY: install quickstart test test-fast test-devices smoke test-all \
+	test-faults lint format clean
+
+install: $(STAMP)
+
+$(STAMP): requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; v = sys.version_info; \
+	  sys.exit(v < (3, 11) and "rl_jax needs Python 3.11 or newer, but \
+	$(PYTHON) is %d.%d: make PYTHON=/path/to/python3.11 ..." % v[:2])'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	  --editable '.[$(EXTRAS)]'
+	@touch $@
+
+quickstart: $(STAMP)
+	$(RUN) -m experiments.quickstart
+
+test: test-fast test-devices smoke
+
+test-fast: $(STAMP)
+	$(PYTEST) -n $(WORKERS) -m 'not slow and not devices'
+
+test-devices: $(STAMP)
+	RL_JAX_TEST_DEVICES=8 $(PYTEST) -m 'devices and not slow'
+
+# Two iterations, then two more: the second command continues the first.
+smoke: $(STAMP)
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && set -e && \
+	for n in 2 4; do \
+	  echo "smoke run to iteration $$n" && \
+	  JAX_PLATFORMS=cpu $(SMOKE) --set=iterations=$$n --workdir="$$dir/run"; \
+	done && \
+	$(BIN)/python -m experiments.plot --workdirs="$$dir/run" \
+	  --out="$$dir/curves.png" && echo 'smoke run passed'
+
+test-all: test-fast test-devices smoke
+	$(PYTEST) -m 'slow and not devices'
+	RL_JAX_TEST_DEVICES=8 $(PYTEST) -m 'devices and slow'
+
+# Kills a run every second for two minutes, then compares it with a whole one.
+test-faults: $(STAMP)
+	$(RUN) tests/faults/kill_resume.py --seconds=120
+
+lint: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+format: $(STAMP)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf $(VENV) .jax_cache .pytest_cache .ruff_cache *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Binaries: python -m experiments.NAME --help."""

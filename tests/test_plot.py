@@ -1,0 +1,109 @@
+"""Curves: the right points, a legible PNG, errors that list what exists."""
+
+import json
+import math
+import struct
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from experiments import plot
+
+
+def write_run(path, slope, steps=20, **extra):
+  path.mkdir(parents=True)
+  rows = [
+    {
+      'step': i,
+      'time/wall_seconds': 2.0 * i,
+      'rollout/tokens_total': 100 * i,
+      'reward/mean': slope * i,
+      **extra,
+    }
+    for i in range(steps)
+  ]
+  text = ''.join(json.dumps(row) + '\n' for row in rows)
+  (path / 'metrics.jsonl').write_text(text + '{"step": 99, "torn')
+
+
+def png_size(path):
+  data = path.read_bytes()
+  assert data[:8] == b'\x89PNG\r\n\x1a\n'
+  return struct.unpack('>II', data[16:24])
+
+
+def test_the_command_writes_a_png_of_two_runs(tmp_path):
+  """The documented command, in a process of its own, with seeds merged."""
+  for seed in range(3):
+    write_run(tmp_path / 'grpo' / f'seed{seed}', 1 + seed)
+  write_run(tmp_path / 'dapo', 2.0, **{'policy/entropy': 'NaN'})
+  runs = [tmp_path / 'dapo', *(tmp_path / 'grpo').iterdir()]
+  out = tmp_path / 'new' / 'curves.png'
+  done = subprocess.run(
+    [
+      sys.executable,
+      '-m',
+      'experiments.plot',
+      '--workdirs=' + ','.join(map(str, runs)),
+      f'--out={out}',
+      '--x=tokens',
+    ],
+    capture_output=True,
+    text=True,
+  )
+  assert done.returncode == 0, done.stderr
+  assert done.stdout == f'{out}: reward/mean, policy/entropy\n'
+  width, height = png_size(out)
+  assert width > height > 300
+
+
+def test_labels_leave_out_shared_parents_and_seeds(tmp_path):
+  write_run(tmp_path / 'a' / 'x' / 'seed1', 1)
+  write_run(tmp_path / 'a' / 'x' / 'seed22', 1)
+  write_run(tmp_path / 'b' / 'x', 1)
+  names = ('a/x/seed1', 'a/x/seed22', 'b/x')
+  runs = plot.load_runs([str(tmp_path / n) for n in names])
+  assert {label: len(seeds) for label, seeds in runs.items()} == {
+    'a/x': 2,
+    'b/x': 1,
+  }
+  alone = plot.load_runs([str(tmp_path / 'b' / 'x') + '/'])
+  assert list(alone) == ['x']
+
+
+def test_a_missing_or_repeated_workdir_is_named(tmp_path):
+  write_run(tmp_path / 'a', 1)
+  with pytest.raises(FileNotFoundError, match='nothing has no metrics.jsonl'):
+    plot.load_runs([str(tmp_path / 'nothing')])
+  with pytest.raises(ValueError, match='given twice'):
+    plot.load_runs([str(tmp_path / 'a'), f'{tmp_path}/a/'])
+
+
+def test_curve_leaves_out_missing_and_non_finite_points():
+  rows = [
+    {'step': 0, 'y': 1.0},
+    {'step': 1},
+    {'step': 2, 'y': math.nan},
+    {'step': 3, 'y': math.inf},
+    {'step': 4, 'y': 5},
+  ]
+  xs, ys = plot.curve(rows, 'step', 'y')
+  np.testing.assert_array_equal(xs, [0, 4])
+  np.testing.assert_array_equal(ys, [1, 5])
+  assert len(plot.curve(rows, 'step', 'z')[0]) == 0
+
+
+def test_smooth_by_hand():
+  """Window 3 of 0, 3, 6, 0: means of 2, 3, 3 and 2 points."""
+  ys = plot.smooth(np.array([0.0, 3.0, 6.0, 0.0]), 3)
+  np.testing.assert_allclose(ys, [1.5, 3, 3, 3])
+  np.testing.assert_allclose(plot.smooth(np.ones(2), 9), [1, 1])
+
+
+def test_unknown_metrics_list_what_exists(tmp_path):
+  rows = [{'step': 0, 'reward/mean': 1.0}]
+  with pytest.raises(ValueError, match='there are: reward/mean, step'):
+    plot.plot_curves({'a': [rows]}, tmp_path / 'x.png', metrics=('typo',))
+  assert not (tmp_path / 'x.png').exists()
