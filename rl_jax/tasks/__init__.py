@@ -1,0 +1,24 @@
+"""Tasks: where prompts come from, and how a response is judged."""
+
+from rl_jax.tasks.arithmetic import Arithmetic
+from rl_jax.tasks.bandit import Bandit
+from rl_jax.tasks.base import OUTCOME, Example, Task, combine
+from rl_jax.tasks.countdown import Countdown
+from rl_jax.tasks.gym import ReasoningGym
+from rl_jax.tasks.question_answer import QuestionAnswer
+from rl_jax.tasks.templates import ChatTemplate, PlainTemplate, render_prompt
+
+__all__ = [
+  'OUTCOME',
+  'Arithmetic',
+  'Bandit',
+  'ChatTemplate',
+  'Countdown',
+  'Example',
+  'PlainTemplate',
+  'QuestionAnswer',
+  'ReasoningGym',
+  'Task',
+  'combine',
+  'render_prompt',
+]

@@ -1,0 +1,204 @@
+"""Finding the answer in a response, and comparing it with the right one.
+
+All searches are linear in the length of the text: no pattern backtracks.
+"""
+
+from fractions import Fraction
+import functools
+import re
+
+# Thousands separators inside, a sign only where it is no minus operator.
+_NUMBER = re.compile(
+  r'(?:(?<![\w).])-)?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?', re.ASCII
+)
+_PLAIN = re.compile(
+  r'[+-]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,2})?',
+  re.ASCII,
+)
+_FRACTION = re.compile(r'([+-]?\d{1,30})\s*/\s*(\d{1,30})', re.ASCII)
+_MAX_NUMBER_CHARACTERS = 100
+
+MODES = (
+  'whole',
+  'hash',
+  'boxed',
+  'answer_tags',
+  'last_number',
+  'first_line_last_number',
+)
+
+
+def check_mode(field: str, mode: str) -> None:
+  """Raises ValueError unless mode is one of MODES."""
+  if mode not in MODES:
+    raise ValueError(f'{field} = {mode!r} is none of {", ".join(MODES)}')
+
+
+def extract(text: str, mode: str) -> str | None:
+  r"""The answer as text, or None if the response does not have that form.
+
+  whole: everything, stripped. hash: what follows the last '####' on its line.
+  boxed: the content of the last \boxed{...} with balanced braces. answer_tags:
+  between the last <answer> and the next </answer>. last_number: the last
+  number. first_line_last_number: the last number of the first line.
+  """
+  found = _EXTRACTORS[mode](text)
+  if found is None:
+    return None
+  return found.strip() or None
+
+
+def well_formed(text: str, mode: str) -> bool:
+  r"""True if the response has exactly the form that the mode asks for.
+
+  answer_tags: the whole text is <think>...</think> <answer>...</answer>, each
+  tag once. hash and boxed: the marker once, with something in it. Else: an
+  answer is found.
+  """
+  if mode == 'answer_tags':
+    return _is_think_then_answer(text.strip())
+  marker = {'hash': '####', 'boxed': '\\boxed{'}.get(mode)
+  if marker is not None and text.count(marker) != 1:
+    return False
+  return extract(text, mode) is not None
+
+
+def parse_number(text: str) -> Fraction | None:
+  r"""The exact value of a plain number, or None.
+
+  Understands '1,000', '$5', '-3.50', '42.', '50%' (50), '3/4', '1e3' and
+  surrounding spaces; nothing else.
+  """
+  text = text.strip().replace('\\$', '$').replace('\\%', '%')
+  if not text or len(text) > _MAX_NUMBER_CHARACTERS:
+    return None
+  negative = text.startswith('-$')
+  text = text.removeprefix('-').removeprefix('$') if negative else text
+  text = text.removeprefix('$').removesuffix('%').strip()
+  match = _FRACTION.fullmatch(text)
+  if match:
+    top, bottom = int(match[1]), int(match[2])
+    value = Fraction(top, bottom) if bottom else None
+  elif _PLAIN.fullmatch(text):
+    value = Fraction(text.replace(',', '').removesuffix('.'))
+  else:
+    return None
+  return -value if negative and value is not None else value
+
+
+def numbers_equal(answer: str, gold: str, tolerance: float) -> bool:
+  """True if both are plain numbers that differ by at most tolerance."""
+  left, right = parse_number(answer), parse_number(gold)
+  if left is None or right is None:
+    return False
+  return abs(left - right) <= Fraction(tolerance)
+
+
+def require_math_verify() -> None:
+  """Imports math-verify (0.8 s), or raises ImportError saying what to do."""
+  _math_verify()
+
+
+def parses_as_math(text: str) -> bool:
+  """True if math-verify finds an expression in the text."""
+  return bool(_parse_math(text))
+
+
+def math_equal(answer: str, gold: str, extracted: bool = True) -> bool:
+  """math-verify's judgement; not symmetric: gold and answer differ in role.
+
+  `answer` is one formula if `extracted`, else a text in which it is searched.
+  Its own limits use signals, which work in main threads only, so they are
+  off: run it in the workers of a VerifierPool, which have a time limit.
+  """
+  verify = _math_verify().verify
+  gold_parsed = _parse_gold(gold)
+  if not gold_parsed:
+    raise ValueError(f'math-verify cannot parse the right answer {gold!r}')
+  parsed = _parse_math(answer, extracted)
+  return bool(verify(gold_parsed, parsed, timeout_seconds=None))
+
+
+@functools.lru_cache(maxsize=4096)
+def _parse_gold(gold):
+  return _parse_math(gold)
+
+
+def _parse_math(text, is_formula=True):
+  text = f'${text}$' if is_formula else text
+  return _math_verify().parse(text, parsing_timeout=None)
+
+
+def _math_verify():
+  try:
+    import math_verify
+  except ImportError as error:
+    raise ImportError(
+      "verifier='math' needs the package math-verify: "
+      "pip install 'math-verify[antlr4_13_2]'"
+    ) from error
+  import logging
+
+  # It warns that its time limits are off; they are, for the reason above.
+  for name in ('math_verify.parser', 'math_verify.grader'):
+    logging.getLogger(name).setLevel(logging.ERROR)
+  return math_verify
+
+
+def _after_hash(text):
+  _, marker, rest = text.rpartition('####')
+  return rest.split('\n', 1)[0] if marker else None
+
+
+def _boxed(text):
+  start = text.rfind('\\boxed{')
+  if start < 0:
+    return None
+  begin = start + len('\\boxed{')
+  depth = 1
+  for i in range(begin, len(text)):
+    depth += (text[i] == '{') - (text[i] == '}')
+    if depth == 0:
+      return text[begin:i]
+  return None
+
+
+def _answer_tags(text):
+  begin = text.rfind('<answer>')
+  if begin < 0:
+    return None
+  inside, tag, _ = text[begin + len('<answer>') :].partition('</answer>')
+  return inside if tag else None
+
+
+def _last_number(text):
+  found = _NUMBER.findall(text)
+  return found[-1] if found else None
+
+
+def _first_line_last_number(text):
+  return _last_number(text.lstrip().split('\n', 1)[0])
+
+
+def _is_think_then_answer(text):
+  tags = ('<think>', '</think>', '<answer>', '</answer>')
+  if any(text.count(tag) != 1 for tag in tags):
+    return False
+  places = [text.index(tag) for tag in tags]
+  between = text[places[1] + len('</think>') : places[2]]
+  return (
+    places == sorted(places)
+    and places[0] == 0
+    and not between.strip()
+    and text.endswith('</answer>')
+  )
+
+
+_EXTRACTORS = {
+  'whole': lambda text: text,
+  'hash': _after_hash,
+  'boxed': _boxed,
+  'answer_tags': _answer_tags,
+  'last_number': _last_number,
+  'first_line_last_number': _first_line_last_number,
+}

@@ -1,0 +1,125 @@
+"""Addition and subtraction of n-digit numbers, as short character strings."""
+
+from collections.abc import Sequence
+import dataclasses
+import functools
+import math
+from typing import Any
+
+from rl_jax.tasks import base, draws
+from rl_jax.tasks.base import Example
+
+# Positions modulo 10 of the permuted pairs that each split owns.
+_OWNED = {'train': range(8), 'validation': (8,), 'test': (9,)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Arithmetic:
+  """'123+456=' -> '579', '123-456=' -> '-333'.
+
+  Operands have exactly `digits` digits (1..9, 10..99, 100..999, ...). A keyed
+  permutation orders all unordered pairs {a, b}; its positions modulo 10 split
+  them 80/10/10, so that neither a pair nor its mirror image is in two splits.
+  Each pair gives one prompt; its operator and order come from its hash. The
+  split is a property of the pair alone: every run and stage shares it.
+
+  With `signed` False the larger operand of a subtraction comes first, and no
+  answer is negative. The outcome is exact equality of the text.
+  """
+
+  digits: int = 3
+  operations: str = '+-'
+  signed: bool = True
+  num_validation: int = 1000  # prompts, if the split has as many
+  num_test: int = 2000
+  reward_weights: dict[str, float] = base.outcome_only()
+
+  alphabet = '0123456789+-='  # for a character tokenizer
+
+  def __post_init__(self):
+    base.require_range(self, 'digits', 1, 9)
+    base.require_range(self, 'num_validation', 1, math.inf)
+    base.require_range(self, 'num_test', 1, math.inf)
+    if self.operations not in ('+', '-', '+-'):
+      raise ValueError(
+        f"Arithmetic.operations = {self.operations!r} is none of '+', '-', '+-'"
+      )
+
+  def num_prompts(self, split: str) -> int:
+    """All pairs of the split for train, at most num_... for the others."""
+    base.check_split(split)
+    whole, rest = divmod(_num_pairs(self.digits), 10)
+    owned = sum(whole + (position < rest) for position in _OWNED[split])
+    limits = {'validation': self.num_validation, 'test': self.num_test}
+    return min(owned, limits.get(split, owned))
+
+  def example(self, split: str, index: int) -> Example:
+    """The index-th pair of the split in the permuted order."""
+    base.check_index(self, split, index)
+    owned = _OWNED[split]
+    position = index // len(owned) * 10 + owned[index % len(owned)]
+    a, b = _pair(_permutation(self.digits).backward(position), self.digits)
+    coin = draws.stable_hash('variant', a, b)
+    operation = self.operations[coin % len(self.operations)]
+    ordered = operation == '-' and not self.signed
+    if ordered or coin >> 8 & 1:
+      a, b = b, a  # _pair gives a <= b
+    value = a + b if operation == '+' else a - b
+    return Example(prompt=f'{a}{operation}{b}=', answer=str(value), id=index)
+
+  def split_of(self, a: int, b: int) -> str:
+    """The split that owns the pair {a, b}."""
+    low, high = 10 ** (self.digits - 1), 10**self.digits - 1
+    if not (low <= a <= high and low <= b <= high):
+      raise ValueError(f'operands {a}, {b} are outside {low}..{high}')
+    small, large = sorted((a - low, b - low))
+    number = large * (large + 1) // 2 + small
+    position = _permutation(self.digits).forward(number)
+    return next(s for s, owned in _OWNED.items() if position % 10 in owned)
+
+  def target(self, example: Example) -> str:
+    """The answer itself."""
+    return example.answer
+
+  def score(self, example: Example, response: str) -> dict[str, float]:
+    """1 if the text before the end token is the answer, exactly."""
+    return {base.OUTCOME: float(response == example.answer)}
+
+  def device_answers(self, examples: Sequence[Example], tokenizer: Any) -> Any:
+    """(answer tokens i32[B, A], their number i32[B])."""
+    from rl_jax.tasks import device_verifiers
+
+    return device_verifiers.pad_rows(
+      [tokenizer.encode(example.answer) for example in examples]
+    )
+
+  def score_device(
+    self, response_BT, length_B, answer_BA, answer_length_B, tokenizer
+  ) -> dict[str, Any]:
+    """The jittable twin of `score`."""
+    from rl_jax.tasks import device_verifiers
+
+    kept_BT = device_verifiers.text_mask(response_BT, length_B, tokenizer)
+    return {
+      base.OUTCOME: device_verifiers.exact_match(
+        response_BT, kept_BT, answer_BA, answer_length_B
+      )
+    }
+
+
+def _num_pairs(digits: int) -> int:
+  count = 9 * 10 ** (digits - 1)
+  return count * (count + 1) // 2
+
+
+def _pair(number: int, digits: int) -> tuple[int, int]:
+  """Unordered pairs in triangular order: number = large(large+1)/2 + small."""
+  large = (math.isqrt(8 * number + 1) - 1) // 2
+  small = number - large * (large + 1) // 2
+  low = 10 ** (digits - 1)
+  return small + low, large + low
+
+
+@functools.lru_cache
+def _permutation(digits: int) -> draws.Permutation:
+  return draws.Permutation(_num_pairs(digits), f'arithmetic-{digits}')

@@ -1,0 +1,109 @@
+"""A contextual bandit as a language task: one context token, one action."""
+
+from collections.abc import Sequence
+import dataclasses
+import functools
+import string
+from typing import Any
+
+from rl_jax.tasks import base, draws
+from rl_jax.tasks.base import Example
+
+_LETTERS = string.ascii_lowercase
+
+
+@dataclasses.dataclass(frozen=True)
+class Bandit:
+  """Prompt 'C' (a context), response 'f' (an action): the smallest RL problem.
+
+  Every context has one best action. Components: `outcome` is 1 for the best
+  action, else 0; `value` is 1 for the best action and a fixed number in
+  [0, max_other) for each other one. Both depend on the seed alone, and both
+  have the optimum 1 in every context. Anything but one action letter gets 0.
+  All splits hold the same contexts: a bandit has nothing to hold out.
+  """
+
+  num_contexts: int = 8
+  num_actions: int = 8
+  max_other: float = 0.8
+  seed: int = 0
+  reward_weights: dict[str, float] = base.outcome_only()
+
+  def __post_init__(self):
+    base.require_range(self, 'num_contexts', 1, 26)
+    base.require_range(self, 'num_actions', 2, 26)
+    base.require_range(self, 'max_other', 0.0, 1.0)
+
+  @property
+  def alphabet(self) -> str:
+    """Contexts in upper case, actions in lower case."""
+    contexts = _LETTERS[: self.num_contexts].upper()
+    return contexts + _LETTERS[: self.num_actions]
+
+  def table(self) -> tuple[tuple[float, ...], ...]:
+    """value[context][action]; the largest of every row is exactly 1."""
+    return _table(
+      self.num_contexts, self.num_actions, self.max_other, self.seed
+    )
+
+  def num_prompts(self, split: str) -> int:
+    """One prompt per context."""
+    base.check_split(split)
+    return self.num_contexts
+
+  def example(self, split: str, index: int) -> Example:
+    """The context of that index and its best action."""
+    base.check_index(self, split, index)
+    row = self.table()[index]
+    return Example(
+      prompt=_LETTERS[index].upper(),
+      answer=_LETTERS[row.index(1.0)],
+      id=index,
+    )
+
+  def target(self, example: Example) -> str:
+    """The best action."""
+    return example.answer
+
+  def score(self, example: Example, response: str) -> dict[str, float]:
+    """Looks the action up in the row of the context."""
+    actions = _LETTERS[: self.num_actions]
+    if len(response) != 1 or response not in actions:
+      return {base.OUTCOME: 0.0, 'value': 0.0}
+    value = self.table()[example.id][actions.index(response)]
+    return {base.OUTCOME: float(response == example.answer), 'value': value}
+
+  def device_answers(self, examples: Sequence[Example], tokenizer: Any) -> Any:
+    """(context index i32[B, 1], ones i32[B])."""
+    from rl_jax.tasks import device_verifiers
+
+    return device_verifiers.pad_rows([[example.id] for example in examples])
+
+  def score_device(
+    self, response_BT, length_B, answer_BA, answer_length_B, tokenizer
+  ) -> dict[str, Any]:
+    """The jittable twin of `score`."""
+    from rl_jax.tasks import device_verifiers
+
+    actions = [
+      tokenizer.encode(letter)[0] for letter in _LETTERS[: self.num_actions]
+    ]
+    kept_BT = device_verifiers.text_mask(response_BT, length_B, tokenizer)
+    value_B = device_verifiers.table_lookup(
+      response_BT, kept_BT, answer_BA[:, 0], actions, self.table()
+    )
+    return {base.OUTCOME: (value_B == 1.0).astype('float32'), 'value': value_B}
+
+
+@functools.lru_cache
+def _table(num_contexts, num_actions, max_other, seed):
+  rows = []
+  for context in range(num_contexts):
+    stream = draws.Draws('bandit', seed, context)
+    best = stream.below(num_actions)
+    # max_other = 1 must not make a second best action.
+    values = [
+      min(stream.uniform() * max_other, 0.999) for _ in range(num_actions)
+    ]
+    rows.append(tuple(1.0 if a == best else v for a, v in enumerate(values)))
+  return tuple(rows)

@@ -1,0 +1,104 @@
+"""What a task is: numbered prompts, and named reward components of a response.
+
+Nothing in this package imports JAX at module level, because reward workers
+import it: the jittable verifiers live in `device_verifiers`.
+"""
+
+from collections.abc import Mapping
+import dataclasses
+from typing import Any, Protocol
+
+SPLITS = ('train', 'validation', 'test')
+OUTCOME = 'outcome'  # the component that every task returns: 1 is solved
+
+
+@dataclasses.dataclass(frozen=True)
+class Example:
+  """One problem.
+
+  `prompt` is what the policy continues, unless `messages` is set: then it is
+  the tokenizer's chat form of them followed by `prefill` (see
+  `templates.render_prompt`). The verifier judges `prefill + response`.
+  """
+
+  prompt: str
+  answer: str
+  id: int  # stable index in its split
+  meta: dict[str, Any] = dataclasses.field(default_factory=dict)
+  messages: tuple[dict[str, str], ...] = ()
+  prefill: str = ''
+
+
+class Task(Protocol):
+  """A frozen dataclass with JSON-friendly fields.
+
+  Optional members: `prepare()` imports what `score` needs, once, before
+  workers are forked; `alphabet` for a character tokenizer;
+  `device_answers(examples, tokenizer) -> (i32[B, A], i32[B])` and
+  `score_device(response_BT, length_B, answer_BA, answer_length_B, tokenizer)
+  -> {component: f32[B]}`, the jittable twin of `score`.
+  """
+
+  reward_weights: dict[str, float]
+
+  def num_prompts(self, split: str) -> int:
+    """Prompts of a split; 0 if the task has no such split."""
+
+  def example(self, split: str, index: int) -> Example:
+    """The same example for the same index, always."""
+
+  def target(self, example: Example) -> str:
+    """The text that supervised training imitates (without end token)."""
+
+  def score(self, example: Example, response: str) -> Mapping[str, float]:
+    """Components of the text before the end token; `outcome` is one."""
+
+
+def outcome_only() -> Any:
+  """The dataclass field {'outcome': 1.0}, left out of the hash."""
+  return weights_field(outcome=1.0)
+
+
+def weights_field(**weights: float) -> Any:
+  """A dataclass field for reward_weights with these defaults."""
+  return dataclasses.field(default_factory=lambda: dict(weights), hash=False)
+
+
+def combine(components: Mapping[str, Any], weights: Mapping[str, float]) -> Any:
+  """sum_k weights[k] * components[k], of numbers or of arrays [B].
+
+  Raises: ValueError naming a weighted component that the task did not return.
+  """
+  missing = sorted(set(weights) - set(components))
+  if missing:
+    raise ValueError(
+      f'reward_weights names {missing}, but the components are '
+      f'{sorted(components)}'
+    )
+  return sum(weights[name] * components[name] for name in weights)
+
+
+def check_index(task: Any, split: str, index: int) -> None:
+  """Raises ValueError or IndexError unless the task has that example."""
+  check_split(split)
+  count = task.num_prompts(split)
+  if not 0 <= index < count:
+    raise IndexError(
+      f'{type(task).__name__}: index {index} of split {split!r} is outside '
+      f'0..{count - 1}'
+    )
+
+
+def check_split(split: str) -> None:
+  """Raises ValueError unless split is one of SPLITS."""
+  if split not in SPLITS:
+    raise ValueError(f'split {split!r} is none of {", ".join(SPLITS)}')
+
+
+def require_range(task: Any, field: str, low: float, high: float) -> None:
+  """Raises ValueError naming the field unless low <= value <= high."""
+  value = getattr(task, field)
+  if not low <= value <= high:
+    raise ValueError(
+      f'{type(task).__name__}.{field} = {value!r} is outside [{low}, {high}]'
+    )

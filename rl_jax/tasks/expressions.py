@@ -1,0 +1,57 @@
+"""Exact values of arithmetic expressions that a model wrote: no eval."""
+
+import ast
+from collections.abc import Callable
+from fractions import Fraction
+import re
+
+MAX_CHARACTERS = 200
+MAX_DIGITS = 6  # of one number
+_ALLOWED = re.compile(r'[0-9+\-*/() ]+')
+_LONG_NUMBER = re.compile(rf'[0-9]{{{MAX_DIGITS + 1}}}')
+
+
+class ExpressionError(ValueError):
+  """The text is no expression of the grammar, or divides by zero."""
+
+
+_OPERATIONS: dict[type, Callable[[Fraction, Fraction], Fraction]] = {
+  ast.Add: lambda a, b: a + b,
+  ast.Sub: lambda a, b: a - b,
+  ast.Mult: lambda a, b: a * b,
+  ast.Div: lambda a, b: a / b,
+}
+
+
+def evaluate(text: str) -> tuple[Fraction, list[int]]:
+  """(exact value, the integers used, in order of appearance).
+
+  Grammar: non-negative integers of at most 6 digits, binary + - * /,
+  parentheses and spaces, at most 200 characters. Signs, decimals, '**', '//'
+  and everything else raise ExpressionError, so no result can be large.
+  """
+  text = text.strip(' \n\t\r')
+  if len(text) > MAX_CHARACTERS:
+    raise ExpressionError(f'longer than {MAX_CHARACTERS} characters')
+  if not _ALLOWED.fullmatch(text) or _LONG_NUMBER.search(text):
+    raise ExpressionError('a character or number that is not allowed')
+  try:
+    tree = ast.parse(text, mode='eval')
+  except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+    raise ExpressionError('not an expression') from error
+  used = []
+  try:
+    value = _value(tree.body, used)
+  except ZeroDivisionError as error:
+    raise ExpressionError('division by zero') from error
+  return value, used
+
+
+def _value(node: ast.expr, used: list[int]) -> Fraction:
+  if isinstance(node, ast.Constant) and type(node.value) is int:
+    used.append(node.value)
+    return Fraction(node.value)
+  if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
+    left = _value(node.left, used)
+    return _OPERATIONS[type(node.op)](left, _value(node.right, used))
+  raise ExpressionError(f'{type(node).__name__} is not allowed')

@@ -1,0 +1,226 @@
+"""Question-answer sets from JSONL files or tensorflow_datasets."""
+
+import dataclasses
+import functools
+import math
+
+from rl_jax.tasks import answers, base, draws
+from rl_jax.tasks import rows as rows_lib
+from rl_jax.tasks.base import Example
+from rl_jax.tasks.rows import BadRowError
+from rl_jax.tasks.templates import ChatTemplate, PlainTemplate
+
+_HOLD_OUT = ('none', 'last', 'hash')
+_VERIFIERS = ('number', 'math', 'text')
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class QuestionAnswer:
+  r"""Problems with a right answer; the response is searched for one.
+
+  sources: split -> 'file.jsonl', 'tfds:DIRECTORY' or 'tfds:NAME', the last two
+    with '@SPLIT' if the data set calls the split otherwise.
+  question, answer: templates of the row's fields: '{Body} {Question}'.
+  gold: where the right answer stands in the answer field (a mode of
+    `answers.extract`): 'hash' for GSM8K, 'whole' for most.
+  extract: where the answer stands in the response, prefill included.
+  verifier: 'number' compares plain numbers within `tolerance`; 'math' accepts
+    those and what math-verify finds equal; 'text' compares stripped text.
+  hold_out: how num_validation and num_test rows leave the train source for
+    splits without a source of their own: the last rows of the file ('last':
+    test at the very end, validation before it), or the last in the order of a
+    hash of the question ('hash', so that the order of rows is no matter).
+  id_field: a field that must not repeat, or ''.
+  bad_rows: 'error' stops at the first bad row, naming file and line; 'skip'
+    counts them (see `skipped`). Bad: malformed JSON, invalid UTF-8, not an
+    object, missing field, wrong type, empty question, a right answer that the
+    verifier cannot parse, repeated id, more than max_row_bytes. ('math' takes
+    5 ms at start-up for each right answer that is no plain number.)
+
+  Components: `outcome` and `format` (the response has exactly the form that
+  `extract` asks for).
+  """
+
+  sources: dict[str, str] = dataclasses.field(hash=False)
+  question: str = '{question}'
+  answer: str = '{answer}'
+  gold: str = 'whole'
+  template: PlainTemplate | ChatTemplate = PlainTemplate()
+  extract: str = 'last_number'
+  verifier: str = 'number'
+  tolerance: float = 1e-6
+  hold_out: str = 'none'
+  num_validation: int = 0
+  num_test: int = 0
+  id_field: str = ''
+  bad_rows: str = 'error'
+  max_row_bytes: int = 1_000_000
+  reward_weights: dict[str, float] = base.outcome_only()
+
+  def __post_init__(self):
+    answers.check_mode('QuestionAnswer.gold', self.gold)
+    answers.check_mode('QuestionAnswer.extract', self.extract)
+    base.require_range(self, 'tolerance', 0.0, math.inf)
+    base.require_range(self, 'num_validation', 0, math.inf)
+    base.require_range(self, 'num_test', 0, math.inf)
+    base.require_range(self, 'max_row_bytes', 1, math.inf)
+    for field, known in (
+      ('verifier', _VERIFIERS),
+      ('hold_out', _HOLD_OUT),
+      ('bad_rows', ('error', 'skip')),
+    ):
+      if getattr(self, field) not in known:
+        raise ValueError(
+          f'QuestionAnswer.{field} = {getattr(self, field)!r} is none of '
+          + ', '.join(known)
+        )
+    if not self.sources:
+      raise ValueError('QuestionAnswer.sources is empty')
+    for split in self.sources:
+      base.check_split(split)
+    for split in ('validation', 'test'):
+      if (
+        self.hold_out != 'none' and split in self.sources and self._size(split)
+      ):
+        raise ValueError(
+          f'QuestionAnswer: {split} has its own source and also num_{split} = '
+          f'{self._size(split)} rows held out of train'
+        )
+
+  def num_prompts(self, split: str) -> int:
+    """Usable rows; 0 if the split has neither a source nor held-out rows."""
+    base.check_split(split)
+    return len(self._rows(split))
+
+  def example(self, split: str, index: int) -> Example:
+    """The index-th usable row of the split."""
+    base.check_index(self, split, index)
+    row = self._rows(split)[index]
+    return Example(
+      **self.template.fields(row.question),
+      answer=row.answer,
+      id=index,
+      meta={'where': row.where, 'solution': row.solution},
+    )
+
+  def target(self, example: Example) -> str:
+    """The solution as released (a space separates it from the prompt)."""
+    return ' ' + example.meta['solution']
+
+  def skipped(self, split: str) -> dict[str, int]:
+    """Bad rows of the split's source, by kind."""
+    source = split if split in self.sources else 'train'
+    return dict(self._source(source).skipped) if source in self.sources else {}
+
+  def prepare(self) -> None:
+    """Imports the verifier's library once, before workers are forked."""
+    if self.verifier == 'math':
+      answers.require_math_verify()
+
+  def score(self, example: Example, response: str) -> dict[str, float]:
+    """Judges prefill + response, the text before the end token."""
+    text = example.prefill + response
+    found = answers.extract(text, self.extract)
+    solved = found is not None and self._equal(found, example.answer)
+    return {
+      base.OUTCOME: float(solved),
+      'format': float(answers.well_formed(text, self.extract)),
+    }
+
+  def _equal(self, found, gold):
+    if self.verifier == 'text':
+      return found == gold.strip()
+    if answers.numbers_equal(found, gold, self.tolerance):
+      return True
+    if self.verifier == 'number':
+      return False
+    return answers.math_equal(found, gold, self.extract != 'whole')
+
+  def _size(self, split):
+    return {'validation': self.num_validation, 'test': self.num_test}[split]
+
+  def _source(self, split):
+    return _load(
+      self.sources[split],
+      split,
+      self.question,
+      self.answer,
+      self.gold,
+      self.verifier,
+      self.id_field,
+      self.bad_rows,
+      self.max_row_bytes,
+    )
+
+  def _rows(self, split):
+    if split != 'train' and split in self.sources:
+      return self._source(split).rows
+    if 'train' not in self.sources:
+      return ()
+    loaded = self._source('train')
+    if self.hold_out == 'none':
+      return loaded.rows if split == 'train' else ()
+    parts = _partition(
+      loaded, self.hold_out, self.num_validation, self.num_test
+    )
+    return parts[split]
+
+
+@functools.lru_cache(maxsize=32)
+def _partition(loaded, hold_out, num_validation, num_test):
+  """split -> rows; train keeps what the others leave."""
+  if num_validation + num_test >= len(loaded.rows):
+    raise ValueError(
+      f'num_validation + num_test = {num_validation + num_test} leaves nothing '
+      f'to train on: the source has {len(loaded.rows)} usable rows'
+    )
+  order = list(loaded.rows)
+  if hold_out == 'hash':
+    order.sort(key=lambda row: draws.stable_hash('row', row.question))
+  end_train = len(order) - num_validation - num_test
+  end_validation = len(order) - num_test
+  return {
+    'train': tuple(order[:end_train]),
+    'validation': tuple(order[end_train:end_validation]),
+    'test': tuple(order[end_validation:]),
+  }
+
+
+@functools.lru_cache(maxsize=32)
+def _load(
+  source,
+  split,
+  question,
+  answer,
+  gold,
+  verifier,
+  id_field,
+  bad_rows,
+  max_row_bytes,
+):
+  """Reads a source once per process; the key is everything it depends on."""
+
+  def reader(record, where):
+    text = rows_lib.fill(question, record, where).strip()
+    if not text:
+      raise BadRowError(where, 'empty_question', 'the question is empty')
+    solution = rows_lib.fill(answer, record, where).strip()
+    right = answers.extract(solution, gold)
+    if right is None or not _parses(right, verifier):
+      raise BadRowError(
+        where,
+        'unparsable_answer',
+        f'no right answer for verifier {verifier!r} in {solution[:80]!r}',
+      )
+    row_id = None
+    if id_field:
+      row_id = rows_lib.fill('{' + id_field + '}', record, where)
+    return row_id, rows_lib.Row(text, right, solution, where)
+
+  return rows_lib.collect(source, split, reader, bad_rows, max_row_bytes)
+
+
+def _parses(right, verifier):
+  if verifier == 'text' or answers.parse_number(right) is not None:
+    return True
+  return verifier == 'math' and answers.parses_as_math(right)

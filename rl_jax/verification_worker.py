@@ -1,0 +1,168 @@
+"""The processes behind VerifierPool: one nursery that forks reward workers.
+
+The nursery is started once as a fresh interpreter: it unpickles the task,
+lets it import what it needs (`prepare`) and then only forks, so a killed worker
+is replaced in milliseconds and no thread of JAX is ever forked. This module
+must not import JAX.
+"""
+
+from collections.abc import Mapping
+import ctypes
+import json
+from multiprocessing.connection import Connection
+import os
+import pickle
+import resource
+import runpy
+import select
+import signal
+import socket
+import struct
+import sys
+import traceback
+import types
+from typing import Any
+
+# What the nursery is asked: letter, process id.
+COMMAND = struct.Struct('=cI')
+REPLY = struct.Struct('=I')
+_PR_SET_PDEATHSIG = 1
+
+
+def judge(task: Any, example: Any, response: str) -> tuple[str, Any, str]:
+  """('ok', components, ''), or ('error' | 'invalid', None, what happened)."""
+  try:
+    components = task.score(example, response)
+  except (KeyboardInterrupt, GeneratorExit):
+    raise
+  except BaseException:  # SystemExit, too, costs only its sample
+    return 'error', None, traceback.format_exc(limit=-8)
+  try:
+    return 'ok', check_components(components), ''
+  except Exception as error:
+    return 'invalid', None, f'{type(error).__name__}: {error}'
+
+
+def check_components(components: Any) -> dict[str, float]:
+  """Finite Python floats by name, `outcome` among them, or ValueError."""
+  if not isinstance(components, Mapping):
+    raise ValueError(
+      f'score returned {type(components).__name__}, not a dict of components'
+    )
+  checked = {}
+  for name, value in components.items():
+    is_number = (
+      hasattr(value, '__float__') and getattr(value, 'shape', ()) == ()
+    )
+    if not isinstance(name, str) or not is_number:
+      raise ValueError(
+        f'component {name!r} is {type(value).__name__}, not a number'
+      )
+    checked[name] = float(value)
+    if checked[name] - checked[name] != 0.0:
+      raise ValueError(f'component {name!r} is {checked[name]}')
+  if 'outcome' not in checked:
+    raise ValueError(f"no component 'outcome' among {sorted(checked)}")
+  return checked
+
+
+def nursery(control_fd: int) -> None:
+  """Entry point: reads its settings from stdin, then forks on demand."""
+  for name in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(name, signal.SIG_IGN)  # the trainer decides when to end
+  parent = os.getppid()
+  control = socket.socket(fileno=control_fd)
+  settings = pickle.load(sys.stdin.buffer)
+  try:
+    task = _load_task(settings)
+  except BaseException:
+    control.sendall(json.dumps(traceback.format_exc()).encode() + b'\n')
+    return
+  control.sendall(b'"ready"\n')
+  children = set()
+  try:
+    _serve(control, parent, children, task, settings['memory_limit_bytes'])
+  finally:
+    for pid in children:
+      _end(pid)
+
+
+def _load_task(settings):
+  try:
+    task = pickle.loads(settings['task'])
+  except AttributeError:
+    # The task's class was defined in a script: import it under another name,
+    # as multiprocessing does, so that its __main__ guard holds.
+    if settings['main_path'] is None:
+      raise
+    module = types.ModuleType('__mp_main__')
+    module.__dict__.update(
+      runpy.run_path(settings['main_path'], run_name='__mp_main__')
+    )
+    sys.modules['__main__'] = sys.modules['__mp_main__'] = module
+    task = pickle.loads(settings['task'])
+  if hasattr(task, 'prepare'):
+    task.prepare()
+  return task
+
+
+def _serve(control, parent, children, task, memory_limit_bytes):
+  while True:
+    readable, _, _ = select.select([control], [], [], 1.0)
+    if os.getppid() != parent:
+      return
+    if not readable:
+      continue
+    message, fds, _, _ = socket.recv_fds(control, COMMAND.size, 1)
+    if len(message) < COMMAND.size:
+      return
+    letter, pid = COMMAND.unpack(message)
+    if letter == b'f':
+      pid = os.fork()
+      if pid == 0:
+        control.close()
+        _work(task, fds[0], memory_limit_bytes)
+      children.add(pid)
+      os.close(fds[0])
+    elif pid in children:
+      _end(pid)
+      children.discard(pid)
+    control.sendall(REPLY.pack(pid))
+
+
+def _end(pid):
+  """Kills a worker with its descendants and reaps it: no pid is reused."""
+  for kill, target in ((os.killpg, pid), (os.kill, pid)):
+    try:
+      kill(target, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+      pass
+  os.waitpid(pid, 0)
+
+
+def _work(task, fd, memory_limit_bytes):
+  """The life of a worker: chunks in, one line of JSON out per sample."""
+  code = 1
+  try:
+    nursery_pid = os.getppid()
+    os.setsid()  # a process group of its own, to be killed as a whole
+    if sys.platform == 'linux':
+      libc = ctypes.CDLL(None, use_errno=True)
+      libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != nursery_pid:
+      return
+    if memory_limit_bytes is not None:
+      limit = (memory_limit_bytes, memory_limit_bytes)
+      resource.setrlimit(resource.RLIMIT_AS, limit)
+    null = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):  # floods of output go nowhere
+      os.dup2(null, standard)
+    connection = Connection(fd)
+    while True:
+      for example, response in pickle.loads(connection.recv_bytes()):
+        line = json.dumps(judge(task, example, response))
+        connection.send_bytes(line.encode())
+  except (EOFError, OSError):
+    code = 0  # the trainer has closed its end
+  finally:
+    os._exit(code)

@@ -1,0 +1,113 @@
+"""Reward functions that hang, raise, lie or die; imported by reward workers."""
+
+import dataclasses
+import os
+import subprocess
+import sys
+import time
+
+
+@dataclasses.dataclass(frozen=True)
+class Misbehaving:
+  """The response says what its reward call does."""
+
+  def score(self, example, response):
+    """Returns the components, unless told to misbehave."""
+    if response.startswith('spawn '):
+      child = subprocess.Popen(['sleep', '300'])
+      with open(response.split()[1], 'w') as f:
+        f.write(str(child.pid))
+      time.sleep(300)
+    action = getattr(self, response, None)
+    if action is not None:
+      return action()
+    return {
+      'outcome': float(response == example.answer),
+      'length': len(response),
+    }
+
+  def hang(self):
+    """Never returns, and sleeps through polite signals."""
+    while True:
+      time.sleep(300)
+
+  def spin(self):
+    """Never returns, holding the processor."""
+    while True:
+      pass
+
+  def raise_error(self):
+    """An ordinary bug."""
+    raise KeyError('a bug in the reward function')
+
+  def leave(self):
+    """SystemExit is no ordinary exception."""
+    sys.exit(3)
+
+  def vanish(self):
+    """Ends the process without a word."""
+    os._exit(0)
+
+  def nan(self):
+    """Not a number."""
+    return {'outcome': float('nan')}
+
+  def infinite(self):
+    """An infinity in another component."""
+    return {'outcome': 1.0, 'length': float('inf')}
+
+  def number(self):
+    """Not a dict."""
+    return 1.0
+
+  def text(self):
+    """A component that only looks like a number."""
+    return {'outcome': '1.0'}
+
+  def vector(self):
+    """A component with a shape."""
+    import numpy as np
+
+    return {'outcome': np.ones(2)}
+
+  def nameless(self):
+    """No outcome."""
+    return {'format': 1.0}
+
+  def scalar(self):
+    """NumPy scalars and booleans are numbers."""
+    import numpy as np
+
+    return {'outcome': np.float32(0.5), 'format': np.bool_(True)}
+
+  def flood(self):
+    """A megabyte of output, and a good reward."""
+    sys.stdout.write('x' * 1_000_000)
+    os.write(2, b'y' * 100_000)
+    return {'outcome': 1.0}
+
+  def oversized(self):
+    """An answer that is too long to be one."""
+    return {'outcome': 1.0, 'x' * 2_000_000: 1.0}
+
+  def hoard(self):
+    """More memory than is allowed."""
+    return {'outcome': float(len(bytearray(1 << 40)))}
+
+
+@dataclasses.dataclass(frozen=True)
+class Unloadable(Misbehaving):
+  """Its library is missing."""
+
+  def prepare(self):
+    """Called once, before any worker exists."""
+    raise ImportError('this task needs the package nowhere')
+
+
+@dataclasses.dataclass(frozen=True)
+class Modules(Misbehaving):
+  """Reports whether a worker has imported JAX."""
+
+  def score(self, example, response):
+    """outcome is 1 if jax is loaded."""
+    return {'outcome': float('jax' in sys.modules)}
