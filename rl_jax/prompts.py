@@ -6,6 +6,8 @@ from typing import Any
 from absl import logging
 import numpy as np
 
+from rl_jax.tasks.templates import render_prompt
+
 # Larger (procedural) splits are checked row by row as they are drawn.
 SCAN_LIMIT = 20_000
 
@@ -67,8 +69,8 @@ class PromptSet:
 
   def encode_one(self, example_id: int) -> list[int]:
     """Token ids of one prompt; raises if it is empty or too long."""
-    prompt = self.task.example(self.split, example_id).prompt
-    ids = self.tokenizer.encode(prompt)
+    example = self.task.example(self.split, example_id)
+    ids = self.tokenizer.encode(render_prompt(example, self.tokenizer))
     where = f'{type(self.task).__name__} {self.split}[{example_id}]'
     if not ids:
       raise ValueError(f'{where}: the prompt is empty')

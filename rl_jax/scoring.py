@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax import types
+from rl_jax.method import Method
 from rl_jax.models import heads, transformer
 from rl_jax.types import Array, Trajectories
 
@@ -21,7 +22,12 @@ CHUNK_ELEMENTS = 1 << 24
 # f(logits, token) by name; each is computed from one chunk of logits.
 LOGP, ENTROPY, VALUES, HIDDEN = 'logp', 'entropy', 'values', 'hidden'
 SELF_CERTAINTY = 'self_certainty'
-KNOWN = (LOGP, ENTROPY, VALUES, HIDDEN, SELF_CERTAINTY)
+KNOWN = frozenset({LOGP, ENTROPY, VALUES, HIDDEN, SELF_CERTAINTY})
+
+
+def model_needs(method: Method) -> frozenset[str]:
+  """The statistics that must be computed with the current parameters."""
+  return method.needs() & KNOWN
 
 
 def token_statistics(
@@ -63,7 +69,7 @@ def token_statistics(
 def _logit_functionals(
   params, model, hidden_BCD, token_BC, *, needs, temperature, logits_transforms
 ):
-  logits_BCV = transformer.logits(params, model, hidden_BCD) / temperature
+  logits_BCV = heads.logits(params, model, hidden_BCD) / temperature
   for transform in logits_transforms:
     logits_BCV = transform(logits_BCV)
   log_z_BC = jax.nn.logsumexp(logits_BCV, axis=-1)

@@ -18,6 +18,8 @@ import optax
 
 from rl_jax import objective as objective_lib
 from rl_jax import scoring
+from rl_jax.divergences import kl_estimate
+from rl_jax.masking import masked_mean
 from rl_jax.method import Method
 from rl_jax.models import transformer
 from rl_jax.types import Array, Metrics, TrainState, Trajectories
@@ -32,9 +34,13 @@ def score(
   model: transformer.ModelConfig,
   temperature: float,
   pieces: int,
-) -> Trajectories:
-  """Fills logp_old, entropy, values and logp_ref from the current weights."""
-  needs = method.needs() | {scoring.ENTROPY}
+) -> tuple[Trajectories, Metrics]:
+  """Fills logp_old, entropy, values and logp_ref from the current weights.
+
+  The metrics watch the one thing that must never drift: the log-prob that the
+  sampler reported against the trainer's, `rollout/logp_gap_max` in nats.
+  """
+  needs = scoring.model_needs(method) | {scoring.ENTROPY}
   stats = scoring.statistics_in_pieces(
     params, model, traj, needs, temperature, method.logits, pieces
   )
@@ -44,12 +50,24 @@ def score(
     values_BT=stats.pop(scoring.VALUES, None),
     extras={**traj.extras, **stats},
   )
+  metrics = _score_metrics(traj)
   if reference is None:
-    return traj
+    return traj, metrics
   ref = scoring.statistics_in_pieces(
     reference, model, traj, (), temperature, method.logits, pieces
   )
-  return traj.replace(logp_ref_BT=ref[scoring.LOGP])
+  traj = traj.replace(logp_ref_BT=ref[scoring.LOGP])
+  kl_BT = kl_estimate(traj.logp_old_BT, traj.logp_ref_BT, 'k3')
+  return traj, metrics | {'policy/kl_ref': masked_mean(kl_BT, traj.mask_BT)}
+
+
+def _score_metrics(traj: Trajectories) -> Metrics:
+  gap_BT = jnp.abs(traj.logp_behaviour_BT - traj.logp_old_BT) * traj.mask_BT
+  return {
+    'policy/entropy': masked_mean(traj.entropy_BT, traj.mask_BT),
+    'rollout/logp_gap_max': gap_BT.max(),
+    'rollout/logp_gap_mean': masked_mean(gap_BT, traj.mask_BT),
+  }
 
 
 def scored_statistics(traj: Trajectories, needs: frozenset[str]) -> dict:
@@ -76,7 +94,7 @@ def minibatch_gradient(
   reuse_scores: bool,
 ) -> tuple[Any, Array, Metrics]:
   """Gradient of the whole-minibatch objective, its value and its metrics."""
-  needs = method.needs()
+  needs = scoring.model_needs(method)
 
   def statistics(trainable, rows):
     return scoring.token_statistics(

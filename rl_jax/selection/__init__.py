@@ -1,6 +1,7 @@
 """Which prompts are drawn, and which groups are kept."""
 
+from rl_jax.selection.shuffled_pass import ShuffledPass
 from rl_jax.selection.uniform import Uniform
 from rl_jax.selection.zero_variance import ZeroVariance
 
-__all__ = ['Uniform', 'ZeroVariance']
+__all__ = ['ShuffledPass', 'Uniform', 'ZeroVariance']

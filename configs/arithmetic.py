@@ -1,0 +1,39 @@
+"""3-digit addition and subtraction with a decoder of a million parameters.
+
+From scratch nothing is ever right, so start from a supervised warm start:
+  python -m experiments.sft --config=configs/arithmetic.py --stop_accuracy=0.45
+    --out=runs/warm
+  python -m experiments.train --config=configs/arithmetic.py --method=grpo
+    --set=model.path=runs/warm --workdir=runs/grpo
+`make quickstart` does both and compares with more supervised training.
+Cost and expected numbers: README, from `make quickstart`.
+"""
+
+from rl_jax.config import (
+  EvaluationConfig,
+  ExperimentConfig,
+  ModelSource,
+  RolloutConfig,
+)
+from rl_jax.method import Method
+from rl_jax.models import presets
+from rl_jax.optimizers import OptimizerConfig
+from rl_jax.tasks import Arithmetic
+
+
+def get_config(method: Method) -> ExperimentConfig:
+  """64 prompts x 8 samples; held-out pairs for evaluation."""
+  return ExperimentConfig(
+    iterations=200,
+    task=Arithmetic(),
+    method=method,
+    model=ModelSource(config=presets.tiny()),
+    rollout=RolloutConfig(
+      num_prompts=64,
+      group_size=8,
+      max_prompt_tokens=8,
+      max_response_tokens=6,
+    ),
+    optimizer=OptimizerConfig(learning_rate=3e-4),
+    evaluation=EvaluationConfig(every=20, num_prompts=256),
+  )

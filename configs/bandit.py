@@ -1,0 +1,46 @@
+"""A contextual bandit with a one-layer model: the smallest complete run.
+
+Command: python -m experiments.train --config=configs/bandit.py --method=grpo
+  --workdir=runs/bandit
+Cost: about 10 seconds on 2 CPU cores, most of it compilation.
+Expected: reward/mean above 0.9 after 60 iterations (random: 0.125).
+"""
+
+from rl_jax.config import (
+  EvaluationConfig,
+  ExperimentConfig,
+  ModelSource,
+  RolloutConfig,
+)
+from rl_jax.method import Method
+from rl_jax.models import ModelConfig
+from rl_jax.optimizers import OptimizerConfig
+from rl_jax.tasks import Bandit
+
+
+def get_config(method: Method) -> ExperimentConfig:
+  """Eight contexts, eight actions, 64 rows an iteration."""
+  return ExperimentConfig(
+    iterations=60,
+    task=Bandit(),
+    method=method,
+    model=ModelSource(
+      config=ModelConfig(
+        vocab_size=1,  # replaced by the size of the task's alphabet
+        num_layers=1,
+        width=32,
+        num_heads=2,
+        num_kv_heads=2,
+        head_size=16,
+        mlp_size=64,
+      )
+    ),
+    rollout=RolloutConfig(
+      num_prompts=8,
+      group_size=8,
+      max_prompt_tokens=1,
+      max_response_tokens=2,
+    ),
+    optimizer=OptimizerConfig(learning_rate=1e-2),
+    evaluation=EvaluationConfig(every=20, num_prompts=8),
+  )

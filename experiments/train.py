@@ -1,0 +1,50 @@
+"""Trains a policy by reinforcement learning, or continues the run in workdir.
+
+python -m experiments.train --config=configs/arithmetic.py --method=grpo
+  --set=rollout.group_size=16 --set=method.losses.PPOClip.clip_high=0.28
+  --workdir=runs/grpo
+
+--set=PATH=LITERAL changes one field (null removes an optional piece);
+--add=PATH=Class(field=literal) appends a piece, for example
+--add='method.weights=ClipCovDrop(fraction=1e-3)'. Run it again with the same
+arguments to continue after an interruption.
+"""
+
+from absl import app, flags, logging
+import jax
+
+from experiments import configuration
+from rl_jax import serialization
+from rl_jax.checkpoint import quiet_orbax
+from rl_jax.loop import Trainer
+
+_WORKDIR = flags.DEFINE_string(
+  'workdir', None, 'Directory of checkpoints and logs.', required=True
+)
+_PRINT = flags.DEFINE_bool(
+  'print_config', False, 'Print the resolved configuration and leave.'
+)
+configuration.define_flags()
+
+
+def main(argv):
+  """Resolves the configuration, checks it, trains."""
+  if len(argv) > 1:
+    raise app.UsageError(f'unexpected arguments: {argv[1:]}')
+  config = configuration.from_flags()
+  if _PRINT.value:
+    print(serialization.to_json(config))
+    return
+  quiet_orbax()
+  logging.info('devices: %s', jax.devices())
+  row = Trainer(config, _WORKDIR.value).run()
+  accuracy = row.get('evaluation/pass_at_1')
+  print(
+    f'done: reward {row.get("reward/mean", float("nan")):.3f}'
+    + ('' if accuracy is None else f', greedy accuracy {accuracy:.3f}')
+    + f', files in {_WORKDIR.value}'
+  )
+
+
+if __name__ == '__main__':
+  configuration.run(main)

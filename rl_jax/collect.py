@@ -1,0 +1,217 @@
+"""One rollout batch: draw prompts, generate, score, verify, keep groups.
+
+With a group filter (dynamic sampling) rounds are repeated until enough groups
+are kept or `rollout.max_rounds` is reached; what is then missing is filled
+with dropped groups of weight 0, and counted.
+"""
+
+import dataclasses
+from typing import Any
+
+from absl import logging
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rl_jax import evaluate, randomness, sharding
+from rl_jax.config import ExperimentConfig
+from rl_jax.method import Method
+from rl_jax.prompts import PromptSet
+from rl_jax.selection import ShuffledPass
+from rl_jax.stages import Stages
+from rl_jax.tasks import base
+from rl_jax.types import Trajectories
+from rl_jax.verification import VerifierPool
+
+
+class HostSelector:
+  """A selector (pure jnp) run on the host's CPU device."""
+
+  def __init__(self, selector: Any, num_prompts: int, key: jax.Array):
+    self._cpu = jax.local_devices(backend='cpu')[0]
+    self._selector = selector or ShuffledPass()
+    self._key = jax.device_get(
+      jax.random.key_data(randomness.purpose_key(key, randomness.SELECTION))
+    )
+    self._select = jax.jit(self._selector.select, static_argnames='count')
+    self._observe = jax.jit(self._selector.observe)
+    with jax.default_device(self._cpu):
+      self.state = self._selector.init(num_prompts)
+    self.state = jax.device_get(self.state)
+
+  def select(self, count: int) -> np.ndarray:
+    """Indices of the next prompts; moves the state on."""
+    with jax.transfer_guard('allow'), jax.default_device(self._cpu):
+      key = jax.random.wrap_key_data(jnp.asarray(self._key))
+      ids, state = self._select(self.state, key, count=count)
+      self.state = jax.device_get(state)
+      return np.asarray(ids)
+
+  def observe(self, ids: np.ndarray, reward_NG: np.ndarray) -> None:
+    """Tells the selector what the prompts were rewarded with."""
+    with jax.transfer_guard('allow'), jax.default_device(self._cpu):
+      self.state = jax.device_get(self._observe(self.state, ids, reward_NG))
+
+
+@dataclasses.dataclass
+class Round:
+  """One generation round on the host, for filters, logs and metrics."""
+
+  indices: np.ndarray  # [N] positions in the prompt set
+  examples: list[Any]  # [N]
+  texts: list[str]  # [B]
+  errors: list[str | None]  # [B]
+  reward_NG: np.ndarray
+  tokens: int
+
+
+class Collector:
+  """Fills one batch of trajectories with rewards."""
+
+  def __init__(
+    self,
+    config: ExperimentConfig,
+    *,
+    stages: Stages,
+    prompts: PromptSet,
+    verifier: VerifierPool,
+    mesh: jax.sharding.Mesh,
+    key: jax.Array,
+  ):
+    self._config, self._stages = config, stages
+    self._prompts, self._verifier, self._mesh = prompts, verifier, mesh
+    self._key = key
+    self.selector = HostSelector(config.method.selector, len(prompts), key)
+    self._take = jax.jit(
+      _take_from_rounds, out_shardings=sharding.replicated(mesh)
+    )
+
+  def collect(
+    self,
+    params: Any,
+    reference: Any,
+    method: Method,
+    first_serial: int,
+    policy_version: int,
+  ) -> tuple[Trajectories, dict, list[Round]]:
+    """(scored trajectories with rewards, score metrics, the rounds)."""
+    rollout = self._config.rollout
+    score = lambda traj: self._stages.score(params, reference, traj, method)
+    trajs, rounds, kept = [], [], []
+    for number in range(rollout.max_rounds):
+      serial = first_serial + number * rollout.num_prompts
+      traj, examples, indices = self._generate(params, serial, policy_version)
+      filtered = method.group_filter is not None
+      if not filtered:
+        traj, metrics = score(traj)  # runs while the host verifies
+      done = self._verify(traj, examples, indices)
+      traj = self._with_rewards(traj, done[1])
+      rounds.append(done[0])
+      if not filtered:
+        return traj, metrics, rounds
+      trajs.append(traj)
+      keep_N = jax.device_get(self._stages.filter_groups(method, traj))
+      kept += [
+        number * rollout.num_prompts + int(i) for i in np.flatnonzero(keep_N)
+      ]
+      if len(kept) >= rollout.num_prompts:
+        break
+    traj = self._fill(trajs, kept)
+    traj, metrics = score(traj)
+    return traj, metrics, rounds
+
+  def _generate(self, params, serial, policy_version):
+    indices = self.selector.select(self._config.rollout.num_prompts)
+    examples, prompt, mask, ids = self._prompts.batch(indices)
+    traj = self._stages.start(prompt, mask, ids, serial, policy_version)
+    traj = self._stages.generate(params, traj=traj, key=self._key)
+    return traj, examples, indices
+
+  def _verify(self, traj, examples, indices):
+    """Decodes and verifies; returns the round and components per row."""
+    host = evaluate.fetch_responses(traj)
+    texts = evaluate.decode_responses(host, self._prompts.tokenizer)
+    rows = [e for e in examples for _ in range(traj.group_size)]
+    outcomes = self._verifier.score(rows, texts)
+    weights = self._config.task.reward_weights
+    components = [o.components for o in outcomes]
+    reward_B = np.asarray(
+      [np.nan if c is None else base.combine(c, weights) for c in components],
+      np.float32,
+    )
+    self.selector.observe(indices, reward_B.reshape(-1, traj.group_size))
+    done = Round(
+      indices=indices,
+      examples=examples,
+      texts=texts,
+      errors=[o.error for o in outcomes],
+      reward_NG=reward_B.reshape(-1, traj.group_size),
+      tokens=int(host['length'].sum()),
+    )
+    return done, components
+
+  def _with_rewards(self, traj, components):
+    """Puts rewards on the device; a failed sample gets valid = 0."""
+    weights = self._config.task.reward_weights
+    names = sorted({n for c in components if c is not None for n in c})
+    ok = np.asarray([c is not None for c in components])
+    rewards = {
+      n: np.asarray(
+        [0.0 if c is None else c.get(n, 0.0) for c in components], np.float32
+      )
+      for n in names
+    }
+    total = np.asarray(
+      [0.0 if c is None else base.combine(c, weights) for c in components],
+      np.float32,
+    )
+    valid = ok.astype(np.float32)
+    rewards, total, valid = jax.device_put(
+      (rewards, total, valid), sharding.replicated(self._mesh)
+    )
+    return traj.replace(
+      rewards=rewards, reward_B=total, valid_B=valid, weight_B=valid
+    )
+
+  def _fill(self, trajs, kept):
+    """The first num_prompts kept groups; too few are topped up at weight 0."""
+    wanted = self._config.rollout.num_prompts
+    if len(kept) < wanted:
+      logging.warning(
+        'dynamic sampling kept %d of %d groups after %d rounds',
+        len(kept),
+        wanted,
+        len(trajs),
+      )
+    spare = [i for i in range(len(trajs) * wanted) if i not in set(kept)]
+    chosen = (kept + spare)[:wanted]
+    # Prompt widths are bucketed: rounds may differ, so pad to the widest.
+    width = max(t.prompt_NP.shape[1] for t in trajs)
+    trajs = [_widen_prompts(t, width) for t in trajs]
+    groups = jax.device_put(
+      np.asarray(chosen, np.int32), sharding.replicated(self._mesh)
+    )
+    return self._take(tuple(trajs), groups)
+
+
+def _widen_prompts(traj: Trajectories, width: int) -> Trajectories:
+  more = width - traj.prompt_NP.shape[1]
+  if not more:
+    return traj
+  pad = lambda x: jnp.pad(x, ((0, 0), (more, 0)))
+  return traj.replace(
+    prompt_NP=pad(traj.prompt_NP), prompt_mask_NP=pad(traj.prompt_mask_NP)
+  )
+
+
+def _take_from_rounds(trajs: tuple, group_N: jax.Array) -> Trajectories:
+  """Groups picked out of several rounds laid end to end."""
+  num_prompts = trajs[0].num_prompts
+
+  def take(*xs):
+    x = jnp.concatenate(xs)
+    rows = xs[0].shape[0] // num_prompts
+    groups = x.reshape(num_prompts * len(xs), rows, *x.shape[1:])
+    return groups[group_N].reshape(-1, *x.shape[1:])
+
+  return jax.tree.map(take, *trajs)

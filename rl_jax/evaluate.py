@@ -1,0 +1,160 @@
+"""Accuracy of a policy on a split: pass@1 greedy, avg@k, pass@k, length."""
+
+import functools
+import math
+from typing import Any
+
+import jax
+import numpy as np
+
+from rl_jax import randomness, sharding
+from rl_jax.models import transformer
+from rl_jax.prompts import PromptSet
+from rl_jax.rollouts import sampling
+from rl_jax.rollouts.generate import generate
+from rl_jax.rollouts.start import make_start
+from rl_jax.tasks import base
+from rl_jax.types import Trajectories
+
+
+def pass_at_k(num_samples: int, num_correct: int, k: int) -> float:
+  """Unbiased estimate of P(at least one of k samples is correct).
+
+  1 - C(n - c, k) / C(n, k)   (Chen et al. 2021, arXiv:2107.03374, eq. 1)
+  """
+  if not 1 <= k <= num_samples:
+    raise ValueError(f'k = {k} is outside [1, {num_samples}]')
+  wrong = num_samples - num_correct
+  return 1.0 - math.comb(wrong, k) / math.comb(num_samples, k)
+
+
+def decode_responses(traj_host: Any, tokenizer: Any) -> list[str]:
+  """Text of every row without its end-of-sequence token."""
+  texts = []
+  for row, length in zip(
+    traj_host['response'], traj_host['length'], strict=True
+  ):
+    ids = [int(t) for t in row[:length]]
+    if ids and ids[-1] in tokenizer.eos_ids:
+      ids = ids[:-1]
+    texts.append(tokenizer.decode(ids))
+  return texts
+
+
+def fetch_responses(traj: Trajectories) -> dict[str, np.ndarray]:
+  """The one host read of a generation round: tokens and lengths."""
+  return jax.device_get(
+    {
+      'response': traj.response_BT,
+      'length': traj.length_B,
+      'finished': traj.finished_B,
+      'logp': traj.logp_behaviour_BT,
+    }
+  )
+
+
+class Evaluator:
+  """Samples and verifies a fixed set of prompts; compiled once per shape."""
+
+  def __init__(
+    self,
+    *,
+    model: transformer.ModelConfig,
+    tokenizer: Any,
+    prompts: PromptSet,
+    verifier: Any,
+    mesh: jax.sharding.Mesh,
+    max_new_tokens: int,
+    num_prompts: int,
+    num_samples: int = 0,
+    temperature: float = 1.0,
+    seed: int = 0,
+    batch_prompts: int = 128,
+  ):
+    self._tokenizer, self._prompts = tokenizer, prompts
+    self._verifier, self._mesh = verifier, mesh
+    self._max_new_tokens = max_new_tokens
+    self._indices = range(min(num_prompts, len(prompts)))
+    self._num_samples = num_samples
+    self._key = randomness.purpose_key(
+      jax.random.key(seed), randomness.EVALUATION
+    )
+    shards = mesh.shape['data'] * mesh.shape['fsdp']
+    self._batch = -(-batch_prompts // shards) * shards
+    eos = tuple(tokenizer.eos_ids)
+
+    def jitted(config):
+      return jax.jit(
+        functools.partial(
+          generate,
+          cfg=model,
+          sampling=config,
+          max_new_tokens=max_new_tokens,
+        ),
+        out_shardings=sharding.replicated(mesh),
+      )
+
+    self._greedy = jitted(sampling.SamplingConfig(greedy=True, eos_ids=eos))
+    self._sample = jitted(
+      sampling.SamplingConfig(temperature=temperature, eos_ids=eos)
+    )
+
+  def run(self, params: Any) -> tuple[dict[str, float], dict[str, np.ndarray]]:
+    """(metrics, per-prompt arrays 'greedy' [n] and 'samples' [n, k])."""
+    indices, num_samples = self._indices, self._num_samples
+    greedy = self._collect(params, indices, 1, self._greedy)
+    metrics = {
+      'pass_at_1': float(np.mean(greedy['outcome'])),
+      'length': float(np.mean(greedy['length'])),
+      'truncated_fraction': 1.0 - float(np.mean(greedy['finished'])),
+      'n': len(indices),
+    }
+    rows = {'greedy': greedy['outcome'][:, 0]}
+    if num_samples:
+      samples = self._collect(params, indices, num_samples, self._sample)
+      correct = samples['outcome'].sum(axis=1).astype(int)
+      metrics |= {
+        f'avg_at_{num_samples}': float(np.mean(samples['outcome'])),
+        # Mean of -logp of sampled tokens: an unbiased entropy estimate.
+        'entropy': float(-samples['logp'].sum() / samples['length'].sum()),
+        'sample_length': float(np.mean(samples['length'])),
+        'sample_truncated_fraction': 1.0 - float(np.mean(samples['finished'])),
+      }
+      k = 1
+      while k < num_samples:
+        k = min(2 * k, num_samples)
+        metrics[f'pass_at_{k}'] = float(
+          np.mean([pass_at_k(num_samples, c, k) for c in correct])
+        )
+      rows['samples'] = samples['outcome']
+    return metrics, rows
+
+  def _collect(self, params, indices, group_size, generate):
+    """Per-prompt arrays [n, group_size] over batches of fixed width."""
+    begin = make_start(self._mesh, group_size, self._max_new_tokens)
+    parts = []
+    for start in range(0, len(indices), self._batch):
+      real = list(indices[start : start + self._batch])
+      padded = real + [real[0]] * (self._batch - len(real))
+      examples, prompt, mask, ids = self._prompts.batch(padded)
+      # The counter of randomness is the position in the evaluation set.
+      traj = begin(prompt, mask, ids, start, 0)
+      host = fetch_responses(generate(params, traj=traj, key=self._key))
+      texts = decode_responses(host, self._tokenizer)[: len(real) * group_size]
+      rows = [e for e in examples[: len(real)] for _ in range(group_size)]
+      outcomes = self._verifier.score(rows, texts)
+      shape = (len(real), group_size)
+      correct = [
+        0.0 if o.components is None else o.components[base.OUTCOME]
+        for o in outcomes
+      ]
+      count = len(real) * group_size
+      parts.append(
+        {
+          'outcome': np.asarray(correct).reshape(shape),
+          'length': host['length'][:count].reshape(shape),
+          'finished': host['finished'][:count].reshape(shape),
+          'logp': host['logp'][:count].sum(axis=1).reshape(shape),
+        }
+      )
+    return {k: np.concatenate([p[k] for p in parts]) for k in parts[0]}

@@ -1,0 +1,317 @@
+"""The training loop: generate, score, verify, make_batch, update, observe.
+
+One iteration, with the host waiting only where `<-` stands:
+
+  traj   = generate(params, prompts, key)      dispatch
+  traj   = score(params, traj)                 dispatch
+  text   = decode(tokens)                   <- the read of a generation round
+  reward = verifier.score(examples, text)      while score runs
+  traj   = make_batch(method, traj)            dispatch
+  state  = update(state, method, traj)         dispatch
+  metrics of the previous iteration            already computed
+
+Checkpoints are taken at iteration boundaries: an interrupted iteration is
+redone from its counters, bit for bit (tier E0).
+"""
+
+import dataclasses
+import time
+from typing import Any
+
+from absl import logging
+import jax
+
+from rl_jax import checkpoint, progress, setup, signals
+from rl_jax import metrics as metrics_lib
+from rl_jax import stages as stages_lib
+from rl_jax.collect import Collector, Round
+from rl_jax.config import ExperimentConfig
+from rl_jax.evaluate import Evaluator
+from rl_jax.prompts import PromptSet
+from rl_jax.types import Metrics
+from rl_jax.verification import VerifierPool
+
+
+@dataclasses.dataclass
+class Counters:
+  """The host's part of the state; JSON in every checkpoint."""
+
+  iteration: int = 0
+  optimizer_steps: int = 0
+  group_serial: int = 0  # groups ever drawn: the counter of all randomness
+  tokens: int = 0  # response tokens ever generated
+  skipped_in_a_row: int = 0
+
+
+class StopRunError(RuntimeError):
+  """A guard ended the run; the last checkpoint is valid."""
+
+
+class Trainer:
+  """One run in one work directory; continues the checkpoint it finds there."""
+
+  def __init__(self, config: ExperimentConfig, workdir: str):
+    self.config, self.workdir = config, workdir
+    self.mesh = setup.prepare(config, workdir)
+    jax.set_mesh(self.mesh)
+    self.policy = setup.load_policy(config, self.mesh)
+    rollout = config.rollout
+    self.prompts = PromptSet(
+      config.task,
+      'train',
+      self.policy.tokenizer,
+      rollout.max_prompt_tokens,
+      rollout.overlong_prompt,
+    )
+    self.method = setup.method_on_mesh(config.method, self.mesh)
+    self.stages = stages_lib.make_stages(
+      config, self.policy.model, self.policy.tokenizer, self.mesh
+    )
+    self.state = setup.initial_state(
+      config, self.policy, len(self.prompts), self.mesh
+    )
+    self.reference = setup.reference(config, self.policy)
+    self.key = setup.run_key(config.seed, self.mesh)
+    self.verifier = VerifierPool(
+      config.task,
+      num_workers=config.verifier.num_workers,
+      timeout_seconds=config.verifier.timeout_seconds,
+    )
+    self.collector = Collector(
+      config,
+      stages=self.stages,
+      prompts=self.prompts,
+      verifier=self.verifier,
+      mesh=self.mesh,
+      key=self.key,
+    )
+    self.evaluator = None
+    if config.evaluation.every:
+      self.evaluator = make_evaluator(
+        config, self.policy, self.verifier, self.mesh
+      )
+    self.counters = Counters()
+    self.writer = metrics_lib.MetricsWriter(workdir)
+    self.pending = metrics_lib.DelayedMetrics(self.writer)
+    self.checkpointer = checkpoint.Checkpointer(
+      f'{workdir}/checkpoints',
+      keep_last=config.checkpoint.keep_last,
+      keep_best=config.checkpoint.keep_best,
+      best_metric=config.checkpoint.best_metric,
+      on_save_error=config.checkpoint.on_save_error,
+    )
+    self._restore()
+
+  def run(self) -> dict[str, Any]:
+    """Trains to config.iterations; returns the newest metrics.
+
+    SIGTERM and Ctrl-C save at the next iteration boundary and then exit with
+    the code documented in `signals`.
+    """
+    counters, total = self.counters, self.config.iterations
+    row: dict[str, Any] = {}
+    with (
+      signals.StopSignal() as stop,
+      progress.Progress(total, counters.iteration) as line,
+      jax.transfer_guard('disallow'),
+    ):
+      if counters.iteration == 0 and self._evaluation_due():
+        self.writer.log(0, self._evaluate())
+      while counters.iteration < total and not stop.requested:
+        metrics = self.iteration()
+        if self._evaluation_due():
+          metrics |= self._evaluate()
+        written = self.pending.push(counters.iteration, metrics)
+        if written is not None:
+          row = self._watch(written)
+          line.update(row)
+        if counters.iteration % self.config.checkpoint.every == 0:
+          row = self.save() or row
+          line.update(row)
+      last = self.save()
+      if last:
+        row = last
+        line.update(row)
+      self.checkpointer.wait()
+    self.close()
+    if stop.requested:
+      logging.warning(
+        'saved iteration %d of %d in %s: run the same command to continue',
+        counters.iteration,
+        total,
+        self.workdir,
+      )
+    stop.exit_if_requested()
+    return row
+
+  def iteration(self) -> Metrics:
+    """One rollout and its optimizer steps; returns metrics, not yet read."""
+    counters, config = self.counters, self.config
+    started = time.perf_counter()
+    params = {**self.policy.frozen, **self.state.params}
+    traj, scores, rounds = self.collector.collect(
+      params,
+      self.reference,
+      self.method,
+      counters.group_serial,
+      counters.optimizer_steps,
+    )
+    sampled = time.perf_counter()
+    traj, method_state, batch = self.stages.make_batch(
+      self.method, traj, self.state.method_state
+    )
+    self.state = self.state.replace(method_state=method_state)
+    self.state, update, steps = stages_lib.update(
+      self.stages,
+      self.state,
+      frozen=self.policy.frozen,
+      method=self.method,
+      traj=traj,
+      key=self.key,
+      iteration=counters.iteration,
+    )
+    tokens = sum(r.tokens for r in rounds)
+    counters.iteration += 1
+    counters.optimizer_steps += steps
+    counters.group_serial += len(rounds) * config.rollout.num_prompts
+    counters.tokens += tokens
+    log_rollouts(self.writer, config, counters.iteration, rounds[-1])
+    finished = time.perf_counter()
+    return {
+      **scores,
+      **batch,
+      **update,
+      'rollout/rounds': len(rounds),
+      'rollout/tokens_total': counters.tokens,
+      'rollout/reward_errors': sum(
+        error is not None for r in rounds for error in r.errors
+      ),
+      'time/rollout_seconds': sampled - started,
+      'time/iteration_seconds': finished - started,
+      'time/tokens_per_second': tokens / (finished - started),
+    }
+
+  def save(self) -> dict[str, Any]:
+    """Writes what is pending and starts a checkpoint of this boundary."""
+    written = self.pending.flush()
+    row = self._watch(written) if written else {}
+    self.checkpointer.save(
+      self.counters.iteration,
+      {'state': self.state, 'selector': self.collector.selector.state},
+      {
+        'counters': dataclasses.asdict(self.counters),
+        'offsets': self.writer.offsets(),
+      },
+      {k: v for k, v in row.items() if k.startswith(('evaluation', 'reward'))},
+    )
+    return row
+
+  def close(self) -> None:
+    """Frees workers, threads and files."""
+    self.verifier.close()
+    self.checkpointer.close()
+    self.writer.close()
+
+  def _restore(self) -> None:
+    tree = {'state': self.state, 'selector': self.collector.selector.state}
+    restored = self.checkpointer.restore(checkpoint.abstract_tree(tree))
+    if restored is None:
+      self.writer.truncate_to({}, next_step=1)
+      return
+    self.state = restored.tree['state']
+    self.collector.selector.state = restored.tree['selector']
+    host = restored.host_state
+    self.counters = Counters(**host['counters'])
+    self.writer.truncate_to(
+      host['offsets'], next_step=self.counters.iteration + 1
+    )
+    logging.info('continuing after iteration %d', self.counters.iteration)
+
+  def _watch(self, row: dict[str, Any]) -> dict[str, Any]:
+    """Ends the run if a guard's limit is reached; else returns the row."""
+    guards = self.config.guards
+    skipped = row['train/skipped'] > 0
+    self.counters.skipped_in_a_row = (
+      self.counters.skipped_in_a_row + 1 if skipped else 0
+    )
+    if self.counters.skipped_in_a_row >= guards.max_skipped_in_a_row:
+      raise StopRunError(
+        f'{self.counters.skipped_in_a_row} iterations in a row had a '
+        'non-finite loss or gradient (guards.max_skipped_in_a_row); parameters '
+        f'are those before; see {self.workdir}/rollouts.jsonl'
+      )
+    gap = row['rollout/logp_gap_max']
+    if guards.max_logp_gap is not None and not gap <= guards.max_logp_gap:
+      raise StopRunError(
+        f'sampler and trainer disagree by {gap} nats on a token, more than '
+        f'guards.max_logp_gap = {guards.max_logp_gap}'
+      )
+    return row
+
+  def _evaluation_due(self) -> bool:
+    every = self.config.evaluation.every
+    return every > 0 and self.counters.iteration % every == 0
+
+  def _evaluate(self) -> dict[str, float]:
+    """Scores the policy as it is at this iteration boundary."""
+    started = time.perf_counter()
+    params = {**self.policy.frozen, **self.state.params}
+    found, _ = self.evaluator.run(params)
+    return {
+      **{f'evaluation/{name}': value for name, value in found.items()},
+      'time/evaluation_seconds': time.perf_counter() - started,
+    }
+
+
+def make_evaluator(
+  config: ExperimentConfig,
+  policy: setup.Policy,
+  verifier: VerifierPool,
+  mesh: jax.sharding.Mesh,
+) -> Evaluator:
+  """The evaluation that `config.evaluation` describes."""
+  rollout, evaluation = config.rollout, config.evaluation
+  prompts = PromptSet(
+    config.task,
+    evaluation.split,
+    policy.tokenizer,
+    rollout.max_prompt_tokens,
+    rollout.overlong_prompt,
+  )
+  return Evaluator(
+    model=policy.model,
+    tokenizer=policy.tokenizer,
+    prompts=prompts,
+    verifier=verifier,
+    mesh=mesh,
+    max_new_tokens=rollout.max_response_tokens,
+    num_prompts=evaluation.num_prompts,
+    num_samples=evaluation.num_samples,
+    temperature=rollout.temperature,
+    batch_prompts=evaluation.batch_prompts,
+  )
+
+
+def log_rollouts(
+  writer: metrics_lib.MetricsWriter,
+  config: ExperimentConfig,
+  step: int,
+  rollout: Round,
+) -> None:
+  """The first groups of a round: prompt, response, reward, error."""
+  G = config.rollout.group_size
+  rows = []
+  for n in range(min(config.guards.log_rollouts, len(rollout.examples))):
+    for g in range(G):
+      rows.append(
+        {
+          'prompt_id': rollout.examples[n].id,
+          'sample': g,
+          'prompt': rollout.examples[n].prompt,
+          'response': rollout.texts[n * G + g],
+          'answer': rollout.examples[n].answer,
+          'reward': rollout.reward_NG[n, g],
+          'error': rollout.errors[n * G + g],
+        }
+      )
+  writer.log_rollouts(step, rows)

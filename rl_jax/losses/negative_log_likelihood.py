@@ -1,0 +1,27 @@
+"""Maximum likelihood of given tokens: supervised training as a method."""
+
+from typing import Any, ClassVar
+
+from flax import struct
+
+from rl_jax.types import Array, Metrics, Trajectories
+
+
+@struct.dataclass(kw_only=True)
+class NegativeLogLikelihood:
+  """l_t = -logp_t on every trained token.
+
+  REINFORCE with advantage 1 on tokens that a teacher wrote; the rows' mask
+  says which. The metric is the mean over trained tokens, nats.
+  """
+
+  aggregation: Any = None  # overrides the method's
+  role: ClassVar[str] = 'policy'
+  per_token: ClassVar[bool] = True
+
+  def __call__(
+    self, stats: dict[str, Array], traj: Trajectories, key: Array
+  ) -> tuple[Array, Metrics]:
+    """Loss [B, T]."""
+    del traj, key
+    return -stats['logp'], {'train/nll': -stats['logp']}

@@ -1,0 +1,55 @@
+"""Passes over the prompts, each in a new order: the default selector."""
+
+from typing import ClassVar
+
+from flax import struct
+import jax
+import jax.numpy as jnp
+
+from rl_jax.types import Array
+
+
+@struct.dataclass(kw_only=True)
+class ShuffledPass:
+  """Every prompt once per pass; a batch may cross into the next pass.
+
+  The order of pass e is a permutation drawn from (key, e) alone, so the state
+  is a single position and a resumed run draws the same prompts.
+  """
+
+  role: ClassVar[str] = 'selector'
+
+  def init(self, num_prompts: int) -> dict[str, Array]:
+    """Position 0 of pass 0; the size travels with the state."""
+    return {
+      'position': jnp.zeros((), jnp.int32),
+      'visits': jnp.zeros(num_prompts, jnp.int32),
+    }
+
+  def select(
+    self, state: dict[str, Array], key: Array, count: int
+  ) -> tuple[Array, dict[str, Array]]:
+    """Returns int32[count] prompt indices and the new state."""
+    size = state['visits'].shape[0]
+    position = state['position'] + jnp.arange(count, dtype=jnp.int32)
+    first = state['position'] // size
+    passes = (count - 1) // size + 2  # a batch touches at most so many
+
+    def order(offset):
+      return jax.random.permutation(
+        jax.random.fold_in(key, first + offset), size
+      )
+
+    orders = jnp.stack([order(i) for i in range(passes)])
+    ids = orders[position // size - first, position % size].astype(jnp.int32)
+    return ids, {
+      'position': state['position'] + count,
+      'visits': state['visits'].at[ids].add(1),
+    }
+
+  def observe(
+    self, state: dict[str, Array], ids: Array, rewards: Array
+  ) -> dict[str, Array]:
+    """Learns nothing from rewards."""
+    del ids, rewards
+    return state

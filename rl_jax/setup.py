@@ -1,0 +1,168 @@
+"""From a configuration to the parts of a run, checked before any compile."""
+
+import dataclasses
+import os
+from typing import Any
+
+from absl import logging
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rl_jax import config as config_lib
+from rl_jax import randomness, serialization, sharding
+from rl_jax.config import ExperimentConfig
+from rl_jax.method import Method
+from rl_jax.models import model_dir, transformer
+from rl_jax.models.tokenizer import CharTokenizer
+from rl_jax.optimizers import make_optimizer
+from rl_jax.types import TrainState
+
+# Top-level trees of `params` that an optimizer changes when adapters exist.
+ADAPTED = ('lora', 'value_head')
+
+
+@dataclasses.dataclass(frozen=True)
+class Policy:
+  """A model on a mesh: trainable and frozen parts of its parameters."""
+
+  model: transformer.ModelConfig
+  tokenizer: Any
+  trainable: Any
+  frozen: Any
+
+  @property
+  def params(self) -> Any:
+    """The whole tree that model functions take."""
+    return {**self.frozen, **self.trainable}
+
+
+def load_policy(config: ExperimentConfig, mesh: jax.sharding.Mesh) -> Policy:
+  """Loads or initialises the policy, born sharded.
+
+  With LoRA only the adapters and the value head are trainable.
+  """
+  source = config.model
+  changes = dict(
+    compute_dtype=source.compute_dtype,
+    remat=source.remat,
+    value_head=source.value_head,
+    lora_rank=source.lora_rank,
+  )
+  key = randomness.purpose_key(jax.random.key(config.seed), randomness.INIT)
+  if source.path is not None:
+    model, params, tokenizer = model_dir.load_any(source.path, mesh)
+    model = dataclasses.replace(model, **changes)
+    extra = {
+      name: tree
+      for name, tree in transformer.specs(model).items()
+      if name not in params
+    }
+    if extra:
+      params = {**params, **sharding.init_specs(extra, key, mesh)}
+  else:
+    tokenizer = task_tokenizer(config.task)
+    if source.config is None:
+      raise ValueError('model.path or model.config must be given')
+    model = dataclasses.replace(
+      source.config, vocab_size=tokenizer.vocab_size, **changes
+    )
+    params = sharding.init_params(model, key, mesh)
+  names = ADAPTED if model.lora_rank else tuple(params)
+  return Policy(
+    model=model,
+    tokenizer=tokenizer,
+    trainable={k: v for k, v in params.items() if k in names},
+    frozen={k: v for k, v in params.items() if k not in names},
+  )
+
+
+def task_tokenizer(task: Any) -> Any:
+  """The character tokenizer of a procedural task."""
+  alphabet = getattr(task, 'alphabet', None)
+  if alphabet is None:
+    raise ValueError(
+      f'{type(task).__name__} has no alphabet of its own: set model.path to '
+      'a model with a tokenizer'
+    )
+  return CharTokenizer(alphabet)
+
+
+def reference(config: ExperimentConfig, policy: Policy) -> Any | None:
+  """The initial policy, if a piece compares with it.
+
+  Copies: the training state is donated, and a buffer may be donated once.
+  """
+  if 'logp_ref' not in config.method.needs():
+    return None
+  return {**policy.frozen, **jax.tree.map(jnp.copy, policy.trainable)}
+
+
+def initial_state(
+  config: ExperimentConfig,
+  policy: Policy,
+  num_prompts: int,
+  mesh: jax.sharding.Mesh,
+) -> TrainState:
+  """Step 0: optimizer moments have the shardings of their parameters."""
+  optimizer = make_optimizer(config.optimizer)
+  small = jax.device_put(
+    {
+      'step': np.int32(0),
+      'skipped': np.int32(0),
+      'method_state': config.method.init_state(num_prompts),
+    },
+    sharding.replicated(mesh),
+  )
+  return TrainState(
+    params=policy.trainable,
+    opt_state=jax.jit(optimizer.init)(policy.trainable),
+    **small,
+  )
+
+
+def check_workdir(config: ExperimentConfig, workdir: str) -> None:
+  """Writes config.json, or raises if the directory holds another run's.
+
+  `iterations` may grow: that only continues the run.
+  """
+  os.makedirs(workdir, exist_ok=True)
+  path = os.path.join(workdir, 'config.json')
+  if not os.path.exists(path):
+    temporary = path + '.tmp'
+    with open(temporary, 'w') as f:
+      f.write(serialization.to_json(config))
+    os.replace(temporary, path)
+    return
+  with open(path) as f:
+    saved = serialization.from_json(f.read())
+  saved = dataclasses.replace(saved, iterations=config.iterations)
+  # Through JSON once, so that only what is written is compared.
+  given = serialization.from_json(serialization.to_json(config))
+  lines = serialization.difference(saved, given)
+  if lines:
+    raise ValueError(
+      f'{path} differs from the given configuration (saved -> given):\n  '
+      + '\n  '.join(lines)
+      + '\nUse another --workdir, or give the saved values.'
+    )
+  logging.info('continuing the run in %s', workdir)
+
+
+def run_key(seed: int, mesh: jax.sharding.Mesh) -> jax.Array:
+  """The key of a run, replicated: all its randomness derives from it."""
+  return jax.device_put(jax.random.key(seed), sharding.replicated(mesh))
+
+
+def method_on_mesh(method: Method, mesh: jax.sharding.Mesh) -> Method:
+  """The method with float32 leaves, replicated over the mesh."""
+  return jax.device_put(method.as_arrays(), sharding.replicated(mesh))
+
+
+def prepare(config: ExperimentConfig, workdir: str | None) -> jax.sharding.Mesh:
+  """All checks that need no weights; returns the mesh."""
+  config_lib.validate(config)
+  mesh = sharding.make_mesh(config.mesh)
+  if workdir is not None:
+    check_workdir(config, workdir)
+  return mesh

@@ -1,0 +1,135 @@
+"""The four jitted stages of an iteration on one mesh.
+
+  generate    prompts -> responses           weights of this iteration
+  score       responses -> logp_old, ...     the same weights
+  make_batch  rewards -> advantages          arrays only, no model
+  update      one optimizer step a minibatch state is donated
+
+Everything between them is plain Python; nothing here reads a device value.
+"""
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rl_jax import batch as batch_lib
+from rl_jax import randomness, sharding
+from rl_jax import update as update_lib
+from rl_jax.config import ExperimentConfig
+from rl_jax.method import Method
+from rl_jax.models import transformer
+from rl_jax.optimizers import make_optimizer
+from rl_jax.rollouts import sampling
+from rl_jax.rollouts.generate import generate
+from rl_jax.rollouts.start import make_start
+from rl_jax.types import Metrics, TrainState, Trajectories
+
+
+@dataclasses.dataclass(frozen=True)
+class Stages:
+  """Compiled functions of one configuration; built once by make_stages."""
+
+  start: Any
+  generate: Any
+  score: Any
+  make_batch: Any
+  update_minibatch: Any
+  filter_groups: Any
+  groups_per_minibatch: int
+  epochs: int
+
+
+def make_stages(
+  config: ExperimentConfig,
+  model: transformer.ModelConfig,
+  tokenizer: Any,
+  mesh: jax.sharding.Mesh,
+) -> Stages:
+  """Jits the stages; shapes compile on first use."""
+  rollout = config.rollout
+  minibatch = config.update.minibatch_prompts or rollout.num_prompts
+  microbatch = config.update.microbatch_prompts or minibatch
+  whole = sharding.replicated(mesh)
+  common = dict(model=model, temperature=rollout.temperature)
+  sample = functools.partial(
+    generate,
+    cfg=model,
+    sampling=sampling.SamplingConfig(
+      temperature=rollout.temperature, eos_ids=tuple(tokenizer.eos_ids)
+    ),
+    max_new_tokens=rollout.max_response_tokens,
+  )
+  score = functools.partial(
+    update_lib.score, **common, pieces=rollout.num_prompts // microbatch
+  )
+  update = functools.partial(
+    update_lib.update_minibatch,
+    **common,
+    optimizer=make_optimizer(config.optimizer),
+    pieces=minibatch // microbatch,
+  )
+  return Stages(
+    start=make_start(mesh, rollout.group_size, rollout.max_response_tokens),
+    generate=jax.jit(sample, out_shardings=whole),
+    score=jax.jit(score, out_shardings=whole),
+    make_batch=jax.jit(batch_lib.make_batch, out_shardings=whole),
+    update_minibatch=jax.jit(
+      update,
+      donate_argnames='state',
+      static_argnames='reuse_scores',
+    ),
+    filter_groups=jax.jit(
+      lambda method, traj: method.group_filter(traj), out_shardings=whole
+    ),
+    groups_per_minibatch=minibatch,
+    epochs=config.update.epochs,
+  )
+
+
+def update(
+  stages: Stages,
+  state: TrainState,
+  frozen: Any,
+  method: Method,
+  traj: Trajectories,
+  key: jax.Array,
+  iteration: int,
+) -> tuple[TrainState, Metrics, int]:
+  """All optimizer steps of one rollout; metrics are means over them.
+
+  With one minibatch a rollout the groups keep their order; otherwise every
+  epoch is a permutation drawn from the counters of the iteration.
+  """
+  N, M = traj.num_prompts, stages.groups_per_minibatch
+  per_step = []
+  for epoch in range(stages.epochs):
+    # On the host: the order is a small function of (seed, iteration, epoch).
+    order = np.arange(N) if N == M else minibatch_order(iteration, epoch, N)
+    for start in range(0, N, M):
+      groups = jax.device_put(order[start : start + M].astype(np.int32))
+      state, metrics = stages.update_minibatch(
+        state=state,
+        frozen=frozen,
+        method=method,
+        traj=traj,
+        group_M=groups,
+        key=key,
+        reuse_scores=not per_step,
+      )
+      per_step.append(metrics)
+  return state, _mean_metrics(per_step), len(per_step)
+
+
+def minibatch_order(iteration: int, epoch: int, num_groups: int) -> np.ndarray:
+  """The permutation of groups of one epoch, the same on every host."""
+  seed = [randomness.MINIBATCHES, iteration, epoch]
+  return np.random.default_rng(seed).permutation(num_groups)
+
+
+@jax.jit
+def _mean_metrics(per_step):
+  return jax.tree.map(lambda *x: jnp.mean(jnp.stack(x)), *per_step)
