@@ -1,6 +1,8 @@
 """Settings of the whole suite; the device suite runs in its own process."""
 
+import importlib.util
 import os
+import pathlib
 
 os.environ.setdefault('JAX_PLATFORMS', 'cpu')
 if os.environ.get('RL_JAX_TEST_DEVICES'):
@@ -25,3 +27,13 @@ def pytest_collection_modifyitems(items):
   for item in items:
     if 'devices' in item.keywords:
       item.add_marker(skip)
+
+
+@pytest.fixture(scope='session')
+def toy():
+  """The module tests/toy.py, which is on no import path."""
+  path = pathlib.Path(__file__).with_name('toy.py')
+  spec = importlib.util.spec_from_file_location('toy', path)
+  module = importlib.util.module_from_spec(spec)
+  spec.loader.exec_module(module)
+  return module

@@ -1,0 +1,175 @@
+"""Small rollouts for tests of pieces and methods; load by the `toy` fixture."""
+
+import importlib
+import pathlib
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rl_jax import objective as objective_lib
+from rl_jax.batch import make_batch
+from rl_jax.types import Trajectories
+
+HIDDEN_SIZE = 3
+
+# Statistic named in `needs` -> array of the current policy for [B, T] tokens.
+# Extend this when a piece needs a new one.
+STATISTICS = {
+  'entropy': lambda rng, B, T: rng.uniform(0.1, 2.0, (B, T)),
+  'values': lambda rng, B, T: rng.normal(size=(B, T)),
+  'self_certainty': lambda rng, B, T: rng.uniform(0.0, 3.0, (B, T)),
+  'hidden': lambda rng, B, T: rng.normal(size=(B, T, HIDDEN_SIZE)),
+}
+
+# traj.extras entries that a piece may read: name -> array for B rows, T tokens.
+EXTRAS = {}
+
+
+def method_names() -> list[str]:
+  """Modules of configs/methods."""
+  folder = pathlib.Path(__file__).parents[1] / 'configs' / 'methods'
+  return sorted(p.stem for p in folder.glob('*.py') if p.stem != '__init__')
+
+
+def get_method(name: str):
+  """The method of configs/methods/NAME.py."""
+  return importlib.import_module(f'configs.methods.{name}').get_method()
+
+
+def trajectories(mask, *, group_size: int, **fields) -> Trajectories:
+  """A record around mask_BT with neutral values; override any field."""
+  mask = np.asarray(mask, np.float32)
+  B, T = mask.shape
+  N = B // group_size
+  row = np.arange(B)
+  length = np.where(mask.any(1), T - mask[:, ::-1].argmax(1), 0)
+  zeros = np.zeros((B, T), np.float32)
+  values = dict(
+    prompt_NP=np.ones((N, 2), np.int32),
+    prompt_mask_NP=np.ones((N, 2), np.float32),
+    prompt_id_N=np.arange(N, dtype=np.int32),
+    response_BT=np.ones((B, T), np.int32),
+    kind_BT=mask.astype(np.int32),
+    length_B=length.astype(np.int32),
+    finished_B=np.ones(B, bool),
+    row_id_B2=np.stack([row // group_size, row % group_size], 1).astype(
+      np.int32
+    ),
+    policy_version_B=np.zeros(B, np.int32),
+    mask_BT=mask,
+    valid_B=np.ones(B, np.float32),
+    weight_B=np.ones(B, np.float32),
+    logp_behaviour_BT=zeros,
+    logp_old_BT=zeros,
+    reward_B=np.zeros(B, np.float32),
+  )
+  values.update(fields)
+  values = {
+    k: jax.tree.map(lambda x: jnp.asarray(_float32(x)), v)
+    for k, v in values.items()
+  }
+  return Trajectories(group_size=group_size, **values)
+
+
+def _float32(x):
+  x = np.asarray(x)
+  return x.astype(np.float32) if x.dtype == np.float64 else x
+
+
+def batch(method, *, seed: int = 0, width: int = 6):
+  """(traj before make_batch, stats of a slightly newer policy).
+
+  Two groups of four rows: lengths 1 to 6, an environment token inside row 0, a
+  row that is neither valid nor trained, mixed rewards in both groups. Padding
+  is filled with garbage, which a correct method never reads.
+  """
+  rng = np.random.RandomState(seed)
+  B, T, G = 8, 6, 4
+  length = np.array([6, 4, 1, 3, 5, 2, 6, 4])
+  mask = (np.arange(T) < length[:, None]).astype(np.float32)
+  kind = mask.astype(np.int32)
+  mask[0, 2], kind[0, 2] = 0.0, 2
+  old = rng.uniform(-3.0, -0.1, (B, T))
+  token = {
+    'logp_old_BT': old,
+    'logp_behaviour_BT': old,
+    'logp_ref_BT': old + 0.3 * rng.normal(size=(B, T)),
+    'entropy_BT': rng.uniform(0.1, 2.0, (B, T)),
+    'values_BT': rng.normal(size=(B, T)),
+  }
+  stats = {'logp': old + 0.3 * rng.normal(size=(B, T))}
+  for name in sorted(method.needs()):
+    if name in STATISTICS:
+      stats[name] = STATISTICS[name](rng, B, T)
+  reward = np.array([1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, np.nan])
+  extras = {k: make(rng, B, T) for k, make in EXTRAS.items()}
+  live = np.ones(B, np.float32)
+  live[7] = 0.0
+
+  def widen(x):
+    x = np.asarray(x, np.float32)
+    # Real token statistics are 0 where masked; garbage proves nobody looks.
+    x = np.where(mask.reshape(mask.shape + (1,) * (x.ndim - 2)) > 0, x, -9.0)
+    pad = [(0, 0), (0, width - T)] + [(0, 0)] * (x.ndim - 2)
+    return np.pad(x, pad, constant_values=-7.0)
+
+  def pad(x):
+    return np.pad(x, ((0, 0), (0, width - T)))
+
+  traj = trajectories(
+    pad(mask),
+    group_size=G,
+    kind_BT=pad(kind),
+    length_B=length.astype(np.int32),
+    finished_B=np.array([1, 1, 1, 1, 1, 1, 0, 1], bool),
+    valid_B=live,
+    weight_B=live,
+    reward_B=reward,
+    rewards={'outcome': np.nan_to_num(reward)},
+    extras={k: jnp.asarray(x, jnp.float32) for k, x in extras.items()},
+    **{k: widen(x) for k, x in token.items()},
+  )
+  return traj, {k: jnp.asarray(widen(x)) for k, x in stats.items()}
+
+
+def permute(tree, groups, samples):
+  """Reorders groups, and the samples inside every group, of any row array."""
+  groups, samples = np.asarray(groups), np.asarray(samples)
+  rows = (groups[:, None] * len(samples) + samples).ravel()
+
+  def one(x):
+    if not getattr(x, 'ndim', 0):
+      return x
+    return x[rows] if x.shape[0] == len(rows) else x[groups]
+
+  return jax.tree.map(one, tree)
+
+
+def run(method, traj, stats, state, key):
+  """make_batch, then the objective and its gradient in the statistics."""
+  traj, state, batch_metrics = make_batch(method, traj, state)
+
+  def scalar(stats):
+    return objective_lib.objective(method, stats, traj, key)
+
+  (loss, metrics), grads = jax.value_and_grad(scalar, has_aux=True)(stats)
+  return {
+    'loss': loss,
+    'metrics': {**batch_metrics, **metrics},
+    'grads': grads,
+    'traj': traj,
+    'state': state,
+  }
+
+
+def coefficient(loss, logp, **fields):
+  """-d(sum of a loss piece)/d logp for literal [B, T] rows: what it pushes."""
+  logp = jnp.asarray(logp, jnp.float32)
+  fields.setdefault('group_size', logp.shape[0])
+  mask = fields.pop('mask_BT', np.ones(logp.shape, np.float32))
+  traj = trajectories(mask, **fields)
+  gradient = jax.grad(
+    lambda x: loss({'logp': x}, traj, jax.random.key(0))[0].sum()
+  )
+  return -gradient(logp)
