@@ -2,6 +2,7 @@
 
 from rl_jax.models import presets as presets
 from rl_jax.models.heads import logits as logits
+from rl_jax.models.heads import value_specs as value_specs
 from rl_jax.models.heads import values as values
 from rl_jax.models.kv_cache import Cache as Cache
 from rl_jax.models.kv_cache import PromptCache as PromptCache

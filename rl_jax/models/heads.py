@@ -26,8 +26,8 @@ def logits(params: dict[str, Any], cfg: Any, hidden: Array) -> Array:
 def value_specs(width: int) -> dict[str, spec.ParamSpec]:
   """A linear value head that starts at 0; always float32."""
   return {
-    'w': spec.ParamSpec((width,), 'float32', (None,), spec.zeros),
-    'b': spec.ParamSpec((), 'float32', (), spec.zeros),
+    'w': spec.ParamSpec((width,), 'float32', (None,), spec.ZEROS),
+    'b': spec.ParamSpec((), 'float32', (), spec.ZEROS),
   }
 
 

@@ -35,13 +35,13 @@ def specs(layer_specs: dict, targets: tuple[str, ...], rank: int) -> dict:
         (*base.shape[:split], rank),
         base.dtype,
         (*base.logical_axes[:split], None),
-        spec.normal(fan_in**-0.5),
+        fan_in**-0.5,
       ),
       'b': spec.ParamSpec(
         (base.shape[0], rank, *base.shape[split:]),
         base.dtype,
         (base.logical_axes[0], None, *base.logical_axes[split:]),
-        spec.zeros,
+        spec.ZEROS,
       ),
     }
   return {'layers': tree}

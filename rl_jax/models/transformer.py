@@ -86,33 +86,31 @@ def specs(cfg: ModelConfig) -> dict[str, Any]:
   residual = (2 * L) ** -0.5
   width, heads_, kv = 'width', ('heads', 'head_size'), ('kv_heads', 'head_size')
   layers = {
-    'attn_norm': stacked((D,), (None,), spec.ones),
-    'wq': stacked((D, H, K), (width, *heads_), spec.normal(D**-0.5)),
-    'wk': stacked((D, J, K), (width, *kv), spec.normal(D**-0.5)),
-    'wv': stacked((D, J, K), (width, *kv), spec.normal(D**-0.5)),
-    'wo': stacked(
-      (H, K, D), (*heads_, width), spec.normal(residual * (H * K) ** -0.5)
-    ),
-    'mlp_norm': stacked((D,), (None,), spec.ones),
-    'w_gate': stacked((D, F), (width, 'mlp'), spec.normal(D**-0.5)),
-    'w_up': stacked((D, F), (width, 'mlp'), spec.normal(D**-0.5)),
-    'w_down': stacked((F, D), ('mlp', width), spec.normal(residual * F**-0.5)),
+    'attn_norm': stacked((D,), (None,), spec.ONES),
+    'wq': stacked((D, H, K), (width, *heads_), D**-0.5),
+    'wk': stacked((D, J, K), (width, *kv), D**-0.5),
+    'wv': stacked((D, J, K), (width, *kv), D**-0.5),
+    'wo': stacked((H, K, D), (*heads_, width), residual * (H * K) ** -0.5),
+    'mlp_norm': stacked((D,), (None,), spec.ONES),
+    'w_gate': stacked((D, F), (width, 'mlp'), D**-0.5),
+    'w_up': stacked((D, F), (width, 'mlp'), D**-0.5),
+    'w_down': stacked((F, D), ('mlp', width), residual * F**-0.5),
   }
   if cfg.qkv_bias:
-    layers['bq'] = stacked((H, K), heads_, spec.zeros)
-    layers['bk'] = stacked((J, K), kv, spec.zeros)
-    layers['bv'] = stacked((J, K), kv, spec.zeros)
+    layers['bq'] = stacked((H, K), heads_, spec.ZEROS)
+    layers['bk'] = stacked((J, K), kv, spec.ZEROS)
+    layers['bv'] = stacked((J, K), kv, spec.ZEROS)
   if cfg.qk_norm:
-    layers['q_norm'] = stacked((K,), (None,), spec.ones)
-    layers['k_norm'] = stacked((K,), (None,), spec.ones)
+    layers['q_norm'] = stacked((K,), (None,), spec.ONES)
+    layers['k_norm'] = stacked((K,), (None,), spec.ONES)
   vocab = cfg.vocab_size
   model = {
-    'embed': param((vocab, D), ('vocab', width), spec.normal(0.02)),
+    'embed': param((vocab, D), ('vocab', width), 0.02),
     'layers': layers,
-    'final_norm': param((D,), (None,), spec.ones),
+    'final_norm': param((D,), (None,), spec.ONES),
   }
   if not cfg.tied_embeddings:
-    model['lm_head'] = param((D, vocab), (width, 'vocab'), spec.normal(0.02))
+    model['lm_head'] = param((D, vocab), (width, 'vocab'), 0.02)
   tree = {'model': model}
   if cfg.lora_rank:
     tree['lora'] = lora.specs(layers, cfg.lora_targets, cfg.lora_rank)

@@ -56,7 +56,13 @@ def test_abstract_has_the_shapes_and_dtypes_of_init():
   assert drawn['model']['embed'].dtype == jnp.bfloat16
 
 
+def test_a_tree_without_random_leaves_is_constant():
+  """A value head can be added to a loaded model."""
+  head = spec.init(models.value_specs(4), jax.random.key(0))
+  np.testing.assert_array_equal(head['w'], np.zeros(4, np.float32))
+
+
 def test_axes_must_match_the_shape():
   """A forgotten axis name is an error, not a silent replication."""
   with pytest.raises(ValueError, match='differ in length'):
-    spec.ParamSpec((2, 3), 'float32', (None,), spec.zeros)
+    spec.ParamSpec((2, 3), 'float32', (None,), spec.ZEROS)
