@@ -172,10 +172,11 @@ class Checkpointer:
     if self._failure is None:
       return
     (step, error), self._failure = self._failure, None
-    valid = self.steps()
+    valid, cause = self.steps(), f'{type(error).__name__}: {error}'[:400]
+    if 'No space left' in str(error):
+      cause = 'No space left on device'
     message = (
-      f'saving checkpoint {step} to {self.directory} failed: '
-      f'{type(error).__name__}: {str(error)[:400]}. '
+      f'saving checkpoint {step} to {self.directory} failed: {cause}. '
       + (f'The last valid checkpoint is step {valid[-1]}.' if valid else '')
     )
     if self._on_save_error == 'stop':

@@ -138,16 +138,18 @@ def delete(path: epath.Path) -> None:
 
 
 def quiet_orbax() -> None:
-  """Drops what Orbax logs below WARNING: dozens of lines per save.
+  """Keeps Orbax's log to one line per warning or error.
 
-  For binaries, whose absl log would be nothing else. Idempotent.
+  It logs dozens of lines per save, and a failed save three tracebacks deep;
+  Checkpointer reports failures itself. For binaries. Idempotent.
   """
   logger = logging.get_absl_logger()
-  if _only_own_or_warning not in logger.filters:
-    logger.addFilter(_only_own_or_warning)
+  if _quieten not in logger.filters:
+    logger.addFilter(_quieten)
 
 
-def _only_own_or_warning(record) -> bool:
-  return record.levelno >= logging.converter.STANDARD_WARNING or (
-    f'{os.sep}orbax{os.sep}' not in record.pathname
-  )
+def _quieten(record) -> bool:
+  if f'{os.sep}orbax{os.sep}' not in record.pathname:
+    return True
+  record.exc_info = record.exc_text = None
+  return record.levelno >= logging.converter.STANDARD_WARNING

@@ -52,7 +52,7 @@ class Progress:
       self._live = rich.live.Live(
         console=self._console, auto_refresh=False, transient=False
       )
-    self._done = first
+    self._done, self._updates = first, 0
     self._seconds_each: float | None = None
     self._last_time = time.monotonic()
     self._last_print = -math.inf
@@ -83,15 +83,12 @@ class Progress:
     """Shows a row of metrics; `done` iterations, else row['step'], are done."""
     done = row['step'] if done is None else done
     now = time.monotonic()
-    if done > self._done:
+    if done > self._done and self._updates:
       each = (now - self._last_time) / (done - self._done)
-      # The first iteration compiles; it is forgotten as soon as others come.
-      first = self._seconds_each is None
-      slower = not first and each < 0.2 * self._seconds_each
-      if first or slower:
-        self._seconds_each = each
-      else:
-        self._seconds_each += 0.1 * (each - self._seconds_each)
+      before = each if self._seconds_each is None else self._seconds_each
+      self._seconds_each = before + 0.1 * (each - before)
+    # The first iteration compiles: it says nothing about the others.
+    self._updates += 1
     self._done, self._last_time = done, now
     text = self.line(row)
     if self._live is not None:

@@ -400,7 +400,7 @@ def test_works_under_a_transfer_guard(tmp_path):
 
 
 def test_quiet_orbax_drops_only_its_chatter(tmp_path, caplog):
-  """Orbax's INFO lines go; ours and every warning stay."""
+  """Orbax's INFO lines and tracebacks go; ours and every warning stay."""
   logger = logging.get_absl_logger()
   filters = list(logger.filters)
   checkpoint.quiet_orbax()
@@ -413,7 +413,8 @@ def test_quiet_orbax_drops_only_its_chatter(tmp_path, caplog):
   record.pathname = '/x/rl_jax/loop.py'
   assert logger.filter(record)
   record.pathname, record.levelno = '/x/orbax/a.py', 30
-  assert logger.filter(record)
+  record.exc_info = (ValueError, ValueError('x'), None)
+  assert logger.filter(record) and record.exc_info is None
   logger.filters[:] = filters
 
 
