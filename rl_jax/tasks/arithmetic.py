@@ -24,12 +24,15 @@ class Arithmetic:
   split is a property of the pair alone: every run and stage shares it.
 
   With `signed` False the larger operand of a subtraction comes first, and no
-  answer is negative. The outcome is exact equality of the text.
+  answer is negative. With `reverse` answers are written from the last character
+  to the first ('975'), the order in which carries are found: much easier to
+  learn for a small decoder. The outcome is exact equality of the text.
   """
 
   digits: int = 3
   operations: str = '+-'
   signed: bool = True
+  reverse: bool = False
   num_validation: int = 1000  # prompts, if the split has as many
   num_test: int = 2000
   reward_weights: dict[str, float] = base.outcome_only()
@@ -65,7 +68,8 @@ class Arithmetic:
     if ordered or coin >> 8 & 1:
       a, b = b, a  # _pair gives a <= b
     value = a + b if operation == '+' else a - b
-    return Example(prompt=f'{a}{operation}{b}=', answer=str(value), id=index)
+    answer = str(value)[::-1] if self.reverse else str(value)
+    return Example(prompt=f'{a}{operation}{b}=', answer=answer, id=index)
 
   def split_of(self, a: int, b: int) -> str:
     """The split that owns the pair {a, b}."""

@@ -1,0 +1,138 @@
+"""Extraction and comparison of answers."""
+
+from fractions import Fraction
+import sys
+
+import pytest
+
+from rl_jax.tasks import answers
+
+
+@pytest.mark.parametrize(
+  ('mode', 'text', 'found'),
+  [
+    ('whole', ' a b \n', 'a b'),
+    ('whole', ' ', None),
+    ('hash', 'so\n#### 1,234\nbye', '1,234'),
+    ('hash', '#### 1 #### 2', '2'),
+    ('hash', 'none', None),
+    ('boxed', r'\boxed{1} then \boxed{\frac{1}{2}}.', r'\frac{1}{2}'),
+    ('boxed', r'\boxed{1', None),
+    ('boxed', 'boxed{1}', None),
+    ('answer_tags', '<answer>1</answer> <answer> 2 </answer>', '2'),
+    ('answer_tags', '<answer>1</answer> <answer>2', None),
+    ('last_number', 'it is 3 + 5 = 8.', '8'),
+    ('last_number', 'from 1,200.50 on', '1,200.50'),
+    ('last_number', 'it is -7', '-7'),
+    ('last_number', '20-5', '5'),  # a minus operator is no sign
+    ('last_number', '(2)-5', '5'),
+    ('last_number', '$-5', '-5'),
+    ('last_number', '1,2345', '2345'),
+    ('last_number', 'no number', None),
+    ('first_line_last_number', '\n2 * 3 = 6\nthat is 7', '6'),
+    ('first_line_last_number', 'six\n7', None),
+  ],
+)
+def test_extract(mode, text, found):
+  assert answers.extract(text, mode) == found
+
+
+@pytest.mark.parametrize(
+  ('mode', 'text', 'good'),
+  [
+    ('answer_tags', ' <think>a</think>\n<answer>1</answer>\n', True),
+    ('answer_tags', '<answer>1</answer>', False),
+    ('answer_tags', 'x <think>a</think><answer>1</answer>', False),
+    ('answer_tags', '<think>a</think> b <answer>1</answer>', False),
+    ('answer_tags', '<think>a</think><answer>1</answer> b', False),
+    ('answer_tags', '<think></think><answer>1</answer><answer>', False),
+    ('answer_tags', '<answer>1</answer><think>a</think>', False),
+    ('boxed', r'is \boxed{2}', True),
+    ('boxed', r'\boxed{2} \boxed{3}', False),
+    ('boxed', r'\boxed{}', False),
+    ('hash', 'so #### 4', True),
+    ('hash', '####', False),
+    ('last_number', 'x 4', True),
+    ('last_number', 'x', False),
+  ],
+)
+def test_well_formed(mode, text, good):
+  assert answers.well_formed(text, mode) is good
+
+
+@pytest.mark.parametrize(
+  ('text', 'value'),
+  [
+    ('1,000', 1000),
+    (' $5 ', 5),
+    ('-$5.50', Fraction(-11, 2)),
+    (r'\$7', 7),
+    ('42.', 42),
+    ('.5', Fraction(1, 2)),
+    ('50%', 50),
+    ('3/4', Fraction(3, 4)),
+    ('-3 / 4', Fraction(-3, 4)),
+    ('1e3', 1000),
+    ('+2', 2),
+    ('3/0', None),
+    ('1,00', None),
+    ('x=3', None),
+    ('nan', None),
+    ('inf', None),
+    ('1e999', None),
+    ('', None),
+    ('٣', None),
+    ('1' * 101, None),
+  ],
+)
+def test_parse_number(text, value):
+  assert answers.parse_number(text) == value
+
+
+def test_numbers_equal_within_tolerance():
+  assert answers.numbers_equal('0.3333333', '1/3', 1e-6)
+  assert not answers.numbers_equal('0.333', '1/3', 1e-6)
+  assert answers.numbers_equal('1,000', '1000.0', 0.0)
+  assert not answers.numbers_equal('1000000001', '1000000000', 1e-6)
+  assert not answers.numbers_equal('x', '1', 1e-6)
+
+
+@pytest.mark.parametrize(
+  ('answer', 'gold', 'equal'),
+  [
+    (r'\frac12', '0.5', True),
+    (r'\dfrac{2}{4}', r'\frac{1}{2}', True),
+    ('x+1', '1+x', True),
+    ('(0,3)', '(0, 3)', True),
+    ('2x', 'x', False),
+    ('', 'x', False),
+  ],
+)
+def test_math_equal(answer, gold, equal):
+  assert answers.math_equal(answer, gold) is equal
+
+
+def test_math_equal_searches_a_whole_text():
+  text = r'First $7$, but then the answer is \boxed{\sqrt{2}}.'
+  assert answers.math_equal(text, r'2^{1/2}', extracted=False)
+  assert not answers.math_equal(text, '7', extracted=False)
+
+
+def test_a_gold_answer_without_mathematics_is_an_error():
+  with pytest.raises(ValueError, match='cannot parse the right answer'):
+    answers.math_equal('1', '')
+
+
+def test_missing_math_verify_says_what_to_install(monkeypatch):
+  monkeypatch.setitem(sys.modules, 'math_verify', None)
+  with pytest.raises(ImportError, match='pip install .*math-verify'):
+    answers.require_math_verify()
+
+
+def test_extraction_is_linear_in_the_text():
+  """Long runs of the worst characters: a backtracking search would not end."""
+  for piece in ('1', '1,', '1,234,', '<answer>', '\\boxed{', '{', '-', '####'):
+    text = piece * (200_000 // len(piece))
+    for mode in answers.MODES:
+      answers.extract(text, mode)
+      answers.well_formed(text, mode)

@@ -1,0 +1,62 @@
+"""The bandit: a known optimum, and two equal verifiers."""
+
+import jax
+import numpy as np
+import pytest
+
+from rl_jax.models.tokenizer import CharTokenizer
+from rl_jax.tasks import Bandit
+
+
+def test_one_best_action_per_context():
+  task = Bandit(num_contexts=26, num_actions=5, max_other=1.0)
+  for context, row in enumerate(task.table()):
+    example = task.example('train', context)
+    assert sorted(row)[-1] == 1.0 and sorted(row)[-2] < 1.0
+    assert task.score(example, example.answer) == {'outcome': 1.0, 'value': 1.0}
+    for action, value in zip('abcde', row, strict=True):
+      scores = task.score(example, action)
+      assert scores['value'] == value
+      assert scores['outcome'] == float(action == example.answer)
+    for wrong in ('', 'f', 'ab', 'A', 'a '):
+      assert task.score(example, wrong) == {'outcome': 0.0, 'value': 0.0}
+
+
+def test_table_depends_on_the_seed_alone():
+  assert Bandit(seed=1).table() == Bandit(seed=1).table()
+  assert Bandit(seed=1).table() != Bandit(seed=2).table()
+  best = [row.index(1.0) for row in Bandit(num_contexts=26, seed=3).table()]
+  assert len(set(best)) > 3
+
+
+def test_bad_arguments_are_named():
+  with pytest.raises(ValueError, match='Bandit.num_actions = 1'):
+    Bandit(num_actions=1)
+
+
+def test_device_verifier_agrees_with_host_on_all_short_responses():
+  """All token pairs of length 0, 1, 2 in every context, padding included."""
+  task = Bandit(num_contexts=3, num_actions=4)
+  tokenizer = CharTokenizer(task.alphabet)
+  size = tokenizer.vocab_size
+  rows = [
+    (context, a, b, length)
+    for context in range(3)
+    for a in range(size)
+    for b in range(size)
+    for length in range(3)
+  ]
+  context, a, b, length = np.asarray(rows, np.int32).T
+  examples = [task.example('train', c) for c in context]
+  answer, answer_length = task.device_answers(examples, tokenizer)
+  device = jax.jit(task.score_device, static_argnums=4)(
+    np.stack([a, b], 1), length, answer, answer_length, tokenizer
+  )
+  eos = tokenizer.eos_ids[0]
+  for i, example in enumerate(examples):
+    ids = [int(x) for x in (a[i], b[i])][: length[i]]
+    if eos in ids:
+      ids = ids[: ids.index(eos)]
+    host = task.score(example, tokenizer.decode(ids))
+    assert device['outcome'][i] == host['outcome']
+    assert abs(float(device['value'][i]) - host['value']) < 1e-6
