@@ -8,8 +8,7 @@ Defaults: fraction 2e-4, window (1, 5), ratio range [0, 2], token mean, groups
   that agree dropped (official scripts; 8 samples, 8 updates per rollout).
 Headline: Qwen2.5-7B, average of seven benchmarks: GRPO 38.6, clip-higher 38.8,
   Clip-Cov 40.4; 32B: 45.8, 47.2, 50.3.
-Evidence: verified in code (PRIME-RL/Entropy-Mechanism-of-RL, as read by the
-  spec authors).
+Evidence: verified in code (PRIME-RL/Entropy-Mechanism-of-RL).
 Paper and code: the code ranks tokens per microbatch and device, the paper and
   this implementation over the minibatch.
 Command: python -m experiments.train --config=configs/arithmetic.py

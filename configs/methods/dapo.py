@@ -8,10 +8,10 @@ Defaults: clip 0.2/0.28; 20480 response tokens with a buffer of 4096 and factor
   1 (verl recipe, 32B). With a shorter limit on response tokens set
   --set=method.shaping.OverlongPenalty.max_tokens and .buffer_tokens.
 Headline: unverified.
-Evidence: verified in code (verl recipe dapo, as read by the spec authors).
-Paper and code: the recipe samples until enough mixed groups are found (at most
-  10 generation batches); the filter alone drops groups without refilling. The
-  recipe filters by accuracy, here by the unshaped reward.
+Evidence: verified in code (verl recipe dapo).
+Paper and code: after rollout.max_rounds generation rounds (10, as in the
+  recipe) the recipe stops with an error; here missing groups have weight 0.
+  The recipe filters by accuracy, here the unshaped reward decides.
 Command: python -m experiments.train --config=configs/arithmetic.py
   --method=dapo
 """

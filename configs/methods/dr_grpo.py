@@ -8,7 +8,7 @@ Defaults: clip 0.2. The constant is 1024 tokens here; set it to the limit on
   response tokens (it only rescales the gradient):
   --set=method.aggregation.SeqMeanTokenSumNorm.length=256
 Headline: unverified.
-Evidence: verified in code (verl and trl, as read by the spec authors).
+Evidence: verified in code (verl and trl).
 Paper and code: verl of early 2026 did not divide by the number of rows.
 Command: python -m experiments.train --config=configs/arithmetic.py
   --method=dr_grpo

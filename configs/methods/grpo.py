@@ -7,8 +7,7 @@ Change: against PPO, the group of samples replaces the value head:
 Defaults: clip 0.2, eps 1e-6, ddof 1, KL 1e-3 (verl examples; the paper's 0.04
   is unverified); mean over a row's tokens, then over rows (paper).
 Headline: unverified.
-Evidence: verified in code (verl core_algos.py, trl grpo_trainer.py, as read by
-  the spec authors).
+Evidence: verified in code (verl core_algos.py, trl grpo_trainer.py).
 Paper and code: verl averages over all tokens and turns on a dual clip of 3;
   neither is in the paper, and both are off here.
 Command: python -m experiments.train --config=configs/arithmetic.py

@@ -8,8 +8,7 @@ Defaults: coef 1, fraction 2e-3 (7B; 2e-4 for 32B), token mean, groups that
   agree dropped (official scripts; 8 samples, 8 updates per rollout).
 Headline: Qwen2.5-7B, average of seven benchmarks: GRPO 38.6, KL-Cov 40.6; 32B:
   45.8, 52.2.
-Evidence: verified in code (PRIME-RL/Entropy-Mechanism-of-RL, as read by the
-  spec authors).
+Evidence: verified in code (PRIME-RL/Entropy-Mechanism-of-RL).
 Paper and code: the paper says KL, the code penalises |log ratio|; the code
   ranks per microbatch; verl's default fraction is 2e-4, the official 7B script
   has 0.2 percent.

@@ -8,7 +8,7 @@ Change: against GRPO, the baseline of a token is the value head's prediction at
 Defaults: gamma 1, lambda 0.95, clips 0.2, KL 0.01 (MOSS-RLHF English script);
   value loss 1/2 max(...) and whitening as verl.
 Headline: unverified.
-Evidence: verified in code (MOSS-RLHF, verl, as read by the spec authors).
+Evidence: verified in code (MOSS-RLHF, verl).
 Paper and code: the appendix of "Secrets of RLHF" says lambda 0.9, its code
   0.95; verl leaves whitened advantages non-zero on masked tokens.
 Command: python -m experiments.train --config=configs/arithmetic.py

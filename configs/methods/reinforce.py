@@ -5,7 +5,7 @@ Paper: Williams, "Simple statistical gradient-following algorithms for
 Change: the starting point of every other method: no baseline, no ratio.
 Defaults: sum over tokens, mean over rows, as verl (loss mode reinforce).
 Headline: none; it is the yardstick of the bandit suite.
-Evidence: verified in code (verl core_algos.py, as read by the spec authors).
+Evidence: verified in code (verl core_algos.py).
 Paper and code: verl multiplies by an optional importance weight, off here.
 Command: python -m experiments.train --config=configs/arithmetic.py
   --method=reinforce

@@ -7,8 +7,7 @@ Defaults: sum over tokens, mean over rows (verl). The paper also puts the KL
   to the reference into the reward (trl: 0.05); add KLInReward(level='sequence')
   to `shaping` for that.
 Headline: unverified.
-Evidence: verified in code (verl core_algos.py, trl rloo_trainer.py, as read by
-  the spec authors).
+Evidence: verified in code (verl core_algos.py, trl rloo_trainer.py).
 Paper and code: a group of one keeps its reward in one verl version and gets 0
   in the other and in trl; here it is refused at start-up.
 Command: python -m experiments.train --config=configs/arithmetic.py

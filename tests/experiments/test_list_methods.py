@@ -1,0 +1,83 @@
+"""The list of methods and the difference of two."""
+
+import dataclasses
+import re
+import subprocess
+import sys
+
+import pytest
+
+from experiments import configuration, list_methods
+from rl_jax import credit
+
+NAMES = configuration.names('configs.methods')
+PARTS = ('Paper', 'Change', 'Defaults', 'Headline', 'Evidence', 'Command')
+
+
+def diff(old, new):
+  """Lines between two named methods."""
+  return list_methods.differences(
+    configuration.load_method(old), configuration.load_method(new)
+  )
+
+
+def test_difference_of_grpo_and_dapo():
+  """The four techniques of DAPO, and the KL term that it drops."""
+  assert diff('grpo', 'dapo') == [
+    '+ shaping.OverlongPenalty(max_tokens=20480.0, buffer_tokens=4096.0, '
+    'coef=1.0)',
+    "- losses.KLPenalty(coef=0.001, estimator='k3')",
+    '~ losses.PPOClip.clip_high: 0.2 -> 0.28',
+    '- aggregation.SeqMeanTokenMean()',
+    '+ aggregation.TokenMean()',
+    '+ group_filter.ZeroVariance()',
+  ]
+
+
+def test_the_order_of_pieces_is_a_difference():
+  """Scaling before centring is another method."""
+  grpo = configuration.load_method('grpo')
+  turned = dataclasses.replace(grpo, credit=grpo.credit[::-1])
+  assert list_methods.differences(grpo, turned) == [
+    '> credit: GroupScale, GroupCenter'
+  ]
+
+
+def test_a_repeated_piece_is_told_apart():
+  """The second GroupCenter is named."""
+  grpo = configuration.load_method('grpo')
+  twice = dataclasses.replace(grpo, credit=(*grpo.credit, credit.GroupCenter()))
+  assert list_methods.differences(grpo, twice) == ['+ credit.GroupCenter()']
+  assert list_methods.differences(twice, twice) == []
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_docstrings_keep_the_contract(name):
+  """Summary, the named parts, and the command with this very name."""
+  summary, source = list_methods.describe(name)
+  assert 10 < len(summary) < 100 and summary.endswith('.')
+  assert source != 'unknown'
+  text = list_methods.importlib.import_module(f'configs.methods.{name}').__doc__
+  for part in PARTS:
+    assert re.search(rf'^{part}: ', text, re.MULTILINE), part
+  assert re.search(rf'--method={name}\b', text)
+  assert re.search(
+    'verified in code|read in paper|reconstructed', ' '.join(text.split())
+  )
+
+
+def test_command_prints_one_name_a_line():
+  """As a user runs it; an unknown name is an error with a suggestion."""
+  command = [sys.executable, '-m', 'experiments.list_methods']
+  result = subprocess.run(
+    command, cwd=configuration.ROOT, capture_output=True, text=True, check=True
+  )
+  assert result.stdout.split('\n')[:-1] == NAMES
+  result = subprocess.run(
+    [*command, '--diff=grpo,dappo'],
+    cwd=configuration.ROOT,
+    capture_output=True,
+    text=True,
+    check=False,
+  )
+  assert result.returncode == 2 and 'dapo' in result.stderr
