@@ -8,9 +8,13 @@ from rl_jax.models.kv_cache import Cache as Cache
 from rl_jax.models.kv_cache import PromptCache as PromptCache
 from rl_jax.models.kv_cache import extend as extend
 from rl_jax.models.lora import merge as merge
+from rl_jax.models.model_dir import load_any as load_any
+from rl_jax.models.model_dir import save_model as save_model
 from rl_jax.models.rope import RopeScaling as RopeScaling
 from rl_jax.models.spec import ParamSpec as ParamSpec
 from rl_jax.models.spec import is_spec as is_spec
+from rl_jax.models.tokenizer import ByteTokenizer as ByteTokenizer
+from rl_jax.models.tokenizer import CharTokenizer as CharTokenizer
 from rl_jax.models.transformer import ModelConfig as ModelConfig
 from rl_jax.models.transformer import decode_step as decode_step
 from rl_jax.models.transformer import forward as forward

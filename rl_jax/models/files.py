@@ -35,7 +35,9 @@ def replace_directory(directory: str) -> Iterator[str]:
   try:
     yield temporary
     for file in os.listdir(temporary):
-      _sync(os.path.join(temporary, file))
+      path = os.path.join(temporary, file)
+      _sync(path)
+      os.chmod(path, 0o644)  # temporary files are born private
     os.chmod(temporary, 0o755)
     old = temporary + '.old'
     # Renaming cannot replace a directory that has files.

@@ -46,7 +46,7 @@ def save_model(
     path = os.path.join(temporary, CONFIG)
     with open(path, 'w', encoding='utf-8') as file:
       file.write(serialization.to_json(cfg))
-    tensors = {k: np.ascontiguousarray(v) for k, v in flat.items()}
+    tensors = {k: np.asarray(v, order='C') for k, v in flat.items()}
     files.save_tensors(temporary, WEIGHTS, tensors)
     save_tokenizer(tokenizer, temporary)
 
