@@ -54,7 +54,9 @@ class Trainer:
     self.config, self.workdir = config, workdir
     self.mesh = setup.prepare(config, workdir)
     jax.set_mesh(self.mesh)
-    self.policy = setup.load_policy(config, self.mesh)
+    self.policy = setup.load_policy(
+      config.model, config.task, config.seed, self.mesh
+    )
     rollout = config.rollout
     self.prompts = PromptSet(
       config.task,

@@ -22,6 +22,7 @@ PIECE_MODULES = (
   'rl_jax.regularizers',
   'rl_jax.selection',
   'rl_jax.rollouts.sampling',
+  'rl_jax.tasks',
 )
 
 

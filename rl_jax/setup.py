@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from rl_jax import checkpoint, randomness, serialization, sharding
 from rl_jax import config as config_lib
-from rl_jax import randomness, serialization, sharding
-from rl_jax.config import ExperimentConfig
+from rl_jax.config import ExperimentConfig, ModelSource
 from rl_jax.method import Method
 from rl_jax.models import model_dir, transformer
 from rl_jax.models.tokenizer import CharTokenizer
@@ -20,6 +20,7 @@ from rl_jax.types import TrainState
 
 # Top-level trees of `params` that an optimizer changes when adapters exist.
 ADAPTED = ('lora', 'value_head')
+CONFIG_FILE = 'experiment.json'  # HF directories have a config.json
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,31 +38,29 @@ class Policy:
     return {**self.frozen, **self.trainable}
 
 
-def load_policy(config: ExperimentConfig, mesh: jax.sharding.Mesh) -> Policy:
+def load_policy(
+  source: ModelSource, task: Any, seed: int, mesh: jax.sharding.Mesh
+) -> Policy:
   """Loads or initialises the policy, born sharded.
 
   With LoRA only the adapters and the value head are trainable.
   """
-  source = config.model
   changes = dict(
     compute_dtype=source.compute_dtype,
     remat=source.remat,
     value_head=source.value_head,
     lora_rank=source.lora_rank,
   )
-  key = randomness.purpose_key(jax.random.key(config.seed), randomness.INIT)
+  key = randomness.purpose_key(jax.random.key(seed), randomness.INIT)
   if source.path is not None:
-    model, params, tokenizer = model_dir.load_any(source.path, mesh)
+    model, params, tokenizer = load_checkpoint(source.path, mesh)
     model = dataclasses.replace(model, **changes)
-    extra = {
-      name: tree
-      for name, tree in transformer.specs(model).items()
-      if name not in params
-    }
-    if extra:
-      params = {**params, **sharding.init_specs(extra, key, mesh)}
+    # A head or adapters that the source does not have start fresh.
+    fresh = sharding.init_missing(model, params, key, mesh)
+    wanted = transformer.specs(model)
+    params = {name: {**params, **fresh}[name] for name in wanted}
   else:
-    tokenizer = task_tokenizer(config.task)
+    tokenizer = task_tokenizer(task)
     if source.config is None:
       raise ValueError('model.path or model.config must be given')
     model = dataclasses.replace(
@@ -75,6 +74,29 @@ def load_policy(config: ExperimentConfig, mesh: jax.sharding.Mesh) -> Policy:
     trainable={k: v for k, v in params.items() if k in names},
     frozen={k: v for k, v in params.items() if k not in names},
   )
+
+
+def load_checkpoint(
+  source: str, mesh: jax.sharding.Mesh, step: int | None = None
+) -> tuple[transformer.ModelConfig, Any, Any]:
+  """(model, params, tokenizer) of a work directory of training or a model.
+
+  Of a work directory: the newest valid checkpoint, or that of iteration step.
+  """
+  path = os.path.join(source, CONFIG_FILE)
+  if not os.path.exists(path):
+    return model_dir.load_any(source, mesh)
+  with open(path) as file:
+    config = serialization.from_json(file.read())
+  policy = load_policy(config.model, config.task, config.seed, mesh)
+  saver = checkpoint.Checkpointer(os.path.join(source, 'checkpoints'))
+  abstract = checkpoint.abstract_tree({'state': {'params': policy.trainable}})
+  restored = saver.restore(abstract, step, partial=True)
+  saver.close()
+  if restored is None:
+    raise ValueError(f'{source} holds no checkpoint yet')
+  params = {**policy.frozen, **restored.tree['state']['params']}
+  return policy.model, params, policy.tokenizer
 
 
 def task_tokenizer(task: Any) -> Any:
@@ -122,12 +144,12 @@ def initial_state(
 
 
 def check_workdir(config: ExperimentConfig, workdir: str) -> None:
-  """Writes config.json, or raises if the directory holds another run's.
+  """Writes experiment.json, or raises if the directory holds another run's.
 
   `iterations` may grow: that only continues the run.
   """
   os.makedirs(workdir, exist_ok=True)
-  path = os.path.join(workdir, 'config.json')
+  path = os.path.join(workdir, CONFIG_FILE)
   if not os.path.exists(path):
     temporary = path + '.tmp'
     with open(temporary, 'w') as f:

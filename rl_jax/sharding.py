@@ -119,10 +119,19 @@ def constrain(x: Array, *logical_axes: str | None) -> Array:
 
 def init_params(cfg: Any, key: Array, mesh: Mesh | None = None) -> Any:
   """Parameters of a ModelConfig, born sharded: never whole on one device."""
+  return init_missing(cfg, {}, key, mesh)
+
+
+def init_missing(
+  cfg: Any, params: Any, key: Array, mesh: Mesh | None = None
+) -> Any:
+  """The top-level trees of a ModelConfig (lora, ...) that params lack."""
   # The transformer constrains its activations with this module.
   from rl_jax.models import spec, transformer
 
-  specs = transformer.specs(cfg)
+  specs = {k: v for k, v in transformer.specs(cfg).items() if k not in params}
+  if not specs:
+    return {}
   shardings = None if mesh is None else param_shardings(specs, mesh)
   init = jax.jit(lambda key: spec.init(specs, key), out_shardings=shardings)
   return init(key)

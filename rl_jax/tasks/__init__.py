@@ -5,6 +5,7 @@ from rl_jax.tasks.bandit import Bandit
 from rl_jax.tasks.base import OUTCOME, Example, Task, combine
 from rl_jax.tasks.countdown import Countdown
 from rl_jax.tasks.gym import ReasoningGym
+from rl_jax.tasks.prompt_response import PromptResponse
 from rl_jax.tasks.question_answer import QuestionAnswer
 from rl_jax.tasks.templates import ChatTemplate, PlainTemplate, render_prompt
 
@@ -16,6 +17,7 @@ __all__ = [
   'Countdown',
   'Example',
   'PlainTemplate',
+  'PromptResponse',
   'QuestionAnswer',
   'ReasoningGym',
   'Task',

@@ -1,0 +1,108 @@
+"""Prints one JSON line with the accuracy of a policy.
+
+python -m experiments.evaluate --checkpoint=runs/grpo --data=arithmetic
+python -m experiments.evaluate --checkpoint=smollm2 --data=problems.jsonl
+  --question='{input}' --answer='{target}' --num_samples=8 --limit=100
+
+--checkpoint is a work directory of `train` (its newest valid checkpoint, or
+--step), a model directory, a Hugging Face directory or a GGUF file. --data is
+the path of a configuration (configs/NAME.py or NAME: its task) or a JSONL file.
+pass_at_k is the unbiased estimator; intervals: rows in --out.
+"""
+
+import json
+import os
+
+from absl import flags
+import jax
+import numpy as np
+
+from experiments import configuration
+from rl_jax import setup, sharding
+from rl_jax.checkpoint import quiet_orbax
+from rl_jax.evaluate import Evaluator
+from rl_jax.prompts import PromptSet
+from rl_jax.sharding import MeshConfig
+from rl_jax.tasks import ChatTemplate, PlainTemplate, QuestionAnswer
+from rl_jax.verification import VerifierPool
+
+_CHECKPOINT = flags.DEFINE_string('checkpoint', None, 'Policy.', required=True)
+_STEP = flags.DEFINE_integer('step', None, 'Iteration of a work directory.')
+_DATA = flags.DEFINE_string('data', None, 'Task or JSONL.', required=True)
+_SPLIT = flags.DEFINE_string('split', 'test', 'Split of the task.')
+_QUESTION = flags.DEFINE_string('question', '{question}', 'Of a JSONL row.')
+_ANSWER = flags.DEFINE_string('answer', '{answer}', 'Of a JSONL row.')
+_GOLD = flags.DEFINE_string('gold', 'whole', "'hash' for GSM8K's ####.")
+_TEMPLATE = flags.DEFINE_string('template', '{question}', 'The prompt.')
+_CHAT = flags.DEFINE_bool('chat', False, 'Put it into the chat template.')
+_PREFILL = flags.DEFINE_string('prefill', '', 'Opens the answer.')
+_EXTRACT = flags.DEFINE_string('extract', 'last_number', 'Answer extraction.')
+_VERIFIER = flags.DEFINE_string('verifier', 'number', 'number, math or text.')
+_SAMPLES = flags.DEFINE_integer('num_samples', 0, 'Samples for pass@k.')
+_NEW = flags.DEFINE_integer('max_new_tokens', 64, 'Limit of a response.')
+_PROMPT = flags.DEFINE_integer('max_prompt_tokens', 512, 'Longer: error.')
+_LIMIT = flags.DEFINE_integer('limit', 1000, 'Rows at most.')
+_BATCH = flags.DEFINE_integer('batch_prompts', 64, 'Prompts at a time.')
+_TEMPERATURE = flags.DEFINE_float('temperature', 1.0, 'Of the samples.')
+_SEED = flags.DEFINE_integer('seed', 0, 'Of the samples.')
+_WORKERS = flags.DEFINE_integer('num_workers', 1, 'Verifier processes.')
+_OUT = flags.DEFINE_string('out', None, 'JSON file for outcomes by row.')
+
+
+def load_task():
+  """The task that --data names."""
+  if not _DATA.value.endswith('.jsonl'):
+    method = configuration.load_method('reinforce')
+    return configuration.load_config(_DATA.value, method).task
+  if not os.path.exists(_DATA.value):
+    raise ValueError(f'--data={_DATA.value}: no such file')
+  template = (
+    ChatTemplate(user=_TEMPLATE.value, prefill=_PREFILL.value)
+    if _CHAT.value
+    else PlainTemplate(text=_TEMPLATE.value)
+  )
+  return QuestionAnswer(
+    sources={_SPLIT.value: _DATA.value},
+    question=_QUESTION.value,
+    answer=_ANSWER.value,
+    gold=_GOLD.value,
+    template=template,
+    extract=_EXTRACT.value,
+    verifier=_VERIFIER.value,
+  )
+
+
+def main(argv):
+  """Loads, samples, verifies, prints."""
+  del argv
+  quiet_orbax()
+  task = load_task()
+  mesh = sharding.make_mesh(MeshConfig(data=jax.device_count()))
+  jax.set_mesh(mesh)
+  model, params, tokenizer = setup.load_checkpoint(
+    _CHECKPOINT.value, mesh, _STEP.value
+  )
+  prompts = PromptSet(task, _SPLIT.value, tokenizer, _PROMPT.value)
+  with VerifierPool(task, _WORKERS.value) as verifier:
+    evaluator = Evaluator(
+      model=model,
+      tokenizer=tokenizer,
+      prompts=prompts,
+      verifier=verifier,
+      mesh=mesh,
+      max_new_tokens=_NEW.value,
+      num_prompts=_LIMIT.value,
+      num_samples=_SAMPLES.value,
+      temperature=_TEMPERATURE.value,
+      seed=_SEED.value,
+      batch_prompts=min(_BATCH.value, _LIMIT.value, len(prompts)),
+    )
+    found, rows = evaluator.run(params)
+  if _OUT.value:
+    with open(_OUT.value, 'w') as file:
+      json.dump({k: np.asarray(v).tolist() for k, v in rows.items()}, file)
+  print(json.dumps({'checkpoint': _CHECKPOINT.value, **found}))
+
+
+if __name__ == '__main__':
+  configuration.run(main)

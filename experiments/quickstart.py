@@ -1,0 +1,256 @@
+"""The main job on the embedded default: a small model learns by RL on a CPU.
+
+  1 warm start    supervised, until 45% greedy on the validation split
+  2 GRPO          from the warm start
+  3 comparison    supervised training continued for the seconds that 2 took
+  4 a table over the held-out split, and curves as a picture
+
+python -m experiments.quickstart --workdir=runs/quickstart
+Ctrl-C saves; run it again to continue. `make quickstart` installs first.
+"""
+
+import dataclasses
+import json
+import os
+import time
+from typing import Any
+
+from absl import app, flags, logging
+import jax
+import rich.console
+import rich.table
+
+from experiments import configuration, plot
+from rl_jax import checkpoint, metrics, overrides, setup
+from rl_jax.checkpoint import quiet_orbax
+from rl_jax.config import EvaluationConfig
+from rl_jax.fit import FitConfig, fit
+from rl_jax.loop import Trainer, make_evaluator
+from rl_jax.models import model_dir
+from rl_jax.optimizers import OptimizerConfig
+from rl_jax.prompts import PromptSet
+from rl_jax.supervised import SupervisedTrainer
+from rl_jax.verification import VerifierPool
+
+_WORKDIR = flags.DEFINE_string('workdir', 'runs/quickstart', 'Where to write.')
+_SEED = flags.DEFINE_integer('seed', 0, 'Seed of everything.')
+_METHOD = flags.DEFINE_string('method', 'grpo', 'Method of stage 2.')
+_SET = flags.DEFINE_multi_string('set', [], 'Changes of stage 2, PATH=VALUE.')
+
+WARM_START = FitConfig(
+  batch_size=256,
+  max_steps=4000,
+  stop_accuracy=0.45,
+  evaluate_every=50,
+  max_response_tokens=6,
+)
+WARM_OPTIMIZER = OptimizerConfig(
+  learning_rate=1e-3, warmup_steps=50, b2=0.99, clip_norm=1.0
+)
+ITERATIONS = 150
+COLUMNS = ('pass@1 greedy', 'pass@8', 'entropy', 'length', 'tokens/s')
+
+
+def main(argv):
+  """Runs the stages that are not done yet, then prints the table."""
+  del argv
+  quiet_orbax()
+  logging.set_verbosity(logging.INFO)
+  started = time.perf_counter()
+  job = Quickstart(_WORKDIR.value, _SEED.value, _METHOD.value, _SET.value)
+  rows = job.run()
+  show(rows)
+  picture = plot_stages(job.workdir)
+  print(
+    f'{time.perf_counter() - started:.0f} s in this session; curves in '
+    f'{picture}, numbers in {job.path("table.json")}'
+  )
+
+
+class Quickstart:
+  """The stages in one work directory; each is skipped once it is done."""
+
+  def __init__(self, workdir: str, seed: int, method: str, sets: list[str]):
+    self.workdir, self.seed = workdir, seed
+    os.makedirs(workdir, exist_ok=True)
+    config = configuration.build('arithmetic', method)
+    config = dataclasses.replace(
+      config,
+      seed=seed,
+      iterations=ITERATIONS,
+      evaluation=EvaluationConfig(every=10, num_prompts=500, batch_prompts=500),
+    )
+    for text in sets:
+      config = overrides.override(config, *text.split('=', 1))
+    self.config = config
+    self.mesh = setup.prepare(config, None)
+    jax.set_mesh(self.mesh)
+    self.verifier = VerifierPool(config.task)
+
+  def path(self, name: str) -> str:
+    """A file of the work directory."""
+    return os.path.join(self.workdir, name)
+
+  def run(self) -> list[dict[str, Any]]:
+    """Rows of the table, in order of the stages."""
+    rows = [self._stage('untrained', self._untrained)]
+    rows.append(self._stage('after warm start', self._warm_start))
+    rows.append(self._stage('after RL', self._reinforce))
+    rows.append(self._stage('supervised for the same seconds', self._continue))
+    return rows
+
+  def _stage(self, name, function):
+    """Runs a stage unless its row is written."""
+    path = self.path('table.json')
+    table = {}
+    if os.path.exists(path):
+      with open(path) as file:
+        table = json.load(file)
+    if name not in table:
+      print(f'--- {name}', flush=True)
+      table[name] = {'stage': name, **function()}
+      with open(path + '.tmp', 'w') as file:
+        json.dump(table, file, indent=2)
+      os.replace(path + '.tmp', path)
+    return table[name]
+
+  def _policy(self, source=None):
+    model = dataclasses.replace(self.config.model, path=source)
+    return setup.load_policy(model, self.config.task, self.seed, self.mesh)
+
+  def _held_out(self, policy):
+    """Greedy and 8 samples on 500 held-out pairs, and tokens per second."""
+    evaluation = EvaluationConfig(
+      split='test', num_prompts=500, num_samples=8, batch_prompts=500
+    )
+    config = dataclasses.replace(self.config, evaluation=evaluation)
+    evaluator = make_evaluator(config, policy, self.verifier, self.mesh)
+    evaluator.run(policy.params)  # compiles
+    started = time.perf_counter()
+    found, _ = evaluator.run(policy.params)
+    seconds = time.perf_counter() - started
+    tokens = found['n'] * (found['length'] + 8 * found['sample_length'])
+    return found | {'tokens_per_second': tokens / seconds}
+
+  def _untrained(self):
+    return self._held_out(self._policy())
+
+  def _supervised(self, policy):
+    return SupervisedTrainer(policy, WARM_OPTIMIZER, self.mesh, seed=self.seed)
+
+  def _prompts(self, policy):
+    limit = self.config.rollout.max_prompt_tokens
+    return PromptSet(self.config.task, 'train', policy.tokenizer, limit)
+
+  def _validation(self, policy):
+    """params -> metrics on the validation split."""
+    evaluator = make_evaluator(self.config, policy, self.verifier, self.mesh)
+    return lambda params: evaluator.run(params)[0]
+
+  def _warm_start(self):
+    policy = self._policy()
+    trainer = self._supervised(policy)
+    row = fit(
+      trainer,
+      self._prompts(policy),
+      WARM_START,
+      self.path('warm_start'),
+      self._validation(policy),
+      seed=self.seed,
+    )
+    trained = dataclasses.replace(policy, trainable=trainer.state.params)
+    model_dir.save_model(
+      self.path('warm_model'), policy.model, trained.params, policy.tokenizer
+    )
+    return self._held_out(trained) | _training(row)
+
+  def _reinforce(self):
+    model = dataclasses.replace(self.config.model, path=self.path('warm_model'))
+    config = dataclasses.replace(self.config, model=model)
+    trainer = Trainer(config, self.path('rl'))
+    row = trainer.run()
+    trained = dataclasses.replace(
+      trainer.policy, trainable=trainer.state.params
+    )
+    return self._held_out(trained) | _training(row)
+
+  def _continue(self):
+    """From the end of the warm start, optimizer state included."""
+    policy = self._policy()
+    trainer = self._supervised(policy)
+    warm = metrics.read_jsonl(self.path('warm_start/metrics.jsonl'))[-1]
+    seconds = metrics.read_jsonl(self.path('rl/metrics.jsonl'))[-1][
+      'time/wall_seconds'
+    ]
+    self._restore_warm(trainer)
+    row = fit(
+      trainer,
+      self._prompts(policy),
+      dataclasses.replace(
+        WARM_START,
+        max_steps=10**9,
+        max_seconds=seconds,
+        stop_accuracy=float('inf'),
+        evaluate_every=200,
+      ),
+      self.path('supervised'),
+      self._validation(policy),
+      seed=self.seed,
+      first_batch=warm['step'],
+    )
+    trained = dataclasses.replace(policy, trainable=trainer.state.params)
+    return self._held_out(trained) | _training(row)
+
+  def _restore_warm(self, trainer):
+    """Parameters and optimizer state at the end of the warm start."""
+    saver = checkpoint.Checkpointer(self.path('warm_start/checkpoints'))
+    abstract = checkpoint.abstract_tree(trainer.state)
+    trainer.state = saver.restore(abstract).tree
+    saver.close()
+
+
+def _training(row):
+  """What a stage cost: optimizer steps or iterations, and seconds."""
+  seconds = row.get('time/train_seconds', row['time/wall_seconds'])
+  return {'steps': row['step'], 'seconds': seconds}
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+  """Prints the table of the stages."""
+  table = rich.table.Table(title='Held-out pairs (500), 3-digit + and -')
+  for name in ('stage', *COLUMNS, 'steps', 'seconds'):
+    table.add_column(name, justify='left' if name == 'stage' else 'right')
+  for row in rows:
+    table.add_row(
+      row['stage'],
+      f'{row["pass_at_1"]:.1%}',
+      f'{row["pass_at_8"]:.1%}',
+      f'{row["entropy"]:.3f}',
+      f'{row["sample_length"]:.2f}',
+      f'{row["tokens_per_second"]:,.0f}',
+      str(row.get('steps', '')),
+      f'{row["seconds"]:.0f}' if 'seconds' in row else '',
+    )
+  rich.console.Console().print(table)
+
+
+def plot_stages(workdir: str) -> str:
+  """Curves of RL and of supervised training as PNG; returns the path."""
+  out = os.path.join(workdir, 'curves.png')
+  stages = {'GRPO': 'rl', 'supervised': 'supervised'}
+  runs = {
+    label: [metrics.read_jsonl(os.path.join(workdir, name, metrics.METRICS))]
+    for label, name in stages.items()
+  }
+  plot.plot_curves(
+    runs,
+    out,
+    x='seconds',
+    metrics=('evaluation/pass_at_1', 'reward/mean', 'policy/entropy'),
+    title='After the warm start: held-out accuracy by wall seconds',
+  )
+  return out
+
+
+if __name__ == '__main__':
+  app.run(main)

@@ -1,0 +1,121 @@
+"""Supervised warm start: on a task's own targets, or on prompt/response JSONL.
+
+python -m experiments.sft --config=configs/arithmetic.py --stop_accuracy=0.45
+  --out=runs/warm
+python -m experiments.sft --model=smollm2 --data=pairs.jsonl --steps=200
+  --learning_rate=1e-5 --out=runs/sft
+
+The result, a model directory, is written to --out; curves and checkpoints to
+--out with `.work` appended. Run it again to continue after Ctrl-C.
+"""
+
+import dataclasses
+import os
+
+from absl import flags, logging
+import jax
+
+from experiments import configuration
+from rl_jax import setup, sharding
+from rl_jax.checkpoint import quiet_orbax
+from rl_jax.evaluate import Evaluator
+from rl_jax.fit import FitConfig, fit
+from rl_jax.models import model_dir
+from rl_jax.optimizers import OptimizerConfig
+from rl_jax.prompts import PromptSet
+from rl_jax.sharding import MeshConfig
+from rl_jax.supervised import SupervisedTrainer
+from rl_jax.tasks import PromptResponse
+from rl_jax.verification import VerifierPool
+
+_CONFIG = flags.DEFINE_string('config', None, 'Configuration with the task.')
+_DATA = flags.DEFINE_string('data', None, 'JSONL with prompt and response.')
+_MODEL = flags.DEFINE_string('model', None, 'Model to start from.')
+_OUT = flags.DEFINE_string('out', None, 'Model directory.', required=True)
+_STEPS = flags.DEFINE_integer('steps', 4000, 'Steps at most.')
+_STOP = flags.DEFINE_float(
+  'stop_accuracy', float('inf'), 'Stop at this greedy validation accuracy.'
+)
+_EVERY = flags.DEFINE_integer('evaluate_every', 100, 'Steps between.')
+_BATCH = flags.DEFINE_integer('batch_size', 128, 'Pairs a step.')
+_MICRO = flags.DEFINE_integer('microbatches', 1, 'Pieces of a batch (memory).')
+_RATE = flags.DEFINE_float('learning_rate', 1e-3, 'Peak learning rate.')
+_WARMUP = flags.DEFINE_integer('warmup_steps', 50, 'Linear warm-up.')
+_PROMPT = flags.DEFINE_integer('max_prompt_tokens', 256, 'Longer: error.')
+_RESPONSE = flags.DEFINE_integer('max_response_tokens', 64, 'Longer: error.')
+_SEED = flags.DEFINE_integer('seed', 0, 'Of order and initial weights.')
+
+
+def main(argv):
+  """Checks the flags, trains, writes the model."""
+  del argv
+  if (_CONFIG.value is None) == (_DATA.value is None):
+    raise ValueError('give exactly one of --config and --data')
+  if _DATA.value is not None and _MODEL.value is None:
+    raise ValueError('--data needs --model: the model to start from')
+  quiet_orbax()
+  logging.set_verbosity(logging.INFO)
+  mesh = sharding.make_mesh(MeshConfig(data=jax.device_count()))
+  jax.set_mesh(mesh)
+  if _CONFIG.value is not None:
+    method = configuration.load_method('reinforce')
+    config = configuration.load_config(_CONFIG.value, method)
+    task, source = config.task, config.model
+  else:
+    task = PromptResponse(path=_DATA.value)
+    source = configuration.load_config('bandit', None).model
+  if _MODEL.value is not None:
+    source = dataclasses.replace(source, path=_MODEL.value)
+  policy = setup.load_policy(source, task, _SEED.value, mesh)
+  trainer = SupervisedTrainer(
+    policy,
+    OptimizerConfig(
+      learning_rate=_RATE.value, warmup_steps=_WARMUP.value, b2=0.99
+    ),
+    mesh,
+    microbatches=_MICRO.value,
+    seed=_SEED.value,
+  )
+  fit_config = FitConfig(
+    batch_size=_BATCH.value,
+    max_steps=_STEPS.value,
+    stop_accuracy=_STOP.value,
+    evaluate_every=_EVERY.value,
+    max_response_tokens=_RESPONSE.value,
+  )
+  prompts = PromptSet(task, 'train', policy.tokenizer, _PROMPT.value)
+  with VerifierPool(task) as verifier:
+    row = fit(
+      trainer,
+      prompts,
+      fit_config,
+      os.path.normpath(_OUT.value) + '.work',
+      evaluation(policy, task, verifier, mesh),
+      seed=_SEED.value,
+    )
+  model_dir.save_model(
+    _OUT.value, policy.model, trainer.params, policy.tokenizer
+  )
+  print(
+    f'{_OUT.value}: {row["step"]} steps, nll {row["train/nll"]:.3f}, greedy '
+    f'accuracy {row["evaluation/pass_at_1"]:.3f}'
+  )
+
+
+def evaluation(policy, task, verifier, mesh):
+  """params -> greedy metrics on validation, or on train if there is none."""
+  split = 'validation' if task.num_prompts('validation') else 'train'
+  evaluator = Evaluator(
+    model=policy.model,
+    tokenizer=policy.tokenizer,
+    prompts=PromptSet(task, split, policy.tokenizer, _PROMPT.value),
+    verifier=verifier,
+    mesh=mesh,
+    max_new_tokens=_RESPONSE.value,
+    num_prompts=256,
+  )
+  return lambda params: evaluator.run(params)[0]
+
+
+if __name__ == '__main__':
+  configuration.run(main)

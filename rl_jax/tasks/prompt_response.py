@@ -1,0 +1,72 @@
+"""Prompt/response pairs from JSONL, for supervised training."""
+
+import dataclasses
+import functools
+
+from rl_jax.tasks import base
+from rl_jax.tasks import rows as rows_lib
+from rl_jax.tasks.base import Example
+from rl_jax.tasks.rows import BadRowError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PromptResponse:
+  """Rows {"prompt": ..., "response": ...}; the text is used as it stands.
+
+  The last num_validation rows of the file are held out. The outcome is exact
+  equality with the response. bad_rows: 'error' names file and line of the first
+  bad row, 'skip' counts them.
+  """
+
+  path: str
+  prompt: str = 'prompt'
+  response: str = 'response'
+  num_validation: int = 0
+  bad_rows: str = 'error'
+  max_row_bytes: int = 1_000_000
+  reward_weights: dict[str, float] = base.outcome_only()
+
+  def num_prompts(self, split: str) -> int:
+    """Rows before, or in, the held-out end; there is no test split."""
+    base.check_split(split)
+    total = len(self._rows())
+    held_out = min(self.num_validation, total)
+    return {
+      'train': total - held_out,
+      'validation': held_out,
+      'test': 0,
+    }[split]
+
+  def example(self, split: str, index: int) -> Example:
+    """The index-th row of the split."""
+    base.check_index(self, split, index)
+    first = 0 if split == 'train' else self.num_prompts('train')
+    row = self._rows()[first + index]
+    return Example(prompt=row.question, answer=row.solution, id=index)
+
+  def target(self, example: Example) -> str:
+    """The response."""
+    return example.answer
+
+  def score(self, example: Example, response: str) -> dict[str, float]:
+    """1 if the text is the response, exactly."""
+    return {base.OUTCOME: float(response == example.answer)}
+
+  def _rows(self):
+    return _load(
+      self.path, self.prompt, self.response, self.bad_rows, self.max_row_bytes
+    )
+
+
+@functools.lru_cache(maxsize=8)
+def _load(path, prompt, response, bad_rows, max_row_bytes):
+  def reader(record, where):
+    texts = []
+    for field in (prompt, response):
+      text = rows_lib.fill('{' + field + '}', record, where)
+      if not text:
+        raise BadRowError(where, 'empty_' + field, f'{field!r} is empty')
+      texts.append(text)
+    return None, rows_lib.Row(texts[0], texts[1], texts[1], where)
+
+  return rows_lib.collect(path, 'train', reader, bad_rows, max_row_bytes).rows
