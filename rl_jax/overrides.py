@@ -81,7 +81,7 @@ def _build(node, text):
       raise ValueError(
         f'only literals and pieces allowed in {text!r}'
       ) from error
-  if node.args:
+  if node.args or any(k.arg is None for k in node.keywords):
     raise ValueError(f'{text!r}: name every field, as in Class(field=value)')
   classes = _piece_classes()
   if node.func.id not in classes:
@@ -155,8 +155,28 @@ def unknown_name(what: str, name: str, known) -> str:
   return f'unknown {what}: {name!r}.{hint} Known: {", ".join(known) or "none"}'
 
 
+def _is_piece(value):
+  return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def _checked_pieces(value, hint, path):
+  """The value if it is a piece, None, or (where asked for) pieces in a tuple.
+
+  A plain value would only fail in the middle of tracing.
+  """
+  if hint is tuple:
+    if isinstance(value, (tuple, list)) and all(map(_is_piece, value)):
+      return tuple(value)
+    raise ValueError(f'{path}: expected a tuple of pieces, got {value!r}')
+  if value is None or _is_piece(value):
+    return value
+  raise ValueError(f'{path}: expected Class(field=value), got {value!r}')
+
+
 def _checked(value, old, hint, path):
   """The value converted to the field's type, or a ValueError naming both."""
+  if hint is tuple or (hint is Any and (old is None or _is_piece(old))):
+    return _checked_pieces(value, hint, path)
   if hint is Any or 'Array' in str(hint):
     if isinstance(old, (bool, int, float, str)) and not isinstance(
       value, type(old)

@@ -48,8 +48,11 @@ def _decode(value):
   module, _, name = path.rpartition('.')
   if module.split('.')[0] not in ('rl_jax', 'configs'):
     raise ValueError(f'refusing to build {path!r}: not a class of this project')
-  cls = getattr(importlib.import_module(module), name)
-  if not dataclasses.is_dataclass(cls):
+  try:
+    cls = getattr(importlib.import_module(module), name)
+  except (ImportError, AttributeError) as error:
+    raise ValueError(f'{path!r} is not in this version: {error}') from error
+  if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
     raise ValueError(f'refusing to build {path!r}: not a configuration class')
   return construct(cls, {k: _decode(v) for k, v in fields.items()})
 

@@ -1,0 +1,130 @@
+"""What a configuration refuses before anything is compiled."""
+
+import dataclasses
+
+import pytest
+
+from configs import bandit
+from rl_jax import config as config_lib
+from rl_jax import losses
+from rl_jax.aggregation import TokenMean
+from rl_jax.config import (
+  CheckpointConfig,
+  RolloutConfig,
+  UpdateConfig,
+  VerifierConfig,
+)
+from rl_jax.method import Method
+from rl_jax.sharding import MeshConfig
+
+REINFORCE = Method(losses=(losses.Reinforce(),), aggregation=TokenMean())
+
+
+def changed(method=REINFORCE, *, value_head=False, mesh=None, **sizes):
+  """The bandit with other sizes; names of update fields go to update."""
+  config = bandit.get_config(method)
+  update = {
+    k: sizes.pop(k)
+    for k in ('minibatch_prompts', 'microbatch_prompts')
+    if k in sizes
+  }
+  return dataclasses.replace(
+    config,
+    model=dataclasses.replace(config.model, value_head=value_head),
+    mesh=MeshConfig(**(mesh or {})),
+    rollout=dataclasses.replace(config.rollout, **sizes),
+    update=UpdateConfig(**update),
+  )
+
+
+def test_the_shipped_configuration_is_valid():
+  """Nothing below fails for another reason than the one it names."""
+  config_lib.validate(changed())
+
+
+@pytest.mark.parametrize(
+  ('sizes', 'message'),
+  [
+    (
+      {'num_prompts': 8, 'minibatch_prompts': 3},
+      'update.minibatch_prompts = 3 must divide rollout.num_prompts = 8',
+    ),
+    (
+      {'num_prompts': 8, 'microbatch_prompts': 3},
+      'update.microbatch_prompts = 3 must divide the minibatch = 8',
+    ),
+    (
+      {'num_prompts': 8, 'minibatch_prompts': 4, 'microbatch_prompts': 8},
+      'update.microbatch_prompts = 8 must divide the minibatch = 4',
+    ),
+    (
+      {'num_prompts': 8, 'microbatch_prompts': 4, 'mesh': {'data': 8}},
+      r'mesh.data \* mesh.fsdp = 8 must divide the microbatch = 4',
+    ),
+    (
+      {'num_prompts': 6, 'mesh': {'data': 2, 'fsdp': 2}},
+      r'mesh.data \* mesh.fsdp = 4 must divide the microbatch = 6',
+    ),
+  ],
+)
+def test_batch_arithmetic_names_both_numbers(sizes, message):
+  """Sizes that do not divide are no rounding but an error."""
+  with pytest.raises(ValueError, match=message):
+    config_lib.validate(changed(**sizes))
+
+
+def test_tensor_parallelism_splits_no_rows():
+  """Only data and fsdp must divide the microbatch."""
+  config_lib.validate(changed(num_prompts=6, mesh={'tensor': 4}))
+
+
+@pytest.mark.parametrize('name', ['grpo', 'rloo', 'dapo', 'clip_cov'])
+def test_a_group_of_one_has_nothing_to_compare(toy, name):
+  """The error names the piece, the least size and the given one."""
+  with pytest.raises(ValueError, match='group_size >= 2, got 1'):
+    config_lib.validate(changed(toy.get_method(name), group_size=1))
+  config_lib.validate(changed(toy.get_method(name), group_size=2))
+
+
+def test_reinforce_needs_no_group():
+  """The limit belongs to the pieces, not to the program."""
+  config_lib.validate(changed(group_size=1))
+
+
+def test_a_missing_value_head_says_what_to_set(toy):
+  """PPO reads values; with the head it is accepted."""
+  ppo = toy.get_method('ppo')
+  with pytest.raises(ValueError, match='set model.value_head=True'):
+    config_lib.validate(changed(ppo))
+  config_lib.validate(changed(ppo, value_head=True))
+
+
+def test_a_method_without_anything_to_minimise_is_refused():
+  """No policy loss, or no aggregation."""
+  with pytest.raises(ValueError, match='no loss of role "policy"'):
+    config_lib.validate(changed(Method(aggregation=TokenMean())))
+  with pytest.raises(ValueError, match='aggregation is missing'):
+    config_lib.validate(changed(Method(losses=(losses.Reinforce(),))))
+
+
+@pytest.mark.parametrize(
+  ('make', 'message'),
+  [
+    (lambda: RolloutConfig(num_prompts=0), r'num_prompts = 0 is outside \[1'),
+    (lambda: RolloutConfig(group_size=0), r'group_size = 0 is outside \[1'),
+    (lambda: RolloutConfig(temperature=0.0), r'temperature = 0.0 .* \(0'),
+    (lambda: RolloutConfig(temperature=float('nan')), 'temperature = nan'),
+    (lambda: RolloutConfig(overlong_prompt='cut'), "'cut' is none of error"),
+    (lambda: RolloutConfig(max_rounds=0), 'max_rounds = 0'),
+    (lambda: UpdateConfig(epochs=0), 'epochs = 0'),
+    (lambda: UpdateConfig(minibatch_prompts=0), 'minibatch_prompts = 0'),
+    (lambda: CheckpointConfig(every=0), 'every = 0'),
+    (lambda: CheckpointConfig(on_save_error='ignore'), "'ignore' is none of"),
+    (lambda: VerifierConfig(timeout_seconds=0.0), 'timeout_seconds = 0.0'),
+    (lambda: VerifierConfig(num_workers=-1), 'num_workers = -1'),
+  ],
+)
+def test_every_value_out_of_range_is_named(make, message):
+  """Field, value and range are in the error."""
+  with pytest.raises(ValueError, match=message):
+    make()

@@ -1,0 +1,235 @@
+"""Changes from the command line: strict, and nothing is evaluated."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from configs import bandit
+from rl_jax import credit, losses, regularizers, selection, weights
+from rl_jax.aggregation import SeqMeanTokenMean
+from rl_jax.method import Method
+from rl_jax.overrides import add_piece, override, parse_literal, parse_piece
+
+
+@dataclasses.dataclass(frozen=True)
+class Inner:
+  """Fields of every type that a configuration has."""
+
+  rate: float = 0.5
+  count: int = 3
+  flag: bool = False
+  name: str = 'plain'
+  limit: float | None = 1.0
+  steps: int | None = None
+  names: tuple[str, ...] = ('a',)
+  anything: Any = 1.5
+
+
+@dataclasses.dataclass(frozen=True)
+class Outer:
+  """One level above."""
+
+  inner: Inner = Inner()
+
+
+def method():
+  """GRPO with the same loss twice."""
+  return Method(
+    credit=(credit.GroupCenter(), credit.GroupScale()),
+    losses=(
+      losses.PPOClip(),
+      regularizers.KLPenalty(coef=0.1),
+      regularizers.KLPenalty(coef=0.2),
+    ),
+    aggregation=SeqMeanTokenMean(),
+    group_filter=selection.ZeroVariance(),
+  )
+
+
+def config():
+  """The bandit with that method."""
+  return bandit.get_config(method())
+
+
+def inner(path, text):
+  """The Inner after one override below `inner.`."""
+  return override(Outer(), f'inner.{path}', text).inner
+
+
+@pytest.mark.parametrize(
+  ('field', 'text', 'value'),
+  [
+    ('rate', '2.5', 2.5),
+    ('rate', '1e-3', 1e-3),
+    ('rate', '2', 2.0),  # an int becomes the float that the field is
+    ('count', '7', 7),
+    ('flag', 'true', True),
+    ('flag', 'True', True),
+    ('name', 'skip', 'skip'),
+    ('name', "'skip'", 'skip'),
+    ('limit', 'null', None),
+    ('limit', '3', 3.0),
+    ('steps', '3', 3),
+    ('steps', 'None', None),
+    ('names', "('x', 'y')", ('x', 'y')),
+    ('names', "['x', 'y']", ('x', 'y')),  # hashable: a list becomes a tuple
+    ('anything', '2', 2.0),
+  ],
+)
+def test_a_literal_of_the_right_type_is_set(field, text, value):
+  """The value, and its exact type."""
+  found = getattr(inner(field, text), field)
+  assert found == value and type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+  ('field', 'text', 'message'),
+  [
+    ('rate', 'fast', r"inner.rate: expected float, got 'fast' \(str\)"),
+    ('rate', 'true', r'expected float, got True \(bool\)'),
+    ('rate', 'null', r'expected float, got None'),
+    ('count', '2.5', r'expected int, got 2.5 \(float\)'),
+    ('count', 'false', r'expected int, got False \(bool\)'),
+    ('flag', '1', r'expected bool, got 1 \(int\)'),
+    ('name', '3', r'expected str, got 3 \(int\)'),
+    ('limit', 'none', r"expected float or NoneType, got 'none'"),
+    ('steps', '2.0', r'expected int or NoneType, got 2.0'),
+    ('names', 'x', r"expected tuple, got 'x'"),
+    ('anything', 'word', r"expected float, got 'word'"),
+  ],
+)
+def test_a_wrong_type_is_refused(field, text, message):
+  """The path, the expected type and what was given are named."""
+  with pytest.raises(ValueError, match=message):
+    inner(field, text)
+
+
+def test_an_unknown_path_names_the_nearest_and_the_known():
+  """A typing error costs one line, not a run."""
+  with pytest.raises(ValueError, match="'optimiser'.*mean 'optimizer'") as e:
+    override(config(), 'optimiser.learning_rate', '1')
+  assert 'rollout' in str(e.value) and 'seed' in str(e.value)
+  with pytest.raises(ValueError, match="'group_sise'.*mean 'group_size'"):
+    override(config(), 'rollout.group_sise', '4')
+  with pytest.raises(ValueError, match="'PPOClipp'.*mean 'PPOClip'"):
+    override(config(), 'method.losses.PPOClipp.clip_low', '0.1')
+  with pytest.raises(ValueError, match="'clip_hi'.*mean 'clip_high'"):
+    override(config(), 'method.losses.PPOClip.clip_hi', '0.1')
+
+
+def test_a_path_below_a_plain_value_is_refused():
+  """A number has no fields."""
+  with pytest.raises(ValueError, match="'b' lies below a plain value"):
+    override(config(), 'seed.b', '1')
+
+
+def test_pieces_are_named_by_class_or_index():
+  """Other pieces and the given configuration stay as they are."""
+  before = config()
+  after = override(before, 'method.losses.PPOClip.clip_high', '0.28')
+  assert after.method.losses[0] == losses.PPOClip(clip_high=0.28)
+  assert after.method.losses[1:] == before.method.losses[1:]
+  assert before.method.losses[0] == losses.PPOClip()
+  after = override(before, 'method.losses.2.coef', '0.5')
+  assert [x.coef for x in after.method.losses[1:]] == [0.1, 0.5]
+  after = override(before, 'method.losses.-1.coef', '0.5')
+  assert [x.coef for x in after.method.losses[1:]] == [0.1, 0.5]
+
+
+def test_a_class_that_occurs_twice_needs_an_index():
+  """Which one is meant is never guessed."""
+  with pytest.raises(ValueError, match='KLPenalty occurs 2 times; use an ind'):
+    override(config(), 'method.losses.KLPenalty.coef', '0.5')
+  with pytest.raises(ValueError, match='index 3 outside 0..2'):
+    override(config(), 'method.losses.3.coef', '0.5')
+
+
+def test_null_removes_an_optional_piece():
+  """From a slot, and from a tuple."""
+  after = override(config(), 'method.group_filter', 'null')
+  assert after.method.group_filter is None
+  after = override(config(), 'method.losses.1', 'null')
+  assert after.method.losses == (
+    losses.PPOClip(),
+    regularizers.KLPenalty(coef=0.2),
+  )
+  after = override(config(), 'method.credit.GroupScale', 'null')
+  assert after.method.credit == (credit.GroupCenter(),)
+
+
+def test_a_piece_is_replaced_by_a_constructor_call():
+  """In a slot, in a tuple, and where there was none."""
+  call = 'TokenMean()'
+  after = override(config(), 'method.aggregation', call)
+  assert type(after.method.aggregation).__name__ == 'TokenMean'
+  after = override(config(), 'method.losses.0', 'PPOClip(clip_high=0.3)')
+  assert after.method.losses[0] == losses.PPOClip(clip_high=0.3)
+  after = override(config(), 'method.selector', 'Uniform()')
+  assert after.method.selector == selection.Uniform()
+
+
+@pytest.mark.parametrize(
+  ('path', 'text'),
+  [
+    ('method.aggregation', '3'),
+    ('method.aggregation', 'TokenMean'),
+    ('method.group_filter', 'zero_variance'),
+    ('method.selector', 'Uniform'),
+    ('method.losses.0', '0.3'),
+    ('method.losses', '(1, 2)'),
+    ('method', 'grpo'),
+    ('task', '5'),
+  ],
+)
+def test_a_plain_value_is_no_piece(path, text):
+  """It would otherwise fail in the middle of tracing."""
+  with pytest.raises(ValueError, match=f'{path}: expected'):
+    override(config(), path, text)
+
+
+def test_add_appends_a_piece():
+  """The end of the tuple, with the fields given."""
+  after = add_piece(config(), 'method.weights', 'ClipCovDrop(fraction=1e-3)')
+  assert after.method.weights == (weights.ClipCovDrop(fraction=1e-3),)
+  after = add_piece(after, 'method.losses', 'EntropyBonus()')
+  assert after.method.losses[3] == regularizers.EntropyBonus()
+  with pytest.raises(ValueError, match='seed is not a tuple'):
+    add_piece(config(), 'seed', 'ClipCovDrop()')
+
+
+@pytest.mark.parametrize(
+  ('text', 'message'),
+  [
+    ("__import__('os')", 'name every field'),
+    ("ClipCovDrop(fraction=open('x'))", 'name every field'),
+    ('ClipCovDrop(fraction=open(file=3))', "unknown piece: 'open'"),
+    ('ClipCovDrop(fraction=1 + 2)', 'only literals and pieces'),
+    ('ClipCovDrop(fraction=x)', 'only literals and pieces'),
+    ('ClipCovDrop(fraction=[i for i in (1,)])', 'only literals and pieces'),
+    ('weights.ClipCovDrop(fraction=1e-3)', 'only literals and pieces'),
+    ('ClipCovDrop().fraction', 'only literals and pieces'),
+    ('ClipCovDrop(1e-3)', 'name every field'),
+    ('ClipCovDrop(**{})', 'name every field'),
+    ('ClipCovDrop(', 'cannot read'),
+    ('ClipCovDrop(fractoin=1e-3)', "'fractoin'.*mean 'fraction'"),
+    ('ClipCowDrop()', "'ClipCowDrop'.*mean 'ClipCovDrop'"),
+    ('ClipCovDrop(fraction=2.0)', 'fraction = 2.0 is outside'),
+  ],
+)
+def test_add_evaluates_nothing(text, message):
+  """Only named literals and pieces of this project get through."""
+  with pytest.raises(ValueError, match=message):
+    parse_piece(text)
+
+
+def test_pieces_nest():
+  """A loss may carry an aggregation of its own."""
+  piece = parse_piece('PPOClip(aggregation=TokenMean())')
+  assert type(piece.aggregation).__name__ == 'TokenMean'
+
+
+def test_words_that_are_no_literals_stay_text():
+  """A path or a name needs no quotes within the shell's quotes."""
+  assert parse_literal('runs/warm-2') == 'runs/warm-2'
+  assert parse_literal('false') is False and parse_literal('null') is None
