@@ -6,8 +6,8 @@ runs the command once undisturbed and once killed about every `interval`
 seconds (uniform on 0 to twice that, from `seed`) until `seconds` have passed,
 then to its end. Tier E0: the arrays of the newest checkpoint, its host state,
 metrics.jsonl and rollouts.jsonl must be equal; only `time/*` and byte offsets
-may differ. The interval starts when the process shows its first sign of life
-in the workdir: one that is still importing jax can lose nothing.
+may differ. The interval starts when the process begins its first save: one
+that still compiles can lose nothing, and would never get anywhere.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,13 +26,14 @@ from typing import Any
 
 from absl import app, flags
 
-from rl_jax.checkpoint import Checkpointer
+from rl_jax.checkpoint import Checkpointer, quiet_orbax
 from rl_jax.metrics import METRICS, ROLLOUTS, read_jsonl
 
 COMMAND = (
   '{python} -m experiments.train --config=configs/bandit.py --method=grpo '
   '--set=iterations=600 --set=checkpoint.every=1 --workdir={workdir}'
 )
+CODE = ('rl_jax', 'experiments', 'configs')
 IGNORED = ('offsets', 'seconds')  # keys of the host state
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -59,13 +60,10 @@ def finish(process: subprocess.Popen, workdir: pathlib.Path) -> None:
     raise RuntimeError(f'the run ended with {process.returncode}:\n{tail}')
 
 
-def _signs_of_life(workdir: pathlib.Path) -> Any:
-  """Changes as soon as the run writes a line or touches a checkpoint."""
-  metrics, checkpoints = workdir / METRICS, workdir / 'checkpoints'
-  return (
-    metrics.stat().st_mtime_ns if metrics.exists() else 0,
-    sorted(os.listdir(checkpoints)) if checkpoints.exists() else [],
-  )
+def _checkpoints(workdir: pathlib.Path) -> list[str]:
+  """Changes as soon as the run begins to save."""
+  path = workdir / 'checkpoints'
+  return sorted(os.listdir(path)) if path.exists() else []
 
 
 def kill_until(
@@ -81,9 +79,9 @@ def kill_until(
   deadline = time.monotonic() + seconds
   kills = 0
   while time.monotonic() < deadline:
-    before = _signs_of_life(workdir) if workdir.exists() else None
+    before = _checkpoints(workdir)
     process = start(command, workdir)
-    while process.poll() is None and _signs_of_life(workdir) == before:
+    while process.poll() is None and _checkpoints(workdir) == before:
       time.sleep(0.005)
     try:
       process.wait(timeout=draw.uniform(0, 2 * interval))
@@ -167,6 +165,12 @@ def differences(one: Record, two: Record) -> list[str]:
   return found
 
 
+def sources() -> str:
+  """A hash of the code that runs: an edit in between voids a comparison."""
+  paths = [p for name in CODE for p in sorted((ROOT / name).rglob('*.py'))]
+  return hashlib.sha256(b''.join(p.read_bytes() for p in paths)).hexdigest()
+
+
 def digest(record: Record) -> str:
   """One hash of everything that is compared."""
   return hashlib.sha256(repr(record).encode()).hexdigest()[:16]
@@ -175,8 +179,9 @@ def digest(record: Record) -> str:
 def main(argv: Sequence[str]) -> None:
   """Prints one line per run; exit status 1 if they differ."""
   del argv
+  quiet_orbax()
   base = pathlib.Path(_WORKDIR.value or tempfile.mkdtemp(prefix='kill_resume'))
-  command = _COMMAND.value
+  command, code = _COMMAND.value, sources()
   finish(start(command, base / 'whole'), base / 'whole')
   whole = read_record(base / 'whole')
   print(f'whole:  step {whole.step}, digest {digest(whole)}', flush=True)
@@ -194,6 +199,8 @@ def main(argv: Sequence[str]) -> None:
     f'{output.count("is not used:")} unfinished saves passed over'
   )
   found = differences(whole, killed)
+  if sources() != code:
+    found.append('the source code, during the test: nothing is shown by it')
   if kills < _MIN_KILLS.value:
     found.append(f'only {kills} kills: let the run have more iterations')
   for line in found:
@@ -204,6 +211,7 @@ def main(argv: Sequence[str]) -> None:
 
 
 if __name__ == '__main__':
+  os.environ.setdefault('JAX_PLATFORMS', 'cpu')
   _COMMAND = flags.DEFINE_string(
     'command', COMMAND, 'Run to kill; {python} and {workdir} are filled in.'
   )
