@@ -15,7 +15,8 @@ RUN := $(BIN)/python -u
 TEST_ENV := JAX_PLATFORMS=cpu JAX_COMPILATION_CACHE_DIR=$(CURDIR)/.jax_cache \
 	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0.2
 PYTEST := $(TEST_ENV) $(BIN)/python -m pytest \
-	-W 'ignore:Error (reading|writing) persistent compilation cache'
+	-W 'ignore:Error reading persistent compilation cache' \
+	-W 'ignore:Error writing persistent compilation cache'
 SMOKE := $(TEST_ENV) $(BIN)/python -m experiments.train \
 	--config=configs/bandit.py --method=grpo
 
