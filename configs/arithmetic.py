@@ -25,7 +25,7 @@ def get_config(method: Method) -> ExperimentConfig:
   """64 prompts x 8 samples; held-out pairs for evaluation."""
   return ExperimentConfig(
     iterations=200,
-    task=Arithmetic(),
+    task=Arithmetic(signed=False, reverse=True),
     method=method,
     model=ModelSource(config=presets.tiny()),
     rollout=RolloutConfig(

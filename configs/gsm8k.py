@@ -1,0 +1,55 @@
+"""GSM8K for models of half a billion parameters on one accelerator.
+
+Shared by the configurations named after their model; not run by itself.
+Data: data/gsm8k_train.jsonl and data/gsm8k_test.jsonl as released.
+"""
+
+from rl_jax.config import (
+  CheckpointConfig,
+  EvaluationConfig,
+  ExperimentConfig,
+  ModelSource,
+  RolloutConfig,
+  UpdateConfig,
+  VerifierConfig,
+)
+from rl_jax.method import Method
+from rl_jax.optimizers import OptimizerConfig
+from rl_jax.tasks import ChatTemplate, QuestionAnswer
+
+PROMPT = (
+  '{question}\nThink step by step, then give the answer as a number after '
+  "'####'."
+)
+
+
+def get_config(method: Method, model: str = 'models/model') -> ExperimentConfig:
+  """32 prompts x 8 samples of at most 512 tokens, bfloat16 compute."""
+  return ExperimentConfig(
+    iterations=200,
+    task=QuestionAnswer(
+      sources={
+        'train': 'data/gsm8k_train.jsonl',
+        'test': 'data/gsm8k_test.jsonl',
+      },
+      gold='hash',
+      extract='hash',
+      template=ChatTemplate(user=PROMPT),
+    ),
+    method=method,
+    model=ModelSource(path=model, compute_dtype='bfloat16', remat=True),
+    rollout=RolloutConfig(
+      num_prompts=32,
+      group_size=8,
+      max_prompt_tokens=512,
+      max_response_tokens=512,
+      overlong_prompt='skip',
+    ),
+    update=UpdateConfig(microbatch_prompts=4),
+    optimizer=OptimizerConfig(learning_rate=1e-6, warmup_steps=10),
+    evaluation=EvaluationConfig(
+      every=20, split='test', num_prompts=256, batch_prompts=256
+    ),
+    checkpoint=CheckpointConfig(every=10),
+    verifier=VerifierConfig(num_workers=2, timeout_seconds=5.0),
+  )
