@@ -1,8 +1,9 @@
 """Qwen2.5-0.5B-Instruct on GSM8K, sized for one accelerator of 24 GB.
 
-  python -m experiments.import_weights --source=Qwen2.5-0.5B-Instruct --out=models/qwen2.5-0.5b
-  python -m experiments.train --config=configs/qwen2p5_0p5b_gsm8k.py --method=dapo
-    --workdir=runs/qwen2p5_0p5b_gsm8k
+  python -m experiments.import_weights --source=Qwen2.5-0.5B-Instruct
+    --out=models/qwen2.5-0.5b
+  python -m experiments.train --config=configs/qwen2p5_0p5b_gsm8k.py
+    --method=dapo --workdir=runs/qwen2p5_0p5b_gsm8k
 Cost and expected numbers: not measured yet; the program is checked by lowering
 it on an abstract mesh.
 """

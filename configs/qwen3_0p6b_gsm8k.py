@@ -1,8 +1,9 @@
 """Qwen3-0.6B on GSM8K, sized for one accelerator of 24 GB.
 
-  python -m experiments.import_weights --source=Qwen3-0.6B --out=models/qwen3-0.6b
-  python -m experiments.train --config=configs/qwen3_0p6b_gsm8k.py --method=dapo
-    --workdir=runs/qwen3_0p6b_gsm8k
+  python -m experiments.import_weights --source=Qwen3-0.6B
+    --out=models/qwen3-0.6b
+  python -m experiments.train --config=configs/qwen3_0p6b_gsm8k.py
+    --method=dapo --workdir=runs/qwen3_0p6b_gsm8k
 Cost and expected numbers: not measured yet; the program is checked by lowering
 it on an abstract mesh.
 """

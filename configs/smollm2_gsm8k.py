@@ -1,8 +1,9 @@
 """SmolLM2-135M-Instruct on GSM8K, sized for one accelerator of 16 GB.
 
-  python -m experiments.import_weights --source=SmolLM2-135M-Instruct --out=models/smollm2
-  python -m experiments.train --config=configs/smollm2_gsm8k.py --method=dapo
-    --workdir=runs/smollm2_gsm8k
+  python -m experiments.import_weights --source=SmolLM2-135M-Instruct
+    --out=models/smollm2
+  python -m experiments.train --config=configs/smollm2_gsm8k.py
+    --method=dapo --workdir=runs/smollm2_gsm8k
 Cost and expected numbers: not measured yet; the program is checked by lowering
 it on an abstract mesh.
 """
