@@ -3,6 +3,7 @@
 python -m experiments.list_methods                    one name a line
 python -m experiments.list_methods --verbose          with summary and source
 python -m experiments.list_methods --diff=grpo,dapo   field by field
+python -m experiments.list_methods --readme           rewrites README's table
 """
 
 import dataclasses
@@ -16,8 +17,10 @@ from experiments import configuration
 from rl_jax.method import PIECE_SLOTS, PIECE_TUPLES, Method
 
 _VERBOSE = flags.DEFINE_bool('verbose', False, 'Add summary and source.')
+_README = flags.DEFINE_bool('readme', False, "Rewrite README's table.")
 _DIFF = flags.DEFINE_list('diff', None, 'Two names: how they differ.')
 
+BEGIN, END = '<!-- methods: begin -->', '<!-- methods: end -->'
 PACKAGE = 'configs.methods'
 SLOTS = (*PIECE_TUPLES, *PIECE_SLOTS, 'selector')
 
@@ -88,10 +91,30 @@ def _changed(path: str, old: Any, new: Any) -> list[str]:
   ]
 
 
+def table() -> str:
+  """README's table of methods, from the docstrings of the configurations."""
+  lines = ['| method | what it is | source |', '|---|---|---|']
+  for name in configuration.names(PACKAGE):
+    summary, source = describe(name)
+    lines.append(f'| `{name}` | {summary} | {source} |')
+  return '\n'.join(lines)
+
+
+def with_table(readme: str) -> str:
+  """README's text with a fresh table between its two markers."""
+  before, rest = readme.split(BEGIN)
+  after = rest.split(END)[1]
+  return f'{before}{BEGIN}\n{table()}\n{END}{after}'
+
+
 def main(argv):
   """Prints the list or the difference."""
   if len(argv) > 1:
     raise app.UsageError(f'unexpected arguments: {argv[1:]}')
+  if _README.value:
+    path = configuration.ROOT / 'README.md'
+    path.write_text(with_table(path.read_text()))
+    return
   if _DIFF.value:
     if len(_DIFF.value) != 2:
       raise app.UsageError('--diff takes two names: --diff=grpo,dapo')

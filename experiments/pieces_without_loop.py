@@ -1,0 +1,66 @@
+"""The pieces and stages without the loop: GRPO on a bandit in forty lines."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from configs.methods import grpo
+from rl_jax import batch, models, sharding, update
+from rl_jax.optimizers import OptimizerConfig, make_optimizer
+from rl_jax.rollouts import SamplingConfig, generate, start_trajectories
+from rl_jax.types import TrainState
+
+V, N, G = 8, 16, 8  # tokens 1..7; the right answer to prompt p is p
+config = models.ModelConfig(
+  vocab_size=V,
+  num_layers=1,
+  width=32,
+  num_heads=2,
+  num_kv_heads=2,
+  head_size=16,
+  mlp_size=64,
+)
+method = grpo.get_method().as_arrays()
+params = sharding.init_params(config, jax.random.key(0))
+optimizer = make_optimizer(OptimizerConfig(learning_rate=1e-2))
+zero = jnp.zeros((), jnp.int32)
+state = TrainState(
+  step=zero,
+  params=params,
+  opt_state=optimizer.init(params),
+  method_state={},
+  skipped=zero,
+)
+options = dict(model=config, temperature=1.0, pieces=1)
+score = jax.jit(functools.partial(update.score, **options))
+step = jax.jit(
+  functools.partial(
+    update.update_minibatch, optimizer=optimizer, reuse_scores=True, **options
+  )
+)
+sample = jax.jit(
+  functools.partial(
+    generate, cfg=config, sampling=SamplingConfig(), max_new_tokens=1
+  )
+)
+reference, key, rng = params, jax.random.key(1), np.random.default_rng(0)
+for iteration in range(40):
+  prompt_N1 = rng.integers(1, V, (N, 1))
+  traj = start_trajectories(
+    prompt_N1,
+    np.ones((N, 1)),
+    prompt_N1[:, 0],
+    group_size=G,
+    max_response_tokens=1,
+    first_serial=iteration * N,
+  )
+  traj = sample(state.params, traj=traj, key=key)
+  traj, _ = score(state.params, reference, traj, method)
+  right_B = traj.response_BT[:, 0] == jnp.repeat(prompt_N1[:, 0], G)
+  traj = traj.replace(reward_B=right_B.astype(jnp.float32))
+  traj, _, metrics = batch.make_batch(method, traj, {})
+  state, more = step(state, {}, method, traj, jnp.arange(N), key)
+  if iteration % 10 == 9:
+    print(f'iteration {iteration + 1}: reward {metrics["reward/mean"]:.2f}')
