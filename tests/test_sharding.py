@@ -1,0 +1,55 @@
+"""Meshes, rules, and what is refused before anything is compiled."""
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import PartitionSpec
+import numpy as np
+import pytest
+
+from rl_jax import models, sharding
+
+
+def test_a_mesh_that_does_not_match_the_devices_is_refused():
+  """The error names both numbers."""
+  cfg = sharding.MeshConfig(data=2, fsdp=3, tensor=5)
+  with pytest.raises(ValueError, match='needs 30 devices, but there are 1'):
+    sharding.make_mesh(cfg, jax.devices()[:1])
+
+
+def test_an_axis_of_no_devices_is_refused():
+  """Zero devices along an axis is a typing error of the user."""
+  with pytest.raises(ValueError, match='MeshConfig.fsdp = 0'):
+    sharding.MeshConfig(fsdp=0)
+
+
+def test_constrain_is_the_identity_without_a_mesh():
+  """E0: model code runs unchanged in a notebook."""
+  x = jnp.ones((2, 3))
+  assert sharding.constrain(x, 'rows', None) is x
+
+
+def test_every_logical_axis_of_the_model_has_a_rule():
+  """A misspelt axis would fail here and not on a pod."""
+  leaves = jax.tree.leaves(
+    models.specs(models.presets.PRESETS['Qwen2.5-7B']), is_leaf=models.is_spec
+  )
+  used = {axis for spec in leaves for axis in spec.logical_axes} - {None}
+  assert used <= set(sharding.RULES)
+
+
+@pytest.mark.devices
+def test_parameters_are_born_on_their_devices():
+  """fsdp and tensor split a matrix; odd sizes stay whole; values equal."""
+  cfg = models.presets.tiny(vocab_size=19)
+  mesh = sharding.make_mesh(sharding.MeshConfig(data=2, fsdp=2, tensor=2))
+  params = sharding.init_params(cfg, jax.random.key(0), mesh)
+  spec = lambda x: x.sharding.spec
+  layers = params['model']['layers']
+  assert spec(layers['w_gate']) == PartitionSpec(None, 'fsdp', 'tensor')
+  assert spec(layers['wo']) == PartitionSpec(None, 'tensor', None, 'fsdp')
+  assert spec(params['model']['embed']) == PartitionSpec(None, 'fsdp')
+  assert layers['w_gate'].addressable_shards[0].data.shape == (4, 64, 256)
+  alone = sharding.init_params(cfg, jax.random.key(0))
+  jax.tree.map(
+    lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-6), params, alone
+  )
