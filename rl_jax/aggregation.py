@@ -101,3 +101,32 @@ class GroupTokenMean:
     groups = (tokens_N > 0).sum().astype(jnp.float32)
     row_B = safe_divide(weight_B, jnp.repeat(tokens_N, group_size) * groups)
     return mask_BT * row_B[:, None]
+
+
+@struct.dataclass(kw_only=True)
+class ControlSplit:
+  """coef * mean over rows of the first token, plus the mean of the others.
+
+  Two terms whose denominators do not mix: the gradient of the control token
+  does not depend on the length of the response.
+  Source: Thinkless (DeGRPO); VainF/Thinkless core_algos.py. The paper averages
+  the other tokens per row.
+  Raises ValueError for a negative coef.
+  """
+
+  coef: float = 1e-3  # alpha of the paper, >= 0
+  role: ClassVar[str] = 'aggregation'
+
+  def __post_init__(self):
+    check_range(self, 'coef', 0.0)
+
+  def __call__(self, mask_BT: Array, weight_B: Array, group_size: int) -> Array:
+    """Weights [B, T]."""
+    del group_size
+    live_B, _ = _live_rows(mask_BT, weight_B)
+    kept_BT = mask_BT > 0
+    first_BT = kept_BT & (jnp.cumsum(kept_BT, axis=1) == 1)
+    rest_BT = jnp.where(first_BT, 0.0, mask_BT)
+    control_B = self.coef * safe_divide(weight_B, live_B.sum())
+    other_B = safe_divide(weight_B, (live_B * rest_BT.sum(1)).sum())
+    return first_BT * control_B[:, None] + rest_BT * other_B[:, None]

@@ -23,7 +23,23 @@ STATISTICS = {
 }
 
 # traj.extras entries that a piece may read: name -> array for B rows, T tokens.
-EXTRAS = {}
+EXTRAS = {
+  'cluster_id_B': lambda rng, B, T: np.array([3, 3, 7, -1, 5, 2, 2, 9])[:B],
+  'difficulty_B': lambda rng, B, T: rng.uniform(0.5, 2.0, B),
+  'first_call_B': lambda rng, B, T: np.array([3, -1, 0, 1, 2, 0, 4, -1])[:B],
+  'forced_B': lambda rng, B, T: np.array([1, 0, 0, 0, 1, 0, 1, 0])[:B],
+  'format_id_B': lambda rng, B, T: np.array([0, 1, 1, 2, 0, 0, 1, 3])[:B],
+  'hidden': STATISTICS['hidden'],
+  'hit_rank_B': lambda rng, B, T: np.array([1, 0, 2, 1, 0, 3, 0, 1])[:B],
+  'marginal_gain_BT': lambda rng, B, T: rng.uniform(0.0, 1.0, (B, T)),
+  'mode_B': lambda rng, B, T: np.array([0, 1, 2, 1, 0, 1, 0, 2])[:B],
+  'num_answers_B': lambda rng, B, T: np.array([1, 2, 3, 2, 0, 4, -1, 1])[:B],
+  'reference_reward_NM': lambda rng, B, T: rng.normal(size=(B // 4, 3)),
+  'segment_start_BT': lambda rng, B, T: rng.uniform(size=(B, T)) < 0.4,
+  'self_certainty': STATISTICS['self_certainty'],
+  'think_mask_BT': lambda rng, B, T: rng.uniform(size=(B, T)) < 0.7,
+  'window_start_B': lambda rng, B, T: np.array([0, 2, 0, 1, 3, 0, 2, 0])[:B],
+}
 
 
 def method_names() -> list[str]:
@@ -126,8 +142,14 @@ def batch(method, *, seed: int = 0, width: int = 6):
     valid_B=live,
     weight_B=live,
     reward_B=reward,
-    rewards={'outcome': np.nan_to_num(reward)},
-    extras={k: jnp.asarray(x, jnp.float32) for k, x in extras.items()},
+    rewards={
+      'outcome': np.nan_to_num(reward),
+      'format': np.array([1.0, 1, 0, 1, 1, 0, 1, 0]),
+    },
+    extras={
+      k: jnp.asarray(widen(x) if x.shape[1:2] == (T,) else x, jnp.float32)
+      for k, x in extras.items()
+    },
     **{k: widen(x) for k, x in token.items()},
   )
   return traj, {k: jnp.asarray(widen(x)) for k, x in stats.items()}
@@ -173,3 +195,22 @@ def coefficient(loss, logp, **fields):
     lambda x: loss({'logp': x}, traj, jax.random.key(0))[0].sum()
   )
   return -gradient(logp)
+
+
+def push(method, logp, *, group_size, **fields):
+  """-dL/dlogp of a whole method on literal [B, T] rows.
+
+  The old, the sampling and the reference policy are the current one unless a
+  field says otherwise.
+  """
+  logp = np.asarray(logp, np.float32)
+  mask = fields.pop('mask_BT', np.ones(logp.shape, np.float32))
+  same = {
+    f'logp_{name}_BT': logp * mask for name in ('old', 'behaviour', 'ref')
+  }
+  traj = trajectories(mask, group_size=group_size, **{**same, **fields})
+  key = jax.random.key(0)
+  stats = {'logp': jnp.asarray(logp)}
+  state = method.init_state(traj.num_prompts)
+  result = run(method.as_arrays(), traj, stats, state, key)
+  return -np.asarray(result['grads']['logp'])

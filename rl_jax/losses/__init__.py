@@ -1,10 +1,12 @@
 """Policy and value losses: (stats, traj, key) -> (loss, metrics)."""
 
 from rl_jax.losses.cispo import CISPO
+from rl_jax.losses.consistency_clip import ConsistencyClip
 from rl_jax.losses.copg import CoPG
 from rl_jax.losses.disco import DisCO
 from rl_jax.losses.dppo import DPPO
 from rl_jax.losses.dro import DRO
+from rl_jax.losses.finished_value import FinishedValue
 from rl_jax.losses.gdc import GDC
 from rl_jax.losses.gmpo import GMPO
 from rl_jax.losses.group_regression import GroupRegression
@@ -25,9 +27,11 @@ from rl_jax.losses.vespo import VESPO
 __all__ = [
   'CISPO',
   'CoPG',
+  'ConsistencyClip',
   'DPPO',
   'DRO',
   'DisCO',
+  'FinishedValue',
   'GDC',
   'GMPO',
   'GSPO',

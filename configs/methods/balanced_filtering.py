@@ -1,0 +1,27 @@
+"""Balanced online difficulty filtering: groups of middling accuracy only.
+
+Paper: Bae et al., "Online Difficulty Filtering for Reasoning Oriented
+  Reinforcement Learning", 2025.
+Change: against GRPO, a group is kept only if its mean reward lies in a band
+  that is symmetric about 1/2, and generation goes on until the batch is full.
+Defaults: band [0.25, 0.75] is ours (the paper's is unverified); KL 1e-3.
+Headline: 10% on AIME and 4% on average over GRPO.
+Evidence: reconstructed from the abstract and an overview.
+Paper and code: not seen.
+Command: python -m experiments.train --config=configs/arithmetic.py
+  --method=balanced_filtering
+"""
+
+from rl_jax import credit, losses, regularizers, selection
+from rl_jax.aggregation import SeqMeanTokenMean
+from rl_jax.method import Method
+
+
+def get_method() -> Method:
+  """GRPO on groups inside the band."""
+  return Method(
+    credit=(credit.GroupCenter(), credit.GroupScale()),
+    losses=(losses.PPOClip(), regularizers.KLPenalty()),
+    aggregation=SeqMeanTokenMean(),
+    group_filter=selection.AccuracyBand(low=0.25, high=0.75),
+  )

@@ -1,0 +1,28 @@
+"""GUI-G1: no std, a constant length, and harder prompts weigh more.
+
+Paper: Zhou et al., "GUI-G1: Understanding R1-Zero-Like Training for Visual
+  Grounding in GUI Agents", 2025.
+Change: against Dr. GRPO, the loss of a prompt is multiplied by its difficulty.
+  Needs extras['difficulty_B'] (see rl_jax/extras.py).
+Defaults: length 64, clip 0.2, no KL (run.sh).
+Headline: 3B: ScreenSpot 90.3, ScreenSpot-Pro 37.1.
+Evidence: verified in code (Yuqi-Zhou/GUI-G1 grpo_trainer.py).
+Paper and code: the paper takes the weight from the relative size of the target
+  box, the code from a precomputed column.
+Command: python -m experiments.train --config=configs/arithmetic.py
+  --method=gui_g1
+"""
+
+from rl_jax import credit, losses, weights
+from rl_jax.aggregation import SeqMeanTokenSumNorm
+from rl_jax.method import Method
+
+
+def get_method() -> Method:
+  """Dr. GRPO with difficulty weights."""
+  return Method(
+    credit=(credit.GroupCenter(),),
+    losses=(losses.PPOClip(),),
+    weights=(weights.DifficultyWeight(),),
+    aggregation=SeqMeanTokenSumNorm(length=64.0),
+  )

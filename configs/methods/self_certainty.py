@@ -1,0 +1,29 @@
+"""Self-certainty: the policy's own confidence is the reward.
+
+Paper: Zhao et al., "Learning to Reason without External Rewards", 2025; the
+  score is that of Kang et al., "Scalable Best-of-N Selection via
+  Self-Certainty".
+Change: against GRPO, the reward is the mean over tokens of
+  KL(uniform || policy); no verifier.
+Defaults: those of GRPO; the paper's constants are unverified.
+Headline: unverified.
+Evidence: verified in code for the score (backprop07/Self-Certainty);
+  reconstructed as a reward.
+Paper and code: not seen.
+Command: python -m experiments.train --config=configs/arithmetic.py
+  --method=self_certainty
+"""
+
+from rl_jax import credit, losses, regularizers
+from rl_jax.aggregation import SeqMeanTokenMean
+from rl_jax.method import Method
+
+
+def get_method() -> Method:
+  """GRPO on self-certainty."""
+  return Method(
+    shaping=(credit.SelfCertainty(),),
+    credit=(credit.GroupCenter(), credit.GroupScale()),
+    losses=(losses.PPOClip(), regularizers.KLPenalty()),
+    aggregation=SeqMeanTokenMean(),
+  )

@@ -1,0 +1,29 @@
+"""SubPO: tokens are credited with the marginal gains of a set function.
+
+Paper: Prajapat et al., "Submodular Reinforcement Learning", 2023.
+Change: against REINFORCE, the return of a token is what the response still adds
+  to a set function F, sum over j >= t of F(prefix of j + 1) - F(prefix of j).
+  Needs extras['marginal_gain_BT'] (see rl_jax/extras.py).
+Defaults: the outcome reward is added to the gains; no baseline, no entropy
+  bonus (params of the coverage task).
+Headline: unverified.
+Evidence: verified in code (manish-pra/non-additive-RL); the formula is that of
+  the paper.
+Paper and code: main.py multiplies by the cumulative value of the prefix instead
+  of future marginal gains.
+Command: python -m experiments.train --config=configs/arithmetic.py
+  --method=subpo
+"""
+
+from rl_jax import credit, losses
+from rl_jax.aggregation import SeqMeanTokenSum
+from rl_jax.method import Method
+
+
+def get_method() -> Method:
+  """Score-function gradient of future marginal gains."""
+  return Method(
+    credit=(credit.SetGains(),),
+    losses=(losses.Reinforce(),),
+    aggregation=SeqMeanTokenSum(),
+  )

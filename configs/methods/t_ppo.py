@@ -1,0 +1,30 @@
+"""T-PPO: PPO on truncated responses.
+
+Paper: "Truncated Proximal Policy Optimization", 2025.
+Change: against PPO, GAE bootstraps at the cut of an unfinished response, the
+  value head learns Monte Carlo returns of finished ones only, and the policy
+  learns from the tokens of the current window. Needs model.value_head=True.
+Defaults: lambda 0.95, clip 0.2, no KL (digests; lambda unverified). Responses
+  are continued over iterations only if the sampler does so and gives
+  extras['window_start_B'].
+Headline: up to 2.5 times the training efficiency at equal AIME24.
+Evidence: reconstructed from reviews and two digests; no code.
+Paper and code: not seen.
+Command: python -m experiments.train --config=configs/arithmetic.py
+  --method=t_ppo --set=model.value_head=True
+"""
+
+from rl_jax import credit, losses, weights
+from rl_jax.aggregation import TokenMean
+from rl_jax.method import Method
+
+
+def get_method() -> Method:
+  """Extended GAE, filtered tokens, finished values."""
+  return Method(
+    credit=(credit.ExtendedGAE(gamma=1.0, lam=0.95), credit.Whiten()),
+    value_target=credit.LambdaReturn(gamma=1.0, lam=1.0),
+    losses=(losses.PPOClip(), losses.FinishedValue()),
+    weights=(weights.CurrentWindow(),),
+    aggregation=TokenMean(),
+  )

@@ -1,0 +1,31 @@
+"""XRPO: unlikely right answers get up to half as much advantage again.
+
+Paper: "XRPO: Pushing the Limits of GRPO with Targeted Exploration and
+  Exploitation", 2025.
+Change: against GRPO, right responses whose mean log-prob lies below the group's
+  gain min(2.5 (1 - eta), A / 2).
+Defaults: coef 2.5, limit 0.5 (reviews of the paper). The rollout budget and the
+  in-context seeding of failed prompts are parts of the sampler, not here.
+Headline: up to 4 points pass@1 and 6 cons@32 over GRPO, 2.7 times faster.
+Evidence: reconstructed from reviews; code not readable.
+Paper and code: not seen.
+Command: python -m experiments.train --config=configs/arithmetic.py
+  --method=xrpo
+"""
+
+from rl_jax import credit, losses
+from rl_jax.aggregation import SeqMeanTokenMean
+from rl_jax.method import Method
+
+
+def get_method() -> Method:
+  """GRPO with novelty sharpening."""
+  return Method(
+    credit=(
+      credit.GroupCenter(),
+      credit.GroupScale(),
+      credit.NoveltySharpening(coef=2.5, limit=0.5),
+    ),
+    losses=(losses.PPOClip(),),
+    aggregation=SeqMeanTokenMean(),
+  )

@@ -1,0 +1,83 @@
+"""HAPO: a response is compared with the shortest right one so far."""
+
+from typing import ClassVar
+
+import chex
+from flax import struct
+import jax.numpy as jnp
+
+from rl_jax.types import (
+  Array,
+  Trajectories,
+  check_choice,
+  check_range,
+  static,
+)
+
+
+@struct.dataclass(kw_only=True)
+class HistoryLength:
+  """R + weight * l(L, h), h the shortest right response to the prompt so far.
+
+    u = cos(pi/2 * L / h) if L < 2 h, else -1               shape 'cosine'
+    right: l = max(-floor, u)      wrong: l = min(0, u)     no history: l = 0
+    'linear', with e = (L - (1 + tau) h) / h: right: 1 - L/h if L < h, 0 if
+    e < 0, else max(-floor, -e); wrong: 0 if e < 0, else max(-1, -e)
+
+  L in tokens; right: unshaped reward above `correct_above`. All samples of a
+  rollout see h of before it. State: h per prompt id, inf where there is none;
+  merged over hosts by min.
+  Source: "Training Language Models to Reason Concisely via History-Aware
+  Policy Optimization"; HCY123902/HAPO utils.py (min mode).
+  Raises ValueError for values outside the ranges below, or an unknown shape.
+  """
+
+  weight: float = 1.0  # w of the paper, in units of the reward, >= 0
+  floor: float = 0.7  # in [0, 1]
+  tau: float = 0.1  # tolerance of the linear shape, >= 0
+  correct_above: float = 0.5  # in units of the reward
+  shape: str = static(default='cosine')
+  role: ClassVar[str] = 'shaping'
+
+  def __post_init__(self):
+    check_range(self, 'weight', 0.0)
+    check_range(self, 'floor', 0.0, 1.0)
+    check_range(self, 'tau', 0.0)
+    check_choice(self, 'shape', ('cosine', 'linear'))
+
+  def init(self, num_prompts: int) -> dict[str, Array]:
+    """No prompt has been solved."""
+    return {'shortest': jnp.full(num_prompts, jnp.inf)}
+
+  def length_term(self, ratio_B: Array, right_B: Array) -> Array:
+    """l as a function of L / h, [B]."""
+    if self.shape == 'cosine':
+      u_B = jnp.cos(0.5 * jnp.pi * jnp.minimum(ratio_B, 2.0))
+      return jnp.where(
+        right_B, jnp.maximum(-self.floor, u_B), jnp.minimum(0.0, u_B)
+      )
+    excess_B = ratio_B - (1.0 + self.tau)
+    over_B = jnp.where(excess_B < 0, 0.0, -excess_B)
+    short_B = jnp.where(ratio_B < 1, 1.0 - ratio_B, 0.0)
+    return jnp.where(
+      right_B,
+      jnp.maximum(-self.floor, short_B + over_B),
+      jnp.maximum(-1.0, over_B),
+    )
+
+  def __call__(
+    self, reward_B: Array, traj: Trajectories, state: dict[str, Array]
+  ) -> tuple[Array, dict[str, Array]]:
+    """[B] -> [B]."""
+    chex.assert_rank(reward_B, 1)
+    id_B = jnp.repeat(traj.prompt_id_N, traj.group_size)
+    right_B = (traj.reward_B > self.correct_above) & (traj.valid_B > 0)
+    length_B = traj.length_B.astype(jnp.float32)
+    # An id beyond the table has no history; it must not borrow another's.
+    shortest_B = state['shortest'].at[id_B].get(mode='fill', fill_value=jnp.inf)
+    known_B = jnp.isfinite(shortest_B)
+    ratio_B = length_B / jnp.where(known_B, shortest_B, 1.0)
+    term_B = jnp.where(known_B, self.length_term(ratio_B, right_B), 0.0)
+    found_B = jnp.where(right_B, length_B, jnp.inf)
+    shortest = state['shortest'].at[id_B].min(found_B, mode='drop')
+    return reward_B + self.weight * term_B, {'shortest': shortest}

@@ -1,0 +1,99 @@
+"""MoPPS: prompts whose predicted success rate is near a target."""
+
+from typing import ClassVar
+
+from flax import struct
+import jax
+import jax.numpy as jnp
+
+from rl_jax.types import Array, check_choice, check_range, static
+
+
+@struct.dataclass(kw_only=True)
+class BetaPosterior:
+  """Thompson sampling on a Beta posterior of every prompt's success rate.
+
+    candidates: candidate_ratio * count prompts, uniform without replacement
+    g_i ~ Beta(a_i, b_i)
+    'nearest': the count smallest (g - target)^2
+    'band': the count nearest to [low, high], at random inside it
+    after s_i of n samples succeeded, on the prompts that were drawn:
+    a <- decay a + (1 - decay) a0 + n s,  b <- decay b + (1 - decay) b0 + n(1-s)
+
+  Success is the reward, clipped to [0, 1]; failed verifications (NaN) do not
+  count. State: a, b, and the number of batches, which is folded into the key.
+  Source: "Can Prompt Difficulty be Online Predicted for Accelerating RL
+  Finetuning of Reasoning Models?"; thu-rllab/MoPPS mopps.py, where n = 1 sets
+  a = b = 8 by operator precedence.
+  Raises ValueError for values outside the ranges below, or an unknown rule.
+  """
+
+  candidate_ratio: int = static(default=8)  # >= 1; 1 is a uniform draw
+  target: float = 0.5  # in [0, 1]
+  low: float = 0.3  # of the band, in [0, 1]
+  high: float = 0.7
+  decay: float = 0.5  # in [0, 1]; 1 never forgets
+  prior_success: float = 1.0  # a0 > 0
+  prior_failure: float = 1.0  # b0 > 0
+  rule: str = static(default='nearest')
+  role: ClassVar[str] = 'selector'
+
+  def __post_init__(self):
+    check_range(self, 'candidate_ratio', 1)
+    for field in ('target', 'low', 'high', 'decay'):
+      check_range(self, field, 0.0, 1.0)
+    check_range(self, 'prior_success', 0.0, open_low=True)
+    check_range(self, 'prior_failure', 0.0, open_low=True)
+    check_choice(self, 'rule', ('nearest', 'band'))
+
+  def init(self, num_prompts: int) -> dict[str, Array]:
+    """The prior of every prompt."""
+    return {
+      'a': jnp.full(num_prompts, self.prior_success, jnp.float32),
+      'b': jnp.full(num_prompts, self.prior_failure, jnp.float32),
+      'batches': jnp.zeros((), jnp.int32),
+    }
+
+  def select(
+    self, state: dict[str, Array], key: Array, count: int
+  ) -> tuple[Array, dict[str, Array]]:
+    """Returns int32[count] prompt indices and the new state.
+
+    Raises:
+      ValueError: count exceeds the number of prompts.
+    """
+    size = state['a'].shape[0]
+    if count > size:
+      raise ValueError(
+        f'a batch of {count} prompts cannot be drawn without replacement '
+        f'from {size}'
+      )
+    # The key is that of the run: every batch needs numbers of its own.
+    key = jax.random.fold_in(key, state['batches'])
+    order_key, beta_key = jax.random.split(key)
+    candidates = min(self.candidate_ratio * count, size)
+    ids = jax.random.permutation(order_key, size)[:candidates]
+    rate = jax.random.beta(beta_key, state['a'][ids], state['b'][ids])
+    distance = (rate - self.target) ** 2
+    if self.rule == 'band':
+      outside = jnp.maximum(self.low - rate, rate - self.high)
+      distance = jnp.maximum(outside, 0.0)
+    # A stable sort: candidates inside the band keep their random order.
+    chosen = ids[jnp.argsort(distance, stable=True)[:count]]
+    return chosen.astype(jnp.int32), {**state, 'batches': state['batches'] + 1}
+
+  def observe(
+    self, state: dict[str, Array], ids: Array, rewards: Array
+  ) -> dict[str, Array]:
+    """Updates the posteriors with rewards [count, G]."""
+    known = jnp.isfinite(rewards)
+    wins = jnp.where(known, jnp.clip(rewards, 0.0, 1.0), 0.0).sum(1)
+    losses = known.sum(1) - wins
+    keep, ids = self.decay, jnp.asarray(ids)
+    a = keep * state['a'][ids] + (1.0 - keep) * self.prior_success + wins
+    b = keep * state['b'][ids] + (1.0 - keep) * self.prior_failure + losses
+    return {
+      **state,
+      'a': state['a'].at[ids].set(a),
+      'b': state['b'].at[ids].set(b),
+    }
