@@ -7,8 +7,8 @@
 
 Data: data/mawps_singleop.jsonl with fields input and target (another place:
 --set="task.sources={'train': 'PATH'}"); its last 100 rows are held out. The
-chat turn of the assistant is opened by "The calculation is ", and the last
-number of the first line is the answer.
+prompt shows four worked examples, the best of several for the untrained model;
+a response ends with the line, and its last number is the answer.
 Cost and expected numbers: BUILD_NOTES.md, "SmolLM2 on word problems".
 """
 
@@ -23,18 +23,33 @@ from rl_jax.config import (
 )
 from rl_jax.method import Method
 from rl_jax.optimizers import OptimizerConfig
-from rl_jax.tasks import ChatTemplate, QuestionAnswer
+from rl_jax.tasks import PlainTemplate, QuestionAnswer
+
+PROMPT = """Question: Tom has 3 pens. He buys 5 more. How many pens has Tom?
+Answer: 3 + 5 = 8
+
+Question: Ann had 9 figs and ate 4. How many figs are left?
+Answer: 9 - 4 = 5
+
+Question: There are 6 bags with 7 nuts each. How many nuts are there?
+Answer: 6 * 7 = 42
+
+Question: 20 cards are split into groups of 4. How many groups are there?
+Answer: 20 / 4 = 5
+
+Question: {question}
+Answer:"""
 
 
 def get_config(method: Method) -> ExperimentConfig:
-  """8 prompts x 8 samples of 20 tokens, full fine-tuning in float32."""
+  """8 prompts x 16 samples of at most 16 tokens; all weights, float32."""
   return ExperimentConfig(
     iterations=60,
     task=QuestionAnswer(
       sources={'train': 'data/mawps_singleop.jsonl'},
       question='{input}',
       answer='{target}',
-      template=ChatTemplate(prefill='The calculation is '),
+      template=PlainTemplate(text=PROMPT),
       extract='first_line_last_number',
       hold_out='last',
       num_test=100,
@@ -43,10 +58,11 @@ def get_config(method: Method) -> ExperimentConfig:
     model=ModelSource(path='models/smollm2'),
     rollout=RolloutConfig(
       num_prompts=8,
-      group_size=8,
-      max_prompt_tokens=128,
-      max_response_tokens=20,
+      group_size=16,
+      max_prompt_tokens=256,
+      max_response_tokens=16,
       temperature=0.9,
+      stop=('\n',),
     ),
     update=UpdateConfig(microbatch_prompts=8),
     optimizer=OptimizerConfig(learning_rate=2e-5, warmup_steps=3),

@@ -44,6 +44,7 @@ _PROMPT = flags.DEFINE_integer('max_prompt_tokens', 512, 'Longer: error.')
 _LIMIT = flags.DEFINE_integer('limit', 1000, 'Rows at most.')
 _BATCH = flags.DEFINE_integer('batch_prompts', 64, 'Prompts at a time.')
 _TEMPERATURE = flags.DEFINE_float('temperature', 1.0, 'Of the samples.')
+_STOP = flags.DEFINE_multi_string('stop', [], r'Ends a response, as \n.')
 _SEED = flags.DEFINE_integer('seed', 0, 'Of the samples.')
 _WORKERS = flags.DEFINE_integer('num_workers', 1, 'Verifier processes.')
 _OUT = flags.DEFINE_string('out', None, 'JSON file for outcomes by row.')
@@ -94,6 +95,9 @@ def main(argv):
       num_prompts=_LIMIT.value,
       num_samples=_SAMPLES.value,
       temperature=_TEMPERATURE.value,
+      stop=tuple(
+        text.encode().decode('unicode_escape') for text in _STOP.value
+      ),
       seed=_SEED.value,
       batch_prompts=min(_BATCH.value, _LIMIT.value, len(prompts)),
     )

@@ -25,7 +25,7 @@ from rl_jax import checkpoint, metrics, overrides, setup
 from rl_jax.checkpoint import quiet_orbax
 from rl_jax.config import EvaluationConfig
 from rl_jax.fit import FitConfig, fit
-from rl_jax.loop import Trainer, make_evaluator
+from rl_jax.loop import Trainer
 from rl_jax.models import model_dir
 from rl_jax.optimizers import OptimizerConfig
 from rl_jax.prompts import PromptSet
@@ -125,7 +125,7 @@ class Quickstart:
       split='test', num_prompts=500, num_samples=8, batch_prompts=500
     )
     config = dataclasses.replace(self.config, evaluation=evaluation)
-    evaluator = make_evaluator(config, policy, self.verifier, self.mesh)
+    evaluator = setup.make_evaluator(config, policy, self.verifier, self.mesh)
     evaluator.run(policy.params)  # compiles
     started = time.perf_counter()
     found, _ = evaluator.run(policy.params)
@@ -145,7 +145,9 @@ class Quickstart:
 
   def _validation(self, policy):
     """params -> metrics on the validation split."""
-    evaluator = make_evaluator(self.config, policy, self.verifier, self.mesh)
+    evaluator = setup.make_evaluator(
+      self.config, policy, self.verifier, self.mesh
+    )
     return lambda params: evaluator.run(params)[0]
 
   def _warm_start(self):

@@ -16,7 +16,7 @@ import numpy as np
 from rl_jax import evaluate, randomness, sharding
 from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
-from rl_jax.prompts import PromptSet
+from rl_jax.prompts import PromptSet, stop_ids
 from rl_jax.selection import ShuffledPass
 from rl_jax.stages import Stages
 from rl_jax.tasks import base
@@ -64,6 +64,23 @@ class Round:
   reward_NG: np.ndarray
   tokens: int
 
+  def rows(self, num_prompts: int) -> list[dict[str, Any]]:
+    """What is logged of the first prompts: one entry per response."""
+    G = self.reward_NG.shape[1]
+    return [
+      {
+        'prompt_id': example.id,
+        'sample': g,
+        'prompt': example.prompt,
+        'response': self.texts[n * G + g],
+        'answer': example.answer,
+        'reward': self.reward_NG[n, g],
+        'error': self.errors[n * G + g],
+      }
+      for n, example in enumerate(self.examples[:num_prompts])
+      for g in range(G)
+    ]
+
 
 class Collector:
   """Fills one batch of trajectories with rewards."""
@@ -81,6 +98,7 @@ class Collector:
     self._config, self._stages = config, stages
     self._prompts, self._verifier, self._mesh = prompts, verifier, mesh
     self._key = key
+    self._stop = stop_ids(prompts.tokenizer, config.rollout.stop)
     self.selector = HostSelector(config.method.selector, len(prompts), key)
     self._take = jax.jit(
       _take_from_rounds, out_shardings=sharding.replicated(mesh)
@@ -130,7 +148,7 @@ class Collector:
   def _verify(self, traj, examples, indices):
     """Decodes and verifies; returns the round and components per row."""
     host = evaluate.fetch_responses(traj)
-    texts = evaluate.decode_responses(host, self._prompts.tokenizer)
+    texts = evaluate.decode_responses(host, self._prompts.tokenizer, self._stop)
     rows = [e for e in examples for _ in range(traj.group_size)]
     outcomes = self._verifier.score(rows, texts)
     weights = self._config.task.reward_weights
@@ -153,7 +171,8 @@ class Collector:
   def _with_rewards(self, traj, components):
     """Puts rewards on the device; a failed sample gets valid = 0."""
     weights = self._config.task.reward_weights
-    names = sorted({n for c in components if c is not None for n in c})
+    # Also where every sample failed: rounds must have the same components.
+    names = sorted({*weights, *(n for c in components if c for n in c)})
     ok = np.asarray([c is not None for c in components])
     rewards = {
       n: np.asarray(
@@ -185,28 +204,31 @@ class Collector:
       )
     spare = [i for i in range(len(trajs) * wanted) if i not in set(kept)]
     chosen = (kept + spare)[:wanted]
-    # Prompt widths are bucketed: rounds may differ, so pad to the widest.
-    width = max(t.prompt_NP.shape[1] for t in trajs)
-    trajs = [_widen_prompts(t, width) for t in trajs]
     groups = jax.device_put(
       np.asarray(chosen, np.int32), sharding.replicated(self._mesh)
     )
     return self._take(tuple(trajs), groups)
 
 
-def _widen_prompts(traj: Trajectories, width: int) -> Trajectories:
+def _same_fields(traj: Trajectories, width: int, names: list) -> Trajectories:
+  """Pads prompts to a common width and adds missing reward components."""
   more = width - traj.prompt_NP.shape[1]
-  if not more:
-    return traj
   pad = lambda x: jnp.pad(x, ((0, 0), (more, 0)))
+  zeros = jnp.zeros_like(traj.reward_B)
   return traj.replace(
-    prompt_NP=pad(traj.prompt_NP), prompt_mask_NP=pad(traj.prompt_mask_NP)
+    prompt_NP=pad(traj.prompt_NP),
+    prompt_mask_NP=pad(traj.prompt_mask_NP),
+    rewards={name: traj.rewards.get(name, zeros) for name in names},
   )
 
 
 def _take_from_rounds(trajs: tuple, group_N: jax.Array) -> Trajectories:
   """Groups picked out of several rounds laid end to end."""
   num_prompts = trajs[0].num_prompts
+  # Prompt widths are bucketed, so rounds may differ.
+  width = max(t.prompt_NP.shape[1] for t in trajs)
+  names = sorted({name for t in trajs for name in t.rewards})
+  trajs = [_same_fields(t, width, names) for t in trajs]
 
   def take(*xs):
     x = jnp.concatenate(xs)

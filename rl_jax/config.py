@@ -35,6 +35,7 @@ class RolloutConfig:
   max_prompt_tokens: int = 64
   max_response_tokens: int = 32
   temperature: float = 1.0
+  stop: tuple[str, ...] = ()  # one-token texts that end a response, as '\n'
   overlong_prompt: str = 'error'  # or 'skip'
   max_rounds: int = 10  # generation rounds of dynamic sampling
 

@@ -1,5 +1,6 @@
 """Accuracy of a policy on a split: pass@1 greedy, avg@k, pass@k, length."""
 
+from collections.abc import Sequence
 import functools
 import math
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 
 from rl_jax import randomness, sharding
 from rl_jax.models import transformer
-from rl_jax.prompts import PromptSet
+from rl_jax.prompts import PromptSet, stop_ids
 from rl_jax.rollouts import sampling
 from rl_jax.rollouts.generate import generate
 from rl_jax.rollouts.start import make_start
@@ -28,14 +29,16 @@ def pass_at_k(num_samples: int, num_correct: int, k: int) -> float:
   return 1.0 - math.comb(wrong, k) / math.comb(num_samples, k)
 
 
-def decode_responses(traj_host: Any, tokenizer: Any) -> list[str]:
-  """Text of every row without its end-of-sequence token."""
+def decode_responses(
+  traj_host: Any, tokenizer: Any, stop: Sequence[int]
+) -> list[str]:
+  """Text of every row without the token of `stop` that ended it."""
   texts = []
   for row, length in zip(
     traj_host['response'], traj_host['length'], strict=True
   ):
     ids = [int(t) for t in row[:length]]
-    if ids and ids[-1] in tokenizer.eos_ids:
+    if ids and ids[-1] in stop:
       ids = ids[:-1]
     texts.append(tokenizer.decode(ids))
   return texts
@@ -68,6 +71,7 @@ class Evaluator:
     num_prompts: int,
     num_samples: int = 0,
     temperature: float = 1.0,
+    stop: Sequence[str] = (),
     seed: int = 0,
     batch_prompts: int = 128,
   ):
@@ -81,7 +85,7 @@ class Evaluator:
     )
     shards = mesh.shape['data'] * mesh.shape['fsdp']
     self._batch = -(-batch_prompts // shards) * shards
-    eos = tuple(tokenizer.eos_ids)
+    self._stop = eos = stop_ids(tokenizer, stop)
 
     def jitted(config):
       return jax.jit(
@@ -140,7 +144,8 @@ class Evaluator:
       # The counter of randomness is the position in the evaluation set.
       traj = begin(prompt, mask, ids, start, 0)
       host = fetch_responses(generate(params, traj=traj, key=self._key))
-      texts = decode_responses(host, self._tokenizer)[: len(real) * group_size]
+      texts = decode_responses(host, self._tokenizer, self._stop)
+      texts = texts[: len(real) * group_size]
       rows = [e for e in examples[: len(real)] for _ in range(group_size)]
       outcomes = self._verifier.score(rows, texts)
       shape = (len(real), group_size)

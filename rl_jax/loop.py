@@ -24,9 +24,8 @@ import jax
 from rl_jax import checkpoint, progress, setup, signals
 from rl_jax import metrics as metrics_lib
 from rl_jax import stages as stages_lib
-from rl_jax.collect import Collector, Round
+from rl_jax.collect import Collector
 from rl_jax.config import ExperimentConfig
-from rl_jax.evaluate import Evaluator
 from rl_jax.prompts import PromptSet
 from rl_jax.types import Metrics
 from rl_jax.verification import VerifierPool
@@ -89,9 +88,10 @@ class Trainer:
     )
     self.evaluator = None
     if config.evaluation.every:
-      self.evaluator = make_evaluator(
+      self.evaluator = setup.make_evaluator(
         config, self.policy, self.verifier, self.mesh
       )
+    setup.write_config(config, workdir)
     self.counters = Counters()
     self.writer = metrics_lib.MetricsWriter(workdir)
     self.pending = metrics_lib.DelayedMetrics(self.writer)
@@ -177,7 +177,9 @@ class Trainer:
     counters.optimizer_steps += steps
     counters.group_serial += len(rounds) * config.rollout.num_prompts
     counters.tokens += tokens
-    log_rollouts(self.writer, config, counters.iteration, rounds[-1])
+    self.writer.log_rollouts(
+      counters.iteration, rounds[-1].rows(config.guards.log_rollouts)
+    )
     finished = time.perf_counter()
     return {
       **scores,
@@ -263,57 +265,3 @@ class Trainer:
       **{f'evaluation/{name}': value for name, value in found.items()},
       'time/evaluation_seconds': time.perf_counter() - started,
     }
-
-
-def make_evaluator(
-  config: ExperimentConfig,
-  policy: setup.Policy,
-  verifier: VerifierPool,
-  mesh: jax.sharding.Mesh,
-) -> Evaluator:
-  """The evaluation that `config.evaluation` describes."""
-  rollout, evaluation = config.rollout, config.evaluation
-  prompts = PromptSet(
-    config.task,
-    evaluation.split,
-    policy.tokenizer,
-    rollout.max_prompt_tokens,
-    rollout.overlong_prompt,
-  )
-  return Evaluator(
-    model=policy.model,
-    tokenizer=policy.tokenizer,
-    prompts=prompts,
-    verifier=verifier,
-    mesh=mesh,
-    max_new_tokens=rollout.max_response_tokens,
-    num_prompts=evaluation.num_prompts,
-    num_samples=evaluation.num_samples,
-    temperature=rollout.temperature,
-    batch_prompts=evaluation.batch_prompts,
-  )
-
-
-def log_rollouts(
-  writer: metrics_lib.MetricsWriter,
-  config: ExperimentConfig,
-  step: int,
-  rollout: Round,
-) -> None:
-  """The first groups of a round: prompt, response, reward, error."""
-  G = config.rollout.group_size
-  rows = []
-  for n in range(min(config.guards.log_rollouts, len(rollout.examples))):
-    for g in range(G):
-      rows.append(
-        {
-          'prompt_id': rollout.examples[n].id,
-          'sample': g,
-          'prompt': rollout.examples[n].prompt,
-          'response': rollout.texts[n * G + g],
-          'answer': rollout.examples[n].answer,
-          'reward': rollout.reward_NG[n, g],
-          'error': rollout.errors[n * G + g],
-        }
-      )
-  writer.log_rollouts(step, rows)

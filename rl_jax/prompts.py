@@ -99,5 +99,21 @@ class PromptSet:
     return examples, prompt, mask, np.asarray(ids, np.int32)
 
 
+def stop_ids(tokenizer: Any, stop: Sequence[str]) -> tuple[int, ...]:
+  """Ids that end a response: the tokenizer's own, and the stop texts'.
+
+  Raises ValueError if a text is not exactly one token.
+  """
+  ids = list(tokenizer.eos_ids)
+  for text in stop:
+    tokens = tokenizer.encode(text)
+    if len(tokens) != 1:
+      raise ValueError(
+        f'rollout.stop: {text!r} is {len(tokens)} tokens; it must be one'
+      )
+    ids += tokens
+  return tuple(ids)
+
+
 class OverlongPromptError(ValueError):
   """A prompt has more tokens than the configuration allows."""

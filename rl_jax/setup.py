@@ -12,11 +12,14 @@ import numpy as np
 from rl_jax import checkpoint, randomness, serialization, sharding
 from rl_jax import config as config_lib
 from rl_jax.config import ExperimentConfig, ModelSource
+from rl_jax.evaluate import Evaluator
 from rl_jax.method import Method
 from rl_jax.models import model_dir, transformer
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.optimizers import make_optimizer
+from rl_jax.prompts import PromptSet
 from rl_jax.types import TrainState
+from rl_jax.verification import VerifierPool
 
 # Top-level trees of `params` that an optimizer changes when adapters exist.
 ADAPTED = ('lora', 'value_head')
@@ -144,17 +147,12 @@ def initial_state(
 
 
 def check_workdir(config: ExperimentConfig, workdir: str) -> None:
-  """Writes experiment.json, or raises if the directory holds another run's.
+  """Raises ValueError if the directory holds the run of another configuration.
 
   `iterations` may grow: that only continues the run.
   """
-  os.makedirs(workdir, exist_ok=True)
   path = os.path.join(workdir, CONFIG_FILE)
   if not os.path.exists(path):
-    temporary = path + '.tmp'
-    with open(temporary, 'w') as f:
-      f.write(serialization.to_json(config))
-    os.replace(temporary, path)
     return
   with open(path) as f:
     saved = serialization.from_json(f.read())
@@ -169,6 +167,22 @@ def check_workdir(config: ExperimentConfig, workdir: str) -> None:
       + '\nUse another --workdir, or give the saved values.'
     )
   logging.info('continuing the run in %s', workdir)
+
+
+def write_config(config: ExperimentConfig, workdir: str) -> None:
+  """Writes experiment.json if there is none.
+
+  Called when everything else has been checked, so that a mistake that was
+  refused does not stand in the way of the corrected command.
+  """
+  os.makedirs(workdir, exist_ok=True)
+  path = os.path.join(workdir, CONFIG_FILE)
+  if os.path.exists(path):
+    return
+  temporary = path + '.tmp'
+  with open(temporary, 'w') as f:
+    f.write(serialization.to_json(config))
+  os.replace(temporary, path)
 
 
 def run_key(seed: int, mesh: jax.sharding.Mesh) -> jax.Array:
@@ -188,3 +202,33 @@ def prepare(config: ExperimentConfig, workdir: str | None) -> jax.sharding.Mesh:
   if workdir is not None:
     check_workdir(config, workdir)
   return mesh
+
+
+def make_evaluator(
+  config: ExperimentConfig,
+  policy: Policy,
+  verifier: VerifierPool,
+  mesh: jax.sharding.Mesh,
+) -> Evaluator:
+  """The evaluation that `config.evaluation` describes."""
+  rollout, evaluation = config.rollout, config.evaluation
+  prompts = PromptSet(
+    config.task,
+    evaluation.split,
+    policy.tokenizer,
+    rollout.max_prompt_tokens,
+    rollout.overlong_prompt,
+  )
+  return Evaluator(
+    model=policy.model,
+    tokenizer=policy.tokenizer,
+    prompts=prompts,
+    verifier=verifier,
+    mesh=mesh,
+    max_new_tokens=rollout.max_response_tokens,
+    num_prompts=evaluation.num_prompts,
+    num_samples=evaluation.num_samples,
+    temperature=rollout.temperature,
+    stop=rollout.stop,
+    batch_prompts=evaluation.batch_prompts,
+  )

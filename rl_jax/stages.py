@@ -23,6 +23,7 @@ from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
 from rl_jax.models import transformer
 from rl_jax.optimizers import make_optimizer
+from rl_jax.prompts import stop_ids
 from rl_jax.rollouts import sampling
 from rl_jax.rollouts.generate import generate
 from rl_jax.rollouts.start import make_start
@@ -41,6 +42,7 @@ class Stages:
   filter_groups: Any
   groups_per_minibatch: int
   epochs: int
+  seed: int
 
 
 def make_stages(
@@ -59,7 +61,8 @@ def make_stages(
     generate,
     cfg=model,
     sampling=sampling.SamplingConfig(
-      temperature=rollout.temperature, eos_ids=tuple(tokenizer.eos_ids)
+      temperature=rollout.temperature,
+      eos_ids=stop_ids(tokenizer, rollout.stop),
     ),
     max_new_tokens=rollout.max_response_tokens,
   )
@@ -87,6 +90,7 @@ def make_stages(
     ),
     groups_per_minibatch=minibatch,
     epochs=config.update.epochs,
+    seed=config.seed,
   )
 
 
@@ -108,7 +112,9 @@ def update(
   per_step = []
   for epoch in range(stages.epochs):
     # On the host: the order is a small function of (seed, iteration, epoch).
-    order = np.arange(N) if N == M else minibatch_order(iteration, epoch, N)
+    order = np.arange(N)
+    if M < N:
+      order = minibatch_order(stages.seed, iteration, epoch, N)
     for start in range(0, N, M):
       groups = jax.device_put(order[start : start + M].astype(np.int32))
       state, metrics = stages.update_minibatch(
@@ -124,10 +130,12 @@ def update(
   return state, _mean_metrics(per_step), len(per_step)
 
 
-def minibatch_order(iteration: int, epoch: int, num_groups: int) -> np.ndarray:
+def minibatch_order(
+  seed: int, iteration: int, epoch: int, num_groups: int
+) -> np.ndarray:
   """The permutation of groups of one epoch, the same on every host."""
-  seed = [randomness.MINIBATCHES, iteration, epoch]
-  return np.random.default_rng(seed).permutation(num_groups)
+  counters = [randomness.MINIBATCHES, seed, iteration, epoch]
+  return np.random.default_rng(counters).permutation(num_groups)
 
 
 @jax.jit
