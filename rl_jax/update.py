@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import optax
 
 from rl_jax import objective as objective_lib
-from rl_jax import scoring
+from rl_jax import randomness, scoring
 from rl_jax.divergences import kl_estimate
 from rl_jax.masking import masked_mean
 from rl_jax.method import Method
@@ -163,7 +163,8 @@ def update_minibatch(
     frozen,
     method,
     traj,
-    jax.random.fold_in(key, state.step),
+    # Of its own purpose: otherwise the first step's draws are the sampler's.
+    randomness.purpose_key(key, randomness.PIECES, state.step),
     model=model,
     temperature=temperature,
     pieces=pieces,

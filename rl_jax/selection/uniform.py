@@ -37,6 +37,8 @@ class Uniform:
         f'a batch of {count} prompts cannot be drawn without replacement '
         f'from {draws.shape[0]}'
       )
+    # The key is that of the run: every batch needs numbers of its own.
+    key = jax.random.fold_in(key, draws.sum())
     ids = jax.random.permutation(key, draws.shape[0])[:count].astype(jnp.int32)
     return ids, {'draws': draws.at[ids].add(1)}
 
