@@ -29,11 +29,22 @@ def pytest_collection_modifyitems(items):
       item.add_marker(skip)
 
 
-@pytest.fixture(scope='session')
-def toy():
-  """The module tests/toy.py, which is on no import path."""
-  path = pathlib.Path(__file__).with_name('toy.py')
-  spec = importlib.util.spec_from_file_location('toy', path)
+def _load(name):
+  """A module beside this file, which is on no import path."""
+  path = pathlib.Path(__file__).with_name(f'{name}.py')
+  spec = importlib.util.spec_from_file_location(name, path)
   module = importlib.util.module_from_spec(spec)
   spec.loader.exec_module(module)
   return module
+
+
+@pytest.fixture(scope='session')
+def toy():
+  """The module tests/toy.py: rollouts for pieces."""
+  return _load('toy')
+
+
+@pytest.fixture(scope='session')
+def tiny():
+  """The module tests/tiny.py: rollouts with a model."""
+  return _load('tiny')
