@@ -31,7 +31,7 @@ from rl_jax.metrics import METRICS, ROLLOUTS, read_jsonl
 
 COMMAND = (
   '{python} -m experiments.train --config=configs/bandit.py --method=grpo '
-  '--set=iterations=600 --set=checkpoint.every=1 --workdir={workdir}'
+  '--set=iterations=200 --set=checkpoint.every=1 --workdir={workdir}'
 )
 CODE = ('rl_jax', 'experiments', 'configs')
 IGNORED = ('offsets', 'seconds')  # keys of the host state

@@ -118,7 +118,7 @@ def test_checkpoints_and_metrics_survive_kills(tmp_path):
 @pytest.mark.slow
 def test_the_bandit_survives_kills(tmp_path):
   """E0 of a whole training run, shortened; `make test-faults` goes on."""
-  command = kill_resume.COMMAND.replace('iterations=600', 'iterations=60')
+  command = kill_resume.COMMAND.replace('iterations=200', 'iterations=60')
   kills, found = killed_and_whole(tmp_path, command, seconds=40, interval=1.0)
   assert found == []
   assert kills >= 2
