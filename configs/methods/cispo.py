@@ -1,0 +1,28 @@
+"""CISPO: clipped importance weights, unclipped gradients.
+
+Paper: MiniMax, "MiniMax-M1: Scaling Test-Time Compute Efficiently with
+  Lightning Attention", 2025.
+Change: against GRPO without KL, the clip bounds the weight of the
+  score-function gradient, so no token drops out.
+Defaults: bounds 0.2/0.28 (the clip fields of verl), token mean (verl). MiniMax
+  tunes only the upper bound, whose value is unverified.
+Headline: unverified.
+Evidence: verified in code (verl, trl: peers).
+Paper and code: verl applies both bounds; trl cuts at epsilon_high itself
+  instead of 1 + epsilon_high.
+Command: python -m experiments.train --config=configs/arithmetic.py
+  --method=cispo
+"""
+
+from rl_jax import credit, losses
+from rl_jax.aggregation import TokenMean
+from rl_jax.method import Method
+
+
+def get_method() -> Method:
+  """GRPO advantages with truncated weights."""
+  return Method(
+    credit=(credit.GroupCenter(), credit.GroupScale()),
+    losses=(losses.CISPO(),),
+    aggregation=TokenMean(),
+  )

@@ -1,0 +1,28 @@
+"""DisCO-b: mean score of right answers minus that of wrong ones.
+
+Paper: Li et al., "DisCO: Reinforcing Large Reasoning Models with Discriminative
+  Constrained Optimization", 2025.
+Change: against DisCO, the soft maximum over wrong answers is their mean (tau to
+  infinity).
+Defaults: score mean logp, hinge 1e3 and 1e-4 (official scripts).
+Headline: unverified.
+Evidence: verified in code (Optimization-AI/DisCO).
+Paper and code: none for this variant.
+Command: python -m experiments.train --config=configs/arithmetic.py
+  --method=disco_b
+"""
+
+from rl_jax import losses, regularizers
+from rl_jax.aggregation import TokenMean
+from rl_jax.method import Method
+
+
+def get_method() -> Method:
+  """Raw rewards decide which rows are right."""
+  return Method(
+    losses=(
+      losses.DisCO(tau=None),
+      regularizers.KLConstraint(coef=1e3, limit=1e-4),
+    ),
+    aggregation=TokenMean(),
+  )

@@ -1,0 +1,26 @@
+"""DPPO (TV): a trust region in the binary total variation of each draw.
+
+Paper: "Rethinking the Trust Region in LLM Reinforcement Learning", 2026.
+Change: against GRPO without KL, a token is dropped when the total variation of
+  its draw, not its ratio, has moved too far in the direction of the advantage.
+Defaults: limit 0.15 on both sides, ratios cut at 20, no dual clip (example
+  script of verl).
+Headline: unverified.
+Evidence: verified in code (verl core_algos.py, a peer).
+Paper and code: none seen.
+Command: python -m experiments.train --config=configs/arithmetic.py
+  --method=dppo_tv
+"""
+
+from rl_jax import credit, losses
+from rl_jax.aggregation import TokenMean
+from rl_jax.method import Method
+
+
+def get_method() -> Method:
+  """GRPO advantages with the divergence mask."""
+  return Method(
+    credit=(credit.GroupCenter(), credit.GroupScale()),
+    losses=(losses.DPPO(divergence='tv', low=0.15, high=0.15),),
+    aggregation=TokenMean(),
+  )

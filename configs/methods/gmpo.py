@@ -1,0 +1,26 @@
+"""GMPO: the geometric mean of clipped token ratios.
+
+Paper: Zhao et al., "Geometric-Mean Policy Optimization", 2025.
+Change: against GRPO without KL, the ratios of a row are clipped in log space
+  and multiplied, not added.
+Defaults: limits 0.4 nats on both sides (paper as used by verl), one value per
+  row.
+Headline: unverified.
+Evidence: verified in code (verl geo_mean, a peer).
+Paper and code: none seen.
+Command: python -m experiments.train --config=configs/arithmetic.py
+  --method=gmpo
+"""
+
+from rl_jax import credit, losses
+from rl_jax.aggregation import SeqMeanTokenMean
+from rl_jax.method import Method
+
+
+def get_method() -> Method:
+  """GRPO advantages with the geometric mean."""
+  return Method(
+    credit=(credit.GroupCenter(), credit.GroupScale()),
+    losses=(losses.GMPO(),),
+    aggregation=SeqMeanTokenMean(),
+  )

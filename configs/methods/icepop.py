@@ -1,0 +1,27 @@
+"""IcePop: tokens on which sampler and trainer disagree are dropped.
+
+Paper: Ling Team, "Every Step Evolves: Scaling Reinforcement Learning for
+  Trillion-Scale Thinking Model", 2025.
+Change: against TIS, the weight pi_old / pi_sampler is kept as it is inside
+  [low, high] and is 0 outside.
+Defaults: interval [0.5, 5] (OpenRLHF), token level.
+Headline: unverified.
+Evidence: verified in code (NeMo-RL, slime, OpenRLHF: peers).
+Paper and code: none seen; the interval of the paper is unverified.
+Command: python -m experiments.train --config=configs/arithmetic.py
+  --method=icepop
+"""
+
+from rl_jax import credit, losses, weights
+from rl_jax.aggregation import TokenMean
+from rl_jax.method import Method
+
+
+def get_method() -> Method:
+  """GRPO with the two-sided mask."""
+  return Method(
+    credit=(credit.GroupCenter(), credit.GroupScale()),
+    losses=(losses.PPOClip(),),
+    weights=(weights.IcePop(low=0.5, high=5.0),),
+    aggregation=TokenMean(),
+  )

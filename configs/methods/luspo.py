@@ -1,0 +1,25 @@
+"""LUSPO: GSPO without its division by the length.
+
+Paper: Liu et al., "Length-Unbiased Sequence Policy Optimization", 2026.
+Change: against GSPO, the loss of a row is multiplied by its length, so that
+  tokens of long responses are not scaled down.
+Defaults: clip 3e-4/4e-4 as GSPO; those of the paper are unverified.
+Headline: unverified.
+Evidence: verified in code (trl, a peer).
+Paper and code: none seen.
+Command: python -m experiments.train --config=configs/arithmetic.py
+  --method=luspo
+"""
+
+from rl_jax import credit, losses
+from rl_jax.aggregation import SeqMeanTokenSum
+from rl_jax.method import Method
+
+
+def get_method() -> Method:
+  """GSPO's loss, summed over tokens."""
+  return Method(
+    credit=(credit.GroupCenter(), credit.GroupScale()),
+    losses=(losses.GSPO(),),
+    aggregation=SeqMeanTokenSum(),
+  )

@@ -1,0 +1,27 @@
+"""MinPRO: the token ratio times the smallest ratio before it.
+
+Paper: "A Step Back: Prefix Importance Ratio Stabilizes Policy Optimization".
+Change: against CISPO, the weight is r_t min_{j < t} r_j, a bounded stand-in for
+  the product of all ratios up to t.
+Defaults: bounds 0.2/0.28 and token mean as in our CISPO; those of the paper are
+  unverified.
+Headline: unverified.
+Evidence: reconstructed: formula from a secondary source, use inside the loss
+  unverified.
+Paper and code: no code found.
+Command: python -m experiments.train --config=configs/arithmetic.py
+  --method=minpro
+"""
+
+from rl_jax import credit, losses
+from rl_jax.aggregation import TokenMean
+from rl_jax.method import Method
+
+
+def get_method() -> Method:
+  """GRPO advantages with the prefix weight."""
+  return Method(
+    credit=(credit.GroupCenter(), credit.GroupScale()),
+    losses=(losses.MinPRO(form='score'),),
+    aggregation=TokenMean(),
+  )

@@ -1,0 +1,26 @@
+"""SAPO: a soft gate instead of the clip.
+
+Paper: Gao et al., "Soft Adaptive Policy Optimization", 2025.
+Change: against GRPO without KL, the surrogate is (4 / tau) sigmoid(tau (r -
+  1)), which fades with the ratio instead of stopping.
+Defaults: tau 1.0 for A > 0 and 1.05 otherwise (trl), mean over a row, then over
+  rows.
+Headline: unverified.
+Evidence: verified in code (verl, trl: peers).
+Paper and code: none seen.
+Command: python -m experiments.train --config=configs/arithmetic.py
+  --method=sapo
+"""
+
+from rl_jax import credit, losses
+from rl_jax.aggregation import SeqMeanTokenMean
+from rl_jax.method import Method
+
+
+def get_method() -> Method:
+  """GRPO advantages with the soft gate."""
+  return Method(
+    credit=(credit.GroupCenter(), credit.GroupScale()),
+    losses=(losses.SAPO(),),
+    aggregation=SeqMeanTokenMean(),
+  )

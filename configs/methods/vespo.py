@@ -1,0 +1,26 @@
+"""VESPO: a smooth weight of the whole sequence ratio.
+
+Paper: "VESPO: Variational Sequence-Level Soft Policy Optimization", 2026.
+Change: against REINFORCE with GRPO advantages, a row is weighted by w^k exp(lam
+  (1 - w)) of its product ratio w: 1 on-policy, fading on both sides.
+Defaults: (k, lam) = (2, 3) for A >= 0 and (3, 2) for A < 0 (trl); sum over
+  tokens, mean over rows (ours).
+Headline: unverified.
+Evidence: verified in code (trl, a peer).
+Paper and code: none seen.
+Command: python -m experiments.train --config=configs/arithmetic.py
+  --method=vespo
+"""
+
+from rl_jax import credit, losses
+from rl_jax.aggregation import SeqMeanTokenSum
+from rl_jax.method import Method
+
+
+def get_method() -> Method:
+  """GRPO advantages with the soft weight."""
+  return Method(
+    credit=(credit.GroupCenter(), credit.GroupScale()),
+    losses=(losses.VESPO(),),
+    aggregation=SeqMeanTokenSum(),
+  )
