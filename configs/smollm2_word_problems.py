@@ -44,7 +44,7 @@ Answer:"""
 def get_config(method: Method) -> ExperimentConfig:
   """8 prompts x 16 samples of at most 16 tokens; all weights, float32."""
   return ExperimentConfig(
-    iterations=60,
+    iterations=40,
     task=QuestionAnswer(
       sources={'train': 'data/mawps_singleop.jsonl'},
       question='{input}',
@@ -61,11 +61,11 @@ def get_config(method: Method) -> ExperimentConfig:
       group_size=16,
       max_prompt_tokens=256,
       max_response_tokens=16,
-      temperature=0.9,
+      temperature=0.7,
       stop=('\n',),
     ),
     update=UpdateConfig(microbatch_prompts=8),
-    optimizer=OptimizerConfig(learning_rate=2e-5, warmup_steps=3),
+    optimizer=OptimizerConfig(learning_rate=3e-5, warmup_steps=3),
     evaluation=EvaluationConfig(every=0, split='test', num_prompts=100),
     checkpoint=CheckpointConfig(every=5, keep_last=1, keep_best=0),
     verifier=VerifierConfig(num_workers=1, timeout_seconds=5.0),

@@ -170,7 +170,7 @@ def update_minibatch(
     pieces=pieces,
     reuse_scores=reuse_scores,
   )
-  norm = optax.global_norm(grads)
+  norm = optax.tree.norm(grads)
   ok = jnp.isfinite(norm) & jnp.isfinite(loss)
   grads = jax.tree.map(
     lambda g, p: jnp.where(ok, g, 0.0).astype(p.dtype), grads, state.params
