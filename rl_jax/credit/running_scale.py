@@ -9,6 +9,8 @@ import jax.numpy as jnp
 from rl_jax.masking import masked_mean, masked_var, safe_divide, safe_sqrt
 from rl_jax.types import Array, Trajectories, check_range, static
 
+ROUNDING = 1e-6  # a relative deviation that float32 means have by themselves
+
 
 @struct.dataclass(kw_only=True)
 class RunningScale:
@@ -52,8 +54,9 @@ class RunningScale:
     squares = state['squares'] + within + between
     mean = state['mean'] + step * safe_divide(added, count)
     std = safe_sqrt(safe_divide(squares, jnp.maximum(count - 1.0, 0.0)))
-    # A constant stream has no scale: it is left as it is.
-    scale = jnp.where(std > 0, std, 1.0) + self.eps
+    # A constant stream has no scale, but means that differ in the last digit.
+    constant = std <= ROUNDING * jnp.abs(mean)
+    scale = jnp.where(constant, 1.0, std) + self.eps
     scaled_B = (reward_B - mean if self.center else reward_B) / scale
     if self.clip is not None:
       scaled_B = jnp.clip(scaled_B, -self.clip, self.clip)
