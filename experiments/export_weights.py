@@ -1,16 +1,21 @@
 """A model of this project -> a Hugging Face directory for `transformers`.
 
-  python -m experiments.export_weights --checkpoint=DIR --out=HF_DIR
+  python -m experiments.export_weights --checkpoint=DIR_OR_WORKDIR --out=HF_DIR
 
+Of a work directory of training, the newest valid checkpoint is exported.
 Adapters are merged into the weights; a value head is left out.
 """
 
 from absl import app, flags, logging
+import jax
 
-from rl_jax.models import hf_export, model_dir, transformer
+from experiments import configuration
+from rl_jax import setup, sharding
+from rl_jax.models import hf_export, transformer
+from rl_jax.sharding import MeshConfig
 
 _CHECKPOINT = flags.DEFINE_string(
-  'checkpoint', None, 'What load_any accepts: a model directory.', required=True
+  'checkpoint', None, 'Model or work directory.', required=True
 )
 _OUT = flags.DEFINE_string('out', None, 'Directory to write.', required=True)
 _DTYPE = flags.DEFINE_enum(
@@ -22,10 +27,11 @@ def main(argv: list[str]) -> None:
   """Exports the weights."""
   if len(argv) > 1:
     raise app.UsageError(f'unexpected arguments {argv[1:]}')
-  cfg, params, tokenizer = model_dir.load_any(_CHECKPOINT.value)
+  mesh = sharding.make_mesh(MeshConfig(fsdp=jax.device_count()))
+  cfg, params, tokenizer = setup.load_checkpoint(_CHECKPOINT.value, mesh)
   hf_export.export_hf(_OUT.value, cfg, params, tokenizer, _DTYPE.value)
   logging.info('wrote %s', _OUT.value)
 
 
 if __name__ == '__main__':
-  app.run(main)
+  configuration.run(main)
