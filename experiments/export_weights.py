@@ -11,6 +11,7 @@ import jax
 
 from experiments import configuration
 from rl_jax import setup, sharding
+from rl_jax.checkpoint import quiet_orbax
 from rl_jax.models import hf_export, transformer
 from rl_jax.sharding import MeshConfig
 
@@ -27,6 +28,7 @@ def main(argv: list[str]) -> None:
   """Exports the weights."""
   if len(argv) > 1:
     raise app.UsageError(f'unexpected arguments {argv[1:]}')
+  quiet_orbax()
   mesh = sharding.make_mesh(MeshConfig(fsdp=jax.device_count()))
   cfg, params, tokenizer = setup.load_checkpoint(_CHECKPOINT.value, mesh)
   hf_export.export_hf(_OUT.value, cfg, params, tokenizer, _DTYPE.value)

@@ -220,7 +220,7 @@ class Trainer:
     tree = {'state': self.state, 'selector': self.collector.selector.state}
     restored = self.checkpointer.restore(checkpoint.abstract_tree(tree))
     if restored is None:
-      self.writer.truncate_to({}, next_step=1)
+      self.writer.truncate_to({}, next_step=0)
       return
     self.state = restored.tree['state']
     self.collector.selector.state = restored.tree['selector']
