@@ -111,7 +111,7 @@ class GuardConfig:
   """Limits that stop a run before it wastes its budget."""
 
   max_skipped_in_a_row: int = 3  # updates with a non-finite gradient
-  max_logp_gap: float = 1.0  # nats, sampler against trainer; None: off
+  max_logp_gap: float | None = 1.0  # nats, sampler against trainer; None: off
   log_rollouts: int = 4  # prompts an iteration in rollouts.jsonl
 
 
