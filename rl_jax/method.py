@@ -64,9 +64,17 @@ class Method:
       if hasattr(piece, 'init')
     }
 
+  def resolved(self) -> 'Method':
+    """Pieces that share limits with another piece have taken them from it."""
+    method = self
+    for path, piece in self.pieces():
+      if hasattr(piece, 'resolve'):
+        method = replace_piece(method, path, piece.resolve(self))
+    return method
+
   def as_arrays(self) -> 'Method':
     """Python floats become strong float32 leaves: new values, same program."""
-    return jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), self)
+    return jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), self.resolved())
 
 
 def validate(method: Method, *, group_size: int, has_value_head: bool) -> None:
@@ -93,6 +101,7 @@ def validate(method: Method, *, group_size: int, has_value_head: bool) -> None:
     check = getattr(piece, 'check_method', None)
     if check is not None:
       check(method)
+  method.resolved()
 
 
 def replace_piece(method: Method, path: str, piece: Any) -> Method:

@@ -2,8 +2,10 @@
 
 import pathlib
 import re
+import shlex
 
-from experiments import list_methods
+from experiments import configuration, list_methods
+from rl_jax import config as config_lib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 README = (ROOT / 'README.md').read_text()
@@ -36,3 +38,20 @@ def test_every_command_names_a_binary():
   assert {'train', 'evaluate', 'list_methods', 'sft'} <= names
   for name in names:
     assert (ROOT / 'experiments' / f'{name}.py').exists(), name
+
+
+def test_recipes_compose():
+  """Each `--method=... --add/--set=...` line of README builds and fits."""
+  recipes = re.findall(r'^    (--method=.*)$', README, re.MULTILINE)
+  assert len(recipes) >= 3
+  for recipe in recipes:
+    words = [word.split('=', 1) for word in shlex.split(recipe)]
+    (method,) = (value for flag, value in words if flag == '--method')
+    config = configuration.build(
+      'bandit',
+      method,
+      [value for flag, value in words if flag == '--set'],
+      [value for flag, value in words if flag == '--add'],
+    )
+    config_lib.validate(config)
+    assert config.method != configuration.load_method(method), recipe

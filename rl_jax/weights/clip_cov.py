@@ -31,8 +31,8 @@ class ClipCovDrop:
   fraction: float = 2e-4  # of the trained tokens, in (0, 1]
   low: float = 1.0  # nats times advantage
   high: float = 5.0
-  clip_low: float = 1.0  # those of PPOClip
-  clip_high: float = 1.0
+  clip_low: float | None = None  # None: those of the method's PPOClip
+  clip_high: float | None = None
   role: ClassVar[str] = 'weight'
   per_token: ClassVar[bool] = False
 
@@ -41,17 +41,21 @@ class ClipCovDrop:
     check_range(self, 'clip_low', 0.0, 1.0)
     check_range(self, 'clip_high', 0.0)
 
-  def check_method(self, method) -> None:
-    """Raises ValueError unless PPOClip has the same limits."""
-    limits = (self.clip_low, self.clip_high)
+  def resolve(self, method) -> 'ClipCovDrop':
+    """Takes limits that are None from the method's PPOClip.
+
+    Raises ValueError if there is none, or if given limits differ from its own.
+    """
     for loss in method.losses:
       if type(loss).__name__ == 'PPOClip':
-        if (loss.clip_low, loss.clip_high) == limits:
-          return
+        limits = {'clip_low': loss.clip_low, 'clip_high': loss.clip_high}
+        given = {name: getattr(self, name) for name in limits}
+        if all(x is None or x == limits[name] for name, x in given.items()):
+          return self.replace(**limits)
     raise ValueError(
       'ClipCovDrop passes over tokens that PPOClip has cut: give PPOClip '
-      f'clip_low = {limits[0]} and clip_high = {limits[1]}, or change these '
-      'fields of ClipCovDrop to match'
+      f'clip_low = {self.clip_low} and clip_high = {self.clip_high}, or leave '
+      'these fields of ClipCovDrop out'
     )
 
   def __call__(

@@ -1,6 +1,7 @@
 """Clip-Cov on six tokens."""
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +16,9 @@ from rl_jax.method import Method, validate
 # [1.5083, 1.4583, -1.4417, .4417, -1.3583, 2.4417]: 0, 1 and 5 lie in (1, 5).
 LOGP = np.array([[-0.05, -0.1, -3.0, -2.0, -0.2, -4.0]], np.float32)
 ADV = np.array([[1.0, 1.0, 1.0, -1.0, -1.0, -1.0]], np.float32)
-HALF = weights.ClipCovDrop(fraction=0.5)  # three of six tokens
+# The limits that the paper gives PPOClip.
+Wide = functools.partial(weights.ClipCovDrop, clip_low=1.0, clip_high=1.0)
+HALF = Wide(fraction=0.5)  # three of six tokens
 
 
 def drop(toy, piece, key=0, logp=LOGP, adv=ADV, old=None, mask=None):
@@ -53,7 +56,7 @@ def test_nothing_eligible_is_the_base_method(toy):
 def test_number_of_dropped_tokens(toy):
   """max(floor(r 6), 1): r = 2e-4 and r = 1/6 give one, r = .4 two."""
   for fraction, count in ((2e-4, 1), (0.17, 1), (0.4, 2), (1.0, 3)):
-    piece = weights.ClipCovDrop(fraction=fraction)
+    piece = Wide(fraction=fraction)
     weight = drop(toy, piece)
     assert 6 - weight.sum() == count
     assert (weight[0, [2, 3, 4]] == 1).all()
@@ -66,11 +69,7 @@ def test_the_draw_is_uniform(toy):
   )
   keys = jax.random.split(jax.random.key(0), 300)
   draw = jax.jit(
-    jax.vmap(
-      lambda key: weights.ClipCovDrop()({'logp': jnp.asarray(LOGP)}, traj, key)[
-        0
-      ]
-    )
+    jax.vmap(lambda key: Wide()({'logp': jnp.asarray(LOGP)}, traj, key)[0])
   )
   counts = (1 - draw(keys)).sum((0, 1))
   np.testing.assert_array_equal(counts[jnp.array([2, 3, 4])], 0)
@@ -96,10 +95,10 @@ def test_padding_does_not_change_the_draw(toy):
   pad = ((0, 0), (0, 3))
   mask = np.pad(np.ones((1, 6)), pad)
   for key in range(4):
-    narrow = drop(toy, weights.ClipCovDrop(), key)
+    narrow = drop(toy, Wide(), key)
     wide = drop(
       toy,
-      weights.ClipCovDrop(),
+      Wide(),
       key,
       logp=np.pad(LOGP, pad),
       adv=np.pad(ADV, pad),
@@ -122,6 +121,18 @@ def test_limits_are_shared_with_ppo():
   for loss in (losses.PPOClip(), losses.Reinforce()):
     with pytest.raises(ValueError, match='clip_low = 1.0'):
       validate(method(loss), group_size=1, has_value_head=False)
+
+
+def test_limits_left_out_are_those_of_ppo():
+  """`--add=method.weights=ClipCovDrop()` fits any method with PPOClip."""
+  method = Method(
+    losses=(losses.PPOClip(clip_low=0.2, clip_high=0.28),),
+    weights=(weights.ClipCovDrop(),),
+    aggregation=TokenMean(),
+  )
+  validate(method, group_size=1, has_value_head=False)
+  (piece,) = method.resolved().weights
+  assert (piece.clip_low, piece.clip_high) == (0.2, 0.28)
 
 
 def test_fields_are_checked():
