@@ -68,9 +68,9 @@ class Trainer:
     self.stages = stages_lib.make_stages(
       config, self.policy.model, self.policy.tokenizer, self.mesh
     )
-    self.state = setup.initial_state(
-      config, self.policy, len(self.prompts), self.mesh
-    )
+    # States of pieces are tables over the task's own ids, skipped ones too.
+    num_ids = config.task.num_prompts('train')
+    self.state = setup.initial_state(config, self.policy, num_ids, self.mesh)
     self.reference = setup.reference(config, self.policy)
     self.key = setup.run_key(config.seed, self.mesh)
     self.verifier = VerifierPool(

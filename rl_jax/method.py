@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 PIECE_TUPLES = ('shaping', 'credit', 'losses', 'weights', 'logits')
+LOSS_SLOTS = ('losses', 'weights')
 PIECE_SLOTS = ('aggregation', 'value_target', 'group_filter')
 
 
@@ -50,10 +51,16 @@ class Method:
       if piece is not None:
         yield f'{name}.{type(piece).__name__}', piece
 
-  def needs(self) -> frozenset[str]:
-    """Statistics beyond logp that the pieces read (entropy, values, ...)."""
+  def needs(self, slots: tuple[str, ...] | None = None) -> frozenset[str]:
+    """Statistics beyond logp that the pieces read (entropy, values, ...).
+
+    slots: only of these tuples; LOSS_SLOTS are those that an update computes.
+    """
     return frozenset(
-      need for _, piece in self.pieces() for need in getattr(piece, 'needs', ())
+      need
+      for path, piece in self.pieces()
+      if slots is None or path.split('.')[0] in slots
+      for need in getattr(piece, 'needs', ())
     )
 
   def init_state(self, num_prompts: int) -> dict[str, Any]:

@@ -25,9 +25,11 @@ SELF_CERTAINTY = 'self_certainty'
 KNOWN = frozenset({LOGP, ENTROPY, VALUES, HIDDEN, SELF_CERTAINTY})
 
 
-def model_needs(method: Method) -> frozenset[str]:
-  """The statistics that must be computed with the current parameters."""
-  return method.needs() & KNOWN
+def model_needs(
+  method: Method, slots: tuple[str, ...] | None = None
+) -> frozenset[str]:
+  """The statistics that the model computes; the rest of needs is elsewhere."""
+  return method.needs(slots) & KNOWN
 
 
 def token_statistics(

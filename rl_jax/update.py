@@ -20,7 +20,7 @@ from rl_jax import objective as objective_lib
 from rl_jax import randomness, scoring
 from rl_jax.divergences import kl_estimate
 from rl_jax.masking import masked_mean
-from rl_jax.method import Method
+from rl_jax.method import LOSS_SLOTS, Method
 from rl_jax.models import transformer
 from rl_jax.types import Array, Metrics, TrainState, Trajectories
 
@@ -94,7 +94,8 @@ def minibatch_gradient(
   reuse_scores: bool,
 ) -> tuple[Any, Array, Metrics]:
   """Gradient of the whole-minibatch objective, its value and its metrics."""
-  needs = scoring.model_needs(method)
+  # What only credit reads was computed once, by score.
+  needs = scoring.model_needs(method, LOSS_SLOTS)
 
   def statistics(trainable, rows):
     return scoring.token_statistics(
