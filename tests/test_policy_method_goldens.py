@@ -13,7 +13,7 @@ import pytest
 REWARD = np.array([1.0, 1.0, 0.0, 0.0])
 A = np.sqrt(3) / 2
 SIGN = np.array([[1.0], [1.0], [-1.0], [-1.0]])
-RATIO = np.array([[1.25, 1.1], [1.3, 0.7], [2.5, 0.9], [4.0, 0.7]])
+RATIO = np.array([[1.25, 1.1], [1.3, 0.7], [2.5, 0.9], [4.0, 0.75]])
 ONES = np.ones((4, 2))
 
 
@@ -41,7 +41,7 @@ CLIPPED = {
   'dual_clip_grpo': [[0, 1.1], [0, 0.7], [-2.5, -0.9], [0, 0]],
   # Weights cut to [.8, 1.28].
   'cispo': [[1.25, 1.1], [1.28, 0.8], [-1.28, -0.9], [-1.28, -0.8]],
-  # The second token is multiplied by the first: 1.375, .91, 2.25, 2.8.
+  # The second token is multiplied by the first: 1.375, .91, 2.25, 3.
   'minpro': [[1.25, 1.28], [1.28, 0.91], [-1.28, -1.28], [-1.28, -1.28]],
 }
 
@@ -104,9 +104,9 @@ def test_dro(toy):
 
 
 def test_vespo(toy):
-  """Product ratios 1.375, .91, 2.25, 2.8 in w^2 e^(3(1-w)), w^3 e^(2(1-w)):
-  .613796, 1.084782, .934999, .599810; sums over rows."""
-  weight = np.array([[0.613796], [1.084782], [-0.934999], [-0.599810]])
+  """Product ratios 1.375, .91, 2.25, 3 in w^2 e^(3(1-w)), w^3 e^(2(1-w)):
+  .613796, 1.084782, .934999, .494522; sums over rows."""
+  weight = np.array([[0.613796], [1.084782], [-0.934999], [-0.494522]])
   check(push(toy, 'vespo', ratio=RATIO), A * weight * ONES / 4)
 
 
@@ -119,8 +119,8 @@ def test_topr(toy):
 
 def test_nft(toy):
   """p = 1/2 and w = 1 - p. Right: 1/2. Wrong: -1/2 r / max(2 - r, 1):
-  2.5 -> 1.25, .9 -> .45 / 1.1, 4 -> 2, .7 -> .35 / 1.3. Over 4 * 1000."""
-  expected = [[0.5, 0.5], [0.5, 0.5], [-1.25, -0.409091], [-2, -0.269231]]
+  2.5 -> 1.25, .9 -> .45 / 1.1, 4 -> 2, .75 -> .375 / 1.25. Over 4 * 1000."""
+  expected = [[0.5, 0.5], [0.5, 0.5], [-1.25, -0.409091], [-2, -0.3]]
   check(push(toy, 'nft', ratio=RATIO), np.array(expected) / 4000)
 
 
@@ -167,7 +167,7 @@ def test_sampler_mismatch(toy, name):
 
 
 def test_the_clip_holds_before_the_mismatch_weight(toy):
-  """Ratios 1.3 and 4 with A > 0 and .7 with A < 0 have no gradient, whatever
+  """Ratios 1.3 and 4 with A > 0 and .75 with A < 0 have no gradient, whatever
   the sampler did: [[.., 1.1], [0, .7], [2.5, .9], [4, 0]]."""
   expected = [[0, 1.1], [0, 0.7], [-2.5, -0.9], [-4, 0]]
   for name in MISMATCH:
