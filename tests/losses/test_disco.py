@@ -76,6 +76,15 @@ def test_the_weight_of_the_right_rows_is_always_one(toy):
     np.testing.assert_allclose(push[:right].sum(), 1.0, rtol=1e-6)
 
 
+def test_a_row_is_right_above_one_half(toy):
+  """E0: credits .51 and .49 are told apart like 1 and 0."""
+  near = 0.49 + 0.02 * REWARD
+  for tau in (None, 1.0):
+    base = evaluate(toy, losses.DisCO(tau=tau))
+    other = evaluate(toy, losses.DisCO(tau=tau), reward=near)
+    jax.tree.map(np.testing.assert_array_equal, other, base)
+
+
 def test_dropped_rows_have_no_gradient(toy):
   """E0: nor do they count as wrong: one wrong row is left."""
   weight = np.array([1.0, 1.0, 0.0])

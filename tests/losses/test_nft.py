@@ -70,6 +70,12 @@ def test_rates_stay_off_the_edges(toy):
   )
 
 
+def test_a_row_is_right_above_one_half(toy):
+  """E0: credits .51 and .49 are told apart like 1 and 0."""
+  near = coefficient(toy, reward=0.49 + 0.02 * REWARD)
+  np.testing.assert_array_equal(near, coefficient(toy))
+
+
 def test_invalid_rows_do_not_enter_the_rate(toy):
   """One right of two valid rows: p = 1/2."""
   valid = np.array([1.0, 1, 0, 0])
