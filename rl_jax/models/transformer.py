@@ -41,7 +41,7 @@ class ModelConfig:
   max_positions: int = 2048
   param_dtype: str = 'float32'
   compute_dtype: str = 'float32'
-  remat: bool = False  # recompute each layer in the backward pass
+  remat: bool = False  # keep only the layers' inputs for the backward pass
   value_head: bool = False
   lora_rank: int = 0  # 0: no adapters
   lora_alpha: float = 16.0
@@ -224,17 +224,24 @@ def forward(
     (qp, q), (kp, k), (vp, v) = map(parts, _qkv(layer, cfg, x, tables))
     attended = attention.attend_prompt(qp, kp, vp, prompt_mask_NP)
     if S:
+      k, v = (y.reshape(B, S, *y.shape[3:]) for y in (k, v))
       own = attention.attend_response(
-        q, (kp, vp, prompt_mask_NP), (k, v, causal_ST)
+        q,
+        (*attention.cached(kp, vp), prompt_mask_NP),
+        (*attention.cached(k, v), causal_ST),
       )
       own = own.reshape(N, G * S, *attended.shape[2:])
       attended = jnp.concatenate([attended, own], axis=1)
     x = _finish_layer(layer, cfg, x, attended)
     return sharding.constrain(x, 'rows', None, None), None
 
+  # Without remat the products with weights are kept. The rest is recomputed:
+  # cheaper on CPU than storing it, and there is less to store.
+  policy = jax.checkpoint_policies.dots_with_no_batch_dims_saveable
+  policy = None if cfg.remat else policy
   x = sharding.constrain(_embed(params, cfg, token), 'rows', None, None)
   x, _ = lax.scan(
-    jax.checkpoint(body) if cfg.remat else body, x, _stacked_layers(params)
+    jax.checkpoint(body, policy=policy), x, _stacked_layers(params)
   )
   x_NPD, x_NGSD = parts(_norm(x, params['model']['final_norm'], cfg.norm_eps))
   first = jnp.broadcast_to(x_NPD[:, None, -1:], (N, G, 1, D))
@@ -256,13 +263,13 @@ def prefill(
     q, k, v = _qkv(layer, cfg, x, tables)
     attended = attention.attend_prompt(q, k, v, prompt_mask_NP)
     x = _finish_layer(layer, cfg, x, attended)
-    return sharding.constrain(x, 'rows', None, None), (k, v)
+    return sharding.constrain(x, 'rows', None, None), attention.cached(k, v)
 
   x = sharding.constrain(_embed(params, cfg, prompt_NP), 'rows', None, None)
   x, (k, v) = lax.scan(body, x, _stacked_layers(params))
   hidden = _norm(x[:, -1], params['model']['final_norm'], cfg.norm_eps)
   return hidden, kv_cache.PromptCache(
-    k_LNPJK=k, v_LNPJK=v, mask_NP=prompt_mask_NP
+    k_LNJKP=k, v_LNJPK=v, mask_NP=prompt_mask_NP
   )
 
 
@@ -278,31 +285,32 @@ def decode_step(
   N, G = prompt.mask_NP.shape[0], token_B.shape[0] // prompt.mask_NP.shape[0]
   start_N = prompt.mask_NP.astype(jnp.int32).sum(axis=1)
   tables = rope.tables(cfg, jnp.repeat(start_N, G) + step)
-  max_tokens = cache.k_LBTJK.shape[2]
+  max_tokens = cache.k_LBJKT.shape[-1]
   mask_1T = (jnp.arange(max_tokens) <= step)[None]
-  grouped = lambda x: x.reshape(N, G, *x.shape[1:])
 
   def body(carry, layer):
     x, keys, values, index = carry
     q, k, v = _qkv(layer, cfg, x, tables)
-    at = (index, 0, step, 0, 0)
-    keys = lax.dynamic_update_slice(keys, k[None, :, None], at)
-    values = lax.dynamic_update_slice(values, v[None, :, None], at)
-    own = tuple(
-      grouped(lax.dynamic_index_in_dim(y, index, keepdims=False))
-      for y in (keys, values)
+    q = q.reshape(N, G, 1, *q.shape[1:])
+    keys = lax.dynamic_update_slice(
+      keys, k[None, ..., None], (index, 0, 0, 0, step)
     )
+    values = lax.dynamic_update_slice(
+      values, v[None, :, :, None], (index, 0, 0, step, 0)
+    )
+    k, v = (
+      lax.dynamic_index_in_dim(y, index, 0, False) for y in (keys, values)
+    )
+    own = (k, v, mask_1T)
     shared = (layer['prompt_k'], layer['prompt_v'], prompt.mask_NP)
-    attended = attention.attend_response(
-      grouped(q)[:, :, None], shared, (*own, mask_1T)
-    )
+    attended = attention.attend_response(q, shared, own)
     x = _finish_layer(layer, cfg, x, attended)
     return (x, keys, values, index + 1), None
 
   layers = _stacked_layers(params)
-  layers |= {'prompt_k': prompt.k_LNPJK, 'prompt_v': prompt.v_LNPJK}
+  layers |= {'prompt_k': prompt.k_LNJKP, 'prompt_v': prompt.v_LNJPK}
   x = _embed(params, cfg, token_B)
-  carry = (x, cache.k_LBTJK, cache.v_LBTJK, jnp.int32(0))
+  carry = (x, cache.k_LBJKT, cache.v_LBJTK, jnp.int32(0))
   (x, keys, values, _), _ = lax.scan(body, carry, layers)
   hidden = _norm(x, params['model']['final_norm'], cfg.norm_eps)
-  return hidden, cache.replace(k_LBTJK=keys, v_LBTJK=values)
+  return hidden, cache.replace(k_LBJKT=keys, v_LBJTK=values)
