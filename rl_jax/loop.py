@@ -65,12 +65,16 @@ class Trainer:
       rollout.overlong_prompt,
     )
     self.method = setup.method_on_mesh(config.method, self.mesh)
-    self.stages = stages_lib.make_stages(
-      config, self.policy.model, self.policy.tokenizer, self.mesh
-    )
     # States of pieces are tables over the task's own ids, skipped ones too.
     num_ids = config.task.num_prompts('train')
     self.state = setup.initial_state(config, self.policy, num_ids, self.mesh)
+    self.stages = stages_lib.make_stages(
+      config,
+      self.policy.model,
+      self.policy.tokenizer,
+      self.mesh,
+      self.state,
+    )
     self.reference = setup.reference(config, self.policy)
     self.key = setup.run_key(config.seed, self.mesh)
     self.verifier = VerifierPool(

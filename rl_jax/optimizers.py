@@ -1,10 +1,13 @@
 """The optimizer as an optax chain from one small configuration."""
 
 import dataclasses
+from typing import Any
 
+import jax
 import jax.numpy as jnp
 import optax
 
+from rl_jax import sharding
 from rl_jax.types import check_choice, check_range
 
 
@@ -69,3 +72,22 @@ def make_optimizer(config: OptimizerConfig) -> optax.GradientTransformation:
   if config.clip_norm is None:
     return adam
   return optax.chain(optax.clip_by_global_norm(config.clip_norm), adam)
+
+
+def init_sharded(
+  optimizer: optax.GradientTransformation, params: Any, mesh: jax.sharding.Mesh
+) -> Any:
+  """The optimizer's state; moments are born with their parameter's sharding.
+
+  (Zeros do not depend on the parameters, so jit alone would place them all on
+  one device.)
+  """
+  shapes = jax.eval_shape(optimizer.init, params)
+  shardings = optax.tree_utils.tree_map_params(
+    optimizer,
+    lambda _, param: param.sharding,
+    shapes,
+    params,
+    transform_non_params=lambda _: sharding.replicated(mesh),
+  )
+  return jax.jit(optimizer.init, out_shardings=shardings)(params)

@@ -16,7 +16,7 @@ from rl_jax.evaluate import Evaluator
 from rl_jax.method import Method
 from rl_jax.models import model_dir, transformer
 from rl_jax.models.tokenizer import CharTokenizer
-from rl_jax.optimizers import make_optimizer
+from rl_jax.optimizers import init_sharded, make_optimizer
 from rl_jax.prompts import PromptSet
 from rl_jax.types import TrainState
 from rl_jax.verification import VerifierPool
@@ -141,7 +141,7 @@ def initial_state(
   )
   return TrainState(
     params=policy.trainable,
-    opt_state=jax.jit(optimizer.init)(policy.trainable),
+    opt_state=init_sharded(optimizer, policy.trainable, mesh),
     **small,
   )
 

@@ -95,6 +95,11 @@ def replicated(mesh: Mesh) -> NamedSharding:
   return NamedSharding(mesh, PartitionSpec())
 
 
+def of(tree: Any) -> Any:
+  """The shardings of a tree of arrays, to fix those of a jitted result."""
+  return jax.tree.map(lambda x: x.sharding, tree)
+
+
 def constrain(x: Array, *logical_axes: str | None) -> Array:
   """Fixes the layout of x inside jit; without a mesh in force, just x.
 

@@ -50,8 +50,12 @@ def make_stages(
   model: transformer.ModelConfig,
   tokenizer: Any,
   mesh: jax.sharding.Mesh,
+  state: TrainState,
 ) -> Stages:
-  """Jits the stages; shapes compile on first use."""
+  """Jits the stages; shapes compile on first use.
+
+  The updated state keeps the shardings of `state`: one program for all steps.
+  """
   rollout = config.rollout
   minibatch = config.update.minibatch_prompts or rollout.num_prompts
   microbatch = config.update.microbatch_prompts or minibatch
@@ -83,6 +87,7 @@ def make_stages(
     update_minibatch=jax.jit(
       update,
       donate_argnames='state',
+      out_shardings=(sharding.of(state), whole),
       static_argnames='reuse_scores',
     ),
     filter_groups=jax.jit(

@@ -16,7 +16,11 @@ from rl_jax import losses, randomness, setup, sharding
 from rl_jax import update as update_lib
 from rl_jax.aggregation import TokenMean
 from rl_jax.method import Method
-from rl_jax.optimizers import OptimizerConfig, make_optimizer
+from rl_jax.optimizers import (
+  OptimizerConfig,
+  init_sharded,
+  make_optimizer,
+)
 from rl_jax.types import PAD, POLICY, Metrics, TrainState, Trajectories
 
 
@@ -89,7 +93,7 @@ class SupervisedTrainer:
     chain = make_optimizer(optimizer)
     self.state = TrainState(
       params=policy.trainable,
-      opt_state=jax.jit(chain.init)(policy.trainable),
+      opt_state=init_sharded(chain, policy.trainable, mesh),
       method_state={},
       **jax.device_put(
         {'step': np.int32(0), 'skipped': np.int32(0)}, self._whole
@@ -105,6 +109,7 @@ class SupervisedTrainer:
         reuse_scores=False,
       ),
       donate_argnames='state',
+      out_shardings=(sharding.of(self.state), self._whole),
     )
 
   @property
