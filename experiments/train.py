@@ -36,8 +36,9 @@ def main(argv):
     print(serialization.to_json(config))
     return
   quiet_orbax()
+  trainer = Trainer(config, _WORKDIR.value)
   logging.info('devices: %s', jax.devices())
-  row = Trainer(config, _WORKDIR.value).run()
+  row = trainer.run()
   accuracy = row.get('evaluation/pass_at_1')
   print(
     f'done: reward {row.get("reward/mean", float("nan")):.3f}'

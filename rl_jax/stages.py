@@ -43,6 +43,7 @@ class Stages:
   groups_per_minibatch: int
   epochs: int
   seed: int
+  replicated: jax.sharding.Sharding
 
 
 def make_stages(
@@ -96,6 +97,7 @@ def make_stages(
     groups_per_minibatch=minibatch,
     epochs=config.update.epochs,
     seed=config.seed,
+    replicated=whole,
   )
 
 
@@ -121,7 +123,8 @@ def update(
     if M < N:
       order = minibatch_order(stages.seed, iteration, epoch, N)
     for start in range(0, N, M):
-      groups = jax.device_put(order[start : start + M].astype(np.int32))
+      groups = order[start : start + M].astype(np.int32)
+      groups = jax.device_put(groups, stages.replicated)
       state, metrics = stages.update_minibatch(
         state=state,
         frozen=frozen,

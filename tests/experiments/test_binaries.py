@@ -1,0 +1,195 @@
+"""The binaries as a user meets them: mistakes, and a tiny run end to end."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from experiments import configuration
+from rl_jax.metrics import read_jsonl
+from rl_jax.serialization import from_json
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def run(name, *arguments, **environment):
+  """The finished process of `python -m experiments.NAME`."""
+  return subprocess.run(
+    [sys.executable, '-m', f'experiments.{name}', *map(str, arguments)],
+    cwd=ROOT,
+    env={**os.environ, 'JAX_PLATFORMS': 'cpu', 'XLA_FLAGS': '', **environment},
+    capture_output=True,
+    text=True,
+  )
+
+
+@pytest.mark.parametrize(
+  ('arguments', 'parts'),
+  [
+    (('bandit', 'gropo'), ["'gropo'", "mean 'grpo'", 'clip_cov']),
+    (('bandits', 'grpo'), ["'bandits'", "mean 'bandit'", 'arithmetic']),
+    (
+      ('bandit', 'grpo', ['rollout.group_sise=4']),
+      ["'group_sise'", "mean 'group_size'", 'num_prompts'],
+    ),
+    (('bandit', 'grpo', ['seed=x']), ["seed: expected int, got 'x'"]),
+    (('bandit', 'grpo', ['seed']), ['--set=seed: expected --set=PATH=VALUE']),
+    (
+      ('bandit', 'grpo', [], ['method.weights=ClipCow()']),
+      ["'ClipCow'", "mean 'ClipCovDrop'"],
+    ),
+  ],
+)
+def test_every_mistake_names_what_exists(arguments, parts):
+  """Methods, configurations, fields and pieces."""
+  with pytest.raises(ValueError) as error:
+    configuration.build(*arguments)
+  for part in parts:
+    assert part in str(error.value)
+
+
+def test_changes_are_applied_after_additions():
+  """--set may change the piece that --add has appended."""
+  config = configuration.build(
+    'configs/bandit.py',
+    'grpo',
+    ['method.weights.ClipCovDrop.fraction=0.5', 'rollout.group_size=4'],
+    ['method.weights=ClipCovDrop(fraction=0.1)'],
+  )
+  assert config.method.weights[0].fraction == 0.5
+  assert config.rollout.group_size == 4
+
+
+# JAX_LOG_COMPILES makes any compilation another line on stderr.
+@pytest.mark.parametrize(
+  ('arguments', 'parts'),
+  [
+    (
+      ('train', '--config=bandit', '--set=optimiser.learning_rate=1'),
+      ["'optimiser'", "mean 'optimizer'"],
+    ),
+    (
+      ('train', '--config=bandit', '--set=rollout.group_size=1'),
+      ['GroupCenter', '>= 2, got 1'],
+    ),
+    (
+      ('evaluate', '--checkpoint=nowhere', '--data=nowhere.jsonl'),
+      ['--data=nowhere.jsonl: no such file'],
+    ),
+  ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(arguments, parts, tmp_path):
+  """On stderr, before anything is compiled, and without a traceback."""
+  name, *flags = arguments
+  if name == 'train':
+    flags.append(f'--workdir={tmp_path / "run"}')
+  done = run(name, *flags, JAX_LOG_COMPILES='1')
+  assert done.returncode == 2, done.stderr
+  (line,) = done.stderr.strip().splitlines()
+  assert line.startswith('error: ')
+  for part in parts:
+    assert part in line
+  assert not (tmp_path / 'run' / 'experiment.json').exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+  ('arguments', 'part'),
+  [
+    (('train', '--config=bandit', '--method=gropo'), "mean 'grpo'"),
+    (('train', '--config=bandits'), "mean 'bandit'"),
+    (
+      ('train', '--config=bandit', '--set=mesh.tensor=64'),
+      'needs 64 devices, but there are 1',
+    ),
+    (('train', '--config=arithmetic', '--set=model.path=nowhere'), 'nowhere'),
+    (('sft',), 'exactly one of --config and --data'),
+    (('sft', '--data=pairs.jsonl'), '--data needs --model'),
+    (('evaluate', '--checkpoint=nowhere', '--data=bandit'), 'nowhere'),
+    (('evaluate', '--checkpoint=x', '--data=bandits'), "mean 'bandit'"),
+  ],
+)
+def test_more_mistakes(arguments, part, tmp_path):
+  """Exit code 2 and one line that says what to do."""
+  name, *flags = arguments
+  out = {'train': ['--workdir=' + str(tmp_path / 'run')], 'evaluate': []}
+  flags += out.get(name, ['--out=' + str(tmp_path / 'out')])
+  done = run(name, *flags)
+  assert done.returncode == 2, done.stderr
+  (line,) = done.stderr.strip().splitlines()
+  assert line.startswith('error: ') and part in line
+
+
+def test_the_configuration_can_be_printed(tmp_path):
+  """Complete JSON on stdout, and nothing is trained."""
+  done = run(
+    'train',
+    '--config=configs/bandit.py',
+    '--method=dapo',
+    '--set=seed=5',
+    '--print_config',
+    f'--workdir={tmp_path / "run"}',
+  )
+  assert done.returncode == 0, done.stderr
+  assert from_json(done.stdout) == configuration.build(
+    'bandit', 'dapo', ['seed=5']
+  )
+  assert not (tmp_path / 'run').exists()
+
+
+@pytest.mark.slow
+def test_warm_start_training_and_evaluation(tmp_path):
+  """sft, train from its model, evaluate both; another config is refused."""
+  warm, work = tmp_path / 'warm', tmp_path / 'run'
+  done = run(
+    'sft',
+    '--config=configs/bandit.py',
+    '--steps=30',
+    '--evaluate_every=10',
+    '--batch_size=8',
+    '--learning_rate=3e-2',
+    '--warmup_steps=0',
+    '--stop_accuracy=0.5',
+    '--max_response_tokens=2',
+    f'--out={warm}',
+  )
+  assert done.returncode == 0, done.stderr
+  assert 'greedy accuracy' in done.stdout
+
+  def evaluate(checkpoint):
+    done = run(
+      'evaluate',
+      f'--checkpoint={checkpoint}',
+      '--data=configs/bandit.py',
+      '--num_samples=4',
+      '--max_new_tokens=2',
+      f'--out={tmp_path / "rows.json"}',
+    )
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stdout.strip().splitlines()
+    return json.loads(line)
+
+  before = evaluate(warm)
+  assert before['n'] == 8 and before['pass_at_1'] >= 0.5
+  assert before['pass_at_4'] >= before['pass_at_2'] >= before['avg_at_4']
+  train = (
+    'train',
+    '--config=configs/bandit.py',
+    f'--set=model.path={warm}',
+    '--set=iterations=20',
+    f'--workdir={work}',
+  )
+  done = run(*train)
+  assert done.returncode == 0, done.stderr
+  assert 'done: reward' in done.stdout
+  steps = [row['step'] for row in read_jsonl(work / 'metrics.jsonl')]
+  assert steps == list(range(21))
+  assert evaluate(work)['pass_at_1'] >= before['pass_at_1']
+  rows = json.loads((tmp_path / 'rows.json').read_text())
+  assert len(rows['greedy']) == 8 and len(rows['samples'][0]) == 4
+  done = run(*train, '--set=rollout.temperature=0.5')
+  assert done.returncode == 2
+  assert 'rollout.temperature: 1.0 -> 0.5' in done.stderr

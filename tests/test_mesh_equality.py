@@ -1,0 +1,217 @@
+"""One iteration on 8 devices equals one on a single device."""
+
+import dataclasses
+import functools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from configs import bandit
+from rl_jax import checkpoint, loop, setup, sharding, stages, update
+from rl_jax.config import ModelSource, RolloutConfig
+from rl_jax.models import ModelConfig
+from rl_jax.overrides import override
+from rl_jax.prompts import PromptSet
+from rl_jax.tasks import Arithmetic
+
+pytestmark = pytest.mark.devices
+
+ONE = (1, 1, 1)
+MESHES = [(8, 1, 1), (1, 8, 1), (2, 2, 2)]
+MODEL = ModelConfig(
+  vocab_size=1,
+  num_layers=1,
+  width=16,
+  num_heads=4,
+  num_kv_heads=2,
+  head_size=8,
+  mlp_size=32,
+)
+
+
+@pytest.fixture(scope='module', autouse=True)
+def no_mesh_left():
+  """Trainer puts a mesh in force; other modules must not see it."""
+  mesh = make_mesh(ONE)
+  with jax.set_mesh(mesh):
+    yield
+
+
+def make_mesh(shape):
+  """Axes data, fsdp, tensor over the first devices."""
+  return sharding.make_mesh(
+    sharding.MeshConfig(data=shape[0], fsdp=shape[1], tensor=shape[2]),
+    jax.devices()[: math.prod(shape)],
+  )
+
+
+def make_config(toy, name):
+  """One-digit sums: 8 prompts x 4 samples of up to 4 tokens."""
+  return dataclasses.replace(
+    bandit.get_config(toy.get_method(name)),
+    task=Arithmetic(digits=1),
+    model=ModelSource(config=MODEL, value_head=True),
+    rollout=RolloutConfig(
+      num_prompts=8, group_size=4, max_prompt_tokens=4, max_response_tokens=4
+    ),
+  )
+
+
+def make_stages(config, policy, mesh):
+  """The jitted stages for a fresh state."""
+  state = setup.initial_state(config, policy, 8, mesh)
+  return stages.make_stages(config, policy.model, policy.tokenizer, mesh, state)
+
+
+@functools.cache
+def parts(toy, shape):
+  """(mesh, policy, key, sampled trajectories) on a mesh."""
+  config, mesh = make_config(toy, 'grpo'), make_mesh(shape)
+  with jax.set_mesh(mesh):
+    policy = setup.load_policy(config.model, config.task, 0, mesh)
+    made = make_stages(config, policy, mesh)
+    key = setup.run_key(0, mesh)
+    prompts = PromptSet(config.task, 'train', policy.tokenizer, 4)
+    _, *arrays = prompts.batch(range(8))
+    traj = made.start(*arrays, 3, 0)
+    traj = made.generate(policy.params, traj=traj, key=key)
+  return mesh, policy, key, traj
+
+
+@functools.cache
+def iteration(toy, name, shape):
+  """Host copies: trajectories, gradient, loss and metrics of one minibatch."""
+  config = make_config(toy, name)
+  mesh, policy, key, traj = parts(toy, shape)
+  with jax.set_mesh(mesh):
+    made = make_stages(config, policy, mesh)
+    method = setup.method_on_mesh(config.method, mesh)
+    nudge = jax.jit(
+      lambda p, s: jax.tree.map(lambda x: x + s * (jnp.sin(9 * x) + 0.02), p)
+    )
+    traj, scores = made.score(
+      policy.params, nudge(policy.params, 0.1), traj, method
+    )
+    reward = (np.asarray(traj.response_BT) % 3 == 0).mean(1, dtype=np.float32)
+    reward = jax.device_put(reward, sharding.replicated(mesh))
+    traj, _, _ = made.make_batch(
+      method, traj.replace(reward_B=reward), method.init_state(8)
+    )
+    gradient = jax.jit(
+      functools.partial(
+        update.minibatch_gradient,
+        model=policy.model,
+        temperature=1.0,
+        pieces=1,
+        reuse_scores=False,
+      )
+    )
+    found = gradient(nudge(policy.params, 0.2), {}, method, traj, key)
+    return jax.device_get((traj, *found, scores))
+
+
+SLOW = pytest.mark.slow
+CASES = [
+  *(('grpo', shape) for shape in MESHES),
+  *((name, (2, 2, 2)) for name in ('ppo', 'clip_cov', 'dapo')),
+  *(
+    pytest.param(name, shape, marks=SLOW)
+    for name in ('ppo', 'clip_cov', 'dapo')
+    for shape in MESHES[:2]
+  ),
+]
+
+
+@pytest.mark.parametrize(('name', 'shape'), CASES)
+def test_an_iteration_on_a_mesh(toy, tiny, name, shape):
+  """E2 for tokens, E1 for advantages, loss and gradient."""
+  traj, grads, loss, metrics, scores = iteration(toy, name, shape)
+  one, one_grads, one_loss, one_metrics, _ = iteration(toy, name, ONE)
+  np.testing.assert_array_equal(traj.response_BT, one.response_BT)
+  np.testing.assert_array_equal(traj.length_B, one.length_B)
+  assert scores['rollout/logp_gap_max'] < 1e-4
+  np.testing.assert_allclose(
+    traj.advantages_BT, one.advantages_BT, rtol=1e-5, atol=1e-5
+  )
+  assert np.abs(one.advantages_BT).max() > 0.1
+  np.testing.assert_allclose(loss, one_loss, rtol=1e-5, atol=1e-6)
+  assert tiny.relative_gap(grads, one_grads) < 1e-5
+  assert metrics.keys() == one_metrics.keys()
+
+
+def test_a_checkpoint_moves_between_meshes(toy, tmp_path):
+  """E0: written on (2, 2, 2), read on one device and on (1, 8, 1)."""
+  config = make_config(toy, 'ppo')
+
+  def state_on(shape):
+    mesh, policy, _, _ = parts(toy, shape)
+    with jax.set_mesh(mesh):
+      return setup.initial_state(config, policy, 8, mesh)
+
+  state = state_on((2, 2, 2))
+  with jax.set_mesh(make_mesh((2, 2, 2))):
+    state = state.replace(
+      params=jax.tree.map(lambda x: x + 1, state.params), step=state.step + 7
+    )
+  saver = checkpoint.Checkpointer(tmp_path)
+  saver.save(7, {'state': state})
+  saver.wait()
+  for shape in (ONE, (1, 8, 1)):
+    fresh = state_on(shape)
+    tree = checkpoint.abstract_tree({'state': fresh})
+    restored = saver.restore(tree).tree['state']
+    jax.tree.map(
+      np.testing.assert_array_equal, *jax.device_get((restored, state))
+    )
+    for x, y in zip(
+      jax.tree.leaves(restored.params),
+      jax.tree.leaves(fresh.params),
+      strict=True,
+    ):
+      assert x.sharding.is_equivalent_to(y.sharding, x.ndim)
+  saver.close()
+
+
+@pytest.mark.slow
+def test_a_run_on_8_devices(toy, tmp_path):
+  """Loop, minibatches, checkpoint and evaluation under the transfer guard.
+
+  The layouts of the state survive an update: two programs of the update
+  (with and without reused scores), and the workdir is read on one device.
+  """
+  config = make_config(toy, 'grpo')
+  for path, text in {
+    'iterations': '3',
+    'mesh.data': '2',
+    'mesh.fsdp': '2',
+    'mesh.tensor': '2',
+    'update.minibatch_prompts': '4',
+    'evaluation.every': '3',
+    'evaluation.num_prompts': '8',
+  }.items():
+    config = override(config, path, text)
+  trainer = loop.Trainer(config, str(tmp_path))
+  before = jax.tree.map(lambda x: x.sharding, trainer.state.params)
+  row = trainer.run()
+  after = jax.tree.map(lambda x: x.sharding, trainer.state.params)
+  assert row['train/skipped'] == 0 and row['rollout/logp_gap_max'] < 1e-4
+  same = jax.tree.map(
+    lambda x, a, b: a.is_equivalent_to(b, x.ndim),
+    trainer.state.params,
+    before,
+    after,
+  )
+  assert all(jax.tree.leaves(same))
+  assert trainer.stages.update_minibatch._cache_size() <= 2
+  one = make_mesh(ONE)
+  with jax.set_mesh(one):
+    _, params, _ = setup.load_checkpoint(str(tmp_path), one)
+  jax.tree.map(
+    np.testing.assert_array_equal,
+    *jax.device_get(
+      (params, {**trainer.policy.frozen, **trainer.state.params})
+    ),
+  )
