@@ -52,7 +52,12 @@ class Trainer:
   def __init__(self, config: ExperimentConfig, workdir: str):
     self.config, self.workdir = config, workdir
     self.mesh = setup.prepare(config, workdir)
-    jax.set_mesh(self.mesh)
+    with jax.set_mesh(self.mesh):
+      self._build()
+
+  def _build(self) -> None:
+    """Everything that needs the mesh: weights, stages, state, files."""
+    config, workdir = self.config, self.workdir
     self.policy = setup.load_policy(
       config.model, config.task, config.seed, self.mesh
     )
@@ -117,6 +122,7 @@ class Trainer:
     counters, total = self.counters, self.config.iterations
     row: dict[str, Any] = {}
     with (
+      jax.set_mesh(self.mesh),
       signals.StopSignal() as stop,
       progress.Progress(total, counters.iteration) as line,
       jax.transfer_guard('disallow'),
