@@ -48,7 +48,16 @@ WARM_OPTIMIZER = OptimizerConfig(
   learning_rate=1e-3, warmup_steps=100, b2=0.99, clip_norm=1.0
 )
 ITERATIONS = 120
-COLUMNS = ('pass@1 greedy', 'pass@8', 'entropy', 'length', 'tokens/s')
+COLUMNS = (
+  'stage',
+  'pass@1 greedy',
+  'pass@8',
+  'entropy',
+  'length',
+  'tokens/s',
+  'steps',
+  'seconds',
+)
 
 
 def main(argv):
@@ -60,6 +69,8 @@ def main(argv):
   job = Quickstart(_WORKDIR.value, _SEED.value, _METHOD.value, _SET.value)
   rows = job.run()
   show(rows)
+  with open(job.path('table.md'), 'w') as file:
+    file.write(markdown(rows))
   picture = plot_stages(job.workdir)
   print(
     f'{time.perf_counter() - started:.0f} s in this session; curves in '
@@ -223,24 +234,35 @@ def _training(row):
   return {'steps': row['step'], 'seconds': seconds}
 
 
+def cells(row: dict[str, Any]) -> list[str]:
+  """A row of the table as text."""
+  return [
+    row['stage'],
+    f'{row["pass_at_1"]:.1%}',
+    f'{row["pass_at_8"]:.1%}',
+    f'{row["entropy"]:.3f}',
+    f'{row["sample_length"]:.2f}',
+    f'{row["tokens_per_second"]:,.0f}',
+    str(row.get('steps', '')),
+    f'{row["seconds"]:.0f}' if 'seconds' in row else '',
+  ]
+
+
 def show(rows: list[dict[str, Any]]) -> None:
   """Prints the table of the stages."""
   table = rich.table.Table(title='Held-out pairs (500), 3-digit + and -')
-  for name in ('stage', *COLUMNS, 'steps', 'seconds'):
+  for name in COLUMNS:
     side = 'left' if name == 'stage' else 'right'
     table.add_column(name, justify=side, no_wrap=True)
   for row in rows:
-    table.add_row(
-      row['stage'],
-      f'{row["pass_at_1"]:.1%}',
-      f'{row["pass_at_8"]:.1%}',
-      f'{row["entropy"]:.3f}',
-      f'{row["sample_length"]:.2f}',
-      f'{row["tokens_per_second"]:,.0f}',
-      str(row.get('steps', '')),
-      f'{row["seconds"]:.0f}' if 'seconds' in row else '',
-    )
-  rich.console.Console(width=100).print(table)
+    table.add_row(*cells(row))
+  rich.console.Console(width=120).print(table)
+
+
+def markdown(rows: list[dict[str, Any]]) -> str:
+  """The same table for README."""
+  lines = [COLUMNS, ['---'] * len(COLUMNS), *map(cells, rows)]
+  return '\n'.join(f'| {" | ".join(line)} |' for line in lines) + '\n'
 
 
 def plot_stages(workdir: str) -> str:
@@ -256,7 +278,7 @@ def plot_stages(workdir: str) -> str:
     out,
     x='seconds',
     metrics=('evaluation/pass_at_1', 'reward/mean', 'policy/entropy'),
-    title='After the warm start: held-out accuracy by wall seconds',
+    title='After the warm start: validation accuracy, reward, entropy',
   )
   return out
 
