@@ -14,11 +14,7 @@ RUN := $(BIN)/python -u
 # takes 5 instead of 20 CPU seconds. A torn entry only costs its compilation.
 TEST_ENV := JAX_PLATFORMS=cpu JAX_COMPILATION_CACHE_DIR=$(CURDIR)/.jax_cache \
 	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0.2
-# Tests compile thousands of tiny programs: LLVM's optimisation costs more time
-# than it saves, and rounding is the same.
-FAST_COMPILE := XLA_FLAGS="--xla_backend_optimization_level=0 \
-	--xla_llvm_disable_expensive_passes=true"
-PYTEST := $(TEST_ENV) $(FAST_COMPILE) $(BIN)/python -m pytest \
+PYTEST := $(TEST_ENV) $(BIN)/python -m pytest \
 	-W 'ignore:Error reading persistent compilation cache' \
 	-W 'ignore:Error writing persistent compilation cache'
 SMOKE := $(TEST_ENV) $(BIN)/python -m experiments.train \
