@@ -87,10 +87,10 @@ def gradient(tiny, method, pieces, *, reuse_scores=False):
   ('name', 'counts'),
   [
     ('grpo', (2, 4)),  # every token by itself, and a KL term
-    ('gspo', (4,)),  # every sequence
+    pytest.param('gspo', (4,), marks=pytest.mark.slow),  # every sequence
     ('disco', (4,)),  # groups, a log-sum-exp: no sum over rows
     ('clip_cov', (2,)),  # a ranking over the minibatch
-    ('kl_cov', (2,)),
+    pytest.param('kl_cov', (2,), marks=pytest.mark.slow),
     ('ppo', (2,)),  # a value head
   ],
 )
