@@ -40,10 +40,11 @@ quickstart: $(STAMP)
 test: test-fast test-devices smoke
 
 test-fast: $(STAMP)
-	$(PYTEST) -n $(WORKERS) -m 'not slow and not devices'
+	$(PYTEST) -n $(WORKERS) --dist loadfile -m 'not slow and not devices'
 
 test-devices: $(STAMP)
-	RL_JAX_TEST_DEVICES=8 $(PYTEST) -m 'devices and not slow'
+	RL_JAX_TEST_DEVICES=8 $(PYTEST) -n $(WORKERS) --dist loadfile \
+	  -m 'devices and not slow'
 
 # Two iterations, then two more: the second command continues the first.
 smoke: $(STAMP)
@@ -56,8 +57,9 @@ smoke: $(STAMP)
 	  --out="$$dir/curves.png" && echo 'smoke run passed'
 
 test-all: test-fast test-devices smoke
-	$(PYTEST) -m 'slow and not devices'
-	RL_JAX_TEST_DEVICES=8 $(PYTEST) -m 'devices and slow'
+	$(PYTEST) -n $(WORKERS) -m 'slow and not devices'
+	RL_JAX_TEST_DEVICES=8 $(PYTEST) -n $(WORKERS) --dist loadfile \
+	  -m 'devices and slow'
 
 # Kills a run every second for two minutes, then compares it with a whole one.
 test-faults: $(STAMP)

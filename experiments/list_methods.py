@@ -22,7 +22,7 @@ _DIFF = flags.DEFINE_list('diff', None, 'Two names: how they differ.')
 
 BEGIN, END = '<!-- methods: begin -->', '<!-- methods: end -->'
 PACKAGE = 'configs.methods'
-SLOTS = (*PIECE_TUPLES, *PIECE_SLOTS, 'selector')
+SLOTS = (*PIECE_TUPLES, *PIECE_SLOTS, 'selector', 'rollout')
 
 
 def describe(name: str) -> tuple[str, str]:

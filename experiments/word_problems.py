@@ -6,7 +6,9 @@
 Evaluates the last 100 rows of mawps_singleop.jsonl, and the first --limit rows
 of mawps_addsub.jsonl and svamp_test.jsonl, with the prompt of
 configs/smollm2_word_problems.py: greedy accuracy and the mean of 8 samples. The
-interval is that of the paired difference per row (bootstrap over rows, 95%).
+policy before is also given the chat prompt with an opened answer, so that no
+weak prompt makes the gain. The interval is that of the paired difference per
+row (bootstrap over rows, 95%).
 """
 
 import dataclasses
@@ -18,11 +20,12 @@ import jax
 import numpy as np
 
 from experiments import configuration
-from rl_jax import setup, sharding
+from rl_jax import metrics, setup, sharding
 from rl_jax.checkpoint import quiet_orbax
 from rl_jax.evaluate import Evaluator
 from rl_jax.prompts import PromptSet
 from rl_jax.sharding import MeshConfig
+from rl_jax.tasks import ChatTemplate
 from rl_jax.verification import VerifierPool
 
 _BEFORE = flags.DEFINE_string('before', None, 'Policy.', required=True)
@@ -32,12 +35,16 @@ _LIMIT = flags.DEFINE_integer('limit', 100, 'Rows of addsub and svamp.')
 _SAMPLES = flags.DEFINE_integer('num_samples', 8, 'Samples a row.')
 _OUT = flags.DEFINE_string('out', None, 'JSON file for outcomes by row.')
 
+_TEMPERATURE = flags.DEFINE_float('temperature', 0.7, 'Of the samples.')
+
 BOOTSTRAPS = 10_000
+# What opens the assistant's turn, so that a short equation follows.
+OPENED = ChatTemplate(prefill='The calculation is ')
 
 
-def tasks(config):
+def tasks(config, template):
   """Name -> task whose test split is held out from training."""
-  base = config.task
+  base = dataclasses.replace(config.task, template=template)
 
   def path(name):
     return os.path.join(_DATA.value, name)
@@ -76,12 +83,12 @@ def outcomes(source, config, sets, mesh):
         max_new_tokens=rollout.max_response_tokens,
         num_prompts=100 if name == 'mawps_singleop' else _LIMIT.value,
         num_samples=_SAMPLES.value,
-        temperature=rollout.temperature,
+        temperature=_TEMPERATURE.value,
         stop=rollout.stop,
         batch_prompts=25,
       )
-      metrics, found[name] = evaluator.run(params)
-    print(source, name, json.dumps(metrics), flush=True)
+      summary, found[name] = evaluator.run(params)
+    print(source, name, json.dumps(summary), flush=True)
   return found
 
 
@@ -101,19 +108,29 @@ def main(argv):
   config = configuration.build('smollm2_word_problems', 'grpo')
   mesh = sharding.make_mesh(MeshConfig(data=jax.device_count()))
   jax.set_mesh(mesh)
-  sets = tasks(config)
-  before = outcomes(_BEFORE.value, config, sets, mesh)
-  after = outcomes(_AFTER.value, config, sets, mesh)
+  prompts = {
+    "the config's": config.task.template,
+    'opened answer': OPENED,
+  }
+  sets = {name: tasks(config, prompt) for name, prompt in prompts.items()}
+  before = {
+    name: outcomes(_BEFORE.value, config, task, mesh)
+    for name, task in sets.items()
+  }
+  after = outcomes(_AFTER.value, config, sets["the config's"], mesh)
   if _OUT.value:
-    text = {
-      side: {n: {k: v.tolist() for k, v in r.items()} for n, r in x.items()}
-      for side, x in (('before', before), ('after', after))
-    }
     with open(_OUT.value, 'w') as file:
-      json.dump(text, file)
-  print('| set | rows | measure | before | after | difference, 95% |')
-  print('|---|---|---|---|---|---|')
-  for names in (*([n] for n in sets), list(sets)):
+      json.dump(metrics.to_json({'before': before, 'after': after}), file)
+  print('| before: prompt | set | rows | measure | before | after | change |')
+  print('|---|---|---|---|---|---|---|')
+  for prompt in prompts:
+    for line in comparison(before[prompt], after):
+      print(f'| {prompt} {line}')
+
+
+def comparison(before, after):
+  """Lines of the table: every set and all of them pooled."""
+  for names in (*([n] for n in after), list(after)):
     for measure in ('greedy', 'samples'):
       rows = [
         np.concatenate(
@@ -127,7 +144,7 @@ def main(argv):
       mean, low, high = paired_interval(*rows)
       label = names[0] if len(names) == 1 else 'pooled'
       kind = 'greedy' if measure == 'greedy' else f'avg@{_SAMPLES.value}'
-      print(
+      yield (
         f'| {label} | {len(rows[0])} | {kind} | {rows[0].mean():.1%} | '
         f'{rows[1].mean():.1%} | {mean:+.1%} [{low:+.1%}, {high:+.1%}] |'
       )

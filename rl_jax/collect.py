@@ -17,6 +17,7 @@ from rl_jax import evaluate, randomness, sharding
 from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
 from rl_jax.prompts import PromptSet, stop_ids
+from rl_jax.rollouts import guided
 from rl_jax.selection import ShuffledPass
 from rl_jax.stages import Stages
 from rl_jax.tasks import base
@@ -100,9 +101,9 @@ class Collector:
     self._key = key
     self._stop = stop_ids(prompts.tokenizer, config.rollout.stop)
     self.selector = HostSelector(config.method.selector, len(prompts), key)
-    self._take = jax.jit(
-      _take_from_rounds, out_shardings=sharding.replicated(mesh)
-    )
+    whole = sharding.replicated(mesh)
+    self._take = jax.jit(_take_from_rounds, out_shardings=whole)
+    self._join = jax.jit(guided.join_groups, out_shardings=whole)
 
   def collect(
     self,
@@ -116,37 +117,60 @@ class Collector:
     rollout = self._config.rollout
     score = lambda traj: self._stages.score(params, reference, traj, method)
     trajs, rounds, kept = [], [], []
+    filtered = method.group_filter is not None
+    early = not filtered and method.rollout is None
     for number in range(rollout.max_rounds):
-      serial = first_serial + number * rollout.num_prompts
-      traj, examples, indices = self._generate(params, serial, policy_version)
-      filtered = method.group_filter is not None
-      if not filtered:
+      serial = first_serial + len(rounds) * rollout.num_prompts
+      indices = self.selector.select(rollout.num_prompts)
+      examples, *arrays = self._prompts.batch(indices)
+      traj = self._generate(params, arrays, serial, policy_version)
+      if early:
         traj, metrics = score(traj)  # runs while the host verifies
-      done = self._verify(traj, examples, indices)
-      traj = self._with_rewards(traj, done[1])
-      rounds.append(done[0])
-      if not filtered:
+      traj, done = self._verify(traj, examples, indices)
+      self.selector.observe(indices, done.reward_NG)
+      rounds.append(done)
+      if early:
         return traj, metrics, rounds
+      if method.rollout is not None:
+        serial += rollout.num_prompts
+        traj, more = self._guide(
+          params, traj, done, method.rollout, serial, policy_version
+        )
+        rounds += more
       trajs.append(traj)
+      if not filtered:
+        break
       keep_N = jax.device_get(self._stages.filter_groups(method, traj))
       kept += [
         number * rollout.num_prompts + int(i) for i in np.flatnonzero(keep_N)
       ]
       if len(kept) >= rollout.num_prompts:
         break
-    traj = self._fill(trajs, kept)
+    if filtered:
+      traj = self._fill(trajs, kept)
     traj, metrics = score(traj)
     return traj, metrics, rounds
 
-  def _generate(self, params, serial, policy_version):
-    indices = self.selector.select(self._config.rollout.num_prompts)
-    examples, prompt, mask, ids = self._prompts.batch(indices)
-    traj = self._stages.start(prompt, mask, ids, serial, policy_version)
-    traj = self._stages.generate(params, traj=traj, key=self._key)
-    return traj, examples, indices
+  def _generate(self, params, arrays, serial, policy_version):
+    traj = self._stages.start(*arrays, serial, policy_version)
+    return self._stages.generate(params, traj=traj, key=self._key)
+
+  def _guide(self, params, traj, done, guide, serial, policy_version):
+    """(groups joined with hinted rows, the round of hints if there was one)."""
+    failed_N = guide.failed(done.reward_NG)
+    hinted, rounds = traj, []
+    if failed_N.any():
+      task = self._config.task
+      examples = [task.hinted(example) for example in done.examples]
+      arrays = self._prompts.arrays(examples)
+      hinted = self._generate(params, arrays, serial, policy_version)
+      hinted, more = self._verify(hinted, examples, done.indices)
+      rounds = [more]
+    failed_N = jax.device_put(failed_N, sharding.replicated(self._mesh))
+    return self._join(traj, hinted, failed_N), rounds
 
   def _verify(self, traj, examples, indices):
-    """Decodes and verifies; returns the round and components per row."""
+    """Decodes and verifies; returns the rewarded rows and the round."""
     host = evaluate.fetch_responses(traj)
     texts = evaluate.decode_responses(host, self._prompts.tokenizer, self._stop)
     rows = [e for e in examples for _ in range(traj.group_size)]
@@ -157,7 +181,6 @@ class Collector:
       [np.nan if c is None else base.combine(c, weights) for c in components],
       np.float32,
     )
-    self.selector.observe(indices, reward_B.reshape(-1, traj.group_size))
     done = Round(
       indices=indices,
       examples=examples,
@@ -166,7 +189,7 @@ class Collector:
       reward_NG=reward_B.reshape(-1, traj.group_size),
       tokens=int(host['length'].sum()),
     )
-    return done, components
+    return self._with_rewards(traj, components), done
 
   def _with_rewards(self, traj, components):
     """Puts rewards on the device; a failed sample gets valid = 0."""

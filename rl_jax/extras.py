@@ -4,7 +4,7 @@ Rows are described by whoever produced them: the task, the environment, a
 rollout wrapper. A value per row may also arrive as a reward component of
 weight 0 (a task that returns {'outcome': 1.0, 'cluster_id': 3.0}): the key is
 then the component's name without `_B`. `score` adds the statistics of the
-sampling policy that a piece names in `needs` ('hidden', 'self_certainty').
+sampling policy that a piece names in `needs` ('hidden', 'group_probs', ...).
 """
 
 from rl_jax.types import Array, Trajectories
@@ -18,6 +18,10 @@ KEYS = {
   'first_call_B': 'token position of the first tool call; below 0: no call',
   'forced_B': '1 if the mode was forced on the row by a prefix, else 0',
   'format_id_B': 'a number for the reasoning format of the response',
+  'group_probs': (
+    'probabilities of all response tokens of the group, [B, T, G * T]; filled '
+    'by score'
+  ),
   'hidden': 'final hidden states [B, T, D]; filled by score',
   'hit_rank_B': 'rank, from 1, of the first right candidate; 0: none is right',
   'marginal_gain_BT': 'F(prefix and token) - F(prefix) of a set function F',

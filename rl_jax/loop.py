@@ -14,6 +14,7 @@ Checkpoints are taken at iteration boundaries: an interrupted iteration is
 redone from its counters, bit for bit (tier E0).
 """
 
+import contextlib
 import dataclasses
 import time
 from typing import Any
@@ -27,7 +28,7 @@ from rl_jax import stages as stages_lib
 from rl_jax.collect import Collector
 from rl_jax.config import ExperimentConfig
 from rl_jax.prompts import PromptSet
-from rl_jax.types import Metrics
+from rl_jax.types import Metrics, Trajectories
 from rl_jax.verification import VerifierPool
 
 
@@ -62,6 +63,7 @@ class Trainer:
       config.model, config.task, config.seed, self.mesh
     )
     rollout = config.rollout
+    setup.check_lengths(rollout, self.policy.model)
     self.prompts = PromptSet(
       config.task,
       'train',
@@ -102,6 +104,8 @@ class Trainer:
       )
     setup.write_config(config, workdir)
     self.counters = Counters()
+    # By iteration: of the last two, as metrics are read one iteration late.
+    self.batches: dict[int, Trajectories] = {}
     self.writer = metrics_lib.MetricsWriter(workdir)
     self.pending = metrics_lib.DelayedMetrics(self.writer)
     self.checkpointer = checkpoint.Checkpointer(
@@ -122,6 +126,7 @@ class Trainer:
     counters, total = self.counters, self.config.iterations
     row: dict[str, Any] = {}
     with (
+      contextlib.closing(self),
       jax.set_mesh(self.mesh),
       signals.StopSignal() as stop,
       progress.Progress(total, counters.iteration) as line,
@@ -145,7 +150,6 @@ class Trainer:
         row = last
         line.update(row)
       self.checkpointer.wait()
-    self.close()
     if stop.requested:
       logging.warning(
         'saved iteration %d of %d in %s: run the same command to continue',
@@ -184,6 +188,8 @@ class Trainer:
     )
     tokens = sum(r.tokens for r in rounds)
     counters.iteration += 1
+    self.batches[counters.iteration] = traj
+    self.batches.pop(counters.iteration - 2, None)
     counters.optimizer_steps += steps
     counters.group_serial += len(rounds) * config.rollout.num_prompts
     counters.tokens += tokens
@@ -245,6 +251,10 @@ class Trainer:
     """Ends the run if a guard's limit is reached; else returns the row."""
     guards = self.config.guards
     skipped = row['train/skipped'] > 0
+    if skipped:
+      path = f'{self.workdir}/skipped_{row["step"]}.npz'
+      metrics_lib.save_arrays(path, self.batches[row['step']])
+      logging.warning('non-finite loss or gradient: its batch is in %s', path)
     self.counters.skipped_in_a_row = (
       self.counters.skipped_in_a_row + 1 if skipped else 0
     )
@@ -252,7 +262,7 @@ class Trainer:
       raise StopRunError(
         f'{self.counters.skipped_in_a_row} iterations in a row had a '
         'non-finite loss or gradient (guards.max_skipped_in_a_row); parameters '
-        f'are those before; see {self.workdir}/rollouts.jsonl'
+        f'are those before; the batches are in {self.workdir}/skipped_*.npz'
       )
     gap = row['rollout/logp_gap_max']
     if guards.max_logp_gap is not None and not gap <= guards.max_logp_gap:

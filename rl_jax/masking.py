@@ -118,3 +118,9 @@ def reverse_linear_scan(b_BT: Array, decay_BT: Array) -> Array:
     combine, (decay_BT, b_BT), reverse=True, axis=1
   )
   return total_BT
+
+
+def zero_masked(x: Array, mask_BT: Array) -> Array:
+  """Zeros [B, T, ...] (and stops gradients) where the mask is 0."""
+  mask = mask_BT.reshape(mask_BT.shape + (1,) * (x.ndim - 2))
+  return jnp.where(mask > 0, x, 0.0)

@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 
 PIECE_TUPLES = ('shaping', 'credit', 'losses', 'weights', 'logits')
-LOSS_SLOTS = ('losses', 'weights')
+LOSS_SLOTS = ('losses', 'weights')  # run with every optimizer step
+CREDIT_SLOTS = ('shaping', 'credit', 'group_filter', 'value_target')
 PIECE_SLOTS = ('aggregation', 'value_target', 'group_filter')
 
 
@@ -26,6 +27,7 @@ class Method:
   value_target: shaped rewards -> returns for the value head, or None.
   group_filter: keeps or drops whole groups, or None.
   selector: which prompts come next, or None for a shuffled pass.
+  rollout: how groups are sampled, or None for G samples of the prompt.
   logits: transforms of the sampling distribution, replayed when scoring.
 
   Float fields of pieces are pytree leaves; everything else is static.
@@ -39,6 +41,7 @@ class Method:
   value_target: Any = None
   group_filter: Any = None
   selector: Any = struct.field(pytree_node=False, default=None)
+  rollout: Any = struct.field(pytree_node=False, default=None)
   logits: tuple = ()
 
   def pieces(self) -> Iterator[tuple[str, Any]]:
@@ -52,9 +55,10 @@ class Method:
         yield f'{name}.{type(piece).__name__}', piece
 
   def needs(self, slots: tuple[str, ...] | None = None) -> frozenset[str]:
-    """Statistics beyond logp that the pieces read (entropy, values, ...).
+    """Statistics that the pieces read (entropy, values, ...).
 
-    slots: only of these tuples; LOSS_SLOTS are those that an update computes.
+    Losses always have logp; only pieces of CREDIT_SLOTS declare it.
+    slots: only of these; LOSS_SLOTS are those that an update computes.
     """
     return frozenset(
       need

@@ -69,6 +69,17 @@ def read_jsonl(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
   return rows
 
 
+def save_arrays(path: str | os.PathLike[str], tree: Any) -> None:
+  """Writes the arrays of a tree as .npz, named by their paths in the tree."""
+  leaves, _ = jax.tree.flatten_with_path(jax.device_get(tree))
+  arrays = {
+    jax.tree_util.keystr(keys, simple=True, separator='.'): leaf
+    for keys, leaf in leaves
+  }
+  with epath.Path(path).open('wb') as file:
+    np.savez_compressed(file, **arrays)
+
+
 def _to_host(metrics: Mapping[str, Any]) -> dict[str, Any]:
   """Python numbers, in the order given, by a single device_get."""
   on_host = jax.device_get(dict(metrics))

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax.divergences import kl_estimate
-from rl_jax.masking import masked_max, safe_divide
+from rl_jax.masking import masked_max, safe_divide, zero_masked
 from rl_jax.method import Method
 from rl_jax.ratios import log_ratio
 from rl_jax.types import Array, Metrics, Trajectories
@@ -72,7 +72,7 @@ def objective(
   """
   if weights is None:
     weights = reduction(method, traj)
-  stats = {name: _zero_masked(x, traj.mask_BT) for name, x in stats.items()}
+  stats = {name: zero_masked(x, traj.mask_BT) for name, x in stats.items()}
   fixed = jax.tree.map(jax.lax.stop_gradient, stats)
   metrics: dict[str, Any] = _diagnostics(fixed, traj)
   product_BT = jnp.ones_like(traj.mask_BT)
@@ -98,12 +98,6 @@ def objective(
     name: _reduce_metric(name, x, weights.metrics_BT)
     for name, x in metrics.items()
   }
-
-
-def _zero_masked(x: Array, mask_BT: Array) -> Array:
-  """Zeros (and stops gradients) where the mask is 0."""
-  mask = mask_BT.reshape(mask_BT.shape + (1,) * (x.ndim - 2))
-  return jnp.where(mask > 0, x, 0.0)
 
 
 def _diagnostics(stats: dict[str, Array], traj: Trajectories) -> Metrics:

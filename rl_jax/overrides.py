@@ -21,6 +21,7 @@ PIECE_MODULES = (
   'rl_jax.weights',
   'rl_jax.regularizers',
   'rl_jax.selection',
+  'rl_jax.rollouts.guided',
   'rl_jax.rollouts.sampling',
   'rl_jax.tasks',
 )

@@ -6,6 +6,7 @@ from typing import Any
 from absl import logging
 import numpy as np
 
+from rl_jax.tasks.base import Example
 from rl_jax.tasks.templates import render_prompt
 
 # Larger (procedural) splits are checked row by row as they are drawn.
@@ -69,9 +70,11 @@ class PromptSet:
 
   def encode_one(self, example_id: int) -> list[int]:
     """Token ids of one prompt; raises if it is empty or too long."""
-    example = self.task.example(self.split, example_id)
+    return self._encode(self.task.example(self.split, example_id))
+
+  def _encode(self, example: Example) -> list[int]:
     ids = self.tokenizer.encode(render_prompt(example, self.tokenizer))
-    where = f'{type(self.task).__name__} {self.split}[{example_id}]'
+    where = f'{type(self.task).__name__} {self.split}[{example.id}]'
     if not ids:
       raise ValueError(f'{where}: the prompt is empty')
     if len(ids) > self.max_prompt_tokens:
@@ -88,15 +91,22 @@ class PromptSet:
     """(examples, prompt_NP i32, prompt_mask_NP f32, prompt_id_N i32)."""
     ids = [self.example_id(i) for i in indices]
     examples = [self.task.example(self.split, i) for i in ids]
-    tokens = [self.encode_one(i) for i in ids]
+    return examples, *self.arrays(examples)
+
+  def arrays(
+    self, examples: Sequence[Example]
+  ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(prompt_NP i32, prompt_mask_NP f32, prompt_id_N i32)."""
+    tokens = [self._encode(example) for example in examples]
     longest = max(len(t) for t in tokens)
     width = min(1 << (longest - 1).bit_length(), self.max_prompt_tokens)
-    prompt = np.full((len(ids), width), self.tokenizer.pad_id, np.int32)
-    mask = np.zeros((len(ids), width), np.float32)
+    prompt = np.full((len(tokens), width), self.tokenizer.pad_id, np.int32)
+    mask = np.zeros((len(tokens), width), np.float32)
     for row, t in enumerate(tokens):
       prompt[row, width - len(t) :] = t
       mask[row, width - len(t) :] = 1.0
-    return examples, prompt, mask, np.asarray(ids, np.int32)
+    ids = np.asarray([example.id for example in examples], np.int32)
+    return prompt, mask, ids
 
 
 def stop_ids(tokenizer: Any, stop: Sequence[str]) -> tuple[int, ...]:

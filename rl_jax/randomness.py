@@ -13,6 +13,8 @@ from rl_jax.types import Array
 # Purposes: folded into the run key first, so that no two uses share numbers.
 SAMPLING, PIECES, MINIBATCHES, SELECTION, EVALUATION, INIT = range(6)
 
+_FEISTEL_ROUNDS = 6
+
 
 def purpose_key(key: Array, purpose: int, counter: Array | int = 0) -> Array:
   """The key of one purpose at one counter (an iteration, say)."""
@@ -44,3 +46,39 @@ def row_token_uniform(key: Array, row_id_B2: Array, length: int) -> Array:
     ),
     out_axes=1,
   )(positions_T)
+
+
+def permuted(key: Array, position_B: Array, size: int) -> Array:
+  """Entries at position_B of a permutation of range(size) drawn from key.
+
+  Costs as much as the positions asked for, however large the size is: a Feistel
+  network permutes the next larger power of 4, and what falls outside
+  range(size) is permuted again until it falls inside.
+  """
+  half = max(1, ((size - 1).bit_length() + 1) // 2)
+  low = jnp.uint32((1 << half) - 1)
+  rounds = jax.random.bits(key, (_FEISTEL_ROUNDS,), jnp.uint32)
+
+  def network(x):
+    left, right = x >> half, x & low
+    for salt in rounds:
+      left, right = right, left ^ (_mix(right ^ salt) & low)
+    return left << half | right
+
+  def outside(x):
+    return x >= size
+
+  x_B = network(position_B.astype(jnp.uint32))
+  x_B = jax.lax.while_loop(
+    lambda x: outside(x).any(),
+    lambda x: jnp.where(outside(x), network(x), x),
+    x_B,
+  )
+  return x_B.astype(jnp.int32)
+
+
+def _mix(x: Array) -> Array:
+  """A bijection of uint32 that spreads every bit (MurmurHash3's finalizer)."""
+  x = (x ^ (x >> 16)) * jnp.uint32(0x85EBCA6B)
+  x = (x ^ (x >> 13)) * jnp.uint32(0xC2B2AE35)
+  return x ^ (x >> 16)

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax import types
+from rl_jax.masking import zero_masked
 from rl_jax.method import Method
 from rl_jax.models import heads, transformer
 from rl_jax.types import Array, Trajectories
@@ -22,7 +23,18 @@ CHUNK_ELEMENTS = 1 << 24
 # f(logits, token) by name; each is computed from one chunk of logits.
 LOGP, ENTROPY, VALUES, HIDDEN = 'logp', 'entropy', 'values', 'hidden'
 SELF_CERTAINTY = 'self_certainty'
-KNOWN = frozenset({LOGP, ENTROPY, VALUES, HIDDEN, SELF_CERTAINTY})
+GROUP_PROBS, GROUP_DIVERGENCE = 'group_probs', 'group_divergence'
+KNOWN = frozenset(
+  {
+    LOGP,
+    ENTROPY,
+    VALUES,
+    HIDDEN,
+    SELF_CERTAINTY,
+    GROUP_PROBS,
+    GROUP_DIVERGENCE,
+  }
+)
 
 
 def model_needs(
@@ -45,7 +57,9 @@ def token_statistics(
   logp: log pi(y_t | x, y_<t) at the sampling temperature. entropy: of the same
   distribution, nats. values: of the value head. self_certainty: mean over the
   vocabulary of -log(V pi). hidden: the state that predicts the token, [B, T,
-  D].
+  D]. group_probs: probabilities of all response tokens of the row's group, [B,
+  T, G * T]. group_divergence: how far the group's distributions lie apart at
+  position t, the same for all of its rows.
   """
   on_BT = (traj.kind_BT != types.PAD).astype(jnp.float32)
   hidden_BTD = transformer.forward(
@@ -55,21 +69,33 @@ def token_statistics(
     _logit_functionals,
     params,
     model,
+    group_tokens_NU=traj.response_BT.reshape(traj.num_prompts, -1),
     needs=frozenset(needs),
     temperature=temperature,
     logits_transforms=logits_transforms,
   )
-  stats = _in_chunks(row, hidden_BTD, traj.response_BT, model.vocab_size)
+  stats = _in_chunks(
+    row, (hidden_BTD, traj.response_BT, traj.mask_BT), model.vocab_size
+  )
   if VALUES in needs:
     stats[VALUES] = heads.values(params, hidden_BTD)
-  stats = {k: jnp.where(traj.mask_BT > 0, v, 0.0) for k, v in stats.items()}
+  stats = {k: zero_masked(v, traj.mask_BT) for k, v in stats.items()}
   if HIDDEN in needs:
     stats[HIDDEN] = hidden_BTD * traj.mask_BT[:, :, None]
   return stats
 
 
 def _logit_functionals(
-  params, model, hidden_BCD, token_BC, *, needs, temperature, logits_transforms
+  params,
+  model,
+  hidden_BCD,
+  token_BC,
+  mask_BC,
+  *,
+  group_tokens_NU,
+  needs,
+  temperature,
+  logits_transforms,
 ):
   logits_BCV = heads.logits(params, model, hidden_BCD) / temperature
   for transform in logits_transforms:
@@ -85,26 +111,55 @@ def _logit_functionals(
   if SELF_CERTAINTY in needs:
     mean_logp_BC = jnp.mean(logits_BCV, axis=-1) - log_z_BC
     stats[SELF_CERTAINTY] = -mean_logp_BC - jnp.log(float(model.vocab_size))
+  logp_BCV = logits_BCV - log_z_BC[:, :, None]
+  if GROUP_PROBS in needs:
+    stats[GROUP_PROBS] = _group_probs(logp_BCV, group_tokens_NU)
+  if GROUP_DIVERGENCE in needs:
+    groups = group_tokens_NU.shape[0]
+    stats[GROUP_DIVERGENCE] = _group_divergence(logp_BCV, mask_BC, groups)
   return stats
 
 
-def _in_chunks(function, hidden_BTD, token_BT, vocab_size):
+def _group_probs(logp_BCV, group_tokens_NU):
+  """p(u | row, position) for the tokens u of the row's group, [B, C, U]."""
+  rows = logp_BCV.shape[0] // group_tokens_NU.shape[0]
+  token_BU = jnp.repeat(group_tokens_NU, rows, axis=0)
+  return jnp.exp(jnp.take_along_axis(logp_BCV, token_BU[:, None, :], axis=-1))
+
+
+def _group_divergence(logp_BCV, mask_BC, groups):
+  """mean_k sum_v exp(u) - u - 1, u = mean_j logp_j(v) - logp_k(v), [B, C].
+
+  Rows that have ended count as uniform; |u| <= 11, as in the code of TW-GRPO.
+  """
+  B, C, V = logp_BCV.shape
+  uniform = -jnp.log(float(V))
+  logp_BCV = jnp.where(mask_BC[:, :, None] > 0, logp_BCV, uniform)
+  logp_NGCV = logp_BCV.reshape(groups, B // groups, C, V)
+  u_NGCV = logp_NGCV.mean(axis=1, keepdims=True) - logp_NGCV
+  u_NGCV = jnp.clip(u_NGCV, -11.0, 11.0)
+  divergence_NC = (jnp.expm1(u_NGCV) - u_NGCV).sum(axis=-1).mean(axis=1)
+  return jnp.repeat(divergence_NC, B // groups, axis=0)
+
+
+def _in_chunks(function, arrays, vocab_size):
   """Applies function to spans of T under remat, so that logits stay small."""
-  B, T, D = hidden_BTD.shape
+  B, T = arrays[0].shape[:2]
   span = max(1, min(T, CHUNK_ELEMENTS // (B * vocab_size)))
+  function = jax.checkpoint(function)
   if span == T:
-    return jax.checkpoint(function)(hidden_BTD, token_BT)
+    return function(*arrays)
   chunks = -(-T // span)
-  pad = chunks * span - T
-  hidden = jnp.pad(hidden_BTD, ((0, 0), (0, pad), (0, 0)))
-  token = jnp.pad(token_BT, ((0, 0), (0, pad)))
-  hidden = hidden.reshape(B, chunks, span, D).swapaxes(0, 1)
-  token = token.reshape(B, chunks, span).swapaxes(0, 1)
-  stats = jax.lax.map(lambda x: jax.checkpoint(function)(*x), (hidden, token))
-  return {
-    k: v.swapaxes(0, 1).reshape(B, chunks * span)[:, :T]
-    for k, v in stats.items()
-  }
+
+  def split(x):
+    pad = [(0, 0), (0, chunks * span - T)] + [(0, 0)] * (x.ndim - 2)
+    return jnp.pad(x, pad).reshape(B, chunks, span, *x.shape[2:]).swapaxes(0, 1)
+
+  def merge(x):
+    return x.swapaxes(0, 1).reshape(B, chunks * span, *x.shape[3:])[:, :T]
+
+  stats = jax.lax.map(lambda x: function(*x), tuple(map(split, arrays)))
+  return jax.tree.map(merge, stats)
 
 
 def take_groups(traj: Trajectories, group_M: Array) -> Trajectories:

@@ -11,7 +11,7 @@ import numpy as np
 
 from rl_jax import checkpoint, randomness, serialization, sharding
 from rl_jax import config as config_lib
-from rl_jax.config import ExperimentConfig, ModelSource
+from rl_jax.config import ExperimentConfig, ModelSource, RolloutConfig
 from rl_jax.evaluate import Evaluator
 from rl_jax.method import Method
 from rl_jax.models import model_dir, transformer
@@ -146,17 +146,30 @@ def initial_state(
   )
 
 
+def check_lengths(rollout: RolloutConfig, model: transformer.ModelConfig):
+  """Raises ValueError if a row could outgrow the positions of the model."""
+  longest = rollout.max_prompt_tokens + rollout.max_response_tokens
+  if longest > model.max_positions:
+    raise ValueError(
+      f'rollout.max_prompt_tokens + rollout.max_response_tokens = {longest}, '
+      f'but the model has {model.max_positions} positions'
+    )
+
+
 def check_workdir(config: ExperimentConfig, workdir: str) -> None:
   """Raises ValueError if the directory holds the run of another configuration.
 
-  `iterations` may grow: that only continues the run.
+  `iterations` may grow: that only continues the run. So does another `mesh`:
+  checkpoints restore on any, and the numbers stay within tier E1.
   """
   path = os.path.join(workdir, CONFIG_FILE)
   if not os.path.exists(path):
     return
   with open(path) as f:
     saved = serialization.from_json(f.read())
-  saved = dataclasses.replace(saved, iterations=config.iterations)
+  saved = dataclasses.replace(
+    saved, iterations=config.iterations, mesh=config.mesh
+  )
   # Through JSON once, so that only what is written is compared.
   given = serialization.from_json(serialization.to_json(config))
   lines = serialization.difference(saved, given)

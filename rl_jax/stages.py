@@ -1,7 +1,8 @@
 """The four jitted stages of an iteration on one mesh.
 
   generate    prompts -> responses           weights of this iteration
-  score       responses -> logp_old, ...     the same weights
+  score       responses -> logp_old, ...     the same weights; left out where
+                                             the update's own forward serves
   make_batch  rewards -> advantages          arrays only, no model
   update      one optimizer step a minibatch state is donated
 
@@ -71,8 +72,13 @@ def make_stages(
     ),
     max_new_tokens=rollout.max_response_tokens,
   )
+  steps = config.update.epochs * (rollout.num_prompts // minibatch)
+  policy = update_lib.scores_first(config.method, steps)
   score = functools.partial(
-    update_lib.score, **common, pieces=rollout.num_prompts // microbatch
+    update_lib.score,
+    **common,
+    pieces=rollout.num_prompts // microbatch,
+    policy=policy,
   )
   update = functools.partial(
     update_lib.update_minibatch,
@@ -83,7 +89,11 @@ def make_stages(
   return Stages(
     start=make_start(mesh, rollout.group_size, rollout.max_response_tokens),
     generate=jax.jit(sample, out_shardings=whole),
-    score=jax.jit(score, out_shardings=whole),
+    score=(
+      jax.jit(score, out_shardings=whole)
+      if policy or 'logp_ref' in config.method.needs()
+      else _nothing_to_score
+    ),
     make_batch=jax.jit(batch_lib.make_batch, out_shardings=whole),
     update_minibatch=jax.jit(
       update,
@@ -144,6 +154,12 @@ def minibatch_order(
   """The permutation of groups of one epoch, the same on every host."""
   counters = [randomness.MINIBATCHES, seed, iteration, epoch]
   return np.random.default_rng(counters).permutation(num_groups)
+
+
+def _nothing_to_score(params, reference, traj, method):
+  """The score stage of methods that read nothing before their one update."""
+  del params, reference, method
+  return traj, {}
 
 
 @jax.jit

@@ -10,6 +10,7 @@ and its cotangents are pulled back through the model one microbatch at a time:
 so the microbatch size changes memory and never the mathematics.
 """
 
+import functools
 from typing import Any
 
 import jax
@@ -20,9 +21,18 @@ from rl_jax import objective as objective_lib
 from rl_jax import randomness, scoring
 from rl_jax.divergences import kl_estimate
 from rl_jax.masking import masked_mean
-from rl_jax.method import LOSS_SLOTS, Method
+from rl_jax.method import CREDIT_SLOTS, LOSS_SLOTS, Method
 from rl_jax.models import transformer
 from rl_jax.types import Array, Metrics, TrainState, Trajectories
+
+
+def scores_first(method: Method, steps: int) -> bool:
+  """True if a rollout needs a forward pass of its own before the update.
+
+  With one optimizer step a rollout the update's own forward has the same
+  weights and serves as logp_old, unless credit reads the model.
+  """
+  return steps > 1 or bool(scoring.model_needs(method, CREDIT_SLOTS))
 
 
 def score(
@@ -34,40 +44,62 @@ def score(
   model: transformer.ModelConfig,
   temperature: float,
   pieces: int,
+  policy: bool = True,
 ) -> tuple[Trajectories, Metrics]:
-  """Fills logp_old, entropy, values and logp_ref from the current weights.
+  """Fills logp_ref and, if policy, logp_old, entropy and values.
+
+  Both without gradient, from the reference and from the current weights.
+  """
+  statistics = functools.partial(
+    scoring.statistics_in_pieces,
+    model=model,
+    traj=traj,
+    temperature=temperature,
+    logits_transforms=method.logits,
+    pieces=pieces,
+  )
+  found = traj
+  if reference is not None:
+    found = found.replace(
+      logp_ref_BT=statistics(reference, needs=())[scoring.LOGP]
+    )
+  if not policy:
+    return found, {}
+  needs = scoring.model_needs(method) | {scoring.ENTROPY}
+  return _with_scores(found, statistics(params, needs=needs))
+
+
+def _with_scores(
+  traj: Trajectories, stats: dict[str, Array]
+) -> tuple[Trajectories, Metrics]:
+  """Stores statistics of the weights that sampled, and what they tell.
 
   The metrics watch the one thing that must never drift: the log-prob that the
   sampler reported against the trainer's, `rollout/logp_gap_max` in nats.
   """
-  needs = scoring.model_needs(method) | {scoring.ENTROPY}
-  stats = scoring.statistics_in_pieces(
-    params, model, traj, needs, temperature, method.logits, pieces
-  )
+  stats, mask_BT = dict(stats), traj.mask_BT
+  logp_BT = stats.pop(scoring.LOGP)
+  gap_BT = jnp.abs(traj.logp_behaviour_BT - logp_BT) * mask_BT
+  if 'foreign_B' in traj.extras:
+    # Sampled under another prompt: that is the policy of the trust region.
+    foreign_B1 = traj.extras['foreign_B'][:, None] > 0
+    logp_BT = jnp.where(foreign_B1, traj.logp_behaviour_BT, logp_BT)
+    gap_BT = jnp.where(foreign_B1, 0.0, gap_BT)
   traj = traj.replace(
-    logp_old_BT=stats.pop(scoring.LOGP),
+    logp_old_BT=logp_BT,
     entropy_BT=stats.pop(scoring.ENTROPY),
     values_BT=stats.pop(scoring.VALUES, None),
     extras={**traj.extras, **stats},
   )
-  metrics = _score_metrics(traj)
-  if reference is None:
-    return traj, metrics
-  ref = scoring.statistics_in_pieces(
-    reference, model, traj, (), temperature, method.logits, pieces
-  )
-  traj = traj.replace(logp_ref_BT=ref[scoring.LOGP])
-  kl_BT = kl_estimate(traj.logp_old_BT, traj.logp_ref_BT, 'k3')
-  return traj, metrics | {'policy/kl_ref': masked_mean(kl_BT, traj.mask_BT)}
-
-
-def _score_metrics(traj: Trajectories) -> Metrics:
-  gap_BT = jnp.abs(traj.logp_behaviour_BT - traj.logp_old_BT) * traj.mask_BT
-  return {
-    'policy/entropy': masked_mean(traj.entropy_BT, traj.mask_BT),
+  metrics = {
+    'policy/entropy': masked_mean(traj.entropy_BT, mask_BT),
     'rollout/logp_gap_max': gap_BT.max(),
-    'rollout/logp_gap_mean': masked_mean(gap_BT, traj.mask_BT),
+    'rollout/logp_gap_mean': masked_mean(gap_BT, mask_BT),
   }
+  if traj.logp_ref_BT is not None:
+    kl_BT = kl_estimate(traj.logp_old_BT, traj.logp_ref_BT, 'k3')
+    metrics['policy/kl_ref'] = masked_mean(kl_BT, mask_BT)
+  return traj, metrics
 
 
 def scored_statistics(traj: Trajectories, needs: frozenset[str]) -> dict:
@@ -78,7 +110,7 @@ def scored_statistics(traj: Trajectories, needs: frozenset[str]) -> dict:
     scoring.VALUES: traj.values_BT,
     **traj.extras,
   }
-  return {name: stored[name] for name in needs | {scoring.LOGP}}
+  return {name: stored[name] for name in needs}
 
 
 def minibatch_gradient(
@@ -93,17 +125,27 @@ def minibatch_gradient(
   pieces: int,
   reuse_scores: bool,
 ) -> tuple[Any, Array, Metrics]:
-  """Gradient of the whole-minibatch objective, its value and its metrics."""
-  # What only credit reads was computed once, by score.
-  needs = scoring.model_needs(method, LOSS_SLOTS)
+  """Gradient of the whole-minibatch objective, its value and its metrics.
 
-  def statistics(trainable, rows):
+  Unscored trajectories are on-policy: logp_old is this forward's logp, without
+  gradient.
+  """
+  # What only credit reads was computed once, by score.
+  trained = scoring.model_needs(method, LOSS_SLOTS) | {scoring.LOGP}
+  unscored = traj.logp_old_BT is None
+  needs = trained | {scoring.ENTROPY} if unscored else trained
+
+  def statistics(trainable, rows, needs=needs):
     return scoring.token_statistics(
       {**frozen, **trainable}, model, rows, needs, temperature, method.logits
     )
 
   def loss_of(stats):
-    return objective_lib.objective(method, stats, traj, key)
+    scored, found = traj, {}
+    if unscored:
+      scored, found = _with_scores(traj, jax.lax.stop_gradient(stats))
+    loss, metrics = objective_lib.objective(method, stats, scored, key)
+    return loss, found | metrics
 
   rows = scoring.forward_inputs(traj)
   if pieces == 1:  # one forward serves the objective and its gradient
@@ -112,7 +154,7 @@ def minibatch_gradient(
     )(params)
     return grads, loss, metrics
 
-  if reuse_scores:
+  if reuse_scores and not unscored:
     stats = scored_statistics(traj, needs)
   else:
     stats = scoring.statistics_in_pieces(
@@ -128,12 +170,13 @@ def minibatch_gradient(
 
   def accumulate(grads, inputs):
     piece, cotangent = inputs
-    _, vjp = jax.vjp(lambda p: statistics(p, piece), params)
+    _, vjp = jax.vjp(lambda p: statistics(p, piece, trained), params)
     (grad,) = vjp(cotangent)
     return jax.tree.map(
       lambda a, g: a + g.astype(jnp.float32), grads, grad
     ), None
 
+  cotangents = {name: cotangents[name] for name in trained}
   zeros = jax.tree.map(lambda p: jnp.zeros(p.shape, jnp.float32), params)
   split = scoring.split_groups((rows, cotangents), traj.num_prompts, pieces)
   grads, _ = jax.lax.scan(accumulate, zeros, split)

@@ -18,6 +18,7 @@ from rl_jax.batch import make_batch
 from rl_jax.method import Method
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.prompts import PromptSet
+from rl_jax.rollouts.guided import HintGuided
 from rl_jax.rollouts.start import make_start
 from rl_jax.tasks.base import Example
 from rl_jax.verification import VerifierPool
@@ -47,6 +48,10 @@ class Letters:
   def example(self, split, index):
     """Prompts of different lengths: one character up to four."""
     return Example(prompt='+' * (1 + index % 4), answer='y', id=index)
+
+  def hinted(self, example):
+    """One character more."""
+    return dataclasses.replace(example, prompt='+' + example.prompt)
 
   def score(self, example, response):
     """One weighted component and one that is only reported."""
@@ -237,3 +242,54 @@ def test_a_pass_visits_every_prompt_once():
   np.testing.assert_array_equal(np.bincount(ids), np.full(7, 3))
   for start in range(0, 21, 7):
     assert sorted(ids[start : start + 7]) == list(range(7))
+
+
+GUIDED = PLAIN.replace(rollout=HintGuided())
+
+
+def test_hinted_rows_join_the_groups_that_failed():
+  """Prompt 1 fails; the second round (groups 2, 3) has the hints. Rows of
+  prompt 0 with a hint are there, but invalid and without weight."""
+  traj, metrics, rounds, collector = run(['yny', 'nnn', 'yyy', 'nyn'], GUIDED)
+  assert serials(traj) == [0, 0, 0, 2, 2, 2, 1, 1, 1, 3, 3, 3]
+  assert traj.group_size == 6 and len(rounds) == 2
+  np.testing.assert_array_equal(traj.valid_B, [1, 1, 1] + [0] * 3 + [1] * 6)
+  np.testing.assert_array_equal(traj.weight_B, traj.valid_B)
+  assert not traj.mask_BT[3:6].any() and traj.mask_BT[9:].all()
+  np.testing.assert_array_equal(
+    traj.extras['foreign_B'], [0, 0, 0, 1, 1, 1] * 2
+  )
+  np.testing.assert_array_equal(traj.reward_B[6:], [0, 0, 0, 0, 2, 0])
+  # Under the prompt without hint: one character, and two.
+  np.testing.assert_array_equal(traj.prompt_mask_NP, [[0, 1], [1, 1]])
+  assert [e.prompt for e in rounds[1].examples] == ['++', '+++']
+  assert metrics == {'scored': 1}
+  # The selector hears of the prompts themselves, not of hints.
+  np.testing.assert_array_equal(
+    collector.selector.state['rewards'], [[2, 0, 2], [0, 0, 0]]
+  )
+
+
+def test_without_failure_there_is_no_hinted_round():
+  """E0: the advantages are those of plain groups."""
+  traj, _, rounds, _ = run(['yny', 'nny'], GUIDED)
+  plain, _, _, _ = run(['yny', 'nny'])
+  assert len(rounds) == 1 and traj.group_size == 6
+  batch, _, _ = make_batch(GUIDED, traj, {})
+  expected, _, _ = make_batch(PLAIN, plain, {})
+  found = np.asarray(batch.advantages_BT).reshape(2, 6, -1)
+  np.testing.assert_array_equal(
+    found[:, :3].reshape(6, -1), expected.advantages_BT
+  )
+  assert not found[:, 3:].any()
+
+
+def test_hints_and_a_filter_combine():
+  """Round 1: prompt 0 agrees even so, prompt 1 is saved by a hint; round 2:
+  prompt 2 needs none. Two kept groups."""
+  traj, _, rounds, _ = run(
+    ['yyy', 'nnn', 'yyy', 'ynn', 'yny', 'yyy'],
+    GUIDED.replace(group_filter=selection.ZeroVariance()),
+  )
+  assert len(rounds) == 3
+  assert serials(traj) == [1, 1, 1, 3, 3, 3, 4, 4, 4, 4, 4, 4]

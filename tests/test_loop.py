@@ -205,6 +205,14 @@ def test_another_configuration_is_refused(config, whole):
     loop.Trainer(other, str(whole[1]))
 
 
+def test_rows_that_outgrow_the_model_are_refused(config, tmp_path):
+  """Naming both numbers, before anything is compiled."""
+  long = override(config, 'rollout.max_prompt_tokens', '1000000')
+  with pytest.raises(ValueError, match='max_prompt_tokens .* positions'):
+    loop.Trainer(long, str(tmp_path / 'run'))
+  assert not (tmp_path / 'run').exists()
+
+
 def test_a_mistake_found_late_leaves_no_configuration(config, tmp_path):
   """Prompts are checked after the mesh; the corrected command must work."""
   bad = override(config, 'model.path', str(tmp_path / 'nowhere'))
@@ -237,35 +245,38 @@ def test_a_run_of_skipped_updates_stops(tmp_path):
   trainer = loop.Trainer(config, str(tmp_path))
   before = jax.device_get(trainer.state.params)
   with pytest.raises(loop.StopRunError, match='2 iterations in a row'):
-    trainer.run()
-  trainer.close()
+    trainer.run()  # closes its files and workers also when it raises
   rows = read_jsonl(tmp_path / 'metrics.jsonl')
   assert [row['train/skipped'] for row in rows] == [1, 1]
+  for step in (1, 2):
+    with np.load(tmp_path / f'skipped_{step}.npz') as batch:
+      assert batch['response_BT'].shape == batch['advantages_BT'].shape
   assert np.isnan(rows[-1]['train/loss'])
   jax.tree.map(
     np.testing.assert_array_equal, jax.device_get(trainer.state.params), before
   )
 
 
-def watcher(**guards):
+def watcher(workdir='unused', **guards):
   """The part of a Trainer that `_watch` reads."""
   trainer = object.__new__(loop.Trainer)
   trainer.config = make_config(
     Method(losses=(losses.Reinforce(),), aggregation=TokenMean()),
     **{f'guards__{k}': v for k, v in guards.items()},
   )
-  trainer.counters, trainer.workdir = loop.Counters(), 'runs/x'
+  trainer.counters, trainer.workdir = loop.Counters(), workdir
+  trainer.batches = {1: {}}
 
   def watch(skipped=0.0, gap=0.0):
-    row = {'train/skipped': skipped, 'rollout/logp_gap_max': gap}
+    row = {'step': 1, 'train/skipped': skipped, 'rollout/logp_gap_max': gap}
     return trainer._watch(row)
 
   return watch
 
 
-def test_only_skips_in_a_row_stop_a_run():
+def test_only_skips_in_a_row_stop_a_run(tmp_path):
   """A good iteration in between starts the count again."""
-  watch = watcher(max_skipped_in_a_row='2')
+  watch = watcher(str(tmp_path), max_skipped_in_a_row='2')
   for skipped in (1.0, 0.0, 0.5, 0.0):
     watch(skipped=skipped)
   watch(skipped=1.0)

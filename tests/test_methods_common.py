@@ -12,7 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from rl_jax.batch import make_batch
 from rl_jax.method import validate
+from rl_jax.sharding import MeshConfig, make_mesh
+from rl_jax.update import scores_first
 
 FOLDER = pathlib.Path(__file__).parents[1] / 'configs' / 'methods'
 NAMES = sorted(p.stem for p in FOLDER.glob('*.py') if p.stem != '__init__')
@@ -80,6 +83,11 @@ def assert_close(actual, expected, scale=1.0):
   np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6 * size)
 
 
+def assert_same_loss(actual, expected):
+  """Tier E1; 1e-7 is float32's rounding of the terms, which may cancel."""
+  np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-7)
+
+
 def test_builds_and_fits_its_needs(case):
   """The defaults pass their own checks."""
   has_values = 'values' in case.method.needs()
@@ -129,7 +137,7 @@ def test_new_values_do_not_retrace(case):
 def test_compiled_equals_op_by_op(case):
   """E1: loss and gradients with and without jit."""
   compiled = jax.device_get(jax.jit(case.toy.run)(**case.arguments()))
-  assert_close(compiled['loss'], case.result['loss'])
+  assert_same_loss(compiled['loss'], case.result['loss'])
   jax.tree.map(assert_close, compiled['grads'], case.result['grads'])
 
 
@@ -174,11 +182,25 @@ def test_credit_is_zero_where_nothing_is_trained(case):
       assert (credit[~live] == 0).all()
 
 
+def test_unscored_rollouts_suffice_where_no_piece_declares_more(case):
+  """E0: credit that reads the old policy says so, or the update would skip the
+  pass that scores it."""
+  if scores_first(case.method, 1):
+    return
+  unscored = case.traj.replace(
+    logp_old_BT=None, entropy_BT=None, values_BT=None
+  )
+  traj, _, _ = make_batch(case.arguments()['method'], unscored, case.state)
+  np.testing.assert_array_equal(
+    traj.advantages_BT, case.result['traj'].advantages_BT
+  )
+
+
 def test_independent_of_the_padded_width(case, toy):
   """E1: two more columns of garbage change no loss and no gradient."""
   traj, stats = toy.batch(case.method, width=8)
   wide = case.run(traj=traj, stats=stats)
-  assert_close(wide['loss'], case.result['loss'])
+  assert_same_loss(wide['loss'], case.result['loss'])
   for name, grad in case.result['grads'].items():
     assert_close(wide['grads'][name][:, :6], grad)
     assert (wide['grads'][name][:, 6:] == 0).all()
@@ -190,9 +212,24 @@ def test_independent_of_the_order_of_rows_and_groups(case, toy):
   moved = case.run(
     traj=toy.permute(case.traj, *order), stats=toy.permute(case.stats, *order)
   )
-  assert_close(moved['loss'], case.result['loss'])
+  assert_same_loss(moved['loss'], case.result['loss'])
   for name, grad in case.result['grads'].items():
     assert_close(moved['grads'][name], toy.permute(grad, *order))
+
+
+@pytest.mark.slow
+@pytest.mark.devices
+def test_rows_on_two_devices_equal_one(case, toy):
+  """E1: whole groups on each of two devices, the method replicated."""
+  mesh = make_mesh(MeshConfig(data=2), jax.devices()[:2])
+  rows = jax.NamedSharding(mesh, jax.P('data'))
+  split = jax.device_put((case.traj, case.stats), rows)
+  rest = case.arguments()
+  rest = {k: rest[k] for k in ('method', 'state', 'key')}
+  rest = jax.device_put(rest, jax.NamedSharding(mesh, jax.P()))
+  got = jax.jit(toy.run)(traj=split[0], stats=split[1], **rest)
+  assert_same_loss(got['loss'], case.result['loss'])
+  jax.tree.map(assert_close, jax.device_get(got['grads']), case.result['grads'])
 
 
 def test_state_survives_a_round_trip(case):

@@ -7,7 +7,7 @@ import pytest
 
 from rl_jax import models, rollouts, scoring
 
-NEEDS = ('entropy', 'values', 'self_certainty')
+NEEDS = ('entropy', 'values', 'self_certainty', 'group_divergence')
 
 
 @pytest.fixture(scope='module')
@@ -18,7 +18,11 @@ def case(tiny):
   @jax.jit
   def compute(params, traj):
     stats = scoring.token_statistics(
-      params, tiny.CFG, traj, (*NEEDS, 'hidden'), tiny.TEMPERATURE
+      params,
+      tiny.CFG,
+      traj,
+      (*NEEDS, 'hidden', 'group_probs'),
+      tiny.TEMPERATURE,
     )
     hidden = models.forward(
       params,
@@ -40,20 +44,32 @@ def test_statistics_against_numpy(tiny, case):
   p = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
   token = np.asarray(traj.response_BT)[..., None]
   head = jax.device_get(tiny.params()['value_head'])
+  mask = np.asarray(traj.mask_BT)
+  V, N = tiny.CFG.vocab_size, traj.num_prompts
+  # Rows that have ended are uniform.
+  logp = np.where(mask[..., None] > 0, np.log(p), -np.log(V))
+  logp = logp.reshape(N, -1, *logp.shape[1:])
+  u = logp.mean(1, keepdims=True) - logp
+  apart = (np.exp(u) - u - 1).sum(-1).mean(1)
+  group_tokens = np.repeat(np.asarray(traj.response_BT).reshape(N, -1), 2, 0)
   expected = {
     'logp': np.log(np.take_along_axis(p, token, -1)[..., 0]),
     'entropy': -(p * np.log(p)).sum(-1),
     'self_certainty': -np.log(p * tiny.CFG.vocab_size).mean(-1),
     'values': hidden @ head['w'] + head['b'],
+    'group_divergence': np.repeat(apart, traj.group_size, axis=0),
   }
-  assert stats.keys() == {*expected, 'hidden'}
-  mask = np.asarray(traj.mask_BT)
+  assert stats.keys() == {*expected, 'hidden', 'group_probs'}
   assert np.ptp(stats['entropy'][mask > 0]) > 0.1  # nothing trivial
   for name, value in expected.items():
     np.testing.assert_allclose(
       stats[name], value * mask, rtol=2e-5, atol=2e-5, err_msg=name
     )
   np.testing.assert_array_equal(stats['hidden'], hidden * mask[..., None])
+  probs = np.take_along_axis(p, group_tokens[:, None, :], axis=-1)
+  np.testing.assert_allclose(
+    stats['group_probs'], probs * mask[..., None], rtol=2e-5, atol=1e-7
+  )
 
 
 def test_masked_tokens_are_exactly_zero(case):

@@ -86,9 +86,10 @@ def gradient(tiny, method, pieces, *, reuse_scores=False):
 @pytest.mark.parametrize(
   ('name', 'counts'),
   [
-    ('grpo', (2, 4)),  # every token by itself, and a KL term
+    ('grpo', (4,)),  # every token by itself, and a KL term
     pytest.param('gspo', (4,), marks=pytest.mark.slow),  # every sequence
-    ('disco', (4,)),  # groups, a log-sum-exp: no sum over rows
+    # Groups, a log-sum-exp: no sum over rows.
+    pytest.param('disco', (4,), marks=pytest.mark.slow),
     ('clip_cov', (2,)),  # a ranking over the minibatch
     pytest.param('kl_cov', (2,), marks=pytest.mark.slow),
     ('ppo', (2,)),  # a value head
@@ -127,6 +128,32 @@ def test_scores_of_the_same_weights_are_reused(toy, tiny, scored):
   reused, same, _ = gradient(tiny, method, 2, reuse_scores=True)(params, scored)
   assert tiny.relative_gap(reused, fresh) < 1e-5
   np.testing.assert_allclose(same, loss, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize('pieces', [1, 2])
+def test_the_update_scores_what_was_not_scored(toy, tiny, scored, pieces):
+  """E1: one step a rollout needs no score pass for the same gradient and the
+  same metrics."""
+  params, method = nudged(tiny, 0.2), toy.get_method('grpo')
+  unscored = scored.replace(logp_old_BT=None, entropy_BT=None, values_BT=None)
+  two, loss, metrics = gradient(tiny, method, 1)(params, scored)
+  one, same, found = gradient(tiny, method, pieces)(params, unscored)
+  assert tiny.relative_gap(one, two) < 1e-5
+  np.testing.assert_allclose(same, loss, rtol=1e-5, atol=1e-6)
+  gap = np.abs(scored.logp_behaviour_BT - scored.logp_old_BT)
+  expected = {'rollout/logp_gap_max': (gap * scored.mask_BT).max(), **metrics}
+  for name, value in expected.items():
+    np.testing.assert_allclose(
+      found[name], value, rtol=1e-4, atol=1e-5, err_msg=name
+    )
+
+
+def test_score_is_its_own_pass_where_credit_reads_the_model(toy):
+  """Or where the weights move within a rollout."""
+  assert not update.scores_first(toy.get_method('grpo'), 1)
+  assert update.scores_first(toy.get_method('grpo'), 2)
+  for name in ('ppo', 'seed_grpo'):
+    assert update.scores_first(toy.get_method(name), 1), name
 
 
 @struct.dataclass(kw_only=True)

@@ -12,11 +12,16 @@ from rl_jax.batch import make_batch
 from rl_jax.types import Trajectories
 
 HIDDEN_SIZE = 3
+VOCAB_SIZE = 5
 
 # Statistic named in `needs` -> array of the current policy for [B, T] tokens.
 # Extend this when a piece needs a new one.
 STATISTICS = {
   'entropy': lambda rng, B, T: rng.uniform(0.1, 2.0, (B, T)),
+  # The same for all rows of a group of 4, at every position.
+  'group_divergence': lambda rng, B, T: np.repeat(
+    rng.uniform(0.0, 2.0, (B // 4, T)), 4, axis=0
+  ),
   'values': lambda rng, B, T: rng.normal(size=(B, T)),
   'self_certainty': lambda rng, B, T: rng.uniform(0.0, 3.0, (B, T)),
   'hidden': lambda rng, B, T: rng.normal(size=(B, T, HIDDEN_SIZE)),
@@ -37,6 +42,7 @@ EXTRAS = {
   'reference_reward_NM': lambda rng, B, T: rng.normal(size=(B // 4, 3)),
   'segment_start_BT': lambda rng, B, T: rng.uniform(size=(B, T)) < 0.4,
   'self_certainty': STATISTICS['self_certainty'],
+  'vocab_probs': lambda rng, B, T: rng.dirichlet(np.ones(VOCAB_SIZE), (B, T)),
   'think_mask_BT': lambda rng, B, T: rng.uniform(size=(B, T)) < 0.7,
   'window_start_B': lambda rng, B, T: np.array([0, 2, 0, 1, 3, 0, 2, 0])[:B],
 }
@@ -137,6 +143,7 @@ def batch(method, *, seed: int = 0, width: int = 6):
     pad(mask),
     group_size=G,
     kind_BT=pad(kind),
+    response_BT=pad(rng.randint(VOCAB_SIZE, size=(B, T))),
     length_B=length.astype(np.int32),
     finished_B=np.array([1, 1, 1, 1, 1, 1, 0, 1], bool),
     valid_B=live,
@@ -168,8 +175,18 @@ def permute(tree, groups, samples):
   return jax.tree.map(one, tree)
 
 
+def with_group_probs(traj):
+  """extras['group_probs'] from distributions over a small vocabulary."""
+  tokens = traj.response_BT.reshape(traj.num_prompts, -1)
+  tokens = jnp.repeat(tokens, traj.group_size, axis=0)[:, None, :]
+  probs = jnp.take_along_axis(traj.extras['vocab_probs'], tokens, axis=-1)
+  return traj.replace(extras={**traj.extras, 'group_probs': probs})
+
+
 def run(method, traj, stats, state, key):
   """make_batch, then the objective and its gradient in the statistics."""
+  if 'group_probs' in method.needs():
+    traj = with_group_probs(traj)
   traj, state, batch_metrics = make_batch(method, traj, state)
 
   def scalar(stats):

@@ -30,6 +30,10 @@ from rl_jax.credit.running_scale import RunningScale
 from rl_jax.credit.self_certainty import SelfCertainty
 from rl_jax.credit.semantic_entropy import SemanticEntropyScale
 from rl_jax.credit.set_gains import SetGains
+from rl_jax.credit.token_influence import (
+  NegativeTokenDamping,
+  TokenHiddenReward,
+)
 from rl_jax.credit.whiten import Whiten
 
 __all__ = [
@@ -59,6 +63,7 @@ __all__ = [
   'LengthAdvantageScale',
   'LengthWeightedCenter',
   'LongWrongScale',
+  'NegativeTokenDamping',
   'NonzeroScale',
   'NoveltySharpening',
   'OverlongPenalty',
@@ -68,5 +73,6 @@ __all__ = [
   'SelfCertainty',
   'SemanticEntropyScale',
   'SetGains',
+  'TokenHiddenReward',
   'Whiten',
 ]

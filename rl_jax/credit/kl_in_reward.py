@@ -24,7 +24,7 @@ class KLInReward:
   estimator: str = static(default='k1')
   level: str = static(default='token')
   role: ClassVar[str] = 'shaping'
-  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
+  needs: ClassVar[tuple[str, ...]] = ('logp', 'logp_ref')
 
   def __post_init__(self):
     check_range(self, 'coef', 0.0)

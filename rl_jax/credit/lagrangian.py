@@ -53,7 +53,7 @@ class Lagrangian:
   max_gradient: float = 0.5  # > 0
   eps: float = 1e-8  # added to the variance, > 0
   role: ClassVar[str] = 'credit'
-  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
+  needs: ClassVar[tuple[str, ...]] = ('logp', 'logp_ref')
   min_group_size: ClassVar[int] = 2
 
   def __post_init__(self):

@@ -27,6 +27,7 @@ class NoveltySharpening:
   limit: float = 0.5  # largest bonus as a share of A, >= 0
   correct_above: float = 0.5  # in units of the reward
   role: ClassVar[str] = 'credit'
+  needs: ClassVar[tuple[str, ...]] = ('logp',)
   min_group_size: ClassVar[int] = 2
 
   def __post_init__(self):

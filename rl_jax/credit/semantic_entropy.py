@@ -39,6 +39,7 @@ class SemanticEntropyScale:
   estimator: str = static(default='likelihood')
   scale: str = static(default='reciprocal')
   role: ClassVar[str] = 'credit'
+  needs: ClassVar[tuple[str, ...]] = ('logp',)
   min_group_size: ClassVar[int] = 2
 
   def __post_init__(self):

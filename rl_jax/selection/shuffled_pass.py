@@ -6,6 +6,7 @@ from flax import struct
 import jax
 import jax.numpy as jnp
 
+from rl_jax import randomness
 from rl_jax.types import Array
 
 
@@ -32,16 +33,12 @@ class ShuffledPass:
     """Returns int32[count] prompt indices and the new state."""
     size = state['visits'].shape[0]
     position = state['position'] + jnp.arange(count, dtype=jnp.int32)
-    first = state['position'] // size
-    passes = (count - 1) // size + 2  # a batch touches at most so many
 
-    def order(offset):
-      return jax.random.permutation(
-        jax.random.fold_in(key, first + offset), size
-      )
+    def entry(position):
+      pass_key = jax.random.fold_in(key, position // size)
+      return randomness.permuted(pass_key, position % size, size)
 
-    orders = jnp.stack([order(i) for i in range(passes)])
-    ids = orders[position // size - first, position % size].astype(jnp.int32)
+    ids = jax.vmap(entry)(position)
     return ids, {
       'position': state['position'] + count,
       'visits': state['visits'].at[ids].add(1),

@@ -6,6 +6,7 @@ from flax import struct
 import jax
 import jax.numpy as jnp
 
+from rl_jax import randomness
 from rl_jax.types import Array
 
 
@@ -39,7 +40,7 @@ class Uniform:
       )
     # The key is that of the run: every batch needs numbers of its own.
     key = jax.random.fold_in(key, draws.sum())
-    ids = jax.random.permutation(key, draws.shape[0])[:count].astype(jnp.int32)
+    ids = randomness.permuted(key, jnp.arange(count), draws.shape[0])
     return ids, {'draws': draws.at[ids].add(1)}
 
   def observe(

@@ -105,6 +105,13 @@ class Countdown:
       return example.answer
     return f'<answer> {example.answer} </answer>'
 
+  def hinted(self, example: Example) -> Example:
+    """With the first operation of a solution in front: '3*>347>25='."""
+    self._require_flat()
+    return dataclasses.replace(
+      example, prompt=f'{example.answer[:2]}>{example.prompt}'
+    )
+
   def score(self, example: Example, response: str) -> dict[str, float]:
     """`outcome` and `format`; the text before the end token is judged."""
     if self.grammar == 'flat':
@@ -141,7 +148,9 @@ class Countdown:
 
   def _require_flat(self):
     if self.grammar != 'flat':
-      raise ValueError("Countdown: only grammar='flat' has a device verifier")
+      raise ValueError(
+        "Countdown: only grammar='flat' has a device verifier and hints"
+      )
 
   def _draw(self, stream):
     """(numbers, target, solution), or None if the target is out of range."""

@@ -100,8 +100,18 @@ class QuestionAnswer:
       **self.template.fields(row.question),
       answer=row.answer,
       id=index,
-      meta={'where': row.where, 'solution': row.solution},
+      meta={
+        'where': row.where,
+        'solution': row.solution,
+        'question': row.question,
+      },
     )
+
+  def hinted(self, example: Example) -> Example:
+    """With the first line of the solution as a hint below the question."""
+    hint = example.meta['solution'].strip().split('\n')[0]
+    question = f'{example.meta["question"]}\nHint: {hint}'
+    return dataclasses.replace(example, **self.template.fields(question))
 
   def target(self, example: Example) -> str:
     """The solution as released (a space separates it from the prompt)."""

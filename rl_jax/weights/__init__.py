@@ -4,6 +4,7 @@ from rl_jax.weights.clip_cov import ClipCovDrop
 from rl_jax.weights.current_window import CurrentWindow
 from rl_jax.weights.difficulty import DifficultyWeight
 from rl_jax.weights.entropy_quantile import EntropyQuantile
+from rl_jax.weights.group_divergence import GroupDivergenceWeight
 from rl_jax.weights.icepop import IcePop
 from rl_jax.weights.rank_filter import RankFilter
 from rl_jax.weights.sequence_mask import SequenceMask
@@ -14,6 +15,7 @@ __all__ = [
   'CurrentWindow',
   'DifficultyWeight',
   'EntropyQuantile',
+  'GroupDivergenceWeight',
   'IcePop',
   'RankFilter',
   'SequenceMask',

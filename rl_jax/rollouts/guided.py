@@ -1,0 +1,87 @@
+"""Guide-GRPO: prompts that nobody solves are sampled again with a hint."""
+
+from typing import Any, ClassVar
+
+from flax import struct
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rl_jax.types import Array, Trajectories, check_range
+
+
+@struct.dataclass(kw_only=True)
+class HintGuided:
+  """G samples of the prompt, and G more with a hint where all G failed.
+
+  The hinted rows join their group under the prompt without hint:
+
+    ratio_t = pi(y_t | x, y_<t) / pi_old(y_t | x, hint, y_<t)
+
+  so logp_old of a hinted row is what the sampler reported. The group has 2 G
+  rows; those of prompts that needed no hint are invalid and weigh nothing. The
+  task writes the hint (`hinted(example)`).
+  Source: "Adaptive Guidance Accelerates Reinforcement Learning of Reasoning
+  Models", from the abstract and reviews; that the failed rows stay in the group
+  is ours.
+  Raises ValueError unless solved_above is a number.
+  """
+
+  # Failed: no valid reward of the group is above this, in units of the reward.
+  solved_above: float = struct.field(default=0.5, pytree_node=False)
+  role: ClassVar[str] = 'rollout'
+
+  def __post_init__(self):
+    check_range(self, 'solved_above')
+
+  def check_task(self, task: Any) -> None:
+    """Raises ValueError if the task cannot write hints."""
+    if not hasattr(task, 'hinted'):
+      raise ValueError(
+        f'method.rollout: HintGuided needs a task with hints, but '
+        f'{type(task).__name__} has no method `hinted`'
+      )
+
+  def failed(self, reward_NG: np.ndarray) -> np.ndarray:
+    """Which prompts nobody solved, bool [N]; NaN is a failed verification."""
+    return ~(reward_NG > self.solved_above).any(axis=1)
+
+
+def join_groups(
+  plain: Trajectories, hinted: Trajectories, failed_N: Array
+) -> Trajectories:
+  """Groups of G plain and G hinted rows, under the plain prompt.
+
+  Hinted rows of prompts that are not failed_N are invalid and weigh nothing.
+  """
+  N, G = plain.num_prompts, plain.group_size
+  use_B = jnp.repeat(failed_N.astype(jnp.float32), G)
+  hinted = hinted.replace(
+    valid_B=hinted.valid_B * use_B,
+    weight_B=hinted.weight_B * use_B,
+    mask_BT=hinted.mask_BT * use_B[:, None],
+    logp_behaviour_BT=hinted.logp_behaviour_BT * use_B[:, None],
+  )
+
+  names = {*plain.rewards, *hinted.rewards}
+  zeros = jnp.zeros_like(plain.reward_B)
+  plain, hinted = (
+    t.replace(rewards={name: t.rewards.get(name, zeros) for name in names})
+    for t in (plain, hinted)
+  )
+
+  def join(a, b):
+    split = lambda x: x.reshape(N, G, *x.shape[1:])
+    both = jnp.concatenate([split(a), split(b)], axis=1)
+    return both.reshape(2 * N * G, *a.shape[1:])
+
+  of_prompts = ('prompt_NP', 'prompt_mask_NP', 'prompt_id_N')
+  same = {name: getattr(plain, name) for name in of_prompts}
+  none = dict.fromkeys(of_prompts)
+  rows = jax.tree.map(join, plain.replace(**none), hinted.replace(**none))
+  foreign_B = join(jnp.zeros(N * G), jnp.ones(N * G))
+  return rows.replace(
+    **same,
+    group_size=2 * G,
+    extras={**rows.extras, 'foreign_B': foreign_B},
+  )
