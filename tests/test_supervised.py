@@ -154,6 +154,7 @@ def test_fit_stops_at_the_accuracy(whole, mesh, tmp_path):
   assert row['step'] == 2
 
 
+@pytest.mark.slow
 def test_microbatches_change_no_likelihood(whole, mesh):
   """E1: the mean is over the tokens of the batch, in 1 or 4 pieces."""
   rows = fit_lib.pair_rows(prompts(), np.arange(8), 2)

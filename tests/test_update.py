@@ -1,5 +1,6 @@
 """One optimizer step: exact for every loss, and safe."""
 
+import functools
 from typing import ClassVar
 
 from flax import struct
@@ -64,8 +65,9 @@ def nudged(tiny, scale):
   return jax.tree.map(lambda x: x + scale * jnp.sin(7 * x), tiny.params())
 
 
+@functools.cache
 def gradient(tiny, method, pieces, *, reuse_scores=False):
-  """A jitted (params, traj) -> (gradient, loss, metrics)."""
+  """A jitted (params, traj) -> (gradient, loss, metrics), compiled once."""
 
   def compute(params, traj):
     return update.minibatch_gradient(

@@ -21,6 +21,7 @@ def test_by_hand(toy):
     np.testing.assert_allclose(R, [2 * coef, 2 * coef], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_statistic_is_the_divergence_from_uniform(toy):
   """E1: scoring's number is -1/V sum log(V p), at least 0."""
   cfg = transformer.ModelConfig(

@@ -252,7 +252,14 @@ def test_finished_rows_are_left_alone():
   assert_same_rows(second, run(make_traj()), np.arange(N * G))
 
 
-@pytest.mark.parametrize('sizes', [(1, 1, 5, 1), (3, 1, 1, 2), (1, 5, 3, 4)])
+@pytest.mark.parametrize(
+  'sizes',
+  [
+    (1, 1, 5, 1),
+    pytest.param((3, 1, 1, 2), marks=pytest.mark.slow),
+    pytest.param((1, 5, 3, 4), marks=pytest.mark.slow),
+  ],
+)
 def test_small_and_odd_batches(sizes):
   """One row, one token, odd sizes, a prompt of one token."""
   out = run(make_traj(*sizes), max_new_tokens=sizes[-1])
@@ -278,6 +285,7 @@ def count_decode_steps(monkeypatch, traj, sampling, max_new_tokens):
   return len(calls), out
 
 
+@pytest.mark.slow
 def test_no_decode_step_is_wasted(monkeypatch):
   """The longest row's length minus one: the last token is never fed."""
   for sampling, limit in ((EOS, 3), (rollouts.SamplingConfig(), 1)):
