@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from rl_jax import credit
 from rl_jax.models import heads, spec, transformer
