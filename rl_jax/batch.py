@@ -100,8 +100,10 @@ def _token_credit(credit: Array, traj: Trajectories) -> Array:
 
 
 def _metrics(traj: Trajectories) -> Metrics:
-  """Standard metrics of the rollout, over valid rows."""
+  """Standard metrics of the rollout, over valid rows of the prompt itself."""
   reward_B, valid_B = traj.reward_B, traj.valid_B
+  if 'foreign_B' in traj.extras:  # a hint is no merit of the policy
+    valid_B = valid_B * (traj.extras['foreign_B'] == 0)
   reward_NG = by_group(reward_B, traj.group_size)
   valid_NG = by_group(valid_B, traj.group_size)
   high_N = jnp.where(valid_NG > 0, reward_NG, -jnp.inf).max(1)
@@ -110,7 +112,7 @@ def _metrics(traj: Trajectories) -> Metrics:
     'reward/mean': masked_mean(reward_B, valid_B),
     'reward/std': safe_sqrt(masked_var(reward_B, valid_B)),
     'reward/zero_variance_fraction': (high_N <= low_N).mean(),
-    'rollout/valid_fraction': (valid_B > 0).mean(),
+    'rollout/valid_fraction': (traj.valid_B > 0).mean(),
     'rollout/length': traj.length_B.astype(jnp.float32).mean(),
     'rollout/finished_fraction': traj.finished_B.astype(jnp.float32).mean(),
   }

@@ -2,7 +2,8 @@
 
 With a group filter (dynamic sampling) rounds are repeated until enough groups
 are kept or `rollout.max_rounds` is reached; what is then missing is filled
-with dropped groups of weight 0, and counted.
+with dropped groups of weight 0, and counted. With `Method.rollout` groups that
+failed get hinted rows, in a round of their own.
 """
 
 import dataclasses

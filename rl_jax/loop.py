@@ -3,7 +3,7 @@
 One iteration, with the host waiting only where `<-` stands:
 
   traj   = generate(params, prompts, key)      dispatch
-  traj   = score(params, traj)                 dispatch
+  traj   = score(params, traj)                 dispatch, unless update does it
   text   = decode(tokens)                   <- the read of a generation round
   reward = verifier.score(examples, text)      while score runs
   traj   = make_batch(method, traj)            dispatch

@@ -264,6 +264,9 @@ def test_hinted_rows_join_the_groups_that_failed():
   np.testing.assert_array_equal(traj.prompt_mask_NP, [[0, 1], [1, 1]])
   assert [e.prompt for e in rounds[1].examples] == ['++', '+++']
   assert metrics == {'scored': 1}
+  # Rewards are reported without the hinted rows: 2, 0, 2 and 0, 0, 0.
+  _, _, report = make_batch(GUIDED, traj, {})
+  np.testing.assert_allclose(report['reward/mean'], 4 / 6, rtol=1e-6)
   # The selector hears of the prompts themselves, not of hints.
   np.testing.assert_array_equal(
     collector.selector.state['rewards'], [[2, 0, 2], [0, 0, 0]]
