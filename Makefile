@@ -10,11 +10,15 @@ BIN := $(VENV)/bin
 # Reinstalled when a pin, an extra or the interpreter changes.
 STAMP := $(VENV)/installed
 RUN := $(BIN)/python -u
-# Compiled programs are kept between test runs: the bandit's smoke run then
-# takes 5 instead of 20 CPU seconds. A torn entry only costs its compilation.
+# Compiled programs, however small, are kept between test runs and shared by the
+# workers of one. A torn entry only costs its compilation.
 TEST_ENV := JAX_PLATFORMS=cpu JAX_COMPILATION_CACHE_DIR=$(CURDIR)/.jax_cache \
-	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0.2
-PYTEST := $(TEST_ENV) $(BIN)/python -m pytest \
+	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 \
+	JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1
+# LLVM without optimisation: most of a test's time is compilation. The smoke run
+# and `make quickstart` run optimised programs.
+PYTEST := $(TEST_ENV) XLA_FLAGS=--xla_backend_optimization_level=0 \
+	$(BIN)/python -m pytest \
 	-W 'ignore:Error reading persistent compilation cache' \
 	-W 'ignore:Error writing persistent compilation cache'
 SMOKE := $(TEST_ENV) $(BIN)/python -m experiments.train \

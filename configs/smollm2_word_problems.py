@@ -2,13 +2,17 @@
 
   python -m experiments.import_weights --source=SmolLM2-135M-Instruct.gguf
     --out=models/smollm2
+  python -m experiments.equation_pairs --out=data/equations.jsonl
+  python -m experiments.sft --model=models/smollm2 --data=data/equations.jsonl
+    --batch_size=16 --steps=12 --evaluate_every=12 --learning_rate=1e-5
+    --warmup_steps=3 --max_response_tokens=24 --out=models/smollm2_warm
   python -m experiments.train --config=configs/smollm2_word_problems.py
     --method=grpo --workdir=runs/smollm2
 
 Data: data/mawps_singleop.jsonl with fields input and target (another place:
 --set="task.sources={'train': 'PATH'}"); its last 100 rows are held out. The
-prompt shows four worked examples, the best of several for the untrained model;
-a response ends with the line, and its last number is the answer.
+short warm start teaches the form of an answer, one equation; a response ends
+with the line, and its last number is the answer.
 Cost and expected numbers: BUILD_NOTES.md, "SmolLM2 on word problems".
 """
 
@@ -25,24 +29,11 @@ from rl_jax.method import Method
 from rl_jax.optimizers import OptimizerConfig
 from rl_jax.tasks import PlainTemplate, QuestionAnswer
 
-PROMPT = """Question: Tom has 3 pens. He buys 5 more. How many pens has Tom?
-Answer: 3 + 5 = 8
-
-Question: Ann had 9 figs and ate 4. How many figs are left?
-Answer: 9 - 4 = 5
-
-Question: There are 6 bags with 7 nuts each. How many nuts are there?
-Answer: 6 * 7 = 42
-
-Question: 20 cards are split into groups of 4. How many groups are there?
-Answer: 20 / 4 = 5
-
-Question: {question}
-Answer:"""
+PROMPT = 'Question: {question}\nAnswer:'
 
 
 def get_config(method: Method) -> ExperimentConfig:
-  """8 prompts x 16 samples of at most 16 tokens; all weights, float32."""
+  """16 prompts x 8 samples of at most 16 tokens; all weights, float32."""
   return ExperimentConfig(
     iterations=40,
     task=QuestionAnswer(
@@ -55,17 +46,17 @@ def get_config(method: Method) -> ExperimentConfig:
       num_test=100,
     ),
     method=method,
-    model=ModelSource(path='models/smollm2'),
+    model=ModelSource(path='models/smollm2_warm'),
     rollout=RolloutConfig(
-      num_prompts=8,
-      group_size=16,
-      max_prompt_tokens=256,
+      num_prompts=16,
+      group_size=8,
+      max_prompt_tokens=80,
       max_response_tokens=16,
-      temperature=0.7,
+      temperature=1.0,
       stop=('\n',),
     ),
-    update=UpdateConfig(microbatch_prompts=8),
-    optimizer=OptimizerConfig(learning_rate=3e-5, warmup_steps=3),
+    update=UpdateConfig(microbatch_prompts=16),
+    optimizer=OptimizerConfig(learning_rate=1e-5, warmup_steps=3),
     evaluation=EvaluationConfig(every=0, split='test', num_prompts=100),
     checkpoint=CheckpointConfig(every=5, keep_last=1, keep_best=0),
     verifier=VerifierConfig(num_workers=1, timeout_seconds=5.0),

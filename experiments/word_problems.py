@@ -1,14 +1,14 @@
-"""Before and after on held-out word problems, with paired intervals.
+"""Policies on held-out word problems, with paired intervals.
 
-  python -m experiments.word_problems --before=models/smollm2
-    --after=runs/smollm2 --data_dir=data --limit=100
+  python -m experiments.word_problems
+    --policies=models/smollm2,models/smollm2_warm,runs/smollm2 --limit=100
 
 Evaluates the last 100 rows of mawps_singleop.jsonl, and the first --limit rows
 of mawps_addsub.jsonl and svamp_test.jsonl, with the prompt of
 configs/smollm2_word_problems.py: greedy accuracy and the mean of 8 samples. The
-policy before is also given the chat prompt with an opened answer, so that no
-weak prompt makes the gain. The interval is that of the paired difference per
-row (bootstrap over rows, 95%).
+first policy is also given four worked examples, and the chat prompt with an
+opened answer, so that no weak prompt makes the gain. Every policy is compared
+with the last: mean paired difference per row, bootstrap over rows, 95%.
 """
 
 import dataclasses
@@ -25,11 +25,10 @@ from rl_jax.checkpoint import quiet_orbax
 from rl_jax.evaluate import Evaluator
 from rl_jax.prompts import PromptSet
 from rl_jax.sharding import MeshConfig
-from rl_jax.tasks import ChatTemplate
+from rl_jax.tasks import ChatTemplate, PlainTemplate
 from rl_jax.verification import VerifierPool
 
-_BEFORE = flags.DEFINE_string('before', None, 'Policy.', required=True)
-_AFTER = flags.DEFINE_string('after', None, 'Policy.', required=True)
+_POLICIES = flags.DEFINE_list('policies', None, 'Directories.', required=True)
 _DATA = flags.DEFINE_string('data_dir', 'data', 'Where the JSONL files are.')
 _LIMIT = flags.DEFINE_integer('limit', 100, 'Rows of addsub and svamp.')
 _SAMPLES = flags.DEFINE_integer('num_samples', 8, 'Samples a row.')
@@ -38,6 +37,20 @@ _OUT = flags.DEFINE_string('out', None, 'JSON file for outcomes by row.')
 _TEMPERATURE = flags.DEFINE_float('temperature', 0.7, 'Of the samples.')
 
 BOOTSTRAPS = 10_000
+FEW_SHOT = """Question: Tom has 3 pens. He buys 5 more. How many pens has Tom?
+Answer: 3 + 5 = 8
+
+Question: Ann had 9 figs and ate 4. How many figs are left?
+Answer: 9 - 4 = 5
+
+Question: There are 6 bags with 7 nuts each. How many nuts are there?
+Answer: 6 * 7 = 42
+
+Question: 20 cards are split into groups of 4. How many groups are there?
+Answer: 20 / 4 = 5
+
+Question: {question}
+Answer:"""
 # What opens the assistant's turn, so that a short equation follows.
 OPENED = ChatTemplate(prefill='The calculation is ')
 
@@ -102,30 +115,33 @@ def paired_interval(before, after, seed=0):
 
 
 def main(argv):
-  """Evaluates both policies on the same rows and prints Markdown."""
+  """Evaluates all policies on the same rows and prints Markdown."""
   del argv
   quiet_orbax()
   config = configuration.build('smollm2_word_problems', 'grpo')
   mesh = sharding.make_mesh(MeshConfig(data=jax.device_count()))
   jax.set_mesh(mesh)
-  prompts = {
-    "the config's": config.task.template,
-    'opened answer': OPENED,
+  own = tasks(config, config.task.template)
+  first, *others = _POLICIES.value
+  found = {
+    f'{first}, worked examples': (first, PlainTemplate(text=FEW_SHOT)),
+    f'{first}, opened answer': (first, OPENED),
   }
-  sets = {name: tasks(config, prompt) for name, prompt in prompts.items()}
-  before = {
-    name: outcomes(_BEFORE.value, config, task, mesh)
-    for name, task in sets.items()
+  found = {
+    name: outcomes(source, config, tasks(config, template), mesh)
+    for name, (source, template) in found.items()
   }
-  after = outcomes(_AFTER.value, config, sets["the config's"], mesh)
+  for source in (first, *others):
+    found[source] = outcomes(source, config, own, mesh)
   if _OUT.value:
     with open(_OUT.value, 'w') as file:
-      json.dump(metrics.to_json({'before': before, 'after': after}), file)
-  print('| before: prompt | set | rows | measure | before | after | change |')
+      json.dump(metrics.to_json(found), file)
+  *before, last = found
+  print(f'| policy | set | rows | measure | policy | {last} | change |')
   print('|---|---|---|---|---|---|---|')
-  for prompt in prompts:
-    for line in comparison(before[prompt], after):
-      print(f'| {prompt} {line}')
+  for name in before:
+    for line in comparison(found[name], found[last]):
+      print(f'| {name} {line}')
 
 
 def comparison(before, after):
