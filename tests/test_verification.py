@@ -194,11 +194,12 @@ def test_workers_do_not_import_jax(bad):
 def test_an_interrupted_call_leaves_no_stale_answers(bad, monkeypatch):
   from rl_jax import verification
 
+  def interrupted(self):
+    raise KeyboardInterrupt
+
   with VerifierPool(bad.Misbehaving(), 2) as pool:
     with monkeypatch.context() as patch:
-      patch.setattr(
-        verification._Round, '_listen', lambda self: os.kill(os.getpid(), 2)
-      )
+      patch.setattr(verification._Round, '_listen', interrupted)
       with pytest.raises(KeyboardInterrupt):
         pool.score(_examples(9), ['wrong'] * 9)
     outcomes = pool.score(_examples(9), list('012345678'))
