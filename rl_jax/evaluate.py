@@ -76,8 +76,7 @@ class Evaluator:
     batch_prompts: int = 128,
   ):
     self._tokenizer, self._prompts = tokenizer, prompts
-    self._verifier, self._mesh = verifier, mesh
-    self._max_new_tokens = max_new_tokens
+    self._verifier = verifier
     self._indices = range(min(num_prompts, len(prompts)))
     self._num_samples = num_samples
     self._key = randomness.purpose_key(
@@ -87,26 +86,25 @@ class Evaluator:
     self._batch = -(-batch_prompts // shards) * shards
     self._stop = eos = stop_ids(tokenizer, stop)
 
-    def jitted(config):
-      return jax.jit(
-        functools.partial(
-          generate,
-          cfg=model,
-          sampling=config,
-          max_new_tokens=max_new_tokens,
-        ),
-        out_shardings=sharding.replicated(mesh),
+    def stages(group_size, config):
+      sample = functools.partial(
+        generate, cfg=model, sampling=config, max_new_tokens=max_new_tokens
+      )
+      return (
+        make_start(mesh, group_size, max_new_tokens),
+        jax.jit(sample, out_shardings=sharding.replicated(mesh)),
       )
 
-    self._greedy = jitted(sampling.SamplingConfig(greedy=True, eos_ids=eos))
-    self._sample = jitted(
-      sampling.SamplingConfig(temperature=temperature, eos_ids=eos)
+    self._greedy = stages(1, sampling.SamplingConfig(greedy=True, eos_ids=eos))
+    self._sample = stages(
+      num_samples,
+      sampling.SamplingConfig(temperature=temperature, eos_ids=eos),
     )
 
   def run(self, params: Any) -> tuple[dict[str, float], dict[str, np.ndarray]]:
     """(metrics, per-prompt arrays 'greedy' [n] and 'samples' [n, k])."""
     indices, num_samples = self._indices, self._num_samples
-    greedy = self._collect(params, indices, 1, self._greedy)
+    greedy = self._collect(params, indices, 1, *self._greedy)
     metrics = {
       'pass_at_1': float(np.mean(greedy['outcome'])),
       'length': float(np.mean(greedy['length'])),
@@ -115,7 +113,7 @@ class Evaluator:
     }
     rows = {'greedy': greedy['outcome'][:, 0]}
     if num_samples:
-      samples = self._collect(params, indices, num_samples, self._sample)
+      samples = self._collect(params, indices, num_samples, *self._sample)
       correct = samples['outcome'].sum(axis=1).astype(int)
       metrics |= {
         f'avg_at_{num_samples}': float(np.mean(samples['outcome'])),
@@ -133,9 +131,8 @@ class Evaluator:
       rows['samples'] = samples['outcome']
     return metrics, rows
 
-  def _collect(self, params, indices, group_size, generate):
+  def _collect(self, params, indices, group_size, begin, generate):
     """Per-prompt arrays [n, group_size] over batches of fixed width."""
-    begin = make_start(self._mesh, group_size, self._max_new_tokens)
     parts = []
     for start in range(0, len(indices), self._batch):
       real = list(indices[start : start + self._batch])

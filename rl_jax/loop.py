@@ -21,8 +21,9 @@ from typing import Any
 
 from absl import logging
 import jax
+import numpy as np
 
-from rl_jax import checkpoint, progress, setup, signals
+from rl_jax import checkpoint, progress, setup, sharding, signals
 from rl_jax import metrics as metrics_lib
 from rl_jax import stages as stages_lib
 from rl_jax.collect import Collector
@@ -41,6 +42,7 @@ class Counters:
   group_serial: int = 0  # groups ever drawn: the counter of all randomness
   tokens: int = 0  # response tokens ever generated
   skipped_in_a_row: int = 0
+  entropy: float | None = None  # of the iteration before
 
 
 class StopRunError(RuntimeError):
@@ -104,6 +106,8 @@ class Trainer:
       )
     setup.write_config(config, workdir)
     self.counters = Counters()
+    self.entropy: jax.Array | None = None
+    self.negative_rate = self._put(-config.optimizer.learning_rate)
     # By iteration: of the last two, as metrics are read one iteration late.
     self.batches: dict[int, Trajectories] = {}
     self.writer = metrics_lib.MetricsWriter(workdir)
@@ -187,6 +191,8 @@ class Trainer:
       iteration=counters.iteration,
     )
     tokens = sum(r.tokens for r in rounds)
+    metrics = {**scores, **batch, **update}
+    metrics |= self._entropy_change(metrics)
     counters.iteration += 1
     self.batches[counters.iteration] = traj
     self.batches.pop(counters.iteration - 2, None)
@@ -198,9 +204,7 @@ class Trainer:
     )
     finished = time.perf_counter()
     return {
-      **scores,
-      **batch,
-      **update,
+      **metrics,
       'rollout/rounds': len(rounds),
       'rollout/tokens_total': counters.tokens,
       'rollout/reward_errors': sum(
@@ -211,10 +215,31 @@ class Trainer:
       'time/tokens_per_second': tokens / (finished - started),
     }
 
+  def _entropy_change(self, metrics: Metrics) -> Metrics:
+    """What the last update did to the entropy, and what the next should do.
+
+      predicted = -learning_rate * cov(logp, A)
+
+    over the trained tokens: one step of natural policy gradient on a softmax
+    over actions ("The Entropy Mechanism of Reinforcement Learning for Reasoning
+    Language Models", Theorem 1). Adam steps by another length: compare signs
+    and the course of both, a row's prediction with the next row's change.
+    """
+    entropy, found = metrics['policy/entropy'], {}
+    if self.entropy is not None:
+      found['policy/entropy_change'] = entropy - self.entropy
+    self.entropy = entropy
+    if 'policy/covariance' in metrics:
+      found['policy/entropy_change_predicted'] = (
+        metrics['policy/covariance'] * self.negative_rate
+      )
+    return found
+
   def save(self) -> dict[str, Any]:
     """Writes what is pending and starts a checkpoint of this boundary."""
     written = self.pending.flush()
     row = self._watch(written) if written else {}
+    self.counters.entropy = row.get('policy/entropy', self.counters.entropy)
     self.checkpointer.save(
       self.counters.iteration,
       {'state': self.state, 'selector': self.collector.selector.state},
@@ -242,6 +267,8 @@ class Trainer:
     self.collector.selector.state = restored.tree['selector']
     host = restored.host_state
     self.counters = Counters(**host['counters'])
+    if self.counters.entropy is not None:
+      self.entropy = self._put(self.counters.entropy)
     self.writer.truncate_to(
       host['offsets'], next_step=self.counters.iteration + 1
     )
@@ -271,6 +298,10 @@ class Trainer:
         f'guards.max_logp_gap = {guards.max_logp_gap}'
       )
     return row
+
+  def _put(self, number: float) -> jax.Array:
+    """A float32 on every device: no transfer later."""
+    return jax.device_put(np.float32(number), sharding.replicated(self.mesh))
 
   def _evaluation_due(self) -> bool:
     every = self.config.evaluation.every

@@ -8,7 +8,13 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax.divergences import kl_estimate
-from rl_jax.masking import masked_max, safe_divide, zero_masked
+from rl_jax.masking import (
+  loss_mask,
+  masked_center,
+  masked_max,
+  safe_divide,
+  zero_masked,
+)
 from rl_jax.method import Method
 from rl_jax.ratios import log_ratio
 from rl_jax.types import Array, Metrics, Trajectories
@@ -105,6 +111,12 @@ def _diagnostics(stats: dict[str, Array], traj: Trajectories) -> Metrics:
   metrics = {}
   if 'entropy' in stats:
     metrics['policy/entropy'] = stats['entropy']
+  if traj.advantages_BT is not None:
+    # Of log-prob and advantage over the trained tokens: what moves entropy.
+    mask_BT = loss_mask(traj)
+    metrics['policy/covariance'] = masked_center(
+      traj.advantages_BT, mask_BT
+    ) * masked_center(stats['logp'], mask_BT)
   if traj.logp_old_BT is not None:
     old_BT = traj.logp_old_BT
     ratio_BT = jnp.exp(log_ratio(stats['logp'], old_BT, traj.mask_BT))

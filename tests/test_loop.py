@@ -178,6 +178,16 @@ def test_the_bandit_is_learned(whole):
   assert rows[0]['evaluation/pass_at_1'] <= 0.25
 
 
+def test_entropy_falls_as_the_covariance_says(whole):
+  """A row's prediction and the next row's change go together."""
+  rows = read_jsonl(whole[1] / 'metrics.jsonl')[1:]
+  entropy = np.array([row['policy/entropy'] for row in rows], np.float32)
+  change = np.array([row['policy/entropy_change'] for row in rows[1:]])
+  np.testing.assert_array_equal(change.astype(np.float32), np.diff(entropy))
+  predicted = [row['policy/entropy_change_predicted'] for row in rows[:-1]]
+  assert np.corrcoef(predicted, change)[0, 1] > 0.5
+
+
 def test_the_policy_moves_away_from_the_reference(whole):
   """KL to the initial policy starts at 0 and grows."""
   kl = [r['policy/kl_ref'] for r in read_jsonl(whole[1] / 'metrics.jsonl')[1:]]
@@ -187,7 +197,8 @@ def test_the_policy_moves_away_from_the_reference(whole):
 def test_each_stage_is_compiled_once(whole):
   """Nothing is compiled after two iterations: one shape, one layout."""
   programs = [step['programs'] for step in whole[2]]
-  assert programs[0] >= 3 and not any(programs[2:]), programs
+  late = [i for i, count in enumerate(programs) if i > 1 and count]
+  assert programs[0] >= 3 and not late, (programs, late)
 
 
 def test_host_reads_are_few_and_bounded(whole):

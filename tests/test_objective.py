@@ -110,6 +110,8 @@ def test_metrics_average_over_trained_tokens(toy):
   np.testing.assert_allclose(metrics['policy/entropy'], 2.0, rtol=1e-6)
   np.testing.assert_allclose(metrics['policy/ratio_max'], 2.0, rtol=1e-5)
   np.testing.assert_allclose(metrics['policy/clip_fraction'], 1 / 3, rtol=1e-6)
+  # A - 2 = -1, 0, 1 times logp: (-ln 2 + 0 + 0) / 3.
+  np.testing.assert_allclose(metrics['policy/covariance'], -0.231049, rtol=1e-5)
   # k3 of the ratio: (2 - 1 - ln 2) / 3.
   np.testing.assert_allclose(metrics['policy/kl_old'], 0.102284, rtol=1e-4)
 

@@ -58,6 +58,5 @@ class KLCov:
     penalty_BT = jnp.where(selected_BT, difference_BT * sign_BT, 0.0)
     loss_BT = -adv_BT * jnp.exp(difference_BT) + self.coef * penalty_BT
     return loss_BT, {
-      'policy/covariance': cov_BT,
       'policy/selected_fraction': selected_BT,
     }

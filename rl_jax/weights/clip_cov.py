@@ -77,6 +77,5 @@ class ClipCovDrop:
     rank_BT = jnp.argsort(jnp.argsort(priority)).reshape(cov_BT.shape)
     drop_BT = eligible_BT & (rank_BT < count)
     return jnp.where(drop_BT, 0.0, 1.0), {
-      'policy/covariance': cov_BT,
       'policy/dropped_fraction': drop_BT,
     }
