@@ -2,11 +2,12 @@
 
 With a group filter (dynamic sampling) rounds are repeated until enough groups
 are kept or `rollout.max_rounds` is reached; what is then missing is filled
-with dropped groups of weight 0, and counted. With `Method.rollout` groups that
-failed get hinted rows, in a round of their own.
+with dropped groups of weight 0, and counted. A `Method.rollout` piece adds
+rounds of its own: hinted rows, continuations from the middle of a response.
 """
 
 import dataclasses
+import functools
 from typing import Any
 
 from absl import logging
@@ -18,7 +19,6 @@ from rl_jax import evaluate, randomness, sharding
 from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
 from rl_jax.prompts import PromptSet, stop_ids
-from rl_jax.rollouts import guided
 from rl_jax.selection import ShuffledPass
 from rl_jax.stages import Stages
 from rl_jax.tasks import base
@@ -64,7 +64,8 @@ class Round:
   texts: list[str]  # [B]
   errors: list[str | None]  # [B]
   reward_NG: np.ndarray
-  tokens: int
+  tokens: int  # newly sampled
+  responses: dict[str, np.ndarray]  # see evaluate.fetch_responses
 
   def rows(self, num_prompts: int) -> list[dict[str, Any]]:
     """What is logged of the first prompts: one entry per response."""
@@ -84,6 +85,50 @@ class Round:
     ]
 
 
+class Sampler:
+  """Generation rounds of one iteration; each has group serials of its own."""
+
+  def __init__(self, collector, params, policy_version, first_serial):
+    self._collector, self._params = collector, params
+    self._policy_version = policy_version
+    self.next_serial = first_serial
+    self.task = collector.task
+
+  def start(self, arrays: list[np.ndarray]) -> Trajectories:
+    """Responses to encoded prompts, not yet read by the host."""
+    stages = self._collector.stages
+    traj = stages.start(*arrays, self.next_serial, self._policy_version)
+    return self._generate(traj)
+
+  def sample(
+    self, examples: list[Any], indices: np.ndarray
+  ) -> tuple[Trajectories, Round]:
+    """Verified responses to other examples of the same prompts."""
+    traj = self.start(self._collector.prompts.arrays(examples))
+    return self._collector.verify(traj, examples, indices)
+
+  def go_on(self, traj: Trajectories, done: Round) -> Round:
+    """Continues unfinished rows of the prompts of `done` and judges them."""
+    given_B = jax.device_get(traj.length_B)
+    traj = self._generate(traj)
+    judged, _ = self._collector.judge(
+      traj, done.examples, done.indices, given_B
+    )
+    return judged
+
+  def run(self, function: Any, *arrays: Any) -> Any:
+    """A jitted call; numpy arguments are put on the mesh."""
+    return self._collector.jitted(function)(
+      *jax.device_put(arrays, self._collector.whole)
+    )
+
+  def _generate(self, traj):
+    self.next_serial += traj.num_prompts
+    return self._collector.stages.generate(
+      self._params, traj=traj, key=self._collector.key
+    )
+
+
 class Collector:
   """Fills one batch of trajectories with rewards."""
 
@@ -97,14 +142,14 @@ class Collector:
     mesh: jax.sharding.Mesh,
     key: jax.Array,
   ):
-    self._config, self._stages = config, stages
-    self._prompts, self._verifier, self._mesh = prompts, verifier, mesh
-    self._key = key
+    self._config, self.task, self.stages = config, config.task, stages
+    self.prompts, self._verifier, self.key = prompts, verifier, key
     self._stop = stop_ids(prompts.tokenizer, config.rollout.stop)
     self.selector = HostSelector(config.method.selector, len(prompts), key)
-    whole = sharding.replicated(mesh)
-    self._take = jax.jit(_take_from_rounds, out_shardings=whole)
-    self._join = jax.jit(guided.join_groups, out_shardings=whole)
+    self.whole = whole = sharding.replicated(mesh)
+    self.jitted = functools.cache(
+      lambda function: jax.jit(function, out_shardings=whole)
+    )
 
   def collect(
     self,
@@ -116,32 +161,29 @@ class Collector:
   ) -> tuple[Trajectories, dict, list[Round]]:
     """(scored trajectories with rewards, score metrics, the rounds)."""
     rollout = self._config.rollout
-    score = lambda traj: self._stages.score(params, reference, traj, method)
+    score = lambda traj: self.stages.score(params, reference, traj, method)
+    sampler = Sampler(self, params, policy_version, first_serial)
     trajs, rounds, kept = [], [], []
     filtered = method.group_filter is not None
     early = not filtered and method.rollout is None
     for number in range(rollout.max_rounds):
-      serial = first_serial + len(rounds) * rollout.num_prompts
       indices = self.selector.select(rollout.num_prompts)
-      examples, *arrays = self._prompts.batch(indices)
-      traj = self._generate(params, arrays, serial, policy_version)
+      examples, *arrays = self.prompts.batch(indices)
+      traj = sampler.start(arrays)
       if early:
         traj, metrics = score(traj)  # runs while the host verifies
-      traj, done = self._verify(traj, examples, indices)
+      traj, done = self.verify(traj, examples, indices)
       self.selector.observe(indices, done.reward_NG)
       rounds.append(done)
       if early:
         return traj, metrics, rounds
       if method.rollout is not None:
-        serial += rollout.num_prompts
-        traj, more = self._guide(
-          params, traj, done, method.rollout, serial, policy_version
-        )
+        traj, more = method.rollout.extend(traj, done, sampler)
         rounds += more
       trajs.append(traj)
       if not filtered:
         break
-      keep_N = jax.device_get(self._stages.filter_groups(method, traj))
+      keep_N = jax.device_get(self.stages.filter_groups(method, traj))
       kept += [
         number * rollout.num_prompts + int(i) for i in np.flatnonzero(keep_N)
       ]
@@ -152,49 +194,47 @@ class Collector:
     traj, metrics = score(traj)
     return traj, metrics, rounds
 
-  def _generate(self, params, arrays, serial, policy_version):
-    traj = self._stages.start(*arrays, serial, policy_version)
-    return self._stages.generate(params, traj=traj, key=self._key)
+  def verify(
+    self, traj: Trajectories, examples: list[Any], indices: np.ndarray
+  ) -> tuple[Trajectories, Round]:
+    """The rewarded rows and the round."""
+    done, components = self.judge(traj, examples, indices)
+    return self._with_rewards(traj, components), done
 
-  def _guide(self, params, traj, done, guide, serial, policy_version):
-    """(groups joined with hinted rows, the round of hints if there was one)."""
-    failed_N = guide.failed(done.reward_NG)
-    hinted, rounds = traj, []
-    if failed_N.any():
-      task = self._config.task
-      examples = [task.hinted(example) for example in done.examples]
-      arrays = self._prompts.arrays(examples)
-      hinted = self._generate(params, arrays, serial, policy_version)
-      hinted, more = self._verify(hinted, examples, done.indices)
-      rounds = [more]
-    failed_N = jax.device_put(failed_N, sharding.replicated(self._mesh))
-    return self._join(traj, hinted, failed_N), rounds
+  def judge(
+    self,
+    traj: Trajectories,
+    examples: list[Any],
+    indices: np.ndarray,
+    given_B: np.ndarray | int = 0,
+  ) -> tuple[Round, list]:
+    """Decodes and verifies: the round, and components or None by row.
 
-  def _verify(self, traj, examples, indices):
-    """Decodes and verifies; returns the rewarded rows and the round."""
+    given_B: tokens of the response that were there before.
+    """
     host = evaluate.fetch_responses(traj)
-    texts = evaluate.decode_responses(host, self._prompts.tokenizer, self._stop)
+    texts = evaluate.decode_responses(host, self.prompts.tokenizer, self._stop)
     rows = [e for e in examples for _ in range(traj.group_size)]
     outcomes = self._verifier.score(rows, texts)
-    weights = self._config.task.reward_weights
+    weights = self.task.reward_weights
     components = [o.components for o in outcomes]
     reward_B = np.asarray(
       [np.nan if c is None else base.combine(c, weights) for c in components],
       np.float32,
     )
-    done = Round(
+    return Round(
       indices=indices,
       examples=examples,
       texts=texts,
       errors=[o.error for o in outcomes],
       reward_NG=reward_B.reshape(-1, traj.group_size),
-      tokens=int(host['length'].sum()),
-    )
-    return self._with_rewards(traj, components), done
+      tokens=int((host['length'] - given_B).sum()),
+      responses=host,
+    ), components
 
   def _with_rewards(self, traj, components):
     """Puts rewards on the device; a failed sample gets valid = 0."""
-    weights = self._config.task.reward_weights
+    weights = self.task.reward_weights
     # Also where every sample failed: rounds must have the same components.
     names = sorted({*weights, *(n for c in components if c for n in c)})
     ok = np.asarray([c is not None for c in components])
@@ -209,9 +249,7 @@ class Collector:
       np.float32,
     )
     valid = ok.astype(np.float32)
-    rewards, total, valid = jax.device_put(
-      (rewards, total, valid), sharding.replicated(self._mesh)
-    )
+    rewards, total, valid = jax.device_put((rewards, total, valid), self.whole)
     return traj.replace(
       rewards=rewards, reward_B=total, valid_B=valid, weight_B=valid
     )
@@ -228,10 +266,8 @@ class Collector:
       )
     spare = [i for i in range(len(trajs) * wanted) if i not in set(kept)]
     chosen = (kept + spare)[:wanted]
-    groups = jax.device_put(
-      np.asarray(chosen, np.int32), sharding.replicated(self._mesh)
-    )
-    return self._take(tuple(trajs), groups)
+    groups = jax.device_put(np.asarray(chosen, np.int32), self.whole)
+    return self.jitted(_take_from_rounds)(tuple(trajs), groups)
 
 
 def _same_fields(traj: Trajectories, width: int, names: list) -> Trajectories:

@@ -145,7 +145,7 @@ def validate(config: ExperimentConfig) -> None:
     group_size=rollout.group_size,
     has_value_head=config.model.value_head,
   )
-  if config.method.rollout is not None:
+  if hasattr(config.method.rollout, 'check_task'):
     config.method.rollout.check_task(config.task)
   minibatch = update.minibatch_prompts or rollout.num_prompts
   microbatch = update.microbatch_prompts or minibatch

@@ -9,11 +9,15 @@ sampling policy that a piece names in `needs` ('hidden', 'group_probs', ...).
 
 from rl_jax.types import Array, Trajectories
 
+NO_CUT = 1 << 30  # in extras 'cut_BC': the row has fewer cuts
+
 KEYS = {
   'cluster_id_B': (
     'a number for the final answer, equal for equivalent answers of one '
     'prompt; below 0: the response has no answer'
   ),
+  'cut_BC': 'rising token positions behind which values are known, or NO_CUT',
+  'cut_value_BC': 'mean reward of continuations from behind each cut',
   'difficulty_B': 'weight of the prompt in the loss, larger is harder, >= 0',
   'first_call_B': 'token position of the first tool call; below 0: no call',
   'forced_B': '1 if the mode was forced on the row by a prefix, else 0',

@@ -23,6 +23,7 @@ PIECE_MODULES = (
   'rl_jax.selection',
   'rl_jax.rollouts.guided',
   'rl_jax.rollouts.sampling',
+  'rl_jax.rollouts.segment_values',
   'rl_jax.tasks',
 )
 

@@ -30,6 +30,8 @@ STATISTICS = {
 # traj.extras entries that a piece may read: name -> array for B rows, T tokens.
 EXTRAS = {
   'cluster_id_B': lambda rng, B, T: np.array([3, 3, 7, -1, 5, 2, 2, 9])[:B],
+  'cut_BC': lambda rng, B, T: np.tile([[0, 1 << 30], [-1, 2]], (B // 2, 1)),
+  'cut_value_BC': lambda rng, B, T: rng.uniform(size=(B, 2)),
   'difficulty_B': lambda rng, B, T: rng.uniform(0.5, 2.0, B),
   'first_call_B': lambda rng, B, T: np.array([3, -1, 0, 1, 2, 0, 4, -1])[:B],
   'forced_B': lambda rng, B, T: np.array([1, 0, 0, 0, 1, 0, 1, 0])[:B],

@@ -27,6 +27,7 @@ from rl_jax.credit.overlong import OverlongPenalty
 from rl_jax.credit.ranked_answers import RankedAnswers
 from rl_jax.credit.reference_sigmoid import ReferenceSigmoid
 from rl_jax.credit.running_scale import RunningScale
+from rl_jax.credit.segment_difference import SegmentDifference
 from rl_jax.credit.self_certainty import SelfCertainty
 from rl_jax.credit.semantic_entropy import SemanticEntropyScale
 from rl_jax.credit.set_gains import SetGains
@@ -70,6 +71,7 @@ __all__ = [
   'RankedAnswers',
   'ReferenceSigmoid',
   'RunningScale',
+  'SegmentDifference',
   'SelfCertainty',
   'SemanticEntropyScale',
   'SetGains',

@@ -46,6 +46,18 @@ class HintGuided:
     """Which prompts nobody solved, bool [N]; NaN is a failed verification."""
     return ~(reward_NG > self.solved_above).any(axis=1)
 
+  def extend(
+    self, traj: Trajectories, done: Any, sampler: Any
+  ) -> tuple[Trajectories, list[Any]]:
+    """(groups joined with hinted rows, the round of hints if there was one)."""
+    failed_N = self.failed(done.reward_NG)
+    hinted, rounds = traj, []
+    if failed_N.any():
+      examples = [sampler.task.hinted(example) for example in done.examples]
+      hinted, more = sampler.sample(examples, done.indices)
+      rounds = [more]
+    return sampler.run(join_groups, traj, hinted, failed_N), rounds
+
 
 def join_groups(
   plain: Trajectories, hinted: Trajectories, failed_N: Array
