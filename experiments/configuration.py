@@ -57,8 +57,25 @@ def load_config(path: str, method: Method) -> ExperimentConfig:
 
 
 def load_method(name: str) -> Method:
-  """Imports configs/methods/NAME.py and calls get_method()."""
-  return _import('configs.methods', name, 'method').get_method()
+  """Imports configs/methods/NAME.py and calls get_method().
+
+  NAME@VARIANT is changed by what the module's VARIANTS say: PATH=LITERAL, or
+  PATH+=Class(field=literal), as for --set and --add without `method.`.
+  """
+  name, at, variant = name.partition('@')
+  module = _import('configs.methods', name, 'method')
+  method = module.get_method()
+  if not at:
+    return method
+  known = getattr(module, 'VARIANTS', {})
+  if variant not in known:
+    what = f'variant of {name}'
+    raise ValueError(overrides.unknown_name(what, variant, known))
+  for change in known[variant]:
+    path, value = change.split('=', 1)
+    apply = overrides.add_piece if path.endswith('+') else overrides.override
+    method = apply(method, path.removesuffix('+'), value)
+  return method
 
 
 def names(package: str) -> list[str]:

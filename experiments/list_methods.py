@@ -3,6 +3,7 @@
 python -m experiments.list_methods                    one name a line
 python -m experiments.list_methods --verbose          with summary and source
 python -m experiments.list_methods --diff=grpo,dapo   field by field
+python -m experiments.list_methods --diff=ppo_max,ppo_max@no_kl   a variant
 python -m experiments.list_methods --readme           rewrites README's table
 """
 

@@ -5,8 +5,8 @@ Paper: Zheng et al., "Secrets of RLHF in Large Language Models Part I: PPO",
 Change: against PPO, rewards are divided by the standard deviation of all past
   rewards, and advantages are not whitened. Needs model.value_head=True.
 Defaults: reward scaling on, centring and reward clip off, KL 0.01, gamma 1,
-  lambda 0.95, both clips 0.2 (train_ppo_en.sh). Switches:
-  method.shaping.RunningScale.center, .clip, method.shaping.KLInReward.coef.
+  lambda 0.95, both clips 0.2 (train_ppo_en.sh). Every switch of the paper that
+  needs no other data has a variant below: --method=ppo_max@reward_clip.
 Headline: 10k steps without collapse.
 Evidence: verified in code (OpenLMLab/MOSS-RLHF).
 Paper and code: the text also lists the reward clip, the pretraining loss and a
@@ -18,6 +18,20 @@ Command: python -m experiments.train --config=configs/arithmetic.py
 from rl_jax import credit, losses
 from rl_jax.aggregation import TokenMean
 from rl_jax.method import Method
+
+VARIANTS = {
+  'reward_unscaled': ('shaping.RunningScale=null',),
+  'reward_centred': ('shaping.RunningScale.center=true',),
+  'reward_clip': ('shaping.RunningScale.clip=5.0',),
+  'no_kl': ('shaping.KLInReward=null',),
+  'whitened': ('credit+=Whiten(eps=1e-6, ddof=0)',),
+  'no_policy_clip': (
+    'losses.PPOClip.clip_low=1.0',
+    'losses.PPOClip.clip_high=1e6',
+  ),
+  'no_value_clip': ('losses.ValueClip.clip=1e6',),
+  'entropy_bonus': ('losses+=EntropyBonus(coef=1e-3)',),
+}
 
 
 def get_method() -> Method:

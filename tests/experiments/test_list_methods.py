@@ -1,6 +1,7 @@
 """The list of methods and the difference of two."""
 
 import dataclasses
+import importlib
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import pytest
 
 from experiments import configuration, list_methods
 from rl_jax import credit
+from rl_jax.method import validate
 
 NAMES = configuration.names('configs.methods')
 PARTS = ('Paper', 'Change', 'Defaults', 'Headline', 'Evidence', 'Command')
@@ -32,6 +34,31 @@ def test_difference_of_grpo_and_dapo():
     '+ aggregation.TokenMean()',
     '+ group_filter.ZeroVariance()',
   ]
+
+
+def variants():
+  """(method, variant) of every configuration that has some."""
+  for name in configuration.names('configs.methods'):
+    module = importlib.import_module(f'configs.methods.{name}')
+    for variant in getattr(module, 'VARIANTS', {}):
+      yield name, variant
+
+
+@pytest.mark.parametrize('name, variant', list(variants()))
+def test_a_variant_is_valid_and_changes_something(name, variant):
+  """One switch each: `--method=ppo_max@no_kl`."""
+  base = configuration.load_method(name)
+  changed = configuration.load_method(f'{name}@{variant}')
+  validate(changed, group_size=8, has_value_head=True)
+  assert list_methods.differences(base, changed)
+
+
+def test_an_unknown_variant_is_named():
+  """With the nearest one."""
+  with pytest.raises(ValueError, match="'nokl'. Did you mean 'no_kl'"):
+    configuration.load_method('ppo_max@nokl')
+  with pytest.raises(ValueError, match="variant of grpo: 'x'. Known: none"):
+    configuration.load_method('grpo@x')
 
 
 def test_the_order_of_pieces_is_a_difference():
