@@ -21,6 +21,7 @@ from typing import Any
 
 from absl import logging
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from rl_jax import checkpoint, progress, setup, sharding, signals
@@ -85,6 +86,8 @@ class Trainer:
       self.state,
     )
     self.reference = setup.reference(config, self.policy)
+    self.lagged_period = config.method.lagged_period()
+    self.lagged = None if self.lagged_period is None else self._copy()
     self.key = setup.run_key(config.seed, self.mesh)
     self.verifier = VerifierPool(
       config.task,
@@ -168,9 +171,9 @@ class Trainer:
     """One rollout and its optimizer steps; returns metrics, not yet read."""
     counters, config = self.counters, self.config
     started = time.perf_counter()
-    params = {**self.policy.frozen, **self.state.params}
+    frozen = self._frozen()
     traj, scores, rounds = self.collector.collect(
-      params,
+      {**frozen, **self.state.params},
       self.reference,
       self.method,
       counters.group_serial,
@@ -184,7 +187,7 @@ class Trainer:
     self.state, update, steps = stages_lib.update(
       self.stages,
       self.state,
-      frozen=self.policy.frozen,
+      frozen=frozen,
       method=self.method,
       traj=traj,
       key=self.key,
@@ -194,6 +197,8 @@ class Trainer:
     metrics = {**scores, **batch, **update}
     metrics |= self._entropy_change(metrics)
     counters.iteration += 1
+    if self.lagged_period and counters.iteration % self.lagged_period == 0:
+      self.lagged = self._copy()
     self.batches[counters.iteration] = traj
     self.batches.pop(counters.iteration - 2, None)
     counters.optimizer_steps += steps
@@ -242,7 +247,7 @@ class Trainer:
     self.counters.entropy = row.get('policy/entropy', self.counters.entropy)
     self.checkpointer.save(
       self.counters.iteration,
-      {'state': self.state, 'selector': self.collector.selector.state},
+      self._tree(),
       {
         'counters': dataclasses.asdict(self.counters),
         'offsets': self.writer.offsets(),
@@ -257,14 +262,30 @@ class Trainer:
     self.checkpointer.close()
     self.writer.close()
 
-  def _restore(self) -> None:
+  def _tree(self) -> dict[str, Any]:
+    """The arrays of a checkpoint."""
     tree = {'state': self.state, 'selector': self.collector.selector.state}
-    restored = self.checkpointer.restore(checkpoint.abstract_tree(tree))
+    return tree if self.lagged is None else {**tree, 'lagged': self.lagged}
+
+  def _frozen(self) -> dict[str, Any]:
+    """What an update does not train: weights, and the lagged copy if any."""
+    frozen = self.policy.frozen
+    if self.lagged is None:
+      return frozen
+    return {**frozen, 'lagged': {**frozen, **self.lagged}}
+
+  def _copy(self) -> Any:
+    """The trained weights in buffers of their own: the state is donated."""
+    return jax.tree.map(jnp.copy, self.state.params)
+
+  def _restore(self) -> None:
+    restored = self.checkpointer.restore(checkpoint.abstract_tree(self._tree()))
     if restored is None:
       self.writer.truncate_to({}, next_step=0)
       return
     self.state = restored.tree['state']
     self.collector.selector.state = restored.tree['selector']
+    self.lagged = restored.tree.get('lagged')
     host = restored.host_state
     self.counters = Counters(**host['counters'])
     if self.counters.entropy is not None:

@@ -67,6 +67,16 @@ class Method:
       for need in getattr(piece, 'needs', ())
     )
 
+  def lagged_period(self) -> int | None:
+    """Iterations between copies of the policy that `logits` reads, or None."""
+    periods = {p.period for p in self.logits if hasattr(p, 'period')}
+    if len(periods) > 1:
+      raise ValueError(
+        f'method.logits: pieces ask for copies every {sorted(periods)} '
+        'iterations; one lagged copy is kept, so give them one period'
+      )
+    return periods.pop() if periods else None
+
   def init_state(self, num_prompts: int) -> dict[str, Any]:
     """The states of stateful pieces, keyed by path."""
     return {
@@ -112,6 +122,7 @@ def validate(method: Method, *, group_size: int, has_value_head: bool) -> None:
     check = getattr(piece, 'check_method', None)
     if check is not None:
       check(method)
+  method.lagged_period()
   method.resolved()
 
 

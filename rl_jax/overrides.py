@@ -22,6 +22,7 @@ PIECE_MODULES = (
   'rl_jax.regularizers',
   'rl_jax.selection',
   'rl_jax.rollouts.guided',
+  'rl_jax.rollouts.lagged_support',
   'rl_jax.rollouts.sampling',
   'rl_jax.rollouts.segment_values',
   'rl_jax.tasks',

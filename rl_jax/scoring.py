@@ -15,6 +15,7 @@ from rl_jax import types
 from rl_jax.masking import zero_masked
 from rl_jax.method import Method
 from rl_jax.models import heads, transformer
+from rl_jax.rollouts.sampling import apply_transforms
 from rl_jax.types import Array, Trajectories
 
 # Logits of one chunk, in elements: 2^24 floats are 64 MiB.
@@ -59,12 +60,25 @@ def token_statistics(
   vocabulary of -log(V pi). hidden: the state that predicts the token, [B, T,
   D]. group_probs: probabilities of all response tokens of the row's group, [B,
   T, G * T]. group_divergence: how far the group's distributions lie apart at
-  position t, the same for all of its rows.
+  position t, the same for all of its rows. With params['lagged'] the transforms
+  also see the logits of that policy, without gradient.
   """
   on_BT = (traj.kind_BT != types.PAD).astype(jnp.float32)
-  hidden_BTD = transformer.forward(
-    params, model, traj.prompt_NP, traj.prompt_mask_NP, traj.response_BT, on_BT
-  )
+
+  def states(policy):
+    return transformer.forward(
+      policy,
+      model,
+      traj.prompt_NP,
+      traj.prompt_mask_NP,
+      traj.response_BT,
+      on_BT,
+    )
+
+  hidden_BTD = states(params)
+  hidden = (hidden_BTD,)
+  if 'lagged' in params:
+    hidden += (jax.lax.stop_gradient(states(params['lagged'])),)
   row = functools.partial(
     _logit_functionals,
     params,
@@ -75,7 +89,7 @@ def token_statistics(
     logits_transforms=logits_transforms,
   )
   stats = _in_chunks(
-    row, (hidden_BTD, traj.response_BT, traj.mask_BT), model.vocab_size
+    row, (traj.response_BT, traj.mask_BT, *hidden), model.vocab_size
   )
   if VALUES in needs:
     stats[VALUES] = heads.values(params, hidden_BTD)
@@ -88,18 +102,29 @@ def token_statistics(
 def _logit_functionals(
   params,
   model,
-  hidden_BCD,
   token_BC,
   mask_BC,
-  *,
+  hidden_BCD,
+  *lagged_BCD,
   group_tokens_NU,
   needs,
   temperature,
   logits_transforms,
 ):
-  logits_BCV = heads.logits(params, model, hidden_BCD) / temperature
-  for transform in logits_transforms:
-    logits_BCV = transform(logits_BCV)
+  logits_BCV = heads.logits(params, model, hidden_BCD)
+  lagged = [
+    jax.lax.stop_gradient(heads.logits(params['lagged'], model, x_BCD))
+    for x_BCD in lagged_BCD
+  ]
+  raw_BCV, logits_BCV = (
+    logits_BCV,
+    apply_transforms(logits_transforms, temperature, logits_BCV, *lagged),
+  )
+  if logits_transforms:
+    # Rounding may put a token on the other side of a limit than in the sampler.
+    taken_BCV = jnp.arange(model.vocab_size)[None, None] == token_BC[:, :, None]
+    lost_BCV = taken_BCV & jnp.isneginf(logits_BCV)
+    logits_BCV = jnp.where(lost_BCV, raw_BCV / temperature, logits_BCV)
   log_z_BC = jax.nn.logsumexp(logits_BCV, axis=-1)
   picked_BC = jnp.take_along_axis(logits_BCV, token_BC[:, :, None], axis=-1)
   stats = {LOGP: picked_BC[:, :, 0] - log_z_BC}

@@ -69,6 +69,7 @@ def make_stages(
     sampling=sampling.SamplingConfig(
       temperature=rollout.temperature,
       eos_ids=stop_ids(tokenizer, rollout.stop),
+      transforms=config.method.logits,
     ),
     max_new_tokens=rollout.max_response_tokens,
   )

@@ -60,6 +60,8 @@ def score(
   )
   found = traj
   if reference is not None:
+    if 'lagged' in params:
+      reference = {**reference, 'lagged': params['lagged']}
     found = found.replace(
       logp_ref_BT=statistics(reference, needs=())[scoring.LOGP]
     )

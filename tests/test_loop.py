@@ -361,3 +361,51 @@ def test_dynamic_sampling_in_a_whole_run(toy, tmp_path):
   assert trainer.counters.group_serial == 8 * sum(rounds)
   assert rows[0]['batch/kept_group_fraction'] == 1
   assert rows[0]['reward/zero_variance_fraction'] == 0
+
+
+@pytest.mark.slow
+def test_a_lagged_copy_is_renewed_and_restored(toy, tmp_path):
+  """NLPO, E0: a copy every 2 iterations; 3 + 3 iterations equal 6."""
+  config = make_config(
+    toy.get_method('nlpo'),
+    iterations='6',
+    model__value_head='true',
+    method__logits__LaggedSupport__min_tokens='2',
+    method__logits__LaggedSupport__period='2',
+  )
+  whole = loop.Trainer(config, str(tmp_path / 'whole'))
+  whole.run()
+  loop.Trainer(
+    override(config, 'iterations', '3'), str(tmp_path / 'parts')
+  ).run()
+  parts = loop.Trainer(config, str(tmp_path / 'parts'))
+  same = lambda a, b: jax.tree.map(np.testing.assert_array_equal, a, b)
+  differs = jax.tree.map(
+    lambda a, b: (a != b).any(), parts.lagged, parts.state.params
+  )
+  assert any(jax.tree.leaves(differs))  # of iteration 2, restored in 3
+  parts.run()
+  same(parts.state, whole.state)
+  same(parts.lagged, whole.lagged)
+  same(whole.lagged, whole.state.params)  # renewed after iteration 6
+  gaps = [
+    row['rollout/logp_gap_max']
+    for row in read_jsonl(tmp_path / 'whole' / 'metrics.jsonl')
+  ]
+  assert len(gaps) == 6 and max(gaps) < 1e-4
+
+
+@pytest.mark.slow
+def test_segment_values_learn_the_bandit(toy, tmp_path):
+  """SPO chain: rounds of continuations are counted, and their groups."""
+  config = make_config(
+    toy.get_method('spo_chain'), iterations='40', method__rollout__interval='1'
+  )
+  trainer = loop.Trainer(config, str(tmp_path))
+  row = trainer.run()
+  rows = read_jsonl(tmp_path / 'metrics.jsonl')
+  rounds = [row['rollout/rounds'] for row in rows]
+  assert max(rounds) == 3  # two tokens: the prompt and the first of them
+  groups = config.rollout.num_prompts * sum(rounds)
+  assert trainer.counters.group_serial == groups
+  assert row['reward/mean'] > rows[0]['reward/mean'] + 0.3

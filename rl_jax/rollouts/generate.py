@@ -72,7 +72,8 @@ def generate(
 
   Returns:
     traj with response, kind, length, finished, logp_behaviour and mask filled.
-    logp_behaviour is that of the transformed distribution.
+    logp_behaviour is that of the transformed distribution. With
+    params['lagged'] the transforms also see the logits of that policy.
   """
   rows, max_tokens = traj.response_BT.shape
   row_keys_B = randomness.row_keys(
@@ -82,15 +83,19 @@ def generate(
   limit_B = jnp.where(traj.finished_B, traj.length_B, limit_B)
   given_B = traj.length_B
   eos = jnp.asarray(sampling.eos_ids, jnp.int32)
-  # Cast and gathered over fsdp once, not at every step.
-  weights = prepare_weights(params, cfg)
+  # Cast and gathered over fsdp once, not at every step. One policy, or two.
+  policies = [params] + ([params['lagged']] if 'lagged' in params else [])
+  weights = [prepare_weights(policy, cfg) for policy in policies]
 
-  def draw(step, hidden_BD, traj):
+  def draw(step, hidden, traj):
     """Writes token `step` of the rows that are still going."""
-    logits_BV = models.logits(weights, cfg, hidden_BD)
+    logits = [
+      models.logits(w, cfg, h_BD)
+      for w, h_BD in zip(weights, hidden, strict=True)
+    ]
     uniform_B = randomness.token_uniform(row_keys_B, jnp.full(rows, step))
     token_B, logp_B = sample_token(
-      sampling.transform(logits_BV), uniform_B, sampling.greedy
+      sampling.transform(*logits), uniform_B, sampling.greedy
     )
     new_B = (step >= given_B) & (step < limit_B) & ~traj.finished_B
     ended_B = new_B & (token_B[:, None] == eos[None]).any(axis=1)
@@ -113,23 +118,31 @@ def generate(
     return ((step < limit_B) & ~traj.finished_B).any()
 
   def advance(carry):
-    step, traj, cache = carry
+    step, traj, caches = carry
     token_B = lax.dynamic_index_in_dim(
       traj.response_BT, step - 1, 1, keepdims=False
     )
-    hidden_BD, cache = models.decode_step(
-      weights, cfg, token_B, step - 1, cache
+    hidden, caches = zip(
+      *(
+        models.decode_step(w, cfg, token_B, step - 1, cache)
+        for w, cache in zip(weights, caches, strict=True)
+      ),
+      strict=True,
     )
-    return step + 1, draw(step, hidden_BD, traj), cache
+    return step + 1, draw(step, hidden, traj), caches
 
-  hidden_ND, prompt_cache = models.prefill(
-    weights, cfg, traj.prompt_NP, traj.prompt_mask_NP
-  )
-  # The last token is never fed, so the cache needs one place less.
-  cache = models.extend(prompt_cache, traj.group_size, max(max_tokens - 1, 1))
-  hidden_BD = jnp.repeat(hidden_ND, traj.group_size, axis=0)
-  traj = draw(jnp.int32(0), hidden_BD, traj)
-  _, traj, _ = lax.while_loop(going, advance, (jnp.int32(1), traj, cache))
+  def begin(w):
+    hidden_ND, prompt_cache = models.prefill(
+      w, cfg, traj.prompt_NP, traj.prompt_mask_NP
+    )
+    # The last token is never fed, so the cache needs one place less.
+    places = max(max_tokens - 1, 1)
+    cache = models.extend(prompt_cache, traj.group_size, places)
+    return jnp.repeat(hidden_ND, traj.group_size, axis=0), cache
+
+  hidden, caches = zip(*map(begin, weights), strict=True)
+  traj = draw(jnp.int32(0), hidden, traj)
+  _, traj, _ = lax.while_loop(going, advance, (jnp.int32(1), traj, caches))
   return traj.replace(mask_BT=(traj.kind_BT == POLICY).astype(jnp.float32))
 
 

@@ -1,4 +1,8 @@
-"""From logits to a token: transforms of the distribution, and the draw."""
+"""From logits to a token: transforms of the distribution, and the draw.
+
+A transform is called with the logits of the policy, and with those of its lagged
+copy, params['lagged'], if a transform of the method has a `period`.
+"""
 
 import chex
 from flax import struct
@@ -17,7 +21,7 @@ class Temperature:
   def __post_init__(self):
     check_range(self, 'temperature', 0.0, open_low=True)
 
-  def __call__(self, logits_RV: Array) -> Array:
+  def __call__(self, logits_RV: Array, lagged_RV: Array | None = None) -> Array:
     return logits_RV / self.temperature
 
 
@@ -30,7 +34,7 @@ class TopK:
   def __post_init__(self):
     check_range(self, 'k', 1)
 
-  def __call__(self, logits_RV: Array) -> Array:
+  def __call__(self, logits_RV: Array, lagged_RV: Array | None = None) -> Array:
     k = min(self.k, logits_RV.shape[-1])
     least_R1 = jax.lax.top_k(logits_RV, k)[0][:, -1:]
     return jnp.where(logits_RV >= least_R1, logits_RV, -jnp.inf)
@@ -49,7 +53,7 @@ class TopP:
   def __post_init__(self):
     check_range(self, 'p', 0.0, 1.0, open_low=True)
 
-  def __call__(self, logits_RV: Array) -> Array:
+  def __call__(self, logits_RV: Array, lagged_RV: Array | None = None) -> Array:
     probs_RV = jax.nn.softmax(logits_RV, axis=-1)
     falling_RV = jnp.sort(probs_RV, axis=-1, descending=True)
     before_RV = jnp.cumsum(falling_RV, axis=-1) - falling_RV
@@ -70,10 +74,25 @@ class MinP:
   def __post_init__(self):
     check_range(self, 'p', 0.0, 1.0)
 
-  def __call__(self, logits_RV: Array) -> Array:
+  def __call__(self, logits_RV: Array, lagged_RV: Array | None = None) -> Array:
     probs_RV = jax.nn.softmax(logits_RV, axis=-1)
     least_R1 = self.p * probs_RV.max(axis=-1, keepdims=True)
     return jnp.where(probs_RV >= least_R1, logits_RV, -jnp.inf)
+
+
+def apply_transforms(
+  transforms: tuple,
+  temperature: Array | float,
+  logits_RV: Array,
+  lagged_RV: Array | None = None,
+) -> Array:
+  """logits / temperature, through the transforms in order."""
+  logits_RV = logits_RV / temperature
+  if lagged_RV is not None:
+    lagged_RV = lagged_RV / temperature
+  for transform in transforms:
+    logits_RV = transform(logits_RV, lagged_RV)
+  return logits_RV
 
 
 @struct.dataclass(kw_only=True)
@@ -93,12 +112,16 @@ class SamplingConfig:
   def __post_init__(self):
     check_range(self, 'temperature', 0.0, open_low=True)
 
-  def transform(self, logits_RV: Array) -> Array:
-    """The logits that tokens are drawn from; replayed when scoring."""
-    logits_RV = logits_RV / self.temperature
-    for transform in self.transforms:
-      logits_RV = transform(logits_RV)
-    return logits_RV
+  def transform(
+    self, logits_RV: Array, lagged_RV: Array | None = None
+  ) -> Array:
+    """The logits that tokens are drawn from; replayed when scoring.
+
+    lagged_RV: logits of the lagged copy of the policy, if a transform reads it.
+    """
+    return apply_transforms(
+      self.transforms, self.temperature, logits_RV, lagged_RV
+    )
 
 
 def sample_token(

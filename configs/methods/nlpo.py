@@ -1,0 +1,36 @@
+"""NLPO: PPO whose tokens come from the likely set of a lagged policy.
+
+Paper: Ramamurthy et al., "Is Reinforcement Learning (Not) for Natural Language
+  Processing: Benchmarks, Baselines, and Building Blocks for Natural Language
+  Policy Optimization", 2023.
+Change: against PPO with the KL in the reward, tokens are drawn from, and
+  log-probs are those of, the policy restricted to the top-p set of a copy of
+  itself that is renewed every few iterations. Needs model.value_head=True.
+Defaults: p 0.9, at least 100 tokens, a copy every 5 iterations, KL 0.1, gamma
+  0.99, lambda 0.95, clip 0.2, value loss 0.5 without clip (IMDB configuration).
+Headline: more stable than PPO on GRUE by automatic and human scores.
+Evidence: verified in code (allenai/RL4LMs).
+Paper and code: the code's log-probs leave out the normaliser; its KL is that of
+  unrestricted policies and its coefficient adaptive, ours is of restricted ones
+  and fixed. With a small vocabulary set method.logits.LaggedSupport.min_tokens.
+Command: python -m experiments.train --config=configs/arithmetic.py
+  --method=nlpo --set=model.value_head=True
+  --set=method.logits.LaggedSupport.min_tokens=2
+"""
+
+from rl_jax import credit, losses
+from rl_jax.aggregation import TokenMean
+from rl_jax.method import Method
+from rl_jax.rollouts.lagged_support import LaggedSupport
+
+
+def get_method() -> Method:
+  """PPO on the support of a lagged copy."""
+  return Method(
+    shaping=(credit.KLInReward(coef=0.1),),
+    credit=(credit.GAE(gamma=0.99, lam=0.95), credit.Whiten()),
+    value_target=credit.LambdaReturn(gamma=0.99, lam=0.95),
+    losses=(losses.PPOClip(), losses.ValueClip(clip=1e6)),
+    aggregation=TokenMean(),
+    logits=(LaggedSupport(),),
+  )

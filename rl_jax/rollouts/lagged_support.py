@@ -1,0 +1,53 @@
+"""NLPO: only tokens that a lagged copy of the policy finds likely."""
+
+from typing import ClassVar
+
+from flax import struct
+import jax
+import jax.numpy as jnp
+
+from rl_jax.types import Array, check_range, static
+
+
+@struct.dataclass(kw_only=True)
+class LaggedSupport:
+  """pi~(v) = pi(v) 1[v in S] / Z, Z the mass of S under pi.
+
+    S = the likely tokens of the copy, up to and with the one that brings their
+        mass above p; the min_tokens likeliest; the tokens of `always`
+
+  The copy is the policy of up to `period` iterations ago; ties with the last
+  token of S stay. Sampling and every log-prob, the reference's too, are those
+  of pi~; no gradient reaches the copy, but Z has one.
+  Source: "Is Reinforcement Learning (Not) for Natural Language Processing",
+  NLPO; allenai/RL4LMs nlpo.py, maskable/logits_processor.py, whose log-probs
+  leave out Z.
+  Raises ValueError for values outside the ranges below.
+  """
+
+  p: float = 0.9  # mass, in (0, 1]
+  min_tokens: int = static(default=100)
+  always: tuple[int, ...] = static(default=())  # for example the end tokens
+  period: int = static(default=5)  # iterations between copies
+  role: ClassVar[str] = 'logits'
+
+  def __post_init__(self):
+    check_range(self, 'p', 0.0, 1.0, open_low=True)
+    check_range(self, 'min_tokens', 1)
+    check_range(self, 'period', 1)
+
+  def __call__(self, logits_RV: Array, lagged_RV: Array | None = None) -> Array:
+    """Logits of pi~, -inf outside S."""
+    if lagged_RV is None:
+      return logits_RV  # evaluation: the policy without its mask
+    probs_RV = jax.nn.softmax(lagged_RV, axis=-1)
+    falling_RV = jnp.sort(probs_RV, axis=-1, descending=True)
+    before_RV = jnp.cumsum(falling_RV, axis=-1) - falling_RV
+    V = logits_RV.shape[-1]
+    shape = (1,) * (logits_RV.ndim - 1) + (V,)
+    few_RV = (jnp.arange(V) < self.min_tokens).reshape(shape)
+    kept_RV = jnp.where((before_RV <= self.p) | few_RV, falling_RV, jnp.inf)
+    allowed_RV = probs_RV >= kept_RV.min(axis=-1, keepdims=True)
+    for token in self.always:
+      allowed_RV |= (jnp.arange(V) == token).reshape(shape)
+    return jnp.where(allowed_RV, logits_RV, -jnp.inf)
