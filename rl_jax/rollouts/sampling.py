@@ -1,7 +1,7 @@
 """From logits to a token: transforms of the distribution, and the draw.
 
-A transform is called with the logits of the policy, and with those of its lagged
-copy, params['lagged'], if a transform of the method has a `period`.
+A transform is called with the logits of the policy, and with those of its
+lagged copy, params['lagged'], if a transform of the method has a `period`.
 """
 
 import chex
