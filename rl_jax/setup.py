@@ -5,12 +5,14 @@ import os
 from typing import Any
 
 from absl import logging
+from etils import epath
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from rl_jax import checkpoint, randomness, serialization, sharding
 from rl_jax import config as config_lib
+from rl_jax.checkpoint_files import committed_steps
 from rl_jax.config import ExperimentConfig, ModelSource, RolloutConfig
 from rl_jax.evaluate import Evaluator
 from rl_jax.method import Method
@@ -164,6 +166,11 @@ def check_workdir(config: ExperimentConfig, workdir: str) -> None:
   """
   path = os.path.join(workdir, CONFIG_FILE)
   if not os.path.exists(path):
+    if committed_steps(epath.Path(workdir) / 'checkpoints'):
+      raise ValueError(
+        f'{workdir} has checkpoints but no {CONFIG_FILE}: nobody knows what '
+        'they continue. Use another --workdir, or remove them.'
+      )
     return
   with open(path) as f:
     saved = serialization.from_json(f.read())

@@ -115,6 +115,15 @@ def test_a_workdir_belongs_to_one_configuration(config, tmp_path):
   assert 'experiment.json' in text
 
 
+def test_checkpoints_without_a_configuration_are_refused(config, tmp_path):
+  """Files that were moved away in part must not be continued as another run."""
+  step = tmp_path / 'checkpoints' / 'step_00000007'
+  step.mkdir(parents=True)
+  (step / 'COMMITTED').touch()
+  with pytest.raises(ValueError, match='checkpoints but no experiment.json'):
+    setup.check_workdir(config, str(tmp_path))
+
+
 def test_the_first_configuration_stays(config, tmp_path):
   """A continued run does not rewrite what it began with."""
   workdir = str(tmp_path / 'run')
