@@ -110,7 +110,7 @@ class Sampler:
   def go_on(self, traj: Trajectories, done: Round) -> Round:
     """Continues unfinished rows of the prompts of `done` and judges them."""
     given_B = jax.device_get(traj.length_B)
-    traj = self._generate(traj)
+    traj = self._generate(jax.device_put(traj, self._collector.rows))
     judged, _ = self._collector.judge(
       traj, done.examples, done.indices, given_B
     )
@@ -146,6 +146,7 @@ class Collector:
     self.prompts, self._verifier, self.key = prompts, verifier, key
     self._stop = stop_ids(prompts.tokenizer, config.rollout.stop)
     self.selector = HostSelector(config.method.selector, len(prompts), key)
+    self.rows = sharding.rows(mesh)
     self.whole = whole = sharding.replicated(mesh)
     self.jitted = functools.cache(
       lambda function: jax.jit(function, out_shardings=whole)
