@@ -16,9 +16,8 @@ import os
 from absl import flags, logging
 import jax
 import numpy as np
-import scipy.stats
 
-from experiments import configuration
+from experiments import configuration, tables
 from rl_jax import metrics, overrides
 from rl_jax.checkpoint import quiet_orbax
 from rl_jax.config import CheckpointConfig, EvaluationConfig
@@ -80,16 +79,6 @@ def summary(rows: list[dict], budget: int) -> dict[str, float]:
   }
 
 
-def interval(differences: np.ndarray) -> tuple[float, float]:
-  """95% interval of the mean (Student's t)."""
-  count = len(differences)
-  if count < 2:
-    return float('nan'), float('nan')
-  half = scipy.stats.t.ppf(0.975, count - 1) * differences.std(ddof=1)
-  half /= np.sqrt(count)
-  return differences.mean() - half, differences.mean() + half
-
-
 def main(argv):
   """Runs everything, the baseline first, and prints Markdown."""
   del argv
@@ -114,7 +103,7 @@ def main(argv):
       continue
     area = np.array([f['area'] for f in found])
     base = area if base is None else base
-    low, high = interval(area - base)
+    low, high = tables.mean_interval(area - base)
     mean = {key: np.mean([f[key] for f in found]) for key in found[0]}
     lines.append(
       f'| {name} | {mean["area"]:.3f} ± {area.std():.3f} | '

@@ -1,0 +1,1 @@
+"""Sweeps that compare methods or reproduce a table, one module each."""

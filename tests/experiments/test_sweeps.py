@@ -1,0 +1,122 @@
+"""Sets of runs, their parts, and the jobs that are printed for clusters."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from experiments import cluster_jobs, sweeps
+from rl_jax import metrics
+
+
+def test_products_zips_and_chains():
+  """The last key varies fastest; zips need equal lengths."""
+  pairs = sweeps.product({'a': [1, 2], 'b': [3, 4]})
+  assert [tuple(p.values()) for p in pairs] == [(1, 3), (1, 4), (2, 3), (2, 4)]
+  assert sweeps.zipped({'a': [1, 2], 'b': [3, 4]}) == [
+    {'a': 1, 'b': 3},
+    {'a': 2, 'b': 4},
+  ]
+  with pytest.raises(ValueError, match="different lengths: {'a': 1, 'b': 2}"):
+    sweeps.zipped({'a': [1], 'b': [3, 4]})
+  both = sweeps.crossed(sweeps.product({'a': [1, 2]}), [{'b': 5}])
+  assert both == [{'a': 1, 'b': 5}, {'a': 2, 'b': 5}]
+  assert len(sweeps.chain(pairs, both)) == 6
+
+
+def test_runs_are_told_apart_by_their_configuration():
+  """A default that is written out is the same run, and refused."""
+  settings = sweeps.product({'config': ['bandit'], 'seed': [0, 1]})
+  first, second = sweeps.runs(settings)
+  assert first.digest != second.digest and first.name != second.name
+  assert first.config.seed == 0 and second.config.seed == 1
+  assert re.fullmatch(r'config=bandit-seed=0-[0-9a-f]{12}', first.name)
+  with pytest.raises(ValueError, match='are the same run'):
+    sweeps.runs([*settings, {'config': 'bandit', 'method': 'grpo', 'seed': 0}])
+
+
+def test_a_mistake_is_found_before_the_first_run():
+  """Every configuration is resolved when the sweep is read."""
+  with pytest.raises(ValueError, match='group_sise'):
+    sweeps.runs([{'config': 'bandit', 'rollout.group_sise': 4}])
+  with pytest.raises(ValueError, match='Did you mean .bandit_methods.'):
+    sweeps.load('bandit_method')
+
+
+def test_shards_are_a_partition():
+  """E0: every run in one part."""
+  members = sweeps.load('bandit_methods')
+  parts = [list(sweeps.shard(members, f'{i}/4')) for i in range(4)]
+  assert sorted(r.name for part in parts for r in part) == sorted(
+    r.name for r in members
+  )
+  for wrong in ('4/4', '1', 'a/b'):
+    with pytest.raises(ValueError, match='is not i/n'):
+      list(sweeps.shard(members, wrong))
+
+
+def test_the_slurm_script_is_bash(tmp_path):
+  """One task a run; bash finds no mistake in it."""
+  script = cluster_jobs.slurm_script('bandit_methods', '/a dir/x', 21)
+  path = tmp_path / 'job.sh'
+  path.write_text(script)
+  subprocess.run(['bash', '-n', str(path)], check=True)
+  assert '#SBATCH --array=0-20\n' in script
+  assert "'--workdir=/a dir/x'" in script
+  assert '--shard=${SLURM_ARRAY_TASK_ID}/21' in script.splitlines()[-1]
+
+
+def test_the_jobset_is_an_indexed_job():
+  """Read back; the index stands where the shard is chosen."""
+  found = json.loads(
+    cluster_jobs.jobset('bandit_methods', '/runs', 21, 'image:1')
+  )
+  assert found['kind'] == 'JobSet'
+  job = found['spec']['replicatedJobs'][0]['template']['spec']
+  assert job['completions'] == job['parallelism'] == 21
+  (container,) = job['template']['spec']['containers']
+  assert container['image'] == 'image:1'
+  assert container['command'][-1] == '--shard=$(JOB_COMPLETION_INDEX)/21'
+
+
+@pytest.mark.slow
+def test_finished_runs_are_skipped(tmp_path, monkeypatch):
+  """Three runs of two iterations; the second call adds nothing."""
+  members = sweeps.runs(
+    sweeps.product(
+      {
+        'config': ['bandit'],
+        'method': ['grpo', 'ppo_max@no_kl', 'rloo'],
+        'iterations': [2],
+        'evaluation.every': [0],
+        'model.value_head': [True],
+      }
+    )
+  )
+  for run in members[:2]:
+    sweeps.execute(run, str(tmp_path))
+  rows = metrics.read_jsonl(tmp_path / sweeps.RESULTS)
+  assert [row['setting']['method'] for row in rows] == ['grpo', 'ppo_max@no_kl']
+  assert sweeps.finished(str(tmp_path)) == {run.digest for run in members[:2]}
+  assert rows[0]['last']['step'] == 2 and rows[0]['tokens'] > 0
+  assert {'versions', 'commit', 'device', 'seconds'} <= rows[0].keys()
+
+
+def test_printing_jobs_touches_nothing(tmp_path):
+  """--launch prints and leaves."""
+  target = tmp_path / 'runs'
+  out = subprocess.run(
+    [
+      *cluster_jobs.command('bandit_methods', str(target), '0/1'),
+      '--launch=slurm',
+    ],
+    check=True,
+    capture_output=True,
+    text=True,
+    env={**os.environ, 'JAX_PLATFORMS': 'cpu'},
+  ).stdout
+  assert out.startswith('#!/bin/bash') and not target.exists()
+  assert sys.executable not in out

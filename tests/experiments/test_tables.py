@@ -1,0 +1,62 @@
+"""Numbers of the table by hand, and its three forms."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+
+from experiments import tables
+
+
+def results():
+  """Two methods, three seeds: 1, 2, 3 and 2, 3, 7."""
+  return [
+    {
+      'name': f'{method}{seed}',
+      'setting': {'config': 'bandit', 'method': method, 'seed': seed},
+      'last': {'reward/mean': value},
+    }
+    for method, values in (('grpo', (1, 2, 3)), ('kl_cov', (2, 3, 7)))
+    for seed, value in enumerate(values)
+  ]
+
+
+def test_rows_are_named_by_what_differs():
+  """The configuration is common to all, the seed makes no row."""
+  found = tables.by_setting(results(), 'reward/mean')
+  assert found == {
+    'method=grpo': {0: 1, 1: 2, 2: 3},
+    'method=kl_cov': {0: 2, 1: 3, 2: 7},
+  }
+  with pytest.raises(ValueError, match="grpo0 has no 'x'; it has reward/mean"):
+    tables.by_setting(results(), 'x')
+
+
+def test_intervals_by_hand():
+  """1, 2, 3: 2 +- 4.303 / sqrt(3). Differences 1, 1, 4: mean 2; a draw of
+  three seeds is all ones with probability 8/27, all fours with 1/27."""
+  low, high = tables.mean_interval(np.array([1.0, 2.0, 3.0]))
+  np.testing.assert_allclose([low, high], [-0.48414, 4.48414], rtol=1e-4)
+  assert tables.paired_interval(np.array([1.0, 1.0, 4.0])) == (1.0, 4.0)
+  assert np.isnan(tables.mean_interval(np.array([1.0]))).all()
+
+
+def test_the_table_and_its_forms():
+  """Cells of both rows; Markdown, CSV that reads back, LaTeX that escapes."""
+  found = tables.by_setting(results(), 'reward/mean')
+  cells = tables.lines(found, 'method=grpo', {'method=kl_cov': 3.5})
+  assert cells[0][:3] == ['setting', 'published', 'seeds']
+  assert cells[1] == [
+    *('method=grpo', '', '3', '2.000', '[-0.484, 4.484]', '', '')
+  ]
+  assert cells[2][:4] == ['method=kl_cov', '3.5', '3', '4.000']
+  assert cells[2][5:] == ['+2.000', '[+1.000, +4.000]']
+  markdown = tables.render(cells, 'markdown').splitlines()
+  assert len(markdown) == 4 and markdown[1] == '|' + '---|' * 7
+  text = tables.render(cells, 'csv')
+  assert list(csv.reader(io.StringIO(text))) == cells
+  latex = tables.render(cells, 'latex')
+  assert r'kl\_cov' in latex and r'95\%' in latex
+  with pytest.raises(ValueError, match="no row 'x'; there are method=grpo"):
+    tables.lines(found, 'x', None)
