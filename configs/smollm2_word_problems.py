@@ -4,7 +4,7 @@
     --out=models/smollm2
   python -m experiments.equation_pairs --out=data/equations.jsonl
   python -m experiments.sft --model=models/smollm2 --data=data/equations.jsonl
-    --batch_size=16 --steps=4 --evaluate_every=4 --learning_rate=3e-5
+    --batch_size=16 --steps=12 --evaluate_every=12 --learning_rate=3e-5
     --warmup_steps=3 --max_prompt_tokens=80 --max_response_tokens=24
     --out=models/smollm2_warm
   python -m experiments.train --config=configs/smollm2_word_problems.py
@@ -36,7 +36,7 @@ PROMPT = 'Question: {question}\nAnswer:'
 def get_config(method: Method) -> ExperimentConfig:
   """16 prompts x 8 samples of at most 16 tokens; all weights, float32."""
   return ExperimentConfig(
-    iterations=30,
+    iterations=40,
     task=QuestionAnswer(
       sources={'train': 'data/mawps_singleop.jsonl'},
       question='{input}',
@@ -57,7 +57,7 @@ def get_config(method: Method) -> ExperimentConfig:
       stop=('\n',),
     ),
     update=UpdateConfig(microbatch_prompts=16),
-    optimizer=OptimizerConfig(learning_rate=2e-5, warmup_steps=3),
+    optimizer=OptimizerConfig(learning_rate=1e-5, warmup_steps=3),
     evaluation=EvaluationConfig(every=0, split='test', num_prompts=100),
     checkpoint=CheckpointConfig(every=5, keep_last=1, keep_best=0),
     verifier=VerifierConfig(num_workers=1, timeout_seconds=5.0),
