@@ -23,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from configs.methods import grpo
+from experiments import benchmark_costs as costs
 from rl_jax import batch, models, rollouts, setup, sharding
 from rl_jax import update as update_lib
 from rl_jax.optimizers import OptimizerConfig, init_sharded, make_optimizer
@@ -64,19 +65,17 @@ _REPEATS = flags.DEFINE_integer('repeats', 5, 'Timed calls after a first one.')
 _PIECES = flags.DEFINE_integer('microbatches', 1, 'Pieces of an update.')
 
 
-@dataclasses.dataclass(frozen=True)
-class Shape:
-  """How much one call does."""
-
-  num_prompts: int
-  group_size: int
-  prompt_tokens: int
-  new_tokens: int
-
-  @property
-  def rows(self) -> int:
-    """Responses."""
-    return self.num_prompts * self.group_size
+def first_state(cfg, optimizer, key, mesh):
+  """Random weights and fresh moments."""
+  params = sharding.init_params(cfg, key, mesh)
+  zero = lambda: jnp.zeros((), jnp.int32)  # donated: no buffer is shared
+  return TrainState(
+    params=params,
+    opt_state=init_sharded(optimizer, params, mesh),
+    method_state={},
+    step=zero(),
+    skipped=zero(),
+  )
 
 
 class Stages:
@@ -95,27 +94,19 @@ class Stages:
       0,
     )
     self.key = setup.run_key(0, mesh)
-    params = sharding.init_params(cfg, self.key, mesh)
     optimizer = make_optimizer(OptimizerConfig(learning_rate=1e-5))
-    zero = lambda: jnp.zeros((), jnp.int32)  # donated: no buffer is shared
-    self.state = TrainState(
-      params=params,
-      opt_state=init_sharded(optimizer, params, mesh),
-      method_state={},
-      step=zero(),
-      skipped=zero(),
-    )
+    self.state = first_state(cfg, optimizer, self.key, mesh)
+    params = self.state.params
     # Without the KL term no reference is scored.
     self.method = grpo.get_method()
     self.method = self.method.replace(losses=self.method.losses[:1])
     self.method = self.method.as_arrays()
     self.compile_seconds = {}
     common = dict(model=cfg, temperature=1.0, pieces=pieces)
-    sampling = rollouts.SamplingConfig()
     generate = functools.partial(
       rollouts.generate,
       cfg=cfg,
-      sampling=sampling,
+      sampling=rollouts.SamplingConfig(),
       max_new_tokens=shape.new_tokens,
     )
     self.generate = self._compiled(
@@ -178,70 +169,18 @@ class Stages:
     jax.block_until_ready((result, self.state.params))
 
 
-def model_flops(cfg, shape, stage):
-  """FLOP of the model for one call of a stage."""
-  heads = cfg.num_heads * cfg.head_size
-  kv = cfg.num_kv_heads * cfg.head_size
-  layer = cfg.width * (2 * heads + 2 * kv + 3 * cfg.mlp_size)
-  output = cfg.width * cfg.vocab_size
-  N, B = shape.num_prompts, shape.rows
-  P, T = shape.prompt_tokens, shape.new_tokens
-  fed = N * P + B * (T - 1)  # the last token is never fed
-  visible = N * P * (P + 1) / 2 + B * (T - 1) * (P + T / 2)
-  forward = (
-    2 * fed * cfg.num_layers * layer
-    + 4 * visible * cfg.num_layers * heads
-    + 2 * B * T * output
-  )
-  times = {'generate': 1, 'score': 1, 'update': 3, 'step': 4}
-  return forward * times[stage]
-
-
-def least_bytes(cfg, shape, params):
-  """Bytes that a rollout must read: weights and live cache at every step."""
-  weights = sum(x.nbytes for x in jax.tree.leaves(params['model']))
-  token = 2 * cfg.num_layers * cfg.num_kv_heads * cfg.head_size
-  token *= jnp.dtype(cfg.compute_dtype).itemsize
-  N, B = shape.num_prompts, shape.rows
-  P, T = shape.prompt_tokens, shape.new_tokens
-  cache = T * N * P * token + B * token * T * (T - 1) / 2
-  return T * weights + cache
-
-
-def seconds(function, repeats):
-  """Wall seconds of each call after a first one."""
-  function()
-  times = []
-  for _ in range(repeats):
-    started = time.perf_counter()
-    function()
-    times.append(time.perf_counter() - started)
-  return times
-
-
-def roofline(dtype):
-  """(FLOP/s of a matrix product, bytes/s of a copy) in this process."""
-  x = jnp.ones((2048, 2048), dtype)
-  product = jax.jit(lambda x: x @ x)
-  best = min(seconds(lambda: product(x).block_until_ready(), 5))
-  y = jnp.ones((1 << 25,), jnp.float32)
-  copy = jax.jit(lambda y: y + 1)
-  moved = min(seconds(lambda: copy(y).block_until_ready(), 5))
-  return 2 * 2048**3 / best, 2 * y.nbytes / moved
-
-
 def main(argv):
   """Compiles, times and prints one line."""
   del argv
   cfg, stage = PRESETS[_PRESET.value], _STAGE.value
-  shape = Shape(_PROMPTS.value, _GROUP.value, _PROMPT.value, _NEW.value)
+  shape = costs.Shape(_PROMPTS.value, _GROUP.value, _PROMPT.value, _NEW.value)
   mesh = sharding.make_mesh(sharding.MeshConfig(), jax.devices()[:1])
   with jax.set_mesh(mesh):
-    flop_rate, byte_rate = roofline(cfg.compute_dtype)
+    flop_rate, byte_rate = costs.roofline(cfg.compute_dtype)
     stages = Stages(cfg, shape, _PIECES.value, mesh)
-    times = seconds(lambda: stages.call(stage), _REPEATS.value)
+    times = costs.seconds(lambda: stages.call(stage), _REPEATS.value)
     low, median, high = np.quantile(times, (0.25, 0.5, 0.75))
-  flops = model_flops(cfg, shape, stage) / median
+  flops = costs.model_flops(cfg, shape, stage) / median
   tokens = shape.prompt_tokens + shape.new_tokens
   row = {
     'stage': stage,
@@ -259,7 +198,7 @@ def main(argv):
     'peak_memory_gb': resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
   }
   if stage == 'generate':
-    moved = least_bytes(cfg, shape, stages.state.params) / median
+    moved = costs.least_bytes(cfg, shape, stages.state.params) / median
     row |= {'bytes_per_second': moved, 'share_of_copy': moved / byte_rate}
   print(json.dumps(row))
 
