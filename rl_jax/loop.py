@@ -22,13 +22,13 @@ from typing import Any
 from absl import logging
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from rl_jax import checkpoint, progress, setup, sharding, signals
+from rl_jax import checkpoint, guards, progress, setup, signals
 from rl_jax import metrics as metrics_lib
 from rl_jax import stages as stages_lib
 from rl_jax.collect import Collector
 from rl_jax.config import ExperimentConfig
+from rl_jax.entropy_change import EntropyChange
 from rl_jax.prompts import PromptSet
 from rl_jax.types import Metrics, Trajectories
 from rl_jax.verification import VerifierPool
@@ -44,10 +44,6 @@ class Counters:
   tokens: int = 0  # response tokens ever generated
   skipped_in_a_row: int = 0
   entropy: float | None = None  # of the iteration before
-
-
-class StopRunError(RuntimeError):
-  """A guard ended the run; the last checkpoint is valid."""
 
 
 class Trainer:
@@ -109,8 +105,9 @@ class Trainer:
       )
     setup.write_config(config, workdir)
     self.counters = Counters()
-    self.entropy: jax.Array | None = None
-    self.negative_rate = self._put(-config.optimizer.learning_rate)
+    self.entropy_change = EntropyChange(
+      config.optimizer.learning_rate, self.mesh
+    )
     # By iteration: of the last two, as metrics are read one iteration late.
     self.batches: dict[int, Trajectories] = {}
     self.writer = metrics_lib.MetricsWriter(workdir)
@@ -127,8 +124,7 @@ class Trainer:
   def run(self) -> dict[str, Any]:
     """Trains to config.iterations; returns the newest metrics.
 
-    SIGTERM and Ctrl-C save at the next iteration boundary and then exit with
-    the code documented in `signals`.
+    SIGTERM and Ctrl-C save at the next boundary and exit (see `signals`).
     """
     counters, total = self.counters, self.config.iterations
     row: dict[str, Any] = {}
@@ -195,7 +191,7 @@ class Trainer:
     )
     tokens = sum(r.tokens for r in rounds)
     metrics = {**scores, **batch, **update}
-    metrics |= self._entropy_change(metrics)
+    metrics |= self.entropy_change(metrics)
     counters.iteration += 1
     if self.lagged_period and counters.iteration % self.lagged_period == 0:
       self.lagged = self._copy()
@@ -219,26 +215,6 @@ class Trainer:
       'time/iteration_seconds': finished - started,
       'time/tokens_per_second': tokens / (finished - started),
     }
-
-  def _entropy_change(self, metrics: Metrics) -> Metrics:
-    """What the last update did to the entropy, and what the next should do.
-
-      predicted = -learning_rate * cov(logp, A)
-
-    over the trained tokens: one step of natural policy gradient on a softmax
-    over actions ("The Entropy Mechanism of Reinforcement Learning for Reasoning
-    Language Models", Theorem 1). Adam steps by another length: compare signs
-    and the course of both, a row's prediction with the next row's change.
-    """
-    entropy, found = metrics['policy/entropy'], {}
-    if self.entropy is not None:
-      found['policy/entropy_change'] = entropy - self.entropy
-    self.entropy = entropy
-    if 'policy/covariance' in metrics:
-      found['policy/entropy_change_predicted'] = (
-        metrics['policy/covariance'] * self.negative_rate
-      )
-    return found
 
   def save(self) -> dict[str, Any]:
     """Writes what is pending and starts a checkpoint of this boundary."""
@@ -288,8 +264,7 @@ class Trainer:
     self.lagged = restored.tree.get('lagged')
     host = restored.host_state
     self.counters = Counters(**host['counters'])
-    if self.counters.entropy is not None:
-      self.entropy = self._put(self.counters.entropy)
+    self.entropy_change.restore(self.counters.entropy)
     self.writer.truncate_to(
       host['offsets'], next_step=self.counters.iteration + 1
     )
@@ -297,7 +272,6 @@ class Trainer:
 
   def _watch(self, row: dict[str, Any]) -> dict[str, Any]:
     """Ends the run if a guard's limit is reached; else returns the row."""
-    guards = self.config.guards
     skipped = row['train/skipped'] > 0
     if skipped:
       path = f'{self.workdir}/skipped_{row["step"]}.npz'
@@ -306,23 +280,10 @@ class Trainer:
     self.counters.skipped_in_a_row = (
       self.counters.skipped_in_a_row + 1 if skipped else 0
     )
-    if self.counters.skipped_in_a_row >= guards.max_skipped_in_a_row:
-      raise StopRunError(
-        f'{self.counters.skipped_in_a_row} iterations in a row had a '
-        'non-finite loss or gradient (guards.max_skipped_in_a_row); parameters '
-        f'are those before; the batches are in {self.workdir}/skipped_*.npz'
-      )
-    gap = row['rollout/logp_gap_max']
-    if guards.max_logp_gap is not None and not gap <= guards.max_logp_gap:
-      raise StopRunError(
-        f'sampler and trainer disagree by {gap} nats on a token, more than '
-        f'guards.max_logp_gap = {guards.max_logp_gap}'
-      )
+    guards.check(
+      self.config.guards, row, self.counters.skipped_in_a_row, self.workdir
+    )
     return row
-
-  def _put(self, number: float) -> jax.Array:
-    """A float32 on every device: no transfer later."""
-    return jax.device_put(np.float32(number), sharding.replicated(self.mesh))
 
   def _evaluation_due(self) -> bool:
     every = self.config.evaluation.every

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from configs import bandit
-from rl_jax import loop, losses, sharding
+from rl_jax import guards, loop, losses, sharding
 from rl_jax.aggregation import TokenMean
 from rl_jax.checkpoint import Checkpointer
 from rl_jax.method import Method
@@ -262,7 +262,7 @@ def test_a_run_of_skipped_updates_stops(tmp_path):
   )
   trainer = loop.Trainer(config, str(tmp_path))
   before = jax.device_get(trainer.state.params)
-  with pytest.raises(loop.StopRunError, match='2 iterations in a row'):
+  with pytest.raises(guards.StopRunError, match='2 iterations in a row'):
     trainer.run()  # closes its files and workers also when it raises
   rows = read_jsonl(tmp_path / 'metrics.jsonl')
   assert [row['train/skipped'] for row in rows] == [1, 1]
@@ -298,7 +298,7 @@ def test_only_skips_in_a_row_stop_a_run(tmp_path):
   for skipped in (1.0, 0.0, 0.5, 0.0):
     watch(skipped=skipped)
   watch(skipped=1.0)
-  with pytest.raises(loop.StopRunError):
+  with pytest.raises(guards.StopRunError):
     watch(skipped=1.0)
 
 
@@ -307,7 +307,7 @@ def test_a_sampler_that_disagrees_stops_a_run():
   watch = watcher(max_logp_gap='0.5')
   watch(gap=0.5)
   for gap in (0.6, float('nan')):
-    with pytest.raises(loop.StopRunError, match='disagree by .* 0.5'):
+    with pytest.raises(guards.StopRunError, match='disagree by .* 0.5'):
       watch(gap=gap)
   watcher(max_logp_gap='null')(gap=9.0)
 

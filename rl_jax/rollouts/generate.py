@@ -122,28 +122,29 @@ def generate(
     token_B = lax.dynamic_index_in_dim(
       traj.response_BT, step - 1, 1, keepdims=False
     )
-    hidden, caches = zip(
-      *(
-        models.decode_step(w, cfg, token_B, step - 1, cache)
-        for w, cache in zip(weights, caches, strict=True)
-      ),
-      strict=True,
-    )
+    fed = [
+      models.decode_step(w, cfg, token_B, step - 1, cache)
+      for w, cache in zip(weights, caches, strict=True)
+    ]
+    hidden, caches = zip(*fed, strict=True)
     return step + 1, draw(step, hidden, traj), caches
 
-  def begin(w):
-    hidden_ND, prompt_cache = models.prefill(
-      w, cfg, traj.prompt_NP, traj.prompt_mask_NP
-    )
-    # The last token is never fed, so the cache needs one place less.
-    places = max(max_tokens - 1, 1)
-    cache = models.extend(prompt_cache, traj.group_size, places)
-    return jnp.repeat(hidden_ND, traj.group_size, axis=0), cache
-
-  hidden, caches = zip(*map(begin, weights), strict=True)
+  begun = [_begin(w, cfg, traj) for w in weights]
+  hidden, caches = zip(*begun, strict=True)
   traj = draw(jnp.int32(0), hidden, traj)
   _, traj, _ = lax.while_loop(going, advance, (jnp.int32(1), traj, caches))
   return traj.replace(mask_BT=(traj.kind_BT == POLICY).astype(jnp.float32))
+
+
+def _begin(weights, cfg, traj):
+  """States [B, D] that predict the first response tokens, and the cache."""
+  hidden_ND, prompt_cache = models.prefill(
+    weights, cfg, traj.prompt_NP, traj.prompt_mask_NP
+  )
+  # The last token is never fed, so the cache needs one place less.
+  places = max(traj.response_BT.shape[1] - 1, 1)
+  cache = models.extend(prompt_cache, traj.group_size, places)
+  return jnp.repeat(hidden_ND, traj.group_size, axis=0), cache
 
 
 def prepare_weights(params: dict[str, Any], cfg: models.ModelConfig) -> Any:

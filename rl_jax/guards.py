@@ -1,0 +1,30 @@
+"""Limits at which a run ends by itself, checked on every row of metrics."""
+
+from typing import Any
+
+from rl_jax.config import GuardConfig
+
+
+class StopRunError(RuntimeError):
+  """A guard ended the run; the last checkpoint is valid."""
+
+
+def check(
+  guards: GuardConfig, row: dict[str, Any], skipped_in_a_row: int, workdir: str
+) -> None:
+  """Raises StopRunError if a limit of the configuration is reached.
+
+  skipped_in_a_row: iterations, this one included, without a finite step.
+  """
+  if skipped_in_a_row >= guards.max_skipped_in_a_row:
+    raise StopRunError(
+      f'{skipped_in_a_row} iterations in a row had a non-finite loss or '
+      'gradient (guards.max_skipped_in_a_row); parameters are those before; '
+      f'the batches are in {workdir}/skipped_*.npz'
+    )
+  gap = row['rollout/logp_gap_max']
+  if guards.max_logp_gap is not None and not gap <= guards.max_logp_gap:
+    raise StopRunError(
+      f'sampler and trainer disagree by {gap} nats on a token, more than '
+      f'guards.max_logp_gap = {guards.max_logp_gap}'
+    )
