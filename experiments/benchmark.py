@@ -174,7 +174,7 @@ def main(argv):
   del argv
   cfg, stage = PRESETS[_PRESET.value], _STAGE.value
   shape = costs.Shape(_PROMPTS.value, _GROUP.value, _PROMPT.value, _NEW.value)
-  mesh = sharding.make_mesh(sharding.MeshConfig(), jax.devices()[:1])
+  mesh = sharding.make_mesh(sharding.MeshConfig(data=jax.device_count()))
   with jax.set_mesh(mesh):
     flop_rate, byte_rate = costs.roofline(cfg.compute_dtype)
     stages = Stages(cfg, shape, _PIECES.value, mesh)

@@ -1,5 +1,6 @@
 """Mesh axes, and which logical axis of an array lies on which of them."""
 
+from collections.abc import Callable, Sequence
 import dataclasses
 import math
 from typing import Any
@@ -119,6 +120,32 @@ def constrain(x: Array, *logical_axes: str | None) -> Array:
     return x
   return jax.lax.with_sharding_constraint(
     x, _partition(x.shape, logical_axes, sizes)
+  )
+
+
+def by_rows(
+  function: Callable, split: Sequence[bool], num_prompts: int
+) -> Callable:
+  """Runs function once per shard of rows, each on its own, without waiting.
+
+  split: for each argument, True if its leading axis is prompts or rows, False
+  if every shard needs all of it. Results have rows. Axes other than those of
+  rows stay under the compiler's control. Just function, if there is one shard
+  or if the shards do not divide the prompts.
+  """
+  mesh = jax.sharding.get_abstract_mesh()
+  if mesh.empty:
+    return function
+  shards = math.prod(mesh.shape[axis] for axis in ROW_AXES)
+  if shards == 1 or num_prompts % shards:
+    return function
+  rows = PartitionSpec(ROW_AXES)
+  return jax.shard_map(
+    function,
+    in_specs=tuple(rows if divided else PartitionSpec() for divided in split),
+    out_specs=rows,
+    axis_names=set(ROW_AXES),
+    check_vma=False,
   )
 
 

@@ -20,3 +20,4 @@ from rl_jax.models.transformer import decode_step as decode_step
 from rl_jax.models.transformer import forward as forward
 from rl_jax.models.transformer import prefill as prefill
 from rl_jax.models.transformer import specs as specs
+from rl_jax.models.transformer import unstacked as unstacked

@@ -1,6 +1,12 @@
-"""Keys and values of prompts, stored once per group, and of responses."""
+"""Keys and values of prompts, stored once per group, and of responses.
+
+Every layer has arrays of its own: a step of decoding then writes its column in
+place and reads the rest where it lies. A slice of one stacked array would be
+copied whole at every layer and step.
+"""
 
 from flax import struct
+import jax
 import jax.numpy as jnp
 
 from rl_jax.types import Array
@@ -10,8 +16,8 @@ from rl_jax.types import Array
 class PromptCache:
   """What prefill leaves behind; the G samples of a group share it."""
 
-  k_LNJKP: Array
-  v_LNJPK: Array
+  k_NJKP: tuple[Array, ...]  # one a layer
+  v_NJPK: tuple[Array, ...]
   mask_NP: Array  # float32, 1 on real tokens
 
 
@@ -20,18 +26,30 @@ class Cache:
   """The shared prompt part and the rows' own part, written at each step."""
 
   prompt: PromptCache
-  k_LBJKT: Array
-  v_LBJTK: Array
+  k_BJKT: tuple[Array, ...]
+  v_BJTK: tuple[Array, ...]
+
+  def take(self, row_W: Array) -> 'Cache':
+    """The cache of some rows, each with its prompt to itself (G = 1)."""
+    rows, groups = self.k_BJKT[0].shape[0], self.prompt.mask_NP.shape[0]
+    group_W = row_W // (rows // groups)
+    return Cache(
+      prompt=jax.tree.map(lambda x: x[group_W], self.prompt),
+      k_BJKT=tuple(x[row_W] for x in self.k_BJKT),
+      v_BJTK=tuple(x[row_W] for x in self.v_BJTK),
+    )
 
 
 def extend(prompt: PromptCache, group_size: int, max_tokens: int) -> Cache:
   """Adds room for max_tokens tokens of group_size rows per prompt."""
-  layers, groups, kv_heads, head_size, _ = prompt.k_LNJKP.shape
-  rows, dtype = groups * group_size, prompt.k_LNJKP.dtype
-  k_shape = (rows, kv_heads, head_size, max_tokens)
-  v_shape = (rows, kv_heads, max_tokens, head_size)
+  groups, kv_heads, head_size, _ = prompt.k_NJKP[0].shape
+  rows, dtype = groups * group_size, prompt.k_NJKP[0].dtype
+
+  def layers(*shape):
+    return tuple(jnp.zeros((rows, *shape), dtype) for _ in prompt.k_NJKP)
+
   return Cache(
     prompt=prompt,
-    k_LBJKT=jnp.zeros((layers, *k_shape), dtype),
-    v_LBJTK=jnp.zeros((layers, *v_shape), dtype),
+    k_BJKT=layers(kv_heads, head_size, max_tokens),
+    v_BJTK=layers(kv_heads, max_tokens, head_size),
   )

@@ -269,8 +269,22 @@ def prefill(
   x, (k, v) = lax.scan(body, x, _stacked_layers(params))
   hidden = _norm(x[:, -1], params['model']['final_norm'], cfg.norm_eps)
   return hidden, kv_cache.PromptCache(
-    k_LNJKP=k, v_LNJPK=v, mask_NP=prompt_mask_NP
+    k_NJKP=tuple(k), v_NJPK=tuple(v), mask_NP=prompt_mask_NP
   )
+
+
+def unstacked(params: dict[str, Any], cfg: ModelConfig) -> dict[str, Any]:
+  """Parameters with one tree per layer, for decode_step.
+
+  Sliced before the loop over tokens: its body would copy the slices each time.
+  """
+  layers = _stacked_layers(params)
+  return {
+    'model': params['model'],
+    'layers': tuple(
+      jax.tree.map(lambda x, i=i: x[i], layers) for i in range(cfg.num_layers)
+    ),
+  }
 
 
 def decode_step(
@@ -280,37 +294,28 @@ def decode_step(
   step: Array,
   cache: kv_cache.Cache,
 ) -> tuple[Array, kv_cache.Cache]:
-  """Feeds response token `step`; the state [B, D] predicts token step + 1."""
+  """Feeds response token `step`; the state [B, D] predicts token step + 1.
+
+  params: of `unstacked`.
+  """
   prompt = cache.prompt
   N, G = prompt.mask_NP.shape[0], token_B.shape[0] // prompt.mask_NP.shape[0]
   start_N = prompt.mask_NP.astype(jnp.int32).sum(axis=1)
   tables = rope.tables(cfg, jnp.repeat(start_N, G) + step)
-  max_tokens = cache.k_LBJKT.shape[-1]
-  mask_1T = (jnp.arange(max_tokens) <= step)[None]
-
-  def body(carry, layer):
-    x, keys, values, index = carry
+  mask_1T = (jnp.arange(cache.k_BJKT[0].shape[-1]) <= step)[None]
+  x = _embed(params, cfg, token_B)
+  keys, values = [], []
+  for index, layer in enumerate(params['layers']):
     q, k, v = _qkv(layer, cfg, x, tables)
     q = q.reshape(N, G, 1, *q.shape[1:])
-    keys = lax.dynamic_update_slice(
-      keys, k[None, ..., None], (index, 0, 0, 0, step)
-    )
-    values = lax.dynamic_update_slice(
-      values, v[None, :, :, None], (index, 0, 0, step, 0)
-    )
-    k, v = (
-      lax.dynamic_index_in_dim(y, index, 0, False) for y in (keys, values)
-    )
-    own = (k, v, mask_1T)
-    shared = (layer['prompt_k'], layer['prompt_v'], prompt.mask_NP)
-    attended = attention.attend_response(q, shared, own)
+    start = (0, 0, 0, step)
+    k = lax.dynamic_update_slice(cache.k_BJKT[index], k[..., None], start)
+    start = (0, 0, step, 0)
+    v = lax.dynamic_update_slice(cache.v_BJTK[index], v[:, :, None], start)
+    shared = (prompt.k_NJKP[index], prompt.v_NJPK[index], prompt.mask_NP)
+    attended = attention.attend_response(q, shared, (k, v, mask_1T))
     x = _finish_layer(layer, cfg, x, attended)
-    return (x, keys, values, index + 1), None
-
-  layers = _stacked_layers(params)
-  layers |= {'prompt_k': prompt.k_LNJKP, 'prompt_v': prompt.v_LNJPK}
-  x = _embed(params, cfg, token_B)
-  carry = (x, cache.k_LBJKT, cache.v_LBJTK, jnp.int32(0))
-  (x, keys, values, _), _ = lax.scan(body, carry, layers)
+    keys.append(k)
+    values.append(v)
   hidden = _norm(x, params['model']['final_norm'], cfg.norm_eps)
-  return hidden, cache.replace(k_LBJKT=keys, v_LBJTK=values)
+  return hidden, cache.replace(k_BJKT=tuple(keys), v_BJTK=tuple(values))

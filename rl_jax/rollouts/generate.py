@@ -1,13 +1,13 @@
-"""Sampling: prefill once per group, then one token per row and step."""
+"""Sampling: every prompt is encoded once, then its group is decoded."""
 
 from typing import Any
 
 import jax
-from jax import lax
 import jax.numpy as jnp
 
 from rl_jax import models, randomness, sharding
-from rl_jax.rollouts.sampling import SamplingConfig, sample_token
+from rl_jax.rollouts.decode import Rows, decode
+from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.types import PAD, POLICY, Array, Trajectories
 
 
@@ -76,79 +76,55 @@ def generate(
     params['lagged'] the transforms also see the logits of that policy.
   """
   rows, max_tokens = traj.response_BT.shape
-  row_keys_B = randomness.row_keys(
-    randomness.purpose_key(key, randomness.SAMPLING), traj.row_id_B2
-  )
   limit_B = jnp.minimum(traj.length_B + max_new_tokens, max_tokens)
-  limit_B = jnp.where(traj.finished_B, traj.length_B, limit_B)
-  given_B = traj.length_B
-  eos = jnp.asarray(sampling.eos_ids, jnp.int32)
-  # Cast and gathered over fsdp once, not at every step. One policy, or two.
+  rows = Rows(
+    response_BT=traj.response_BT,
+    kind_BT=traj.kind_BT,
+    logp_BT=traj.logp_behaviour_BT,
+    length_B=traj.length_B,
+    finished_B=traj.finished_B,
+    given_B=traj.length_B,
+    limit_B=jnp.where(traj.finished_B, traj.length_B, limit_B),
+    key_B=randomness.row_keys(
+      randomness.purpose_key(key, randomness.SAMPLING), traj.row_id_B2
+    ),
+  )
   policies = [params] + ([params['lagged']] if 'lagged' in params else [])
+  begun = [
+    models.prefill(policy, cfg, traj.prompt_NP, traj.prompt_mask_NP)
+    for policy in policies
+  ]
+  # Cast and gathered over fsdp once, not at every step.
   weights = [prepare_weights(policy, cfg) for policy in policies]
 
-  def draw(step, hidden, traj):
-    """Writes token `step` of the rows that are still going."""
-    logits = [
-      models.logits(w, cfg, h_BD)
-      for w, h_BD in zip(weights, hidden, strict=True)
+  def shard(weights, sampling, begun, rows):
+    """Row shards decode on their own: each narrows and stops by itself."""
+    hidden = [jnp.repeat(h_ND, traj.group_size, axis=0) for h_ND, _ in begun]
+    # The last token is never fed, so the cache needs one place less.
+    caches = [
+      models.extend(prompt, traj.group_size, max(max_tokens - 1, 1))
+      for _, prompt in begun
     ]
-    uniform_B = randomness.token_uniform(row_keys_B, jnp.full(rows, step))
-    token_B, logp_B = sample_token(
-      sampling.transform(*logits), uniform_B, sampling.greedy
-    )
-    new_B = (step >= given_B) & (step < limit_B) & ~traj.finished_B
-    ended_B = new_B & (token_B[:, None] == eos[None]).any(axis=1)
-
-    def write(array_BT, value_B):
-      old_B = lax.dynamic_index_in_dim(array_BT, step, 1, keepdims=False)
-      value_B = jnp.where(new_B, value_B, old_B)
-      return lax.dynamic_update_index_in_dim(array_BT, value_B, step, 1)
-
-    return traj.replace(
-      response_BT=write(traj.response_BT, token_B),
-      kind_BT=write(traj.kind_BT, jnp.full_like(token_B, POLICY)),
-      logp_behaviour_BT=write(traj.logp_behaviour_BT, logp_B),
-      length_B=jnp.where(new_B, step + 1, traj.length_B),
-      finished_B=traj.finished_B | ended_B,
+    return decode(
+      weights, cfg, sampling, hidden, caches, rows, new_tokens=max_new_tokens
     )
 
-  def going(carry):
-    step, traj, _ = carry
-    return ((step < limit_B) & ~traj.finished_B).any()
-
-  def advance(carry):
-    step, traj, caches = carry
-    token_B = lax.dynamic_index_in_dim(
-      traj.response_BT, step - 1, 1, keepdims=False
-    )
-    fed = [
-      models.decode_step(w, cfg, token_B, step - 1, cache)
-      for w, cache in zip(weights, caches, strict=True)
-    ]
-    hidden, caches = zip(*fed, strict=True)
-    return step + 1, draw(step, hidden, traj), caches
-
-  begun = [_begin(w, cfg, traj) for w in weights]
-  hidden, caches = zip(*begun, strict=True)
-  traj = draw(jnp.int32(0), hidden, traj)
-  _, traj, _ = lax.while_loop(going, advance, (jnp.int32(1), traj, caches))
-  return traj.replace(mask_BT=(traj.kind_BT == POLICY).astype(jnp.float32))
-
-
-def _begin(weights, cfg, traj):
-  """States [B, D] that predict the first response tokens, and the cache."""
-  hidden_ND, prompt_cache = models.prefill(
-    weights, cfg, traj.prompt_NP, traj.prompt_mask_NP
+  by_rows = sharding.by_rows(
+    shard, (False, False, True, True), traj.num_prompts
   )
-  # The last token is never fed, so the cache needs one place less.
-  places = max(traj.response_BT.shape[1] - 1, 1)
-  cache = models.extend(prompt_cache, traj.group_size, places)
-  return jnp.repeat(hidden_ND, traj.group_size, axis=0), cache
+  rows = by_rows(weights, sampling, begun, rows)
+  return traj.replace(
+    response_BT=rows.response_BT,
+    kind_BT=rows.kind_BT,
+    logp_behaviour_BT=rows.logp_BT,
+    length_B=rows.length_B,
+    finished_B=rows.finished_B,
+    mask_BT=(rows.kind_BT == POLICY).astype(jnp.float32),
+  )
 
 
 def prepare_weights(params: dict[str, Any], cfg: models.ModelConfig) -> Any:
-  """Weights in the compute dtype, whole over fsdp, split over tensor.
+  """Weights of decode_step: compute dtype, whole over fsdp, one tree a layer.
 
   Scales of norms keep their dtype: forward applies them in float32.
   """
@@ -160,10 +136,11 @@ def prepare_weights(params: dict[str, Any], cfg: models.ModelConfig) -> Any:
     axes = (None if axis == 'width' else axis for axis in spec.logical_axes)
     return sharding.constrain(x, *axes)
 
-  return {
+  whole = {
     name: jax.tree_util.tree_map_with_path(
       one, specs[name], params[name], is_leaf=models.is_spec
     )
     for name in ('model', 'lora')
     if name in params
   }
+  return models.unstacked(whole, cfg)

@@ -248,9 +248,10 @@ def test_prefill_and_decode_agree_with_forward(name):
   cache = models.extend(prompt_cache, G, T - 1)
   hidden = [jnp.repeat(hidden_ND, G, axis=0)]
   decode = jax.jit(models.decode_step, static_argnums=1)
+  weights = models.unstacked(params, cfg)
   for step in range(T - 1):
     token_B = jnp.asarray(batch[2][:, step])
-    hidden_BD, cache = decode(params, cfg, token_B, jnp.int32(step), cache)
+    hidden_BD, cache = decode(weights, cfg, token_B, jnp.int32(step), cache)
     hidden.append(hidden_BD)
   logp = logp_of(params, cfg, jnp.stack(hidden, 1), batch[2])
   np.testing.assert_allclose(logp * batch[3], expected * batch[3], atol=1e-5)

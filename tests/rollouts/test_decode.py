@@ -1,0 +1,127 @@
+"""Decoding in narrowing batches draws the tokens of the full width (E2)."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rl_jax import models, rollouts, sharding
+from rl_jax.rollouts import decode
+from rl_jax.types import ENVIRONMENT
+
+CFG = models.ModelConfig(
+  vocab_size=17,
+  num_layers=2,
+  width=16,
+  num_heads=4,
+  num_kv_heads=2,
+  head_size=4,
+  mlp_size=24,
+)
+N, G, P, T = 8, 8, 5, 40
+SAMPLING = rollouts.SamplingConfig(eos_ids=(2,))
+
+
+def make_traj():
+  rng = np.random.default_rng(5)
+  mask_NP = np.ones((N, P))
+  mask_NP[1:3, :2] = 0
+  return rollouts.start_trajectories(
+    rng.integers(4, CFG.vocab_size, (N, P)),
+    mask_NP,
+    np.arange(N),
+    group_size=G,
+    max_response_tokens=T,
+  )
+
+
+@functools.cache
+def make_params():
+  return sharding.init_params(CFG, jax.random.key(0))
+
+
+def run(monkeypatch, traj, widths, sampling=SAMPLING):
+  """Generates with the given batch widths; also counts rows fed by width."""
+  fed = []
+  decode_step = models.decode_step
+
+  def counted(params, cfg, token_B, step, cache):
+    jax.debug.callback(lambda width=token_B.shape[0]: fed.append(width))
+    return decode_step(params, cfg, token_B, step, cache)
+
+  with monkeypatch.context() as patched:
+    patched.setattr(models, 'decode_step', counted)
+    patched.setattr(decode, 'batch_widths', lambda *_: widths)
+    # A function of its own: jit would find the program of other widths again.
+    generate = jax.jit(
+      lambda *args: rollouts.generate(*args, max_new_tokens=T), static_argnums=1
+    )
+    out = generate(make_params(), CFG, traj, jax.random.key(1), sampling)
+    jax.effects_barrier()
+  return out, fed
+
+
+def assert_same(found, expected):
+  """E2 for tokens, 1e-5 nats for their log-probs."""
+  for name in ('response_BT', 'kind_BT', 'length_B', 'finished_B', 'mask_BT'):
+    np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+  np.testing.assert_allclose(
+    found.logp_behaviour_BT, expected.logp_behaviour_BT, atol=1e-5
+  )
+
+
+def test_narrowing_changes_no_token_and_feeds_fewer_rows(monkeypatch):
+  traj = make_traj()
+  plain, fed_plain = run(monkeypatch, traj, [64])
+  found, fed = run(monkeypatch, traj, [64, 32, 16, 8])
+  assert_same(found, plain)
+  # As many steps; every step as wide as the rows before it need, at most
+  # twice the rows that are going, and no row is fed after its last token.
+  lengths = np.asarray(plain.length_B)
+  assert fed_plain == [64] * (lengths.max() - 1)
+  expected = []
+  for step in range(1, lengths.max()):
+    going = (lengths > step).sum()
+    expected.append(next(w for w in (8, 16, 32, 64) if w >= going))
+  assert fed == expected
+  assert set(fed) == {64, 32, 16, 8}, 'the case must use every width'
+
+
+def test_rows_that_were_given_tokens_or_are_finished(monkeypatch):
+  """Forced openings, finished rows and a width that is no power of two."""
+  traj = make_traj()
+  given = np.arange(N * G) % 3
+  traj = traj.replace(
+    response_BT=jnp.where(jnp.arange(T)[None] < given[:, None], 5, 0),
+    kind_BT=jnp.where(jnp.arange(T)[None] < given[:, None], ENVIRONMENT, 0),
+    length_B=jnp.asarray(given, jnp.int32),
+    finished_B=jnp.asarray(np.arange(N * G) % 7 == 3),
+  )
+  plain, _ = run(monkeypatch, traj, [64])
+  found, fed = run(monkeypatch, traj, [64, 37, 19, 3])
+  assert_same(found, plain)
+  assert len(set(fed)) > 2
+
+
+def test_rows_that_all_end_together(monkeypatch):
+  """Nothing narrows when the whole batch ends at the last token."""
+  endless = rollouts.SamplingConfig()
+  plain, _ = run(monkeypatch, make_traj(), [64], endless)
+  found, fed = run(monkeypatch, make_traj(), [64, 32], endless)
+  assert_same(found, plain)
+  assert fed == [64] * (T - 1)
+
+
+@pytest.mark.parametrize(
+  'rows, tokens, expected',
+  [
+    (256, 128, [256, 128, 64, 32]),
+    (72, 128, [72, 36, 18]),
+    (16, 128, [16]),
+    (256, 8, [256]),
+  ],
+)
+def test_batch_widths(rows, tokens, expected):
+  assert decode.batch_widths(rows, tokens) == expected
