@@ -3,7 +3,6 @@
 from typing import Any
 
 import chex
-from flax import struct
 import jax
 import jax.numpy as jnp
 
@@ -20,36 +19,10 @@ from rl_jax.ratios import log_ratio
 from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
-class Reduction:
-  """Token weights of one whole minibatch; rows may then be taken apart."""
-
-  losses: tuple[Array, ...]  # [B, T], one for each loss of the method
-  metrics_BT: Array  # sums to 1; averages the metrics
-
-
-def reduction(method: Method, traj: Trajectories) -> Reduction:
-  """The aggregation weights of every loss, from the whole minibatch."""
-  shared_BT = method.aggregation(traj.mask_BT, traj.weight_B, traj.group_size)
-  weights = []
-  for loss in method.losses:
-    own = getattr(loss, 'aggregation', None)
-    weights.append(
-      shared_BT
-      if own is None
-      else own(traj.mask_BT, traj.weight_B, traj.group_size)
-    )
-  tokens_BT = traj.mask_BT * traj.weight_B[:, None]
-  return Reduction(
-    losses=tuple(weights),
-    metrics_BT=safe_divide(tokens_BT, tokens_BT.sum()),
-  )
-
-
 def is_per_token(method: Method) -> bool:
   """True if no loss or weight looks beyond a token and its precomputed parts.
 
-  Then `objective` may be summed over microbatches that share one Reduction.
+  Then its cotangents at a token do not depend on statistics of other tokens.
   """
   return all(piece.per_token for piece in (*method.losses, *method.weights))
 
@@ -59,7 +32,6 @@ def objective(
   stats: dict[str, Array],
   traj: Trajectories,
   key: Array,
-  weights: Reduction | None = None,
 ) -> tuple[Array, Metrics]:
   """Sum of the method's losses, to be minimised.
 
@@ -70,14 +42,11 @@ def objective(
 
   Args:
     stats: statistics of the current policy, each [B, T] or [B, T, d].
-    weights: those of the whole minibatch if traj is only a part of it.
 
   Returns:
     The scalar, and scalar metrics. [B, T] metrics of the pieces are averaged
     over trained tokens, or maximised where their name ends in `_max`.
   """
-  if weights is None:
-    weights = reduction(method, traj)
   stats = {name: zero_masked(x, traj.mask_BT) for name, x in stats.items()}
   fixed = jax.tree.map(jax.lax.stop_gradient, stats)
   metrics: dict[str, Any] = _diagnostics(fixed, traj)
@@ -93,16 +62,18 @@ def objective(
     value, found = loss(stats, traj, piece_key)
     if value.ndim:
       chex.assert_equal_shape([value, product_BT])
-      token_BT = weights.losses[i]
+      aggregation = getattr(loss, 'aggregation', None) or method.aggregation
+      token_BT = aggregation(traj.mask_BT, traj.weight_B, traj.group_size)
       if loss.role == 'policy':
         token_BT = token_BT * product_BT
       value = (jnp.where(token_BT != 0, value, 0.0) * token_BT).sum()
     total += value
     metrics.update(found)
   metrics['train/loss'] = total
+  trained_BT = traj.mask_BT * traj.weight_B[:, None]
+  average_BT = safe_divide(trained_BT, trained_BT.sum())
   return total, {
-    name: _reduce_metric(name, x, weights.metrics_BT)
-    for name, x in metrics.items()
+    name: _reduce_metric(name, x, average_BT) for name, x in metrics.items()
   }
 
 

@@ -1,13 +1,7 @@
 """One optimizer step on a minibatch of groups, exact for every loss.
 
-The objective reads statistics of the whole minibatch. They are computed
-without gradient, the objective is differentiated once with respect to them,
-and its cotangents are pulled back through the model one microbatch at a time:
-
-  d = d objective(stats) / d stats          whole minibatch, once
-  grad = sum_m  vjp(stats_m)(d_m)           strided microbatches, float32
-
-so the microbatch size changes memory and never the mathematics.
+The objective reads statistics of the whole minibatch; how its gradient is
+taken in microbatches is in microbatches.py.
 """
 
 import functools
@@ -17,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from rl_jax import microbatches, randomness, scoring
 from rl_jax import objective as objective_lib
-from rl_jax import randomness, scoring
 from rl_jax.divergences import kl_estimate
 from rl_jax.masking import masked_mean
 from rl_jax.method import CREDIT_SLOTS, LOSS_SLOTS, Method
@@ -137,25 +131,37 @@ def minibatch_gradient(
   unscored = traj.logp_old_BT is None
   needs = trained | {scoring.ENTROPY} if unscored else trained
 
+  def parted(stats):
+    """Statistics to be differentiated, and those that only metrics read."""
+    fixed = {name: stats.pop(name) for name in set(stats) - trained}
+    return stats, jax.lax.stop_gradient(fixed)
+
   def statistics(trainable, rows, needs=needs):
-    return scoring.token_statistics(
-      {**frozen, **trainable}, model, rows, needs, temperature, method.logits
+    return parted(
+      scoring.token_statistics(
+        {**frozen, **trainable}, model, rows, needs, temperature, method.logits
+      )
     )
 
-  def loss_of(stats):
+  def loss_of(stats, fixed):
     scored, found = traj, {}
     if unscored:
-      scored, found = _with_scores(traj, jax.lax.stop_gradient(stats))
+      scored, found = _with_scores(
+        traj, jax.lax.stop_gradient({**stats, **fixed})
+      )
     loss, metrics = objective_lib.objective(method, stats, scored, key)
     return loss, found | metrics
 
   rows = scoring.forward_inputs(traj)
   if pieces == 1:  # one forward serves the objective and its gradient
     (loss, metrics), grads = jax.value_and_grad(
-      lambda p: loss_of(statistics(p, rows)), has_aux=True
+      lambda p: loss_of(*statistics(p, rows)), has_aux=True
     )(params)
     return grads, loss, metrics
-
+  if objective_lib.is_per_token(method):
+    return microbatches.one_pass(
+      params, statistics, loss_of, rows, pieces, traj.logp_old_BT
+    )
   if reuse_scores and not unscored:
     stats = scored_statistics(traj, needs)
   else:
@@ -168,21 +174,10 @@ def minibatch_gradient(
       method.logits,
       pieces,
     )
-  (loss, metrics), cotangents = jax.value_and_grad(loss_of, has_aux=True)(stats)
-
-  def accumulate(grads, inputs):
-    piece, cotangent = inputs
-    _, vjp = jax.vjp(lambda p: statistics(p, piece, trained), params)
-    (grad,) = vjp(cotangent)
-    return jax.tree.map(
-      lambda a, g: a + g.astype(jnp.float32), grads, grad
-    ), None
-
-  cotangents = {name: cotangents[name] for name in trained}
-  zeros = jax.tree.map(lambda p: jnp.zeros(p.shape, jnp.float32), params)
-  split = scoring.split_groups((rows, cotangents), traj.num_prompts, pieces)
-  grads, _ = jax.lax.scan(accumulate, zeros, split)
-  return grads, loss, metrics
+  again = functools.partial(statistics, needs=trained)
+  return microbatches.two_passes(
+    params, again, loss_of, rows, pieces, parted(stats)
+  )
 
 
 def update_minibatch(

@@ -14,6 +14,7 @@ import pytest
 
 from rl_jax.batch import make_batch
 from rl_jax.method import validate
+from rl_jax.objective import is_per_token
 from rl_jax.sharding import MeshConfig, make_mesh
 from rl_jax.update import scores_first
 
@@ -171,6 +172,19 @@ def test_no_gradient_on_masked_tokens_and_dropped_rows(case):
   trained = (traj.mask_BT > 0) & (traj.weight_B != 0)[:, None]
   for name, grad in case.result['grads'].items():
     assert (grad[~trained] == 0).all(), name
+
+
+def test_per_token_methods_look_at_one_token_at_a_time(case):
+  """E1: what they say decides whether microbatches need a pass of their own."""
+  if not is_per_token(case.method):
+    return
+  moved = {
+    name: x.at[:, ::2].multiply(1.25) if x.ndim == 2 else x
+    for name, x in case.stats.items()
+  }
+  found = case.run(stats=moved)['grads']
+  for name, grad in case.result['grads'].items():
+    assert_close(found[name][:, 1::2], grad[:, 1::2])
 
 
 def test_credit_is_zero_where_nothing_is_trained(case):

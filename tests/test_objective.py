@@ -10,7 +10,7 @@ import numpy as np
 from rl_jax import losses, regularizers
 from rl_jax.aggregation import SeqMeanTokenSum, TokenMean
 from rl_jax.method import Method
-from rl_jax.objective import is_per_token, objective, reduction
+from rl_jax.objective import is_per_token, objective
 
 KEY = jax.random.key(0)
 MASK = np.array([[1, 1, 1, 0], [1, 0, 0, 0]], np.float32)
@@ -116,26 +116,6 @@ def test_metrics_average_over_trained_tokens(toy):
   np.testing.assert_allclose(metrics['policy/kl_old'], 0.102284, rtol=1e-4)
 
 
-def test_parts_of_a_minibatch_add_up(toy):
-  """E1: rows taken apart share the whole minibatch's reduction."""
-  pieces = method(losses.PPOClip())
-  assert is_per_token(pieces)
+def test_a_method_is_per_token_if_all_of_its_pieces_are():
+  assert is_per_token(method(losses.PPOClip()))
   assert not is_per_token(method(losses.PPOClip(), losses.KLCov()))
-  traj, key = record(toy), KEY
-  stats = {'logp': jnp.asarray(-0.9 * MASK)}
-  whole, whole_metrics = objective(pieces, stats, traj, key)
-  shared = reduction(pieces, traj)
-
-  def take(x, i):
-    return x[i : i + 1] if getattr(x, 'ndim', 0) and len(x) == 2 else x
-
-  totals, clipped = [], []
-  for i in range(2):
-    part = jax.tree.map(lambda x, i=i: take(x, i), (stats, traj, shared))
-    value, metrics = objective(pieces, part[0], part[1], key, part[2])
-    totals.append(value)
-    clipped.append(metrics['policy/kl_old'])
-  np.testing.assert_allclose(sum(totals), whole, rtol=1e-5)
-  np.testing.assert_allclose(
-    sum(clipped), whole_metrics['policy/kl_old'], rtol=1e-5
-  )

@@ -1,0 +1,103 @@
+"""Gradients of an objective of the whole minibatch, a microbatch at a time.
+
+  d = d objective(stats) / d stats          statistics of the whole minibatch
+  grad = sum_m  vjp(stats_m)(d_m)           strided microbatches, float32
+
+so the size of a microbatch changes memory and never the mathematics.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from rl_jax import scoring
+from rl_jax.types import Array, Metrics, Trajectories
+
+# (params, rows) -> (differentiated statistics, those that only metrics read).
+Statistics = Callable[[Any, Trajectories], tuple[dict, dict]]
+# (differentiated statistics, the others) -> (loss, metrics), whole minibatch.
+Objective = Callable[[dict, dict], tuple[Array, Metrics]]
+
+
+def two_passes(
+  params: Any,
+  statistics: Statistics,
+  objective: Objective,
+  rows: Trajectories,
+  pieces: int,
+  known: tuple[dict, dict],
+) -> tuple[Any, Array, Metrics]:
+  """(gradient, loss, metrics) for every objective; known: all statistics."""
+  (loss, metrics), cotangents = jax.value_and_grad(objective, has_aux=True)(
+    *known
+  )
+
+  def accumulate(grads, inputs):
+    piece, cotangent = inputs
+    _, vjp, _ = jax.vjp(lambda p: statistics(p, piece), params, has_aux=True)
+    return _add(grads, *vjp(cotangent)), None
+
+  split = scoring.split_groups((rows, cotangents), rows.num_prompts, pieces)
+  grads, _ = jax.lax.scan(accumulate, _zeros(params), split)
+  return grads, loss, metrics
+
+
+def one_pass(
+  params: Any,
+  statistics: Statistics,
+  objective: Objective,
+  rows: Trajectories,
+  pieces: int,
+  logp_old_BT: Array | None,
+) -> tuple[Any, Array, Metrics]:
+  """The same, if a token's cotangent depends on its own statistics alone.
+
+  Each microbatch puts its statistics among those of the whole minibatch and
+  takes its cotangents from there: no forward pass comes before. Until then
+  log-probs are the old ones, which keeps ratios finite.
+  """
+  split = scoring.split_groups(rows, rows.num_prompts, pieces)
+  first = jax.tree.map(lambda x: x[0], split)
+  stats, fixed = jax.tree.map(
+    lambda x: jnp.zeros((pieces, *x.shape), x.dtype),
+    jax.eval_shape(statistics, params, first),
+  )
+  if logp_old_BT is not None:
+    stats[scoring.LOGP] = scoring.split_groups(
+      logp_old_BT, rows.num_prompts, pieces
+    )
+
+  def merged(whole):
+    return scoring.merge_groups(whole, rows.num_prompts)
+
+  def accumulate(carry, inputs):
+    grads, whole = carry
+    index, piece = inputs
+    stats, vjp, fixed = jax.vjp(
+      lambda p: statistics(p, piece), params, has_aux=True
+    )
+    whole = jax.tree.map(
+      lambda x, new: x.at[index].set(new), whole, (stats, fixed)
+    )
+    stats, fixed = whole
+    cotangents = jax.grad(
+      lambda stats: objective(merged(stats), merged(fixed))[0]
+    )(stats)
+    mine = jax.tree.map(lambda x: x[index], cotangents)
+    return (_add(grads, *vjp(mine)), whole), None
+
+  (grads, whole), _ = jax.lax.scan(
+    accumulate, (_zeros(params), (stats, fixed)), (jnp.arange(pieces), split)
+  )
+  loss, metrics = objective(*merged(whole))
+  return grads, loss, metrics
+
+
+def _zeros(params):
+  return jax.tree.map(lambda p: jnp.zeros(p.shape, jnp.float32), params)
+
+
+def _add(grads, more):
+  return jax.tree.map(lambda a, g: a + g.astype(jnp.float32), grads, more)
