@@ -78,6 +78,18 @@ def objective(
   """
   if weights is None:
     weights = reduction(method, traj)
+  total, metrics = terms(method, stats, traj, key, weights)
+  return total, reduce_metrics(metrics, weights)
+
+
+def terms(
+  method: Method,
+  stats: dict[str, Array],
+  traj: Trajectories,
+  key: Array,
+  weights: Reduction,
+) -> tuple[Array, Metrics]:
+  """`objective` with its metrics as the pieces return them, [B, T] too."""
   stats = {name: zero_masked(x, traj.mask_BT) for name, x in stats.items()}
   fixed = jax.tree.map(jax.lax.stop_gradient, stats)
   metrics: dict[str, Any] = _diagnostics(fixed, traj)
@@ -100,7 +112,12 @@ def objective(
     total += value
     metrics.update(found)
   metrics['train/loss'] = total
-  return total, {
+  return total, metrics
+
+
+def reduce_metrics(metrics: Metrics, weights: Reduction) -> Metrics:
+  """Scalars: means over trained tokens, or largest values for `*_max`."""
+  return {
     name: _reduce_metric(name, x, weights.metrics_BT)
     for name, x in metrics.items()
   }

@@ -14,11 +14,10 @@ import functools
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from rl_jax import batch as batch_lib
-from rl_jax import randomness, sharding
+from rl_jax import randomness, rollout_log, sharding
 from rl_jax import update as update_lib
 from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
@@ -86,6 +85,7 @@ def make_stages(
     **common,
     optimizer=make_optimizer(config.optimizer),
     pieces=minibatch // microbatch,
+    log_rows=rollout_log.num_rows(config),
   )
   return Stages(
     start=make_start(mesh, rollout.group_size, rollout.max_response_tokens),
@@ -121,7 +121,7 @@ def update(
   key: jax.Array,
   iteration: int,
 ) -> tuple[TrainState, Metrics, int]:
-  """All optimizer steps of one rollout; metrics are means over them.
+  """All optimizer steps of one rollout; metrics: rollout_log.mean_metrics.
 
   With one minibatch a rollout the groups keep their order; otherwise every
   epoch is a permutation drawn from the counters of the iteration.
@@ -163,6 +163,4 @@ def _nothing_to_score(params, reference, traj, method):
   return traj, {}
 
 
-@jax.jit
-def _mean_metrics(per_step):
-  return jax.tree.map(lambda *x: jnp.mean(jnp.stack(x)), *per_step)
+_mean_metrics = jax.jit(rollout_log.mean_metrics)
