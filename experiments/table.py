@@ -6,7 +6,8 @@
 Rows are the settings of DIR/results.jsonl without the seed. The interval of a
 mean is Student's t over seeds (95%); a difference to the baseline is paired by
 seed, with a bootstrap interval (10,000 draws of seeds). --published adds a
-column: a JSON file {row name: number as published}.
+column: a JSON file {row name: number as published}. Results of two commits, or
+two configurations under one name, are refused without --allow_mixed.
 """
 
 import json
@@ -24,6 +25,9 @@ _BASELINE = flags.DEFINE_string('baseline', None, 'Row name, as KEY=VALUE.')
 _FORMAT = flags.DEFINE_enum(
   'format', 'markdown', ['markdown', 'csv', 'latex'], 'Of the table.'
 )
+_MIXED = flags.DEFINE_bool(
+  'allow_mixed', False, 'Mark a table of several commits instead of refusing.'
+)
 _PUBLISHED = flags.DEFINE_string('published', None, 'JSON file.')
 
 
@@ -38,8 +42,10 @@ def main(argv):
   if _PUBLISHED.value:
     with open(_PUBLISHED.value) as file:
       published = json.load(file)
+  mixed = tables.mixtures(rows)
+  tables.check_mixtures(mixed, _MIXED.value)
   found = tables.by_setting(rows, _METRIC.value)
-  lines = tables.lines(found, _BASELINE.value, published)
+  lines = tables.lines(found, _BASELINE.value, published, mixed)
   print(tables.render(lines, _FORMAT.value), end='')
 
 
