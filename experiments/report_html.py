@@ -57,14 +57,20 @@ def render(
     max_bytes: of rollouts.jsonl in the page, shared by the runs.
   """
   curves = report_runs.curves(runs)
-  rollouts, notes = [], list(notes)
+  rollouts: list[dict[str, Any]] = []
+  places: dict[str, list[str]] = {}  # note -> the runs that it is about
   for run in runs:
     found, more = report_rollouts.read(run, max_bytes // len(runs))
     rollouts.append({'name': run.path, **found})
-    notes += [f'{run.path}: {note}' for note in [*run.notes, *more]]
+    for note in [*run.notes, *more]:
+      places.setdefault(note, []).append(run.path)
+  notes = [
+    *notes,
+    *(f'{", ".join(paths)}: {note}' for note, paths in places.items()),
+  ]
   data = {
     'curves': curves,
-    'panels': [name for name in PANELS],
+    'panels': list(PANELS),
     'axes': report_runs.X_AXES,
     'rollouts': rollouts,
   }

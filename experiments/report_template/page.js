@@ -26,7 +26,7 @@ function show(x) {
   if (x === null || x === undefined) return 'none';
   const size = Math.abs(x);
   const text = size !== 0 && (size < 1e-3 || size >= 1e7)
-    ? x.toExponential(2)
+    ? x.toExponential(2).replace(/\.?0+e/, 'e')
     : Number(x.toPrecision(4)).toLocaleString('en', {maximumFractionDigits: 6});
   return text.replace('-', '\u2212');
 }
@@ -35,7 +35,7 @@ function show(x) {
 function ticks(low, high, most) {
   const raw = (high - low) / most;
   const power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 5, 10].map((k) => k * power).find((s) => s >= raw);
+  const step = [1, 2, 2.5, 5, 10].map((k) => k * power).find((s) => s >= raw);
   const found = [];
   for (let i = Math.ceil(low / step - 1e-9); i * step <= high * (1 + 1e-9) + step * 1e-6; i++) {
     found.push(i * step);
@@ -128,11 +128,11 @@ class Chart {
     this.x = (x) => room.left + (x - left) / (right - left) * (width - room.left - room.right);
     this.y = (y) => height - room.bottom - (y - low) / (high - low) * (height - room.top - room.bottom);
     this.back = (px) => left + (px - room.left) / (width - room.left - room.right) * (right - left);
-    for (const tick of ticks(low, high, 4)) {
+    for (const tick of ticks(low, high, 6)) {
       svg('line', {class: 'grid', x1: room.left, x2: width - room.right, y1: this.y(tick), y2: this.y(tick)}, this.svg);
       svg('text', {x: room.left - 6, y: this.y(tick) + 4, 'text-anchor': 'end'}, this.svg).textContent = short(tick);
     }
-    for (const tick of ticks(left, right, Math.max(2, Math.floor(width / 90)))) {
+    for (const tick of ticks(left, right, Math.max(2, Math.floor(width / 70)))) {
       if (shown.axis === 'iteration' && tick % 1) continue;
       svg('text', {x: this.x(tick), y: height - 6, 'text-anchor': 'middle'}, this.svg).textContent = short(tick);
     }
@@ -360,6 +360,7 @@ function responseNode(row) {
   const good = row.reward !== null && row.reward > 0;
   head.append(make('span', `tag ${good ? 'good' : 'bad'}`, row.reward === null ? 'no reward' : `reward ${show(row.reward)}`));
   if (row.weight === 0) head.append(make('span', 'tag', 'not trained'));
+  if (row.answer !== null) head.append(`answer ${row.answer}`);
   node.append(head, make('p', 'prompt', run.prompts[row.prompt]));
   const body = make('p', 'tokens');
   node.append(body);
@@ -389,7 +390,6 @@ function responseNode(row) {
   } else {
     body.textContent = row.response === '' ? '(empty response)' : row.response;
   }
-  if (row.answer !== null) node.append(make('p', 'hint', `answer: ${row.answer}`));
   if (row.error !== null) node.append(make('p', 'hint', `error: ${row.error}`));
   return node;
 }
@@ -457,24 +457,27 @@ function legend(run) {
   if (!run.rows.some((row) => row.tokens[state.field])) scale.append('(no values in this run)');
 }
 
-function options(select, pairs) {
-  const before = select.value;
+/** Fills a select; keeps what was chosen before, if it is still there. */
+function options(select, pairs, first) {
+  const before = select.options.length ? select.value : first;
   select.replaceChildren();
   for (const [value, text] of pairs) select.append(new Option(text, value));
-  if (pairs.some(([value]) => value === before)) select.value = before;
+  select.value = pairs.some(([value]) => value === before) ? before : first;
 }
 
 function chooseRun() {
   state.run = Number(byId('run').value || 0);
   const run = data.rollouts[state.run];
   const steps = run.steps.map((step) => [String(step), step.toLocaleString('en')]);
-  options(byId('step'), [['all', 'all'], ...steps]);
+  const last = steps.length ? steps[steps.length - 1][0] : 'all';
+  options(byId('step'), [['all', 'all'], ...steps], last);
   const fields = new Set();
   for (const row of run.rows) Object.keys(row.tokens).forEach((f) => fields.add(f));
   ['text', 'trained'].forEach((f) => fields.delete(f));
   const first = ['entropy', 'advantage', 'logp_gap', 'clip'].filter((f) => fields.has(f));
   const order = [...first, ...[...fields].filter((f) => !first.includes(f)).sort()];
-  options(byId('field'), [...order.map((f) => [f, fieldName(f)]), ['', 'nothing']]);
+  const pairs = [...order.map((f) => [f, fieldName(f)]), ['', 'nothing']];
+  options(byId('field'), pairs, pairs[0][0]);
   refresh();
 }
 
@@ -482,7 +485,7 @@ function startRollouts() {
   if (!byId('rollout-controls') || !data.rollouts.length) return;
   byId('rollout-controls').hidden = !data.rollouts.some((run) => run.rows.length);
   byId('run-field').hidden = data.rollouts.length < 2;
-  options(byId('run'), data.rollouts.map((run, i) => [String(i), run.name]));
+  options(byId('run'), data.rollouts.map((run, i) => [String(i), run.name]), '0');
   byId('run').addEventListener('change', chooseRun);
   for (const id of ['step', 'field', 'low', 'high']) byId(id).addEventListener('change', refresh);
   let waiting = null;
