@@ -13,13 +13,14 @@ import os
 import re
 from typing import Any
 
-from absl import app, flags
+from absl import flags
 from etils import epath
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 import matplotlib.ticker
 import numpy as np
 
+from experiments import configuration
 from rl_jax.metrics import METRICS, read_jsonl
 
 DEFAULT_METRICS = (
@@ -238,4 +239,4 @@ if __name__ == '__main__':
     'metrics', list(DEFAULT_METRICS), 'One panel each.'
   )
   _WINDOW = flags.DEFINE_integer('window', 1, 'Points of a moving average.')
-  app.run(main)
+  configuration.run(main)

@@ -24,7 +24,7 @@ _FRACTION = '_fraction'
 
 def num_rows(config: ExperimentConfig) -> int:
   """Rows of a batch whose tokens are logged one by one."""
-  rollout, prompts = config.rollout, config.guards.log_rollouts
+  rollout, prompts = config.rollout, max(0, config.guards.log_rollouts)
   rows = min(prompts, rollout.num_prompts) * rollout.group_size
   return min(rows, max(1, MAX_TOKENS // rollout.max_response_tokens))
 

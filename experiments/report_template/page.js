@@ -326,7 +326,8 @@ function paint(node, x) {
   if (x === null || x === undefined || x === 0) return;
   node.classList.add(x > 0 ? 'positive' : 'negative');
   if (isFlag(state.field)) node.classList.add('flag');
-  node.style.setProperty('--v', Math.min(1, Math.abs(x) / state.scale).toFixed(3));
+  // The square root: small values are to be seen beside large ones.
+  node.style.setProperty('--v', Math.sqrt(Math.min(1, Math.abs(x) / state.scale)).toFixed(3));
 }
 
 const fieldNames = {
@@ -353,7 +354,8 @@ function tokenNode(row, i) {
   return node;
 }
 
-function responseNode(row) {
+/** A response; its prompt too, unless the one above has the same. */
+function responseNode(row, above) {
   const run = data.rollouts[state.run];
   const node = make('article', 'response');
   const head = make('h3', '', `iteration ${row.step.toLocaleString('en')}, prompt ${row.id}, sample ${row.sample} `);
@@ -361,7 +363,10 @@ function responseNode(row) {
   head.append(make('span', `tag ${good ? 'good' : 'bad'}`, row.reward === null ? 'no reward' : `reward ${show(row.reward)}`));
   if (row.weight === 0) head.append(make('span', 'tag', 'not trained'));
   if (row.answer !== null) head.append(`answer ${row.answer}`);
-  node.append(head, make('p', 'prompt', run.prompts[row.prompt]));
+  node.append(head);
+  if (!above || above.step !== row.step || above.prompt !== row.prompt) {
+    node.append(make('p', 'prompt', run.prompts[row.prompt]));
+  }
   const body = make('p', 'tokens');
   node.append(body);
   if (row.tokens.text) {
@@ -413,7 +418,7 @@ function filtered() {
 
 function more() {
   const next = state.rows.slice(state.visible, state.visible + PAGE);
-  byId('responses').append(...next.map(responseNode));
+  byId('responses').append(...next.map((row, i) => responseNode(row, state.rows[state.visible + i - 1])));
   state.visible += next.length;
   const left = state.rows.length - state.visible;
   byId('load').hidden = left <= 0;
