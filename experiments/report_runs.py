@@ -110,7 +110,7 @@ def _course(rows, config) -> list[str]:
   """Notes on a run that did not go as it should."""
   notes = []
   if not rows:
-    return ['no metrics yet']
+    return []
   if config is not None and rows[-1]['step'] < config.iterations:
     notes.append(
       f'at iteration {rows[-1]["step"]} of {config.iterations}: unfinished'
