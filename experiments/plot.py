@@ -58,7 +58,7 @@ def labels(workdirs: Sequence[str]) -> list[str]:
   if len(set(paths)) != len(paths):
     raise ValueError(f'a workdir is given twice: {", ".join(workdirs)}')
   names = [re.sub(r'[/_-]?seed_?\d+$', '', path) for path in paths]
-  if len(set(names)) == 1:
+  if len(set(names)) < 2:
     return [os.path.basename(name) for name in names]
   shared = os.path.commonpath(names)
   return [os.path.relpath(name, shared) for name in names]

@@ -18,6 +18,7 @@ from experiments import (
   report_html,
   report_rollouts,
   report_runs,
+  tables,
 )
 from rl_jax import serialization
 
@@ -295,6 +296,21 @@ def test_configurations_are_compared_with_the_baseline(tmp_path):
   assert (base['title'], base['lines']) == ('one: the baseline', [])
   assert changed['lines'] == [*single['lines'], 'iterations: 60 -> 7']
   assert 'ClipCovDrop' in page(one, two).text
+
+
+def test_a_table_alone_is_a_page(tmp_path):
+  """Sections of runs are left out; what is missing and failed is said."""
+  row = {'digest': 'd', 'name': 'd', 'setting': {}, 'last': {'x': 1.0}}
+  path = tmp_path / 'results.jsonl'
+  path.write_text(json.dumps(row) + '\n' + '{"half')
+  table, notes = tables.read_page(str(path), 'x', None, ['d', 'e'], False)
+  assert notes == ['1 of 2 runs are not finished']
+  found = page(table=table, notes=notes)
+  ids = {attrs.get('id') for _, attrs in found.elements}
+  assert 'table' in ids and not ids & {'curves', 'rollouts', 'configuration'}
+  assert 'too few seeds' in found.text and notes[0] in found.text
+  with pytest.raises(ValueError, match='holds no finished run'):
+    tables.read_page(str(tmp_path / 'none'), 'x', None, None, False)
 
 
 def test_the_command_writes_a_page_of_a_run_and_a_table(tmp_path):
