@@ -128,7 +128,8 @@ def read_page(
     'header': header,
     'rows': cells,
     'hint': f'{metric} of the last row of each run, mean and 95% interval over '
-    f'seeds{against}. The head of a column sorts by it.',
+    f'seeds{against}. Failed runs are counted, not averaged. The head of a '
+    'column sorts by it.',
   }, notes
 
 
