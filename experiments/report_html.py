@@ -6,6 +6,7 @@ script and the one style whose hashes it names, and no request at all.
 """
 
 import base64
+import collections
 from collections.abc import Sequence
 import hashlib
 import json
@@ -59,11 +60,11 @@ def render(
   curves = report_runs.curves(runs)
   rollouts: list[dict[str, Any]] = []
   places: dict[str, list[str]] = {}  # note -> the runs that it is about
-  for run in runs:
+  for run, name in zip(runs, _names(runs), strict=True):
     found, more = report_rollouts.read(run, max_bytes // len(runs))
-    rollouts.append({'name': run.path, **found})
+    rollouts.append({'name': name, **found})
     for note in [*run.notes, *more]:
-      places.setdefault(note, []).append(run.path)
+      places.setdefault(note, []).append(name)
   notes = [
     *notes,
     *(f'{", ".join(paths)}: {note}' for note, paths in places.items()),
@@ -160,6 +161,17 @@ def _difference(reference, config) -> list[str] | None:
     line
     for line in serialization.difference(reference, config)
     if not line.startswith('method')
+  ]
+
+
+def _names(runs: Sequence[Run]) -> list[str]:
+  """Of each run its label, and of one seed of several its directory too."""
+  count = collections.Counter(run.label for run in runs)
+  return [
+    run.label
+    if count[run.label] == 1
+    else f'{run.label}, {os.path.basename(os.path.normpath(run.path))}'
+    for run in runs
   ]
 
 

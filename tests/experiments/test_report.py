@@ -274,7 +274,10 @@ def test_seeds_of_different_configurations_are_refused_or_marked(tmp_path):
   report_runs.read_runs([one, same], False)
   with pytest.raises(ValueError, match='iterations: 60 -> 99.*--allow_mixed'):
     report_runs.read_runs([one, same, two], False)
-  assert 'MIXED: ' in page(one, same, two, mixed=True).text
+  found = page(one, same, two, mixed=True)
+  assert 'x, seed2: MIXED: ' in found.text
+  names = [run['name'] for run in found.data['rollouts']]
+  assert names == ['x, seed0', 'x, seed1', 'x, seed2']
   (tmp_path / 'x/seed2/experiment.json').write_text('{"class": "os.x"}')
   text = page(one, two).text
   assert 'experiment.json cannot be read: refusing to build' in text
