@@ -19,8 +19,8 @@ from experiments import (
   configuration,
   report_html,
   report_runs,
+  result_checks,
   sweeps,
-  tables,
 )
 
 _WORKDIR = flags.DEFINE_string('workdir', '', 'One run.')
@@ -55,7 +55,7 @@ def main(argv):
     digests = None
     if _PAPER.value:
       digests = [run.digest for run in sweeps.load(_PAPER.value)]
-    table, notes = tables.read_page(
+    table, notes = result_checks.read_page(
       _RESULTS.value,
       _METRIC.value,
       _TABLE_BASELINE.value,

@@ -23,7 +23,6 @@ import jax
 from experiments import configuration
 from rl_jax import metrics, overrides, serialization
 from rl_jax.config import ExperimentConfig
-from rl_jax.guards import StopRunError
 from rl_jax.loop import Trainer
 
 RESULTS = 'results.jsonl'
@@ -131,17 +130,10 @@ def finished(workdir: str) -> set[str]:
 
 
 def execute(run: Run, workdir: str) -> None:
-  """Runs to the end and adds its line; continues what is there.
-
-  A run that a guard ends has failed: its line says why; it is not run again.
-  """
+  """Runs to the end and adds its line; continues what is there."""
   directory = os.path.join(workdir, run.name)
   trainer = Trainer(run.config, directory)
-  failed = None
-  try:
-    trainer.run()
-  except StopRunError as error:
-    failed = str(error)
+  trainer.run()
   rows = metrics.read_jsonl(os.path.join(directory, metrics.METRICS))
   row = {
     'digest': run.digest,
@@ -152,7 +144,6 @@ def execute(run: Run, workdir: str) -> None:
     'device': f'{jax.device_count()} x {jax.devices()[0].device_kind}',
     'tokens': trainer.counters.tokens,
     'seconds': sum(row.get('time/iteration_seconds', 0.0) for row in rows),
-    'failed': failed,
     'last': rows[-1],
   }
   # Several processes may end at once: one line is written under a lock.

@@ -6,8 +6,7 @@
 Rows are the settings of DIR/results.jsonl without the seed. The interval of a
 mean is Student's t over seeds (95%); a difference to the baseline is paired by
 seed, with a bootstrap interval (10,000 draws of seeds). --published adds a
-column: a JSON file {row name: number as published}. Results of two commits, or
-two configurations under one name, are refused without --allow_mixed.
+column: a JSON file {row name: number as published}.
 """
 
 import json
@@ -15,7 +14,7 @@ import os
 
 from absl import flags
 
-from experiments import configuration, tables
+from experiments import configuration, result_checks, tables
 from experiments.sweeps import RESULTS
 from rl_jax import metrics
 
@@ -25,10 +24,10 @@ _BASELINE = flags.DEFINE_string('baseline', None, 'Row name, as KEY=VALUE.')
 _FORMAT = flags.DEFINE_enum(
   'format', 'markdown', ['markdown', 'csv', 'latex'], 'Of the table.'
 )
-_MIXED = flags.DEFINE_bool(
-  'allow_mixed', False, 'Mark a table of several commits instead of refusing.'
-)
 _PUBLISHED = flags.DEFINE_string('published', None, 'JSON file.')
+_MIXED = flags.DEFINE_bool(
+  'allow_mixed', False, 'Mark a table of several commits, do not refuse it.'
+)
 
 
 def main(argv):
@@ -42,9 +41,9 @@ def main(argv):
   if _PUBLISHED.value:
     with open(_PUBLISHED.value) as file:
       published = json.load(file)
-  mixed = tables.mixtures(rows)
-  tables.check_mixtures(mixed, _MIXED.value)
   found = tables.by_setting(rows, _METRIC.value)
+  mixed = result_checks.mixtures(rows)
+  result_checks.check_mixtures(mixed, _MIXED.value)
   lines = tables.lines(found, _BASELINE.value, published, mixed)
   print(tables.render(lines, _FORMAT.value), end='')
 

@@ -1,67 +1,20 @@
-"""Cells and forms of a table over the runs of a sweep.
+"""Cells and forms of a table over the runs of a sweep."""
 
-A run whose value is not finite, or that a guard has ended, has failed: it is
-counted beside the mean, which is over the others.
-"""
-
-import collections
-from collections.abc import Iterable
 import csv
 import io
 import json
-import os
 
 import numpy as np
 import scipy.stats
-
-from rl_jax import metrics
 
 BOOTSTRAPS = 10_000
 HEADER = ('setting', 'seeds', 'mean', '95%', 'to baseline', '95% paired')
 
 
-def mixtures(
-  rows: list[dict], digests: Iterable[str] | None = None
-) -> list[str]:
-  """What should not stand in one table, in words; [] if all is well.
-
-  Several commits; two results of one setting and seed (of which the later
-  counts); and, if the digests of a paper are given, results of configurations
-  that are none of its own.
-  """
-  found = []
-  commits = collections.Counter(row.get('commit', 'unknown') for row in rows)
-  if len(commits) > 1:
-    runs = ', '.join(f'{name} ({n} runs)' for name, n in commits.items())
-    found.append(f'commits {runs}')
-  digest_of: dict[str, str] = {}
-  for row in rows:
-    setting = json.dumps(row['setting'], sort_keys=True)
-    digest = row.get('digest')
-    other = digest_of.setdefault(setting, digest)
-    if other != digest:
-      found.append(f'configurations {other} and {digest} of {setting}')
-  if digests is not None:
-    foreign = [r['name'] for r in rows if r.get('digest') not in set(digests)]
-    if foreign:
-      found.append(f'configurations of another table: {", ".join(foreign)}')
-  return found
-
-
-def check_mixtures(found: list[str], allowed: bool) -> None:
-  """Raises ValueError for what `mixtures` found, unless it is allowed."""
-  if found and not allowed:
-    raise ValueError(
-      f'the results mix {"; ".join(found)}. Remove the lines that do not '
-      'belong, or give --allow_mixed: the table is then marked.'
-    )
-
-
 def by_setting(rows: list[dict], metric: str) -> dict[str, dict[int, float]]:
   """Row name -> seed -> value; what all runs share is no part of the name.
 
-  A failed run has the value NaN. Raises ValueError naming the metrics there are
-  if one row lacks it.
+  Raises ValueError naming the metrics there are if one row lacks it.
   """
   shared = set.intersection(
     *({(k, json.dumps(v)) for k, v in row['setting'].items()} for row in rows)
@@ -69,8 +22,7 @@ def by_setting(rows: list[dict], metric: str) -> dict[str, dict[int, float]]:
   shared = {key for key, _ in shared}
   found: dict[str, dict[int, float]] = {}
   for row in rows:
-    failed = row.get('failed') is not None
-    if metric not in row['last'] and not failed:
+    if metric not in row['last']:
       known = ', '.join(sorted(row['last']))
       raise ValueError(f'{row["name"]} has no {metric!r}; it has {known}')
     fields = {
@@ -78,8 +30,7 @@ def by_setting(rows: list[dict], metric: str) -> dict[str, dict[int, float]]:
     }
     name = ' '.join(f'{k}={v}' for k, v in fields.items()) or 'all'
     seeds = found.setdefault(name, {})
-    value = np.nan if failed else row['last'][metric]
-    seeds[row['setting'].get('seed', 0)] = value
+    seeds[row['setting'].get('seed', 0)] = row['last'][metric]
   return found
 
 
@@ -99,38 +50,6 @@ def paired_interval(difference: np.ndarray, seed: int = 0):
   draws = rng.integers(len(difference), size=(BOOTSTRAPS, len(difference)))
   low, high = np.quantile(difference[draws].mean(axis=1), (0.025, 0.975))
   return low, high
-
-
-def read_page(
-  path: str,
-  metric: str,
-  baseline: str | None,
-  digests: list[str] | None,
-  allow_mixed: bool,
-) -> tuple[dict, list[str]]:
-  """({header, rows, hint}, notes) of results.jsonl for an HTML page.
-
-  Raises ValueError for a file without a finished run, and for mixtures.
-  """
-  rows = metrics.read_jsonl(path) if os.path.exists(path) else []
-  if not rows:
-    raise ValueError(f'{path} holds no finished run')
-  mixed = mixtures(rows, digests)
-  check_mixtures(mixed, allow_mixed)
-  notes = [f'MIXED: {text}' for text in mixed]
-  if digests is not None:
-    missing = len(set(digests) - {row.get('digest') for row in rows})
-    if missing:
-      notes.append(f'{missing} of {len(set(digests))} runs are not finished')
-  header, *cells = lines(by_setting(rows, metric), baseline, None, mixed)
-  against = f'; paired with {baseline} by seed' if baseline else ''
-  return {
-    'header': header,
-    'rows': cells,
-    'hint': f'{metric} of the last row of each run, mean and 95% interval over '
-    f'seeds{against}. Failed runs are counted, not averaged. The head of a '
-    'column sorts by it.',
-  }, notes
 
 
 def interval_text(low: float, high: float, sign: str = '') -> str:

@@ -85,7 +85,6 @@ def make_stages(
     **common,
     optimizer=make_optimizer(config.optimizer),
     pieces=minibatch // microbatch,
-    log_rows=rollout_log.num_rows(config),
   )
   return Stages(
     start=make_start(mesh, rollout.group_size, rollout.max_response_tokens),
@@ -97,7 +96,7 @@ def make_stages(
     ),
     make_batch=jax.jit(batch_lib.make_batch, out_shardings=whole),
     update_minibatch=jax.jit(
-      update,
+      functools.partial(update, log_rows=rollout_log.num_rows(config)),
       donate_argnames='state',
       out_shardings=(sharding.of(state), whole),
       static_argnames='reuse_scores',

@@ -18,7 +18,7 @@ from experiments import (
   report_html,
   report_rollouts,
   report_runs,
-  tables,
+  result_checks,
 )
 from rl_jax import serialization
 
@@ -306,14 +306,20 @@ def test_a_table_alone_is_a_page(tmp_path):
   row = {'digest': 'd', 'name': 'd', 'setting': {}, 'last': {'x': 1.0}}
   path = tmp_path / 'results.jsonl'
   path.write_text(json.dumps(row) + '\n' + '{"half')
-  table, notes = tables.read_page(str(path), 'x', None, ['d', 'e'], False)
+  table, notes = result_checks.read_page(
+    str(path), 'x', None, ['d', 'e'], False
+  )
   assert notes == ['1 of 2 runs are not finished']
   found = page(table=table, notes=notes)
   ids = {attrs.get('id') for _, attrs in found.elements}
   assert 'table' in ids and not ids & {'curves', 'rollouts', 'configuration'}
   assert 'too few seeds' in found.text and notes[0] in found.text
+  failed = row | {'failed': 'three steps in a row', 'setting': {'seed': 1}}
+  path.write_text(json.dumps(row) + '\n' + json.dumps(failed) + '\n')
+  _, notes = result_checks.read_page(str(path), 'x', None, None, False)
+  assert notes == ['FAILED: d: three steps in a row']
   with pytest.raises(ValueError, match='holds no finished run'):
-    tables.read_page(str(tmp_path / 'none'), 'x', None, None, False)
+    result_checks.read_page(str(tmp_path / 'none'), 'x', None, None, False)
 
 
 def test_the_command_writes_a_page_of_a_run_and_a_table(tmp_path):

@@ -62,46 +62,11 @@ def test_the_table_and_its_forms():
     tables.lines(found, 'x', None)
 
 
-def row(commit='a', digest='d', failed=None, value=1.0, **setting):
-  return {
-    'digest': digest,
-    'name': digest,
-    'setting': setting,
-    'commit': commit,
-    'failed': failed,
-    'last': {'reward/mean': value},
-  }
-
-
-def test_mixtures_are_refused_or_marked():
-  """Commits, two configurations of one setting, runs of another table."""
-  assert tables.mixtures([row(seed=0), row(seed=1, digest='e')]) == []
-  (commits,) = tables.mixtures([row(seed=0), row('b', 'e', seed=1)])
-  assert commits == 'commits a (1 runs), b (1 runs)'
-  (twice,) = tables.mixtures([row(seed=0), row(seed=0, digest='e')])
-  assert twice == 'configurations d and e of {"seed": 0}'
-  (foreign,) = tables.mixtures([row(seed=0)], digests=['x'])
-  assert foreign == 'configurations of another table: d'
-  tables.check_mixtures([], False)
-  tables.check_mixtures([commits], True)
-  with pytest.raises(ValueError, match='commits a .* --allow_mixed'):
-    tables.check_mixtures([commits], False)
-  found = {'all': {0: 1.0, 1: 2.0}}
-  header = tables.lines(found, None, None, [commits])[0]
-  assert header[0] == f'setting (MIXED: {commits})'
-
-
 def test_failed_runs_are_counted_and_a_lone_seed_has_no_interval():
-  """A NaN and a run that a guard ended; pairs are of seeds that both have."""
-  rows = [
-    row(method='a', seed=0, value=1.0),
-    row(method='a', seed=1, value=2.0),
-    row(method='b', seed=0, value=4.0),
-    row(method='b', seed=1, value=float('nan')),
-    row(method='c', seed=0, failed='3 iterations in a row ...'),
-  ]
-  found = tables.by_setting(rows, 'reward/mean')
-  cells = tables.lines(found, 'method=a', None)[1:]
+  """NaN is no value; pairs are of the seeds that both rows have."""
+  nan = float('nan')
+  found = {'a': {0: 1.0, 1: 2.0}, 'b': {0: 4.0, 1: nan}, 'c': {0: nan}}
+  cells = tables.lines(found, 'a', None)[1:]
   few = 'too few seeds'
-  assert cells[1] == ['method=b', '2 (1 failed)', '4.000', few, '+3.000', few]
-  assert cells[2] == ['method=c', '1 (1 failed)', 'failed', few, '', '']
+  assert cells[1] == ['b', '2 (1 failed)', '4.000', few, '+3.000', few]
+  assert cells[2] == ['c', '1 (1 failed)', 'failed', few, '', '']
