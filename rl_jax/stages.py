@@ -120,7 +120,7 @@ def update(
   key: jax.Array,
   iteration: int,
 ) -> tuple[TrainState, Metrics, int]:
-  """All optimizer steps of one rollout; metrics: rollout_log.mean_metrics.
+  """All optimizer steps of one rollout; metrics are means over them.
 
   With one minibatch a rollout the groups keep their order; otherwise every
   epoch is a permutation drawn from the counters of the iteration.
