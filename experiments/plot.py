@@ -13,13 +13,14 @@ import os
 import re
 from typing import Any
 
-from absl import app, flags
+from absl import flags
 from etils import epath
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 import matplotlib.ticker
 import numpy as np
 
+from experiments import configuration
 from rl_jax.metrics import METRICS, read_jsonl
 
 DEFAULT_METRICS = (
@@ -48,23 +49,32 @@ COLORS = (
 Rows = Sequence[Mapping[str, Any]]
 
 
-def load_runs(workdirs: Sequence[str]) -> dict[str, list[Rows]]:
-  """Label -> the rows of each of its seeds; labels leave out shared parents.
+def labels(workdirs: Sequence[str]) -> list[str]:
+  """A label for each, shared by seeds; labels leave out shared parents.
 
-  Raises:
-    FileNotFoundError: a workdir has no metrics.jsonl.
-    ValueError: two workdirs are the same.
+  Raises ValueError if two workdirs are the same.
   """
   paths = [os.path.normpath(w) for w in workdirs]
   if len(set(paths)) != len(paths):
     raise ValueError(f'a workdir is given twice: {", ".join(workdirs)}')
   names = [re.sub(r'[/_-]?seed_?\d+$', '', path) for path in paths]
-  shared = os.path.commonpath(names) if len(set(names)) > 1 else None
+  if len(set(names)) < 2:
+    return [os.path.basename(name) for name in names]
+  shared = os.path.commonpath(names)
+  return [os.path.relpath(name, shared) for name in names]
+
+
+def load_runs(workdirs: Sequence[str]) -> dict[str, list[Rows]]:
+  """Label -> the rows of each of its seeds.
+
+  Raises:
+    FileNotFoundError: a workdir has no metrics.jsonl.
+    ValueError: two workdirs are the same.
+  """
   runs: dict[str, list[Rows]] = {}
-  for path, name in zip(paths, names, strict=True):
+  for path, label in zip(workdirs, labels(workdirs), strict=True):
     if not (epath.Path(path) / METRICS).exists():
-      raise FileNotFoundError(f'{path} has no {METRICS}')
-    label = os.path.relpath(name, shared) if shared else os.path.basename(name)
+      raise FileNotFoundError(f'{os.path.normpath(path)} has no {METRICS}')
     runs.setdefault(label, []).append(read_jsonl(epath.Path(path) / METRICS))
   return runs
 
@@ -229,4 +239,4 @@ if __name__ == '__main__':
     'metrics', list(DEFAULT_METRICS), 'One panel each.'
   )
   _WINDOW = flags.DEFINE_integer('window', 1, 'Points of a moving average.')
-  app.run(main)
+  configuration.run(main)

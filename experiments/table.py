@@ -14,7 +14,7 @@ import os
 
 from absl import flags
 
-from experiments import configuration, tables
+from experiments import configuration, result_checks, tables
 from experiments.sweeps import RESULTS
 from rl_jax import metrics
 
@@ -25,6 +25,9 @@ _FORMAT = flags.DEFINE_enum(
   'format', 'markdown', ['markdown', 'csv', 'latex'], 'Of the table.'
 )
 _PUBLISHED = flags.DEFINE_string('published', None, 'JSON file.')
+_MIXED = flags.DEFINE_bool(
+  'allow_mixed', False, 'Mark a table of several commits, do not refuse it.'
+)
 
 
 def main(argv):
@@ -39,7 +42,9 @@ def main(argv):
     with open(_PUBLISHED.value) as file:
       published = json.load(file)
   found = tables.by_setting(rows, _METRIC.value)
-  lines = tables.lines(found, _BASELINE.value, published)
+  mixed = result_checks.mixtures(rows)
+  result_checks.check_mixtures(mixed, _MIXED.value)
+  lines = tables.lines(found, _BASELINE.value, published, mixed)
   print(tables.render(lines, _FORMAT.value), end='')
 
 

@@ -52,28 +52,44 @@ def paired_interval(difference: np.ndarray, seed: int = 0):
   return low, high
 
 
-def lines(found, baseline, published) -> list[list[str]]:
-  """Header and cells of the table."""
+def interval_text(low: float, high: float, sign: str = '') -> str:
+  """'[low, high]', or that two seeds are needed for one."""
+  if not (np.isfinite(low) and np.isfinite(high)):
+    return 'too few seeds'
+  return f'[{low:{sign}.3f}, {high:{sign}.3f}]'
+
+
+def lines(found, baseline, published, mixed=()) -> list[list[str]]:
+  """Header and cells of the table; what it mixes stands in the header."""
   if baseline is not None and baseline not in found:
     raise ValueError(f'no row {baseline!r}; there are {", ".join(found)}')
   header = list(HEADER)
+  if mixed:
+    header[0] += f' (MIXED: {"; ".join(mixed)})'
   if published is not None:
     header.insert(1, 'published')
   table = [header]
   for name, seeds in found.items():
-    values = np.array(list(seeds.values()))
-    low, high = mean_interval(values)
-    cells = [name, str(len(values)), f'{values.mean():.3f}']
-    cells.append(f'[{low:.3f}, {high:.3f}]')
+    values = np.array(list(seeds.values()), float)
+    values = values[np.isfinite(values)]
+    failed = len(seeds) - len(values)
+    count = f'{len(seeds)} ({failed} failed)' if failed else str(len(seeds))
+    mean = f'{values.mean():.3f}' if len(values) else 'failed'
+    cells = [name, count, mean, interval_text(*mean_interval(values))]
     if published is not None:
       cells.insert(1, str(published.get(name, '')))
-    common = sorted(set(seeds) & set(found.get(baseline, {})))
+    base = found.get(baseline, {})
+    common = [
+      seed
+      for seed in sorted(set(seeds) & set(base))
+      if np.isfinite(seeds[seed]) and np.isfinite(base[seed])
+    ]
     if name == baseline or not common:
       cells += ['', '']
     else:
-      difference = np.array([seeds[s] - found[baseline][s] for s in common])
-      low, high = paired_interval(difference)
-      cells += [f'{difference.mean():+.3f}', f'[{low:+.3f}, {high:+.3f}]']
+      difference = np.array([seeds[s] - base[s] for s in common])
+      text = interval_text(*paired_interval(difference), sign='+')
+      cells += [f'{difference.mean():+.3f}', text]
     table.append(cells)
   return table
 

@@ -67,22 +67,19 @@ class Round:
   tokens: int  # newly sampled
   responses: dict[str, np.ndarray]  # see evaluate.fetch_responses
 
-  def rows(self, num_prompts: int) -> list[dict[str, Any]]:
-    """What is logged of the first prompts: one entry per response."""
-    G = self.reward_NG.shape[1]
-    return [
-      {
-        'prompt_id': example.id,
-        'sample': g,
-        'prompt': example.prompt,
-        'response': self.texts[n * G + g],
-        'answer': example.answer,
-        'reward': self.reward_NG[n, g],
-        'error': self.errors[n * G + g],
-      }
-      for n, example in enumerate(self.examples[:num_prompts])
-      for g in range(G)
-    ]
+  def row(self, n: int, sample: int) -> dict[str, Any]:
+    """What is logged of one response to the n-th prompt."""
+    place = n * self.reward_NG.shape[1] + sample
+    example = self.examples[n]
+    return {
+      'prompt_id': example.id,
+      'sample': sample,
+      'prompt': example.prompt,
+      'response': self.texts[place],
+      'answer': example.answer,
+      'reward': self.reward_NG[n, sample],
+      'error': self.errors[place],
+    }
 
 
 class Sampler:

@@ -23,7 +23,7 @@ from absl import logging
 import jax
 import jax.numpy as jnp
 
-from rl_jax import checkpoint, guards, progress, setup, signals
+from rl_jax import checkpoint, guards, progress, rollout_log, setup, signals
 from rl_jax import metrics as metrics_lib
 from rl_jax import stages as stages_lib
 from rl_jax.collect import Collector
@@ -110,6 +110,7 @@ class Trainer:
     )
     # By iteration: of the last two, as metrics are read one iteration late.
     self.batches: dict[int, Trajectories] = {}
+    self.rollouts: rollout_log.RolloutLog | None = None  # of the last one
     self.writer = metrics_lib.MetricsWriter(workdir)
     self.pending = metrics_lib.DelayedMetrics(self.writer)
     self.checkpointer = checkpoint.Checkpointer(
@@ -141,7 +142,7 @@ class Trainer:
         metrics = self.iteration()
         if self._evaluation_due():
           metrics |= self._evaluate()
-        written = self.pending.push(counters.iteration, metrics)
+        written = self.pending.push(counters.iteration, metrics, self.rollouts)
         if written is not None:
           row = self._watch(written)
           line.update(row)
@@ -198,11 +199,15 @@ class Trainer:
     self.batches[counters.iteration] = traj
     self.batches.pop(counters.iteration - 2, None)
     counters.optimizer_steps += steps
+    self.rollouts = rollout_log.RolloutLog(
+      rounds=rounds,
+      first_serial=counters.group_serial,
+      arrays=rollout_log.arrays(traj, metrics),
+      prompts=config.guards.log_rollouts,
+      tokenizer=self.policy.tokenizer,
+    )
     counters.group_serial += len(rounds) * config.rollout.num_prompts
     counters.tokens += tokens
-    self.writer.log_rollouts(
-      counters.iteration, rounds[-1].rows(config.guards.log_rollouts)
-    )
     finished = time.perf_counter()
     return {
       **metrics,

@@ -80,13 +80,13 @@ def save_arrays(path: str | os.PathLike[str], tree: Any) -> None:
     np.savez_compressed(file, **arrays)
 
 
-def _to_host(metrics: Mapping[str, Any]) -> dict[str, Any]:
-  """Python numbers, in the order given, by a single device_get."""
-  on_host = jax.device_get(dict(metrics))
+def _to_host(metrics: Mapping[str, Any], arrays: Any) -> tuple[dict, Any]:
+  """(Python numbers in the order given, arrays) by a single device_get."""
+  on_host, arrays = jax.device_get((dict(metrics), arrays))
   return {
     name: value.item() if hasattr(value, 'item') else value
     for name, value in ((name, on_host[name]) for name in metrics)
-  }
+  }, arrays
 
 
 class MetricsWriter:
@@ -117,11 +117,14 @@ class MetricsWriter:
     """Wall seconds of this run, earlier sessions included."""
     return self._seconds_before + time.monotonic() - self._started
 
-  def log(self, step: int, metrics: Mapping[str, Any]) -> dict[str, Any]:
+  def log(
+    self, step: int, metrics: Mapping[str, Any], rollouts: Any = None
+  ) -> dict[str, Any]:
     """Writes and returns one row; values are numbers or scalar arrays.
 
     The step counts finished iterations, so a measurement before training has
-    step 0. Everything known of a step goes into its one row.
+    step 0. Everything known of a step goes into its one row. `rollouts` is a
+    rollout_log.RolloutLog: its arrays are read together with the metrics.
 
     Raises:
       ValueError: a value is not a scalar.
@@ -130,14 +133,17 @@ class MetricsWriter:
       if np.ndim(value) != 0:
         raise ValueError(f'{name} has shape {np.shape(value)}: not a scalar')
     row = {'step': int(step), 'time/wall_seconds': round(self.seconds(), 3)}
-    self.last = row | _to_host(metrics)
+    metrics, arrays = _to_host(metrics, rollouts and rollouts.arrays)
+    if rollouts:
+      self.log_rollouts(step, rollouts.lines(arrays))
+    self.last = row | metrics
     self._append(METRICS, [to_json(self.last)])
     if self._use_tensorboard:
       self._log_tensorboard(self.last)
     return self.last
 
   def log_rollouts(self, step: int, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Writes one line per response: text, reward parts, advantage, ...
+    """Writes one line per response: text, reward, values of its tokens, ...
 
     Call it before `log` of the same step: a reader that sees the metrics of a
     step then finds its rollouts too.
@@ -220,20 +226,19 @@ class DelayedMetrics:
 
   def __init__(self, writer: MetricsWriter):
     self._writer = writer
-    self._pending: tuple[int, dict[str, Any]] | None = None
+    self._pending: tuple[int, dict[str, Any], Any] | None = None
 
   def push(
-    self, step: int, metrics: Mapping[str, Any]
+    self, step: int, metrics: Mapping[str, Any], rollouts: Any = None
   ) -> dict[str, Any] | None:
     """Holds a row back; writes and returns the one before, on the host."""
     written = self.flush()
-    self._pending = (step, dict(metrics))
+    self._pending = (step, dict(metrics), rollouts)
     return written
 
   def flush(self) -> dict[str, Any] | None:
     """Writes and returns the held row (one device_get), or None."""
     if self._pending is None:
       return None
-    step, metrics = self._pending
-    self._pending = None
-    return self._writer.log(step, metrics)
+    row, self._pending = self._pending, None
+    return self._writer.log(*row)

@@ -47,6 +47,14 @@ def objective(
     The scalar, and scalar metrics. [B, T] metrics of the pieces are averaged
     over trained tokens, or maximised where their name ends in `_max`.
   """
+  total, metrics = terms(method, stats, traj, key)
+  return total, reduce_metrics(metrics, traj)
+
+
+def terms(
+  method: Method, stats: dict[str, Array], traj: Trajectories, key: Array
+) -> tuple[Array, Metrics]:
+  """`objective` with its metrics as the pieces return them, [B, T] too."""
   stats = {name: zero_masked(x, traj.mask_BT) for name, x in stats.items()}
   fixed = jax.tree.map(jax.lax.stop_gradient, stats)
   metrics: dict[str, Any] = _diagnostics(fixed, traj)
@@ -70,9 +78,14 @@ def objective(
     total += value
     metrics.update(found)
   metrics['train/loss'] = total
+  return total, metrics
+
+
+def reduce_metrics(metrics: Metrics, traj: Trajectories) -> Metrics:
+  """Scalars: means over trained tokens, or largest values for `*_max`."""
   trained_BT = traj.mask_BT * traj.weight_B[:, None]
   average_BT = safe_divide(trained_BT, trained_BT.sum())
-  return total, {
+  return {
     name: _reduce_metric(name, x, average_BT) for name, x in metrics.items()
   }
 

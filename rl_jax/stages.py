@@ -14,11 +14,10 @@ import functools
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from rl_jax import batch as batch_lib
-from rl_jax import randomness, sharding
+from rl_jax import randomness, rollout_log, sharding
 from rl_jax import update as update_lib
 from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
@@ -97,7 +96,7 @@ def make_stages(
     ),
     make_batch=jax.jit(batch_lib.make_batch, out_shardings=whole),
     update_minibatch=jax.jit(
-      update,
+      functools.partial(update, log_rows=rollout_log.num_rows(config)),
       donate_argnames='state',
       out_shardings=(sharding.of(state), whole),
       static_argnames='reuse_scores',
@@ -163,6 +162,4 @@ def _nothing_to_score(params, reference, traj, method):
   return traj, {}
 
 
-@jax.jit
-def _mean_metrics(per_step):
-  return jax.tree.map(lambda *x: jnp.mean(jnp.stack(x)), *per_step)
+_mean_metrics = jax.jit(rollout_log.mean_metrics)

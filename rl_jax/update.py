@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from rl_jax import microbatches, randomness, scoring
+from rl_jax import microbatches, randomness, rollout_log, scoring
 from rl_jax import objective as objective_lib
 from rl_jax.divergences import kl_estimate
 from rl_jax.masking import masked_mean
@@ -120,11 +120,13 @@ def minibatch_gradient(
   temperature: float,
   pieces: int,
   reuse_scores: bool,
+  token_fields: bool = False,
 ) -> tuple[Any, Array, Metrics]:
   """Gradient of the whole-minibatch objective, its value and its metrics.
 
   Unscored trajectories are on-policy: logp_old is this forward's logp, without
-  gradient.
+  gradient. With token_fields the metrics have the entry 'tokens', see
+  rollout_log.
   """
   # What only credit reads was computed once, by score.
   trained = scoring.model_needs(method, LOSS_SLOTS) | {scoring.LOGP}
@@ -149,8 +151,12 @@ def minibatch_gradient(
       scored, found = _with_scores(
         traj, jax.lax.stop_gradient({**stats, **fixed})
       )
-    loss, metrics = objective_lib.objective(method, stats, scored, key)
-    return loss, found | metrics
+    loss, terms = objective_lib.terms(method, stats, scored, key)
+    metrics = found | objective_lib.reduce_metrics(terms, scored)
+    if token_fields:
+      fields = rollout_log.token_fields(scored, terms)
+      metrics[rollout_log.TOKENS] = jax.lax.stop_gradient(fields)
+    return loss, metrics
 
   rows = scoring.forward_inputs(traj)
   if pieces == 1:  # one forward serves the objective and its gradient
@@ -193,10 +199,12 @@ def update_minibatch(
   temperature: float,
   pieces: int,
   reuse_scores: bool,
+  log_rows: int = 0,
 ) -> tuple[TrainState, Metrics]:
   """One optimizer step on the groups group_M; donate the state.
 
-  A non-finite loss or gradient changes nothing but `skipped`.
+  A non-finite loss or gradient changes nothing but `skipped`. With log_rows the
+  metrics have the entry 'tokens': fields of the first rows of the batch.
   """
   traj = scoring.take_groups(traj, group_M)
   grads, loss, metrics = minibatch_gradient(
@@ -210,7 +218,13 @@ def update_minibatch(
     temperature=temperature,
     pieces=pieces,
     reuse_scores=reuse_scores,
+    token_fields=log_rows > 0,
   )
+  if log_rows:
+    fields = metrics.pop(rollout_log.TOKENS)
+    metrics[rollout_log.TOKENS] = rollout_log.pick(
+      fields, traj, group_M, log_rows
+    )
   norm = optax.tree.norm(grads)
   ok = jnp.isfinite(norm) & jnp.isfinite(loss)
   grads = jax.tree.map(

@@ -216,6 +216,30 @@ def test_host_reads_are_few_and_bounded(whole):
   assert arrays[len(arrays) // 2] <= 4 + 5 + metrics
 
 
+def test_rollouts_tell_every_token(whole):
+  """E0: texts add up, and advantages have the sign of their own rewards."""
+  rows = read_jsonl(whole[1] / 'rollouts.jsonl')
+  gaps = {
+    row['step']: row.get('rollout/logp_gap_max')
+    for row in read_jsonl(whole[1] / 'metrics.jsonl')
+  }
+  assert [row['step'] for row in rows] == [
+    step for step in range(1, 2 * HALF + 1) for _ in range(4 * 8)
+  ]
+  for start in range(0, len(rows), 8):  # one group
+    group = rows[start : start + 8]
+    mean = np.mean([row['reward'] for row in group])
+    for row in group:
+      tokens = row['tokens']
+      assert ''.join(tokens['text']) == row['response']
+      assert len({len(values) for values in tokens.values()}) == 1
+      assert min(tokens['entropy']) >= 0 >= max(tokens['logp'])
+      assert set(tokens['clip']) == {0.0} and 'trained' not in tokens
+      signs = set(np.sign(tokens['advantage']))
+      assert signs == {np.sign(row['reward'] - mean)}
+      assert np.abs(tokens['logp_gap']).max() <= gaps[row['step']] * 1.001
+
+
 def test_another_configuration_is_refused(config, whole):
   """The difference is shown before anything is loaded."""
   other = override(config, 'rollout.temperature', '0.5')
@@ -345,6 +369,9 @@ def test_ppo_with_adapters_minibatches_and_microbatches(toy, tmp_path):
   assert abs(first['policy/kl_ref']) < 1e-6 < last['policy/kl_ref']
   # One program that reuses the scores, and one that does not.
   assert trainer.stages.update_minibatch._cache_size() <= 2
+  # Every logged row was in some minibatch of the last epoch.
+  for row in read_jsonl(tmp_path / 'rollouts.jsonl'):
+    assert row['tokens']['entropy'][0] > 0 > row['tokens']['logp'][0]
 
 
 @pytest.mark.slow
@@ -361,6 +388,12 @@ def test_dynamic_sampling_in_a_whole_run(toy, tmp_path):
   assert trainer.counters.group_serial == 8 * sum(rounds)
   assert rows[0]['batch/kept_group_fraction'] == 1
   assert rows[0]['reward/zero_variance_fraction'] == 0
+  # Logged are the groups that were kept, whichever round they are from.
+  logged = read_jsonl(tmp_path / 'rollouts.jsonl')
+  assert all(row['weight'] == 1 for row in logged if row['step'] == 1)
+  for row in logged:
+    sign = (2 * row['reward'] - 1) * row['weight']
+    assert np.sign(row['tokens']['advantage'][0]) == sign
 
 
 @pytest.mark.slow

@@ -60,3 +60,13 @@ def test_the_table_and_its_forms():
   assert r'kl\_cov' in latex and r'95\%' in latex
   with pytest.raises(ValueError, match="no row 'x'; there are method=grpo"):
     tables.lines(found, 'x', None)
+
+
+def test_failed_runs_are_counted_and_a_lone_seed_has_no_interval():
+  """NaN is no value; pairs are of the seeds that both rows have."""
+  nan = float('nan')
+  found = {'a': {0: 1.0, 1: 2.0}, 'b': {0: 4.0, 1: nan}, 'c': {0: nan}}
+  cells = tables.lines(found, 'a', None)[1:]
+  few = 'too few seeds'
+  assert cells[1] == ['b', '2 (1 failed)', '4.000', few, '+3.000', few]
+  assert cells[2] == ['c', '1 (1 failed)', 'failed', few, '', '']

@@ -1,0 +1,81 @@
+"""One HTML page of runs or of a table: curves, differences, responses.
+
+  python -m experiments.report --workdir=runs/grpo --out=report.html
+  python -m experiments.report --workdirs=runs/grpo,runs/dapo --out=report.html
+  python -m experiments.report --results=runs/methods/results.jsonl
+    --paper=bandit_methods --table_baseline=method=grpo --out=table.html
+
+The page loads nothing: it works offline and can be mailed. Its rollout browser
+colours tokens by entropy, advantage, log-prob gap or clipping. Runs whose paths
+differ only in a last part `seed<number>` are one line with a band. --baseline
+is a label of the page or a method: what the configurations are compared with.
+"""
+
+import os
+
+from absl import app, flags
+
+from experiments import (
+  configuration,
+  report_html,
+  report_runs,
+  result_checks,
+  sweeps,
+)
+
+_WORKDIR = flags.DEFINE_string('workdir', '', 'One run.')
+_WORKDIRS = flags.DEFINE_list('workdirs', [], 'Several runs.')
+_RESULTS = flags.DEFINE_string('results', '', 'results.jsonl of a sweep.')
+_PAPER = flags.DEFINE_string('paper', '', 'Whose runs --results holds.')
+_METRIC = flags.DEFINE_string('metric', 'reward/mean', 'Of the table.')
+_TABLE_BASELINE = flags.DEFINE_string('table_baseline', None, 'A row name.')
+_BASELINE = flags.DEFINE_string('baseline', '', 'Label or method.')
+_TITLE = flags.DEFINE_string('title', '', 'Heading of the page.')
+_MEGABYTES = flags.DEFINE_float(
+  'max_megabytes', 8.0, 'Rollouts in the page.', lower_bound=0.0
+)
+_MIXED = flags.DEFINE_bool(
+  'allow_mixed', False, 'Mark mixed commits or configurations, do not refuse.'
+)
+_OUT = flags.DEFINE_string('out', None, 'HTML file to write.', required=True)
+
+
+def main(argv):
+  """Reads, renders, writes."""
+  if len(argv) > 1:
+    raise app.UsageError(f'unexpected arguments: {argv[1:]}')
+  workdirs = [path for path in (_WORKDIR.value, *_WORKDIRS.value) if path]
+  if not workdirs and not _RESULTS.value:
+    raise ValueError('give --workdir, --workdirs or --results')
+  if _PAPER.value and not _RESULTS.value:
+    raise ValueError('--paper needs --results')
+  report_html.check_writable(_OUT.value)
+  table, notes = None, []
+  if _RESULTS.value:
+    digests = None
+    if _PAPER.value:
+      digests = [run.digest for run in sweeps.load(_PAPER.value)]
+    table, notes = result_checks.read_page(
+      _RESULTS.value,
+      _METRIC.value,
+      _TABLE_BASELINE.value,
+      digests,
+      _MIXED.value,
+    )
+  runs = report_runs.read_runs(workdirs, _MIXED.value)
+  names = [os.path.basename(os.path.normpath(path)) for path in workdirs]
+  title = _TITLE.value or ', '.join(names) or _PAPER.value or _RESULTS.value
+  page = report_html.render(
+    title,
+    runs,
+    baseline=_BASELINE.value,
+    table=table,
+    notes=notes,
+    max_bytes=int(_MEGABYTES.value * 1e6),
+  )
+  report_html.write(page, _OUT.value)
+  print(f'{_OUT.value}: {len(page) / 1e6:.1f} MB')
+
+
+if __name__ == '__main__':
+  configuration.run(main)

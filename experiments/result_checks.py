@@ -1,0 +1,85 @@
+"""Results of a sweep before they become a table: what is mixed or failed."""
+
+import collections
+from collections.abc import Iterable
+import json
+import os
+
+from experiments import tables
+from rl_jax import metrics
+
+
+def mixtures(
+  rows: list[dict], digests: Iterable[str] | None = None
+) -> list[str]:
+  """What should not stand in one table, in words; [] if all is well.
+
+  Several commits; two results of one setting and seed (of which the later
+  counts); and, if the digests of a paper are given, results of configurations
+  that are none of its own.
+  """
+  found = []
+  commits = collections.Counter(row.get('commit', 'unknown') for row in rows)
+  if len(commits) > 1:
+    runs = ', '.join(f'{name} ({n} runs)' for name, n in commits.items())
+    found.append(f'commits {runs}')
+  digest_of: dict[str, str] = {}
+  for row in rows:
+    setting = json.dumps(row['setting'], sort_keys=True)
+    digest = row.get('digest')
+    other = digest_of.setdefault(setting, digest)
+    if other != digest:
+      found.append(f'configurations {other} and {digest} of {setting}')
+  if digests is not None:
+    foreign = [r['name'] for r in rows if r.get('digest') not in set(digests)]
+    if foreign:
+      found.append(f'configurations of another table: {", ".join(foreign)}')
+  return found
+
+
+def check_mixtures(found: list[str], allowed: bool) -> None:
+  """Raises ValueError for what `mixtures` found, unless it is allowed."""
+  if found and not allowed:
+    raise ValueError(
+      f'the results mix {"; ".join(found)}. Remove the lines that do not '
+      'belong, or give --allow_mixed: the table is then marked.'
+    )
+
+
+def read_page(
+  path: str,
+  metric: str,
+  baseline: str | None,
+  digests: list[str] | None,
+  allow_mixed: bool,
+) -> tuple[dict, list[str]]:
+  """({header, rows, hint}, notes) of results.jsonl for an HTML page.
+
+  A run that a guard has ended has no value: a note says why. Raises ValueError
+  for a file without a finished run, and for mixtures.
+  """
+  rows = metrics.read_jsonl(path) if os.path.exists(path) else []
+  if not rows:
+    raise ValueError(f'{path} holds no finished run')
+  mixed = mixtures(rows, digests)
+  check_mixtures(mixed, allow_mixed)
+  notes = [f'MIXED: {text}' for text in mixed]
+  if digests is not None:
+    missing = len(set(digests) - {row.get('digest') for row in rows})
+    if missing:
+      notes.append(f'{missing} of {len(set(digests))} runs are not finished')
+  failed = [row for row in rows if row.get('failed') is not None]
+  notes += [f'FAILED: {row["name"]}: {row["failed"]}' for row in failed]
+  rows = [row for row in rows if row.get('failed') is None]
+  if not rows:
+    raise ValueError(f'{path} holds failed runs alone: {"; ".join(notes)}')
+  found = tables.by_setting(rows, metric)
+  header, *cells = tables.lines(found, baseline, None, mixed)
+  against = f'; paired with {baseline} by seed' if baseline else ''
+  return {
+    'header': header,
+    'rows': cells,
+    'hint': f'{metric} of the last row of each run, mean and 95% interval over '
+    f'seeds{against}. Runs without a finite value are counted, not averaged. '
+    'The head of a column sorts by it.',
+  }, notes
