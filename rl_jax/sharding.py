@@ -5,7 +5,13 @@ import math
 from typing import Any
 
 import jax
-from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+from jax.sharding import (
+  AbstractMesh,
+  AxisType,
+  Mesh,
+  NamedSharding,
+  PartitionSpec,
+)
 import numpy as np
 
 from rl_jax.types import Array, check_range
@@ -59,6 +65,12 @@ def make_mesh(cfg: MeshConfig, devices: list | None = None) -> Mesh:
     )
   grid = np.asarray(devices).reshape(shape)
   return Mesh(grid, AXES, axis_types=(AxisType.Auto,) * len(AXES))
+
+
+def abstract_mesh(cfg: MeshConfig) -> AbstractMesh:
+  """The mesh without devices, for shapes and their shardings."""
+  shape = tuple(getattr(cfg, axis) for axis in AXES)
+  return AbstractMesh(shape, AXES, (AxisType.Auto,) * len(AXES))
 
 
 def _partition(shape, logical_axes, sizes: dict[str, int]) -> PartitionSpec:
