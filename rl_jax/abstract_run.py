@@ -84,6 +84,17 @@ def train_state(
   )
 
 
+class _NoTokenizer:
+  """Which ids end a response does not change the program."""
+
+  eos_ids = (0,)
+
+  def encode(self, text: str) -> list[int]:
+    """One token for every stop text."""
+    del text
+    return [0]
+
+
 @dataclasses.dataclass(frozen=True)
 class AbstractRun:
   """One iteration's stages and the shapes of their arguments."""
@@ -91,7 +102,6 @@ class AbstractRun:
   config: ExperimentConfig
   model: transformer.ModelConfig
   mesh: jax.sharding.Mesh
-  tokenizer: Any  # eos_ids, and encode if the configuration has stop texts
 
   def lower(self) -> dict[str, jax.stages.Lowered]:
     """The lowered programs by stage, in the order of an iteration."""
@@ -108,7 +118,7 @@ class AbstractRun:
       frozen = {**frozen, 'lagged': params}
       params = {**params, 'lagged': params}
     stages = stages_lib.make_stages(
-      config, self.model, self.tokenizer, mesh, state
+      config, self.model, _NoTokenizer(), mesh, state
     )
     method = abstract(jax.eval_shape(config.method.as_arrays), whole)
     key = abstract(jax.eval_shape(lambda: jax.random.key(0)), whole)
