@@ -153,7 +153,6 @@ class _Sizes:
   group_size: int
   prompt: int  # P
   response: int  # T
-  rows_sharded: int
   heads: int  # of queries
   kv_heads: int
   mlp: int
@@ -173,7 +172,6 @@ class _Sizes:
       group_size=rollout.group_size,
       prompt=rollout.max_prompt_tokens,
       response=rollout.max_response_tokens,
-      rows_sharded=shards,
       heads=split(model.num_heads),
       kv_heads=split(model.num_kv_heads),
       mlp=split(model.mlp_size),
@@ -200,11 +198,10 @@ class _Sizes:
     return saved + hidden + max(attention, mlp)
 
   def logits(self) -> int:
-    """One chunk of scoring, whose width is fixed by all rows together."""
-    rows = self.microbatch * self.group_size
-    whole = rows * self.rows_sharded * self.model.vocab_size
-    span = max(1, min(self.response, scoring.CHUNK_ELEMENTS // whole))
-    return LOGIT_COPIES * rows * span * self.vocab * 4
+    """One chunk of scoring."""
+    step = self.microbatch * self.group_size * self.vocab
+    span = max(1, min(self.response, scoring.CHUNK_ELEMENTS // step))
+    return LOGIT_COPIES * span * step * 4
 
   def cache(self) -> int:
     """Keys and values of every prompt once, and of every row."""

@@ -112,21 +112,34 @@ def of(tree: Any) -> Any:
   return jax.tree.map(lambda x: x.sharding, tree)
 
 
-def constrain(x: Array, *logical_axes: str | None) -> Array:
-  """Fixes the layout of x inside jit; without a mesh in force, just x.
-
-  Axes that a surrounding shard_map has taken over are left alone.
-  """
+def _axes_in_force() -> dict[str, int]:
+  """Sizes of the mesh axes that the compiler may use; {} without a mesh."""
   mesh = jax.sharding.get_abstract_mesh()
   if mesh.empty:
-    return x
-  sizes = {
+    return {}
+  return {
     name: size
     for name, size, kind in zip(
       mesh.axis_names, mesh.axis_sizes, mesh.axis_types, strict=True
     )
     if kind == AxisType.Auto
   }
+
+
+def parts(size: int, logical: str) -> int:
+  """Into how many parts the mesh in force splits a dimension by the RULES."""
+  sizes = _axes_in_force()
+  (names,) = _partition((size,), (logical,), sizes)
+  names = (names,) if isinstance(names, str) else names or ()
+  return math.prod(sizes[name] for name in names)
+
+
+def constrain(x: Array, *logical_axes: str | None) -> Array:
+  """Fixes the layout of x inside jit; without a mesh in force, just x.
+
+  Axes that a surrounding shard_map has taken over are left alone.
+  """
+  sizes = _axes_in_force()
   if not sizes:
     return x
   return jax.lax.with_sharding_constraint(
