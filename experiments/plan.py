@@ -106,6 +106,8 @@ def main(argv):
   print(plan_report.memory(plan, compiled))
   if compiled:
     print(plan_report.traffic(counted))
+  else:
+    print('Not compiled: bytes sent are not counted.\n')
   print(plan_report.roofline(bounds, card(), _CARD.value))
   print(plan_report.fits(rows, responses, config))
 

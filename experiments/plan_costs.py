@@ -38,6 +38,10 @@ CARDS = {
 }
 
 
+# Models that somebody else has trained.
+PUBLIC = tuple(name for name in presets.PRESETS if name != 'tiny')
+
+
 @dataclasses.dataclass(frozen=True)
 class Bound:
   """The least that one stage costs a device."""
@@ -115,13 +119,13 @@ def fitting(
   config: ExperimentConfig,
   memory: float,
   responses: tuple[int, ...],
-  names: tuple[str, ...] = tuple(presets.PRESETS),
+  names: tuple[str, ...] = PUBLIC,
 ) -> list[dict[str, Any]]:
   """Rows {'model', 'trained', T: prompts}: the largest rollout on one card.
 
   Prompts are a power of two up to 1,024, with the configuration's group size
   and prompt length, one group a microbatch, bfloat16 and rematerialisation;
-  None: not even one group fits.
+  None: not even one group fits, or the model has no so many positions.
   """
   mesh = sharding.abstract_mesh(sharding.MeshConfig())
   rows = []
