@@ -57,8 +57,8 @@ def parse_window(text: str, done: int, total: int) -> Window:
   window = Window(*map(int, match.groups()))
   if not done < window.first <= window.last <= total:
     raise ValueError(
-      f'--profile={text}: FIRST and LAST must be iterations between '
-      f'{done + 1} and {total}, FIRST not after LAST'
+      f'--profile={text}: FIRST <= LAST must be iterations after the {done} '
+      f'that are done and up to {total}'
     )
   return window
 
