@@ -25,7 +25,7 @@ SMOKE := $(TEST_ENV) $(BIN)/python -m experiments.train \
 	--config=configs/bandit.py --method=grpo
 
 .PHONY: install quickstart test test-fast test-devices smoke test-all \
-	test-faults lint format clean
+	test-faults test-soak lint format clean
 
 install: $(STAMP)
 
@@ -68,6 +68,10 @@ test-all: test-fast test-devices smoke
 # Kills a run every second for two minutes, then compares it with a whole one.
 test-faults: $(STAMP)
 	$(RUN) tests/faults/kill_resume.py --seconds=120
+
+# 2,000 iterations of a bandit: memory, time and compilations must stay flat.
+test-soak: $(STAMP)
+	$(RUN) tests/faults/soak.py --iterations=2000
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .

@@ -14,6 +14,7 @@ from rl_jax.config import (
   VerifierConfig,
 )
 from rl_jax.method import Method
+from rl_jax.models import presets
 from rl_jax.optimizers import OptimizerConfig
 from rl_jax.tasks import ChatTemplate, QuestionAnswer
 
@@ -23,8 +24,13 @@ PROMPT = (
 )
 
 
-def get_config(method: Method, model: str = 'models/model') -> ExperimentConfig:
-  """32 prompts x 8 samples of at most 512 tokens, bfloat16 compute."""
+def get_config(
+  method: Method, model: str = 'models/model', preset: str | None = None
+) -> ExperimentConfig:
+  """32 prompts x 8 samples of at most 512 tokens, bfloat16 compute.
+
+  preset: the sizes of the model, to plan with before its weights are there.
+  """
   return ExperimentConfig(
     iterations=200,
     task=QuestionAnswer(
@@ -37,7 +43,12 @@ def get_config(method: Method, model: str = 'models/model') -> ExperimentConfig:
       template=ChatTemplate(user=PROMPT),
     ),
     method=method,
-    model=ModelSource(path=model, compute_dtype='bfloat16', remat=True),
+    model=ModelSource(
+      path=model,
+      config=presets.PRESETS[preset] if preset else None,
+      compute_dtype='bfloat16',
+      remat=True,
+    ),
     rollout=RolloutConfig(
       num_prompts=32,
       group_size=8,

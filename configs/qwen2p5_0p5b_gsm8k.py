@@ -18,7 +18,7 @@ from rl_jax.optimizers import OptimizerConfig
 
 def get_config(method: Method) -> ExperimentConfig:
   """The shared GSM8K set-up with this model."""
-  config = gsm8k.get_config(method, 'models/qwen2.5-0.5b')
+  config = gsm8k.get_config(method, 'models/qwen2.5-0.5b', 'Qwen2.5-0.5B')
   return dataclasses.replace(
     config, optimizer=OptimizerConfig(learning_rate=1e-6, warmup_steps=10)
   )

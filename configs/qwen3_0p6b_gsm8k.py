@@ -18,7 +18,7 @@ from rl_jax.optimizers import OptimizerConfig
 
 def get_config(method: Method) -> ExperimentConfig:
   """The shared GSM8K set-up with this model."""
-  config = gsm8k.get_config(method, 'models/qwen3-0.6b')
+  config = gsm8k.get_config(method, 'models/qwen3-0.6b', 'Qwen3-0.6B')
   return dataclasses.replace(
     config, optimizer=OptimizerConfig(learning_rate=1e-6, warmup_steps=10)
   )

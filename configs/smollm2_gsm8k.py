@@ -18,7 +18,7 @@ from rl_jax.optimizers import OptimizerConfig
 
 def get_config(method: Method) -> ExperimentConfig:
   """The shared GSM8K set-up with this model."""
-  config = gsm8k.get_config(method, 'models/smollm2')
+  config = gsm8k.get_config(method, 'models/smollm2', 'SmolLM2-135M')
   return dataclasses.replace(
     config, optimizer=OptimizerConfig(learning_rate=2e-5, warmup_steps=10)
   )

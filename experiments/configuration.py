@@ -104,7 +104,7 @@ def run(main: Any) -> None:
   def guarded(argv):
     try:
       main(argv)
-    except (ValueError, FileNotFoundError) as error:
+    except (ValueError, FileNotFoundError, MemoryError) as error:
       print(f'error: {error}', file=sys.stderr)
       if flags.FLAGS.traceback:
         raise

@@ -7,14 +7,15 @@ python -m experiments.train --config=configs/arithmetic.py --method=grpo
 --set=PATH=LITERAL changes one field (null removes an optional piece);
 --add=PATH=Class(field=literal) appends a piece, for example
 --add='method.weights=ClipCovDrop(fraction=1e-3)'. Run it again with the same
-arguments to continue after an interruption.
+arguments to continue after an interruption. --profile=10:13 traces these
+iterations into WORKDIR/profile (TensorBoard or Perfetto show it).
 """
 
 from absl import app, flags, logging
 import jax
 
 from experiments import configuration
-from rl_jax import serialization
+from rl_jax import memory_guard, profiling, serialization, setup
 from rl_jax.checkpoint import quiet_orbax
 from rl_jax.loop import Trainer
 
@@ -23,6 +24,9 @@ _WORKDIR = flags.DEFINE_string(
 )
 _PRINT = flags.DEFINE_bool(
   'print_config', False, 'Print the resolved configuration and leave.'
+)
+_PROFILE = flags.DEFINE_string(
+  'profile', None, 'FIRST:LAST: iterations to trace into WORKDIR/profile.'
 )
 configuration.define_flags()
 
@@ -36,9 +40,15 @@ def main(argv):
     print(serialization.to_json(config))
     return
   quiet_orbax()
-  trainer = Trainer(config, _WORKDIR.value)
-  logging.info('devices: %s', jax.devices())
-  row = trainer.run()
+  window = None
+  if _PROFILE.value is not None:
+    done = setup.iterations_done(_WORKDIR.value)
+    window = profiling.parse_window(_PROFILE.value, done, config.iterations)
+  with memory_guard.guarded(config):
+    trainer = Trainer(config, _WORKDIR.value)
+    trainer.profiler = profiling.Profiler(window, f'{_WORKDIR.value}/profile')
+    logging.info('devices: %s', jax.devices())
+    row = trainer.run()
   accuracy = row.get('evaluation/pass_at_1')
   print(
     f'done: reward {row.get("reward/mean", float("nan")):.3f}'

@@ -4,8 +4,9 @@ Layout of one step below the checkpoint directory:
 
   step_00000012/arrays/    the array tree, written by Orbax
   step_00000012/host.json  counters, positions, configuration
-  step_00000012/COMMITTED  manifest: size and CRC-32 of every other file,
-                           names, shapes and dtypes of the arrays, metrics
+  step_00000012/COMMITTED  manifest: size and CRC-32 of every other file, names,
+                           shapes and dtypes of the arrays, metrics, versions
+                           of the software (what they mean: `versions`)
 
 COMMITTED is written last, so a step without it never happened, and the CRC of
 every file is compared before anything is read: a torn, emptied or flipped file
@@ -28,6 +29,7 @@ import orbax.checkpoint as ocp
 
 from rl_jax import checkpoint_files as files
 from rl_jax import checkpoint_leaves as leaves
+from rl_jax import versions
 from rl_jax.checkpoint_files import quiet_orbax
 from rl_jax.checkpoint_leaves import abstract_tree
 
@@ -124,7 +126,7 @@ class Checkpointer:
       'step': step,
       'metrics': {k: float(v) for k, v in (metrics or {}).items()},
       'arrays': described,
-      'versions': {'jax': jax.__version__, 'orbax': ocp.__version__},
+      'versions': versions.current(),
       'saved_unix_seconds': time.time(),
     }
     path = self._path(step)
@@ -269,6 +271,7 @@ class Checkpointer:
       raise CheckpointError(f'checkpoint {step} cannot be used: {reason}')
     manifest, _ = files.read_manifest(self._path(step))
     named, treedef = leaves.names(abstract)
+    versions.warn_if_changed(step, manifest.get('versions', {}))
     leaves.check_structure(named, manifest['arrays'], step, partial)
     values = leaves.read(
       self._orbax, self._path(step) / _ARRAYS, named, manifest['arrays']

@@ -15,7 +15,8 @@ class ModelSource:
   """Where the policy comes from.
 
   path: a model directory, a Hugging Face directory or a GGUF file; None means
-  random initial weights of `config`, with a tokenizer made by the task.
+  random initial weights of `config`, with a tokenizer made by the task. With a
+  path, `config` only serves to plan memory before the files are there.
   """
 
   path: str | None = None

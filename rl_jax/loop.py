@@ -23,7 +23,15 @@ from absl import logging
 import jax
 import jax.numpy as jnp
 
-from rl_jax import checkpoint, guards, progress, rollout_log, setup, signals
+from rl_jax import (
+  checkpoint,
+  guards,
+  profiling,
+  progress,
+  rollout_log,
+  setup,
+  signals,
+)
 from rl_jax import metrics as metrics_lib
 from rl_jax import stages as stages_lib
 from rl_jax.collect import Collector
@@ -51,6 +59,7 @@ class Trainer:
 
   def __init__(self, config: ExperimentConfig, workdir: str):
     self.config, self.workdir = config, workdir
+    self.profiler = profiling.Profiler()
     self.mesh = setup.prepare(config, workdir)
     with jax.set_mesh(self.mesh):
       self._build()
@@ -105,9 +114,8 @@ class Trainer:
       )
     setup.write_config(config, workdir)
     self.counters = Counters()
-    self.entropy_change = EntropyChange(
-      config.optimizer.learning_rate, self.mesh
-    )
+    rate = config.optimizer.learning_rate
+    self.entropy_change = EntropyChange(rate, self.mesh)
     # By iteration: of the last two, as metrics are read one iteration late.
     self.batches: dict[int, Trajectories] = {}
     self.rollouts: rollout_log.RolloutLog | None = None  # of the last one
@@ -139,7 +147,7 @@ class Trainer:
       if counters.iteration == 0 and self._evaluation_due():
         self.writer.log(0, self._evaluate())
       while counters.iteration < total and not stop.requested:
-        metrics = self.iteration()
+        metrics = self.profiler.run(self.iteration, counters.iteration + 1)
         if self._evaluation_due():
           metrics |= self._evaluate()
         written = self.pending.push(counters.iteration, metrics, self.rollouts)
@@ -219,6 +227,7 @@ class Trainer:
       'time/rollout_seconds': sampled - started,
       'time/iteration_seconds': finished - started,
       'time/tokens_per_second': tokens / (finished - started),
+      'time/compilations': profiling.compilations(),
     }
 
   def save(self) -> dict[str, Any]:
@@ -297,8 +306,7 @@ class Trainer:
   def _evaluate(self) -> dict[str, float]:
     """Scores the policy as it is at this iteration boundary."""
     started = time.perf_counter()
-    params = {**self.policy.frozen, **self.state.params}
-    found, _ = self.evaluator.run(params)
+    found, _ = self.evaluator.run({**self.policy.frozen, **self.state.params})
     return {
       **{f'evaluation/{name}': value for name, value in found.items()},
       'time/evaluation_seconds': time.perf_counter() - started,

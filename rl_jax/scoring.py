@@ -11,14 +11,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from rl_jax import types
+from rl_jax import sharding, types
 from rl_jax.masking import zero_masked
 from rl_jax.method import Method
 from rl_jax.models import heads, transformer
 from rl_jax.rollouts.sampling import apply_transforms
 from rl_jax.types import Array, Trajectories
 
-# Logits of one chunk, in elements: 2^24 floats are 64 MiB.
+# Logits of one chunk on one device, in elements: 2^24 floats are 64 MiB.
 CHUNK_ELEMENTS = 1 << 24
 
 # f(logits, token) by name; each is computed from one chunk of logits.
@@ -170,7 +170,11 @@ def _group_divergence(logp_BCV, mask_BC, groups):
 def _in_chunks(function, arrays, vocab_size):
   """Applies function to spans of T under remat, so that logits stay small."""
   B, T = arrays[0].shape[:2]
-  span = max(1, min(T, CHUNK_ELEMENTS // (B * vocab_size)))
+  # Of this device's part: every chunk of an update costs a gather and a
+  # reduction of the output weights over fsdp, so the fewer the better.
+  rows = B // sharding.parts(B, 'rows')
+  columns = vocab_size // sharding.parts(vocab_size, 'vocab')
+  span = max(1, min(T, CHUNK_ELEMENTS // (rows * columns)))
   function = jax.checkpoint(function)
   if span == T:
     return function(*arrays)

@@ -10,7 +10,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rl_jax import checkpoint, randomness, serialization, sharding
+from rl_jax import (
+  abstract_run,
+  checkpoint,
+  randomness,
+  serialization,
+  sharding,
+)
 from rl_jax import config as config_lib
 from rl_jax.checkpoint_files import committed_steps
 from rl_jax.config import ExperimentConfig, ModelSource, RolloutConfig
@@ -23,8 +29,6 @@ from rl_jax.prompts import PromptSet
 from rl_jax.types import TrainState
 from rl_jax.verification import VerifierPool
 
-# Top-level trees of `params` that an optimizer changes when adapters exist.
-ADAPTED = ('lora', 'value_head')
 CONFIG_FILE = 'experiment.json'  # HF directories have a config.json
 
 
@@ -72,12 +76,9 @@ def load_policy(
       source.config, vocab_size=tokenizer.vocab_size, **changes
     )
     params = sharding.init_params(model, key, mesh)
-  names = ADAPTED if model.lora_rank else tuple(params)
+  trainable, frozen = abstract_run.split_trainable(model, params)
   return Policy(
-    model=model,
-    tokenizer=tokenizer,
-    trainable={k: v for k, v in params.items() if k in names},
-    frozen={k: v for k, v in params.items() if k not in names},
+    model=model, tokenizer=tokenizer, trainable=trainable, frozen=frozen
   )
 
 
@@ -187,6 +188,12 @@ def check_workdir(config: ExperimentConfig, workdir: str) -> None:
       + '\nUse another --workdir, or give the saved values.'
     )
   logging.info('continuing the run in %s', workdir)
+
+
+def iterations_done(workdir: str) -> int:
+  """The newest committed checkpoint of a work directory, 0 without one."""
+  steps = committed_steps(epath.Path(workdir) / 'checkpoints')
+  return steps[-1] if steps else 0
 
 
 def write_config(config: ExperimentConfig, workdir: str) -> None:

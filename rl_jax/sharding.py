@@ -6,7 +6,13 @@ import math
 from typing import Any
 
 import jax
-from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+from jax.sharding import (
+  AbstractMesh,
+  AxisType,
+  Mesh,
+  NamedSharding,
+  PartitionSpec,
+)
 import numpy as np
 
 from rl_jax.types import Array, check_range
@@ -62,6 +68,12 @@ def make_mesh(cfg: MeshConfig, devices: list | None = None) -> Mesh:
   return Mesh(grid, AXES, axis_types=(AxisType.Auto,) * len(AXES))
 
 
+def abstract_mesh(cfg: MeshConfig) -> AbstractMesh:
+  """The mesh without devices, for shapes and their shardings."""
+  shape = tuple(getattr(cfg, axis) for axis in AXES)
+  return AbstractMesh(shape, AXES, (AxisType.Auto,) * len(AXES))
+
+
 def _partition(shape, logical_axes, sizes: dict[str, int]) -> PartitionSpec:
   """Applies RULES; only mesh axes in sizes that divide the dimension."""
   entries = []
@@ -101,21 +113,34 @@ def of(tree: Any) -> Any:
   return jax.tree.map(lambda x: x.sharding, tree)
 
 
-def constrain(x: Array, *logical_axes: str | None) -> Array:
-  """Fixes the layout of x inside jit; without a mesh in force, just x.
-
-  Axes that a surrounding shard_map has taken over are left alone.
-  """
+def _axes_in_force() -> dict[str, int]:
+  """Sizes of the mesh axes that the compiler may use; {} without a mesh."""
   mesh = jax.sharding.get_abstract_mesh()
   if mesh.empty:
-    return x
-  sizes = {
+    return {}
+  return {
     name: size
     for name, size, kind in zip(
       mesh.axis_names, mesh.axis_sizes, mesh.axis_types, strict=True
     )
     if kind == AxisType.Auto
   }
+
+
+def parts(size: int, logical: str) -> int:
+  """Into how many parts the mesh in force splits a dimension by the RULES."""
+  sizes = _axes_in_force()
+  (names,) = _partition((size,), (logical,), sizes)
+  names = (names,) if isinstance(names, str) else names or ()
+  return math.prod(sizes[name] for name in names)
+
+
+def constrain(x: Array, *logical_axes: str | None) -> Array:
+  """Fixes the layout of x inside jit; without a mesh in force, just x.
+
+  Axes that a surrounding shard_map has taken over are left alone.
+  """
+  sizes = _axes_in_force()
   if not sizes:
     return x
   return jax.lax.with_sharding_constraint(
@@ -133,10 +158,7 @@ def by_rows(
   rows stay under the compiler's control. Just function, if there is one shard
   or if the shards do not divide the prompts.
   """
-  mesh = jax.sharding.get_abstract_mesh()
-  if mesh.empty:
-    return function
-  shards = math.prod(mesh.shape[axis] for axis in ROW_AXES)
+  shards = math.prod(_axes_in_force().get(axis, 1) for axis in ROW_AXES)
   if shards == 1 or num_prompts % shards:
     return function
   rows = PartitionSpec(ROW_AXES)

@@ -20,6 +20,7 @@ from rl_jax.types import TrainState, Trajectories
 PRESET = {
   'smollm2_gsm8k': 'SmolLM2-135M',
   'qwen2p5_0p5b_gsm8k': 'Qwen2.5-0.5B',
+  'qwen2p5_7b_gsm8k': 'Qwen2.5-7B',
   'qwen3_0p6b_gsm8k': 'Qwen3-0.6B',
 }
 
@@ -73,6 +74,7 @@ def test_builds_and_lowers_on_an_abstract_mesh(name):
   )
   config_lib.validate(config)
   model = presets.PRESETS[PRESET[name]]
+  assert config.model.config == model  # what experiments.plan plans with
   model = type(model)(
     **{**vars(model), 'compute_dtype': 'bfloat16', 'remat': True}
   )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from configs import bandit
-from rl_jax import guards, loop, losses, sharding
+from rl_jax import guards, loop, losses, profiling, sharding
 from rl_jax.aggregation import TokenMean
 from rl_jax.checkpoint import Checkpointer
 from rl_jax.method import Method
@@ -113,7 +113,10 @@ def halves(config, tmp_path_factory):
   """N iterations, and N more by another Trainer in the same directory."""
   workdir = tmp_path_factory.mktemp('halves')
   first = override(config, 'iterations', str(HALF))
-  loop.Trainer(first, str(workdir)).run()
+  trainer = loop.Trainer(first, str(workdir))
+  window = profiling.Window(4, 5)
+  trainer.profiler = profiling.Profiler(window, str(workdir / 'profile'))
+  trainer.run()
   trainer = loop.Trainer(config, str(workdir))
   assert trainer.counters.iteration == HALF
   trainer.run()
@@ -199,6 +202,19 @@ def test_each_stage_is_compiled_once(whole):
   programs = [step['programs'] for step in whole[2]]
   late = [i for i, count in enumerate(programs) if i > 1 and count]
   assert programs[0] >= 3 and not late, (programs, late)
+
+
+def test_the_compile_count_is_a_metric(whole):
+  """Cumulative, and the same from the third iteration on."""
+  rows = read_jsonl(whole[1] / 'metrics.jsonl')[1:]
+  counts = [row['time/compilations'] for row in rows]
+  assert 3 <= counts[0] <= counts[2] and len(set(counts[2:])) == 1, counts
+
+
+def test_a_trace_of_two_iterations(halves):
+  """A file for TensorBoard's profiler; resume stays exact (E0, above)."""
+  traces = list((halves[1] / 'profile').rglob('*.xplane.pb'))
+  assert len(traces) == 1 and traces[0].stat().st_size > 10_000
 
 
 def test_host_reads_are_few_and_bounded(whole):

@@ -53,3 +53,14 @@ def test_parameters_are_born_on_their_devices():
   jax.tree.map(
     lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-6), params, alone
   )
+
+
+def test_parts_are_those_of_the_mesh_in_force():
+  """A size that does not divide stays whole; no mesh, one part."""
+  assert sharding.parts(32, 'rows') == 1
+  mesh = sharding.abstract_mesh(sharding.MeshConfig(data=2, fsdp=4, tensor=2))
+  with jax.sharding.use_abstract_mesh(mesh):
+    assert sharding.parts(32, 'rows') == 8
+    assert sharding.parts(12, 'rows') == 1
+    assert sharding.parts(10, 'vocab') == 2
+    assert sharding.parts(10, 'head_size') == 1

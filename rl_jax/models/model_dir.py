@@ -64,7 +64,7 @@ def load_model(
   Raises: ValueError naming the file or tensor that does not fit.
   """
   path = os.path.join(directory, WEIGHTS)
-  cfg = dataclasses.replace(_read_config(directory), **overrides)
+  cfg = dataclasses.replace(_own_config(directory), **overrides)
   views = files.open_tensors(path)
   expected = traverse_util.flatten_dict(specs(cfg), sep='/')
   shapes = {k: tuple(v.get_shape()) for k, v in views.items()}
@@ -90,7 +90,17 @@ def load_any(
   )
 
 
-def _read_config(directory: str) -> ModelConfig:
+def read_config(source: str) -> ModelConfig | None:
+  """The ModelConfig of a directory, ours or Hugging Face's; else None."""
+  if os.path.exists(os.path.join(source, CONFIG)):
+    return _own_config(source)
+  path = os.path.join(source, 'config.json')
+  if os.path.exists(path):
+    return hf_import.config_from_hf(files.read_json(path), path)
+  return None
+
+
+def _own_config(directory: str) -> ModelConfig:
   path = os.path.join(directory, CONFIG)
   with open(path, encoding='utf-8') as file:
     text = file.read()

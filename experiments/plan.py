@@ -1,0 +1,116 @@
+"""What a configuration would cost on many devices, found without any weights.
+
+  python -m experiments.plan --config=configs/qwen2p5_7b_gsm8k.py --devices=64
+  python -m experiments.plan --config=configs/smollm2_gsm8k.py --devices=8
+    --mesh=1,8,1 --card=rtx4090
+
+Compiles the stages for emulated CPU devices and prints, for each device: the
+memory that is planned and that XLA reports, the collectives of an iteration, a
+roofline for a named card, and which models fit on a card of 24 GB. CPU has no
+bfloat16 arithmetic: XLA's temporaries and the bytes of collectives are those
+of float32, up to twice what an accelerator needs, and its all-reduce followed
+by a slice is a reduce-scatter there, half the bytes.
+"""
+
+import dataclasses
+import math
+
+from absl import app, flags
+import jax
+
+from experiments import configuration, plan_costs, plan_report
+from rl_jax import abstract_run, collectives, memory_plan, model_shape, sharding
+from rl_jax import config as config_lib
+
+_DEVICES = flags.DEFINE_integer('devices', 64, 'Devices to plan for.')
+_MESH = flags.DEFINE_list(
+  'mesh', None, 'DATA,FSDP,TENSOR. Default: that of the config, or all fsdp.'
+)
+_CARD = flags.DEFINE_enum('card', 'h100', list(plan_costs.CARDS), 'Its peaks.')
+_FLOPS = flags.DEFINE_float('flops', None, "FLOP/s instead of the card's.")
+_BANDWIDTH = flags.DEFINE_float('bandwidth', None, 'Bytes/s of its memory.')
+_LINK = flags.DEFINE_float('interconnect', None, 'Bytes/s to other devices.')
+_COMPILE = flags.DEFINE_bool('compile', True, 'Compile, not only estimate.')
+_RESPONSES = flags.DEFINE_list(
+  'responses', ['512', '2048', '8192'], 'Response lengths of the last table.'
+)
+configuration.define_flags()
+
+
+def mesh_config(config) -> sharding.MeshConfig:
+  """The mesh of the flags, of the configuration, or fsdp over all devices."""
+  if _MESH.value is not None:
+    try:
+      sizes = [int(text) for text in _MESH.value]
+    except ValueError:
+      sizes = []
+    if len(sizes) != 3 or math.prod(sizes) != _DEVICES.value:
+      raise ValueError(
+        f'--mesh={",".join(_MESH.value)}: expected DATA,FSDP,TENSOR whose '
+        f'product is --devices={_DEVICES.value}'
+      )
+    return sharding.MeshConfig(**dict(zip(sharding.AXES, sizes, strict=True)))
+  own = config.mesh
+  if own.data * own.fsdp * own.tensor == _DEVICES.value:
+    return own
+  return sharding.MeshConfig(fsdp=_DEVICES.value)
+
+
+def card() -> plan_costs.Card:
+  """The named card with the numbers given."""
+  given = {
+    'flops': _FLOPS.value,
+    'bandwidth': _BANDWIDTH.value,
+    'interconnect': _LINK.value,
+  }
+  given = {name: value for name, value in given.items() if value is not None}
+  return dataclasses.replace(plan_costs.CARDS[_CARD.value], **given)
+
+
+def main(argv):
+  """Plans and prints."""
+  if len(argv) > 1:
+    raise app.UsageError(f'unexpected arguments: {argv[1:]}')
+  if _DEVICES.value < 1:
+    raise ValueError(f'--devices={_DEVICES.value} must be at least 1')
+  jax.config.update('jax_platforms', 'cpu')
+  jax.config.update('jax_num_cpu_devices', _DEVICES.value)
+  config = configuration.from_flags()
+  config = dataclasses.replace(config, mesh=mesh_config(config))
+  config_lib.validate(config)
+  model = model_shape.of(config.model, config.task)
+  if model is None:
+    raise ValueError(
+      f'the shape of {config.model.path} is known only from its weights: use '
+      'a configuration that names it in model.config'
+    )
+  mesh = sharding.make_mesh(config.mesh)
+  plan = memory_plan.estimate(config, model, mesh)
+  compiled, sent = {}, dict.fromkeys(('generate', 'score', 'update'), 0.0)
+  if _COMPILE.value:
+    lowered = abstract_run.AbstractRun(config, model, mesh).lower()
+    compiled = {name: program.compile() for name, program in lowered.items()}
+  counted = {
+    name: collectives.count(
+      program.as_text(),
+      devices=_DEVICES.value,
+      unknown_trips=max(config.rollout.max_response_tokens - 1, 1),
+    )
+    for name, program in compiled.items()
+  }
+  sent |= {name: sum(c.sent for c in found) for name, found in counted.items()}
+  bounds = plan_costs.roofline(config, model, plan, _DEVICES.value, sent)
+  responses = tuple(int(text) for text in _RESPONSES.value)
+  rows = plan_costs.fitting(config, 24e9, responses)
+  print(plan_report.header(config, model))
+  print(plan_report.memory(plan, compiled))
+  if compiled:
+    print(plan_report.traffic(counted))
+  else:
+    print('Not compiled: bytes sent are not counted.\n')
+  print(plan_report.roofline(bounds, card(), _CARD.value))
+  print(plan_report.fits(rows, responses, config))
+
+
+if __name__ == '__main__':
+  configuration.run(main)

@@ -1,0 +1,164 @@
+"""The collectives of a compiled program, counted with its loops multiplied out.
+
+XLA notes how often each loop of a scan runs; a collective in its body counts
+that often. What a device sends is that of a ring of n devices, for a result of
+b bytes: all-reduce 2 b (n - 1) / n, all-gather and all-to-all b (n - 1) / n,
+reduce-scatter b (n - 1), collective-permute b.
+"""
+
+import collections
+import dataclasses
+import math
+import re
+
+KINDS = (
+  'all-reduce',
+  'all-gather',
+  'reduce-scatter',
+  'all-to-all',
+  'collective-permute',
+)
+
+_COMPUTATION = re.compile(r'^(ENTRY )?%?([\w.\-]+) \(.*\{$')
+_INSTRUCTION = re.compile(
+  r'^\s+(?:ROOT )?%?\S+ = (\(.*?\)|\S+) ([a-z][\w\-]*)\('
+)
+_CALLED = re.compile(
+  r'(?:body|condition|calls|to_apply|true_computation|false_computation)='
+  r'%?([\w.\-]+)'
+)
+_BRANCHES = re.compile(r'branch_computations=\{([^}]*)\}')
+_TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
+_ARRAY = re.compile(r'(?:^|[(, /])(pred|[a-z]+\d+[a-z0-9]*)\[([\d,]*)\]')
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Collective:
+  """All collectives of one kind between groups of one size, in one call."""
+
+  kind: str
+  group: int  # devices that exchange with one another
+  count: int
+  bytes: int  # of the results, on one device, summed
+
+  @property
+  def sent(self) -> float:
+    """Bytes that one device sends."""
+    n = self.group
+    factor = {
+      'all-reduce': 2 * (n - 1) / n,
+      'all-gather': (n - 1) / n,
+      'all-to-all': (n - 1) / n,
+      'reduce-scatter': n - 1,
+      'collective-permute': 1,
+    }[self.kind]
+    return factor * self.bytes
+
+
+def count(
+  text: str, *, devices: int, unknown_trips: int = 1
+) -> list[Collective]:
+  """The collectives of one call of a program, largest first.
+
+  Groups of one device exchange nothing and are left out. Both branches of a
+  conditional are counted.
+
+  Args:
+    text: the optimised HLO, jax.stages.Compiled.as_text().
+    devices: of the whole program, for collectives without groups.
+    unknown_trips: how often a loop runs whose end depends on data.
+  """
+  computations, entry = _computations(text)
+  totals: dict[str, collections.Counter] = {}
+
+  def total(name: str) -> collections.Counter:
+    if name in totals:
+      return totals[name]
+    found: collections.Counter = collections.Counter()
+    for line in computations.get(name, ()):
+      found.update(_of_line(line, devices))
+      times = 1
+      if _opcode(line) == 'while':
+        known = _TRIPS.search(line)
+        times = int(known.group(1)) if known else unknown_trips
+      for called in _called(line):
+        for key, value in total(called).items():
+          found[key] += times * value
+    totals[name] = found
+    return found
+
+  found = total(entry)
+  result = [
+    Collective(
+      kind=kind, group=group, count=number, bytes=found[kind, group, 'bytes']
+    )
+    for (kind, group, what), number in found.items()
+    if what == 'count'
+  ]
+  return sorted(result, key=lambda x: -x.sent)
+
+
+def _computations(text: str) -> tuple[dict[str, list[str]], str]:
+  """Instruction lines by computation, and the name of the entry."""
+  found, lines, entry = {}, [], ''
+  for line in text.splitlines():
+    header = _COMPUTATION.match(line)
+    if header:
+      lines = found.setdefault(header.group(2), [])
+      entry = header.group(2) if header.group(1) else entry
+    elif line.startswith(' '):
+      lines.append(line)
+  if not entry:
+    raise ValueError('the text has no ENTRY computation: no HLO of a program')
+  return found, entry
+
+
+def _opcode(line: str) -> str:
+  match = _INSTRUCTION.match(line)
+  return match.group(2) if match else ''
+
+
+def _of_line(line: str, devices: int) -> dict[tuple, int]:
+  """{(kind, group, 'count' or 'bytes'): number} of one instruction."""
+  match = _INSTRUCTION.match(line)
+  # Of an asynchronous pair the -done part has the result alone.
+  kind = match.group(2).removesuffix('-done') if match else ''
+  if kind not in KINDS:
+    return {}
+  group = _group_size(line, devices)
+  if group == 1:
+    return {}
+  size = sum(map(_array_bytes, _ARRAY.finditer(match.group(1))))
+  return {(kind, group, 'count'): 1, (kind, group, 'bytes'): size}
+
+
+def _array_bytes(match: re.Match) -> int:
+  dtype, shape = match.groups()
+  bits = 8 if dtype == 'pred' else int(re.search(r'\d+', dtype).group())
+  return math.prod(int(d) for d in shape.split(',') if d) * bits // 8
+
+
+def _called(line: str) -> list[str]:
+  names = _CALLED.findall(line)
+  for group in _BRANCHES.findall(line):
+    names += [name.strip().lstrip('%') for name in group.split(',')]
+  return names
+
+
+def _group_size(line: str, devices: int) -> int:
+  """Devices of one group, from the three ways in which HLO writes groups."""
+  if 'source_target_pairs=' in line:
+    return 2
+  match = re.search(r'replica_groups=\[(\d+),(\d+)\]', line)
+  if match:
+    return int(match.group(2))
+  match = re.search(r'replica_groups=mesh\[([^\]]*)\]\s*\{([^}]*)\}', line)
+  if match:
+    sizes = dict(re.findall(r"'(\w+)'=(\d+)", match.group(1)))
+    # 'axis':(k)n is a part of n devices of an axis.
+    used = re.findall(r"'(\w+)'(?::\(\d+\)(\d+))?", match.group(2))
+    return math.prod(int(part or sizes[name]) for name, part in used)
+  match = re.search(r'replica_groups=\{\{([\d,]+)\}', line)
+  if match:
+    return len(match.group(1).split(','))
+  return devices

@@ -1,0 +1,39 @@
+"""The ModelConfig that a source will give, without reading any weights."""
+
+import dataclasses
+import os
+from typing import Any
+
+from rl_jax import serialization, setup
+from rl_jax.config import ModelSource
+from rl_jax.models import model_dir, transformer
+
+
+def of(source: ModelSource, task: Any) -> transformer.ModelConfig | None:
+  """The model that setup.load_policy would build; None if nothing says.
+
+  A path that does not exist yet is planned for by source.config, if given; a
+  GGUF file has its shape in its tensors.
+  """
+  model = None
+  if source.path is None:
+    if source.config is not None:
+      size = setup.task_tokenizer(task).vocab_size
+      model = dataclasses.replace(source.config, vocab_size=size)
+  elif os.path.exists(os.path.join(source.path, setup.CONFIG_FILE)):
+    with open(os.path.join(source.path, setup.CONFIG_FILE)) as file:
+      saved = serialization.from_json(file.read())
+    model = of(saved.model, saved.task)
+  elif os.path.exists(source.path):
+    model = model_dir.read_config(source.path)
+  else:
+    model = source.config
+  if model is None:
+    return None
+  return dataclasses.replace(
+    model,
+    compute_dtype=source.compute_dtype,
+    remat=source.remat,
+    value_head=source.value_head,
+    lora_rank=source.lora_rank,
+  )

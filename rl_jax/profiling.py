@@ -1,0 +1,87 @@
+"""Traces of iterations for TensorBoard or Perfetto; compilations counted."""
+
+from collections.abc import Callable
+import dataclasses
+import re
+from typing import Any
+
+from absl import logging
+import jax
+
+COMPILED = '/jax/core/compile/backend_compile_duration'
+
+
+class _Compilations:
+  """Listens to JAX's own events from the import of this module on."""
+
+  def __init__(self):
+    self.count = 0
+    jax.monitoring.register_event_duration_secs_listener(self._event)
+
+  def _event(self, name: str, seconds: float, **kwargs) -> None:
+    del seconds, kwargs
+    self.count += name == COMPILED
+
+
+_COMPILATIONS = _Compilations()
+
+
+def compilations() -> int:
+  """Programs that this process compiled, or read from a cache, so far."""
+  return _COMPILATIONS.count
+
+
+@dataclasses.dataclass(frozen=True)
+class Window:
+  """Iterations first to last, counted from 1 as the rows of metrics are."""
+
+  first: int
+  last: int
+
+
+def parse_window(text: str, done: int, total: int) -> Window:
+  """The window that 'FIRST:LAST' means, both included.
+
+  Args:
+    text: for example '10:13'.
+    done: iterations that are behind the run, which it cannot trace any more.
+    total: iterations of the whole run.
+
+  Raises ValueError naming the text and what is allowed.
+  """
+  match = re.fullmatch(r'(\d+):(\d+)', text)
+  if match is None:
+    raise ValueError(
+      f'--profile={text}: expected FIRST:LAST, for example 10:13'
+    )
+  window = Window(*map(int, match.groups()))
+  if not done < window.first <= window.last <= total:
+    raise ValueError(
+      f'--profile={text}: FIRST <= LAST must be iterations after the {done} '
+      f'that are done and up to {total}'
+    )
+  return window
+
+
+class Profiler:
+  """Traces the iterations of a window; without one it only runs them."""
+
+  def __init__(self, window: Window | None = None, directory: str = ''):
+    self._window, self._directory = window, directory
+
+  def run(self, iteration: Callable[[], Any], number: int) -> Any:
+    """Returns iteration(); starts the trace before it and stops it after it.
+
+    The trace ends when the results are computed, not when they are dispatched.
+    What was dispatched earlier may still show at its beginning.
+    """
+    if self._window is None:
+      return iteration()
+    if number == self._window.first:
+      jax.profiler.start_trace(self._directory)
+    results = iteration()
+    if number == self._window.last:
+      jax.block_until_ready(results)
+      jax.profiler.stop_trace()
+      logging.info('trace of the profiler in %s', self._directory)
+    return results
