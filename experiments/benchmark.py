@@ -6,54 +6,24 @@
 Prints one JSON line: median and quartiles of the seconds, tokens/s, model
 FLOP/s and bytes/s with the shares of what this process reached on a plain
 matrix product and a plain copy, seconds to trace and compile, peak memory.
-Every row generates --new_tokens tokens: nothing ends early. FLOP are those of
+Every row generates --new_tokens tokens, or with --mean_length ends at a random
+token (lengths are geometric); then the costs stand for the longest case, and
+only seconds and generated tokens say something. FLOP are those of
 the model (2 a weight and token, thrice for an update, attention over what is
 visible, the prompt once a group), without recomputation.
 """
 
 import dataclasses
-import functools
 import json
 import resource
-import time
 
 from absl import app, flags
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from configs.methods import grpo
 from experiments import benchmark_costs as costs
-from rl_jax import batch, models, rollouts, setup, sharding
-from rl_jax import update as update_lib
-from rl_jax.optimizers import OptimizerConfig, init_sharded, make_optimizer
-from rl_jax.rollouts.start import make_start
-from rl_jax.types import TrainState
-
-STAGES = ('generate', 'score', 'update')
-PRESETS = {
-  # 8M parameters: the configuration that the peers are timed on.
-  'small': models.ModelConfig(
-    vocab_size=512,
-    num_layers=8,
-    width=256,
-    num_heads=8,
-    num_kv_heads=4,
-    head_size=32,
-    mlp_size=1024,
-    tied_embeddings=False,
-    qk_norm=True,
-  ),
-  'smollm2_135m': models.ModelConfig(
-    vocab_size=49152,
-    num_layers=30,
-    width=576,
-    num_heads=9,
-    num_kv_heads=3,
-    head_size=64,
-    mlp_size=1536,
-  ),
-}
+from experiments.benchmark_stages import PRESETS, STAGES, Stages
+from rl_jax import sharding
 
 _STAGE = flags.DEFINE_enum('stage', 'step', (*STAGES, 'step'), 'What to time.')
 _PRESET = flags.DEFINE_enum('preset', 'small', list(PRESETS), 'Model.')
@@ -61,112 +31,9 @@ _PROMPTS = flags.DEFINE_integer('num_prompts', 8, 'Groups.')
 _GROUP = flags.DEFINE_integer('group_size', 8, 'Rows a group.')
 _PROMPT = flags.DEFINE_integer('prompt_tokens', 64, 'Tokens of a prompt.')
 _NEW = flags.DEFINE_integer('new_tokens', 128, 'Tokens of a response.')
+_MEAN = flags.DEFINE_float('mean_length', 0, 'Mean length; 0: nothing ends.')
 _REPEATS = flags.DEFINE_integer('repeats', 5, 'Timed calls after a first one.')
 _PIECES = flags.DEFINE_integer('microbatches', 1, 'Pieces of an update.')
-
-
-def first_state(cfg, optimizer, key, mesh):
-  """Random weights and fresh moments."""
-  params = sharding.init_params(cfg, key, mesh)
-  zero = lambda: jnp.zeros((), jnp.int32)  # donated: no buffer is shared
-  return TrainState(
-    params=params,
-    opt_state=init_sharded(optimizer, params, mesh),
-    method_state={},
-    step=zero(),
-    skipped=zero(),
-  )
-
-
-class Stages:
-  """The jitted stages of one configuration, compiled ahead."""
-
-  def __init__(self, cfg, shape, pieces, mesh):
-    start = make_start(mesh, shape.group_size, shape.new_tokens)
-    rng = np.random.default_rng(0)
-    prompts = (shape.num_prompts, shape.prompt_tokens)
-    self.groups = np.arange(shape.num_prompts, dtype=np.int32)
-    self.empty = start(
-      rng.integers(0, cfg.vocab_size, prompts, np.int32),
-      np.ones(prompts, np.float32),
-      self.groups,
-      0,
-      0,
-    )
-    self.key = setup.run_key(0, mesh)
-    optimizer = make_optimizer(OptimizerConfig(learning_rate=1e-5))
-    self.state = first_state(cfg, optimizer, self.key, mesh)
-    params = self.state.params
-    # Without the KL term no reference is scored.
-    self.method = grpo.get_method()
-    self.method = self.method.replace(losses=self.method.losses[:1])
-    self.method = self.method.as_arrays()
-    self.compile_seconds = {}
-    common = dict(model=cfg, temperature=1.0, pieces=pieces)
-    generate = functools.partial(
-      rollouts.generate,
-      cfg=cfg,
-      sampling=rollouts.SamplingConfig(),
-      max_new_tokens=shape.new_tokens,
-    )
-    self.generate = self._compiled(
-      'generate', jax.jit(generate), params, traj=self.empty, key=self.key
-    )
-    self.full = self.generate(params, traj=self.empty, key=self.key)
-    score = functools.partial(update_lib.score, **common)
-    self.score = self._compiled(
-      'score', jax.jit(score), params, None, self.full, self.method
-    )
-    rewards = rng.integers(0, 2, self.full.length_B.shape).astype(np.float32)
-    self.rewarded = self.full.replace(reward_B=jnp.asarray(rewards))
-    self.make_batch = jax.jit(batch.make_batch)
-    self.batch, *_ = self.make_batch(self.method, self.rewarded, {})
-    update = functools.partial(
-      update_lib.update_minibatch,
-      optimizer=optimizer,
-      reuse_scores=False,
-      **common,
-    )
-    self.update = self._compiled(
-      'update',
-      jax.jit(update, donate_argnames='state'),
-      state=self.state,
-      **self._update_arguments(self.batch),
-    )
-
-  def _compiled(self, name, function, *args, **kwargs):
-    started = time.perf_counter()
-    compiled = function.lower(*args, **kwargs).compile()
-    self.compile_seconds[name] = time.perf_counter() - started
-    return compiled
-
-  def _update_arguments(self, traj):
-    return dict(
-      frozen={},
-      method=self.method,
-      traj=traj,
-      group_M=self.groups,
-      key=self.key,
-    )
-
-  def call(self, stage):
-    """Runs a stage, or all stages of an iteration, to the end."""
-    params = self.state.params
-    if stage == 'generate':
-      result = self.generate(params, traj=self.empty, key=self.key)
-    elif stage == 'score':
-      result = self.score(params, None, self.full, self.method)
-    else:
-      traj = self.batch
-      if stage == 'step':
-        full = self.generate(params, traj=self.empty, key=self.key)
-        full = full.replace(reward_B=self.rewarded.reward_B)
-        traj, *_ = self.make_batch(self.method, full, {})
-      # One update a rollout: its own forward gives logp_old, score is left out.
-      self.state, result = self.update(
-        state=self.state, **self._update_arguments(traj)
-      )
-    jax.block_until_ready((result, self.state.params))
 
 
 def main(argv):
@@ -177,11 +44,11 @@ def main(argv):
   mesh = sharding.make_mesh(sharding.MeshConfig(data=jax.device_count()))
   with jax.set_mesh(mesh):
     flop_rate, byte_rate = costs.roofline(cfg.compute_dtype)
-    stages = Stages(cfg, shape, _PIECES.value, mesh)
+    stages = Stages(cfg, shape, _PIECES.value, mesh, _MEAN.value)
     times = costs.seconds(lambda: stages.call(stage), _REPEATS.value)
     low, median, high = np.quantile(times, (0.25, 0.5, 0.75))
   flops = costs.model_flops(cfg, shape, stage) / median
-  tokens = shape.prompt_tokens + shape.new_tokens
+  generated = int(stages.full.length_B.sum())
   row = {
     'stage': stage,
     'preset': _PRESET.value,
@@ -190,8 +57,10 @@ def main(argv):
     'jax': jax.__version__,
     'seconds_median': median,
     'seconds_quartiles': [low, high],
-    'generated_tokens_per_second': shape.rows * shape.new_tokens / median,
-    'row_tokens_per_second': shape.rows * tokens / median,
+    'generated_tokens': generated,
+    'generated_tokens_per_second': generated / median,
+    'row_tokens_per_second': (shape.rows * shape.prompt_tokens + generated)
+    / median,
     'flop_per_second': flops,
     'share_of_matrix_product': flops / flop_rate,
     'compile_seconds': stages.compile_seconds,
