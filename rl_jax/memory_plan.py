@@ -20,6 +20,7 @@ import jax.numpy as jnp
 from rl_jax import abstract_run, scoring, sharding
 from rl_jax.config import ExperimentConfig
 from rl_jax.models import spec, transformer
+from rl_jax.rollouts import decode
 
 # Arrays of a kind that are alive together where memory peaks.
 SCORE_COPIES = 3  # scores, weights and their cotangent
@@ -204,9 +205,14 @@ class _Sizes:
     return LOGIT_COPIES * span * step * 4
 
   def cache(self) -> int:
-    """Keys and values of every prompt once, and of every row."""
-    rows = self.rollout * self.group_size
-    places = self.rollout * self.prompt + rows * max(self.response - 1, 1)
+    """Keys and values of every prompt once, and of every row.
+
+    While the batch narrows the rows that go on have both again.
+    """
+    rows, places = self.rollout * self.group_size, max(self.response - 1, 1)
+    widths = decode.batch_widths(rows, self.response)
+    narrow = widths[1] * (self.prompt + places) if len(widths) > 1 else 0
+    places = self.rollout * self.prompt + rows * places + narrow
     token = 2 * self.model.num_layers * self.kv_heads * self.model.head_size
     return places * token * self.itemsize
 

@@ -78,43 +78,37 @@ def decode(
   weights, hidden [B, D] (which predict the first tokens) and caches: of one
   policy, or of the policy and its lagged copy.
   """
-  rows = _draw(weights, cfg, sampling, jnp.int32(0), hidden, rows)
-  widths = batch_widths(rows.length_B.shape[0], new_tokens)
 
-  def going_on(step, rows, caches, widths):
-    """The loop of the first width, and inside the rest of it the others."""
-    enough = widths[1] if len(widths) > 1 else 0
-
-    def advance(carry):
-      step, rows, caches = carry
-      token_B = lax.dynamic_index_in_dim(
-        rows.response_BT, step - 1, 1, keepdims=False
-      )
-      fed = [
-        models.decode_step(w, cfg, token_B, step - 1, cache)
-        for w, cache in zip(weights, caches, strict=True)
-      ]
-      hidden, caches = zip(*fed, strict=True)
-      return step + 1, _draw(weights, cfg, sampling, step, hidden, rows), caches
-
-    step, rows, caches = lax.while_loop(
-      lambda carry: carry[1].going(carry[0]).sum() > enough,
-      advance,
-      (step, rows, tuple(caches)),
+  def advance(carry):
+    step, rows, caches = carry
+    token_B = lax.dynamic_index_in_dim(
+      rows.response_BT, step - 1, 1, keepdims=False
     )
-    if not enough:
-      return rows
+    fed = [
+      models.decode_step(w, cfg, token_B, step - 1, cache)
+      for w, cache in zip(weights, caches, strict=True)
+    ]
+    hidden, caches = zip(*fed, strict=True)
+    return step + 1, _draw(weights, cfg, sampling, step, hidden, rows), caches
 
-    def narrow(rows):
-      # Stable: the order of rows stays, as far as their cache is concerned.
-      first_B = jnp.argsort(~rows.going(step), stable=True)
-      row_W = first_B[: widths[1]]
-      few = [cache.take(row_W) for cache in caches]
-      return rows.put(row_W, going_on(step, rows.take(row_W), few, widths[1:]))
-
-    return lax.cond(rows.going(step).any(), narrow, lambda rows: rows, rows)
-
-  return going_on(jnp.int32(1), rows, caches, widths)
+  rows = _draw(weights, cfg, sampling, jnp.int32(0), hidden, rows)
+  step, caches, wider = jnp.int32(1), tuple(caches), []
+  widths = batch_widths(rows.length_B.shape[0], new_tokens)
+  for width in (*widths[1:], 0):
+    step, rows, caches = lax.while_loop(
+      lambda carry, width=width: carry[1].going(carry[0]).sum() > width,
+      advance,
+      (step, rows, caches),
+    )
+    if width:
+      # Stable: rows of a group stay neighbours.
+      row_W = jnp.argsort(~rows.going(step), stable=True)[:width]
+      wider.append((rows, row_W))
+      rows = rows.take(row_W)
+      caches = tuple(cache.take(row_W) for cache in caches)
+  for all_rows, row_W in reversed(wider):
+    rows = all_rows.put(row_W, rows)
+  return rows
 
 
 def _draw(weights, cfg, sampling, step, hidden, rows):
