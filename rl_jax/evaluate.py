@@ -4,11 +4,12 @@ from collections.abc import Sequence
 import functools
 import math
 from typing import Any
+import zlib
 
 import jax
 import numpy as np
 
-from rl_jax import randomness, sharding
+from rl_jax import processes, randomness, sharding
 from rl_jax.models import transformer
 from rl_jax.prompts import PromptSet, stop_ids
 from rl_jax.rollouts import sampling
@@ -16,6 +17,7 @@ from rl_jax.rollouts.generate import generate
 from rl_jax.rollouts.start import make_start
 from rl_jax.tasks import base
 from rl_jax.types import Trajectories
+from rl_jax.verification import Outcome
 
 
 def pass_at_k(num_samples: int, num_correct: int, k: int) -> float:
@@ -56,6 +58,46 @@ def fetch_responses(traj: Trajectories) -> dict[str, np.ndarray]:
   )
 
 
+def verify_own(
+  verifier: Any,
+  tokenizer: Any,
+  stop: Sequence[int],
+  examples: Sequence[Any],
+  host: dict[str, np.ndarray],
+  group_size: int,
+  shown: int = 0,
+) -> tuple[list[str | None], list[Outcome]]:
+  """(texts, outcomes) of all rows of `examples`; host may hold more rows.
+
+  Each process decodes and judges the rows of its own prompts, and all get the
+  outcomes. Texts of the others' rows are None, but process 0 also decodes the
+  first `shown` prompts.
+  """
+  own = processes.own(len(examples))
+  texts = [None] * (len(examples) * group_size)
+
+  def decode(prompts):
+    rows = slice(prompts.start * group_size, prompts.stop * group_size)
+    part = {name: array[rows] for name, array in host.items()}
+    texts[rows] = decode_responses(part, tokenizer, stop)
+    return texts[rows]
+
+  if processes.is_main() and shown > own.stop:
+    decode(slice(own.stop, min(shown, len(examples))))
+  rows = [e for e in examples[own] for _ in range(group_size)]
+  outcomes = verifier.score(rows, decode(own))
+  if processes.count() == 1:
+    return texts, outcomes
+  ids = zlib.crc32(repr([e.id for e in examples]).encode())
+  mine = [[o.components, o.kind, o.detail] for o in outcomes]
+  parts = processes.gather([ids, mine])
+  if any(other != ids for other, _ in parts):
+    raise RuntimeError(
+      'the processes drew different prompts: is the data the same on all hosts?'
+    )
+  return texts, [Outcome(*o) for _, part in parts for o in part]
+
+
 class Evaluator:
   """Samples and verifies a fixed set of prompts; compiled once per shape."""
 
@@ -79,8 +121,9 @@ class Evaluator:
     self._verifier = verifier
     self._indices = range(min(num_prompts, len(prompts)))
     self._num_samples = num_samples
-    self._key = randomness.purpose_key(
-      jax.random.key(seed), randomness.EVALUATION
+    self._key = processes.put(
+      randomness.purpose_key(jax.random.key(seed), randomness.EVALUATION),
+      sharding.replicated(mesh),
     )
     shards = mesh.shape['data'] * mesh.shape['fsdp']
     self._batch = -(-batch_prompts // shards) * shards
@@ -141,10 +184,14 @@ class Evaluator:
       # The counter of randomness is the position in the evaluation set.
       traj = begin(prompt, mask, ids, start, 0)
       host = fetch_responses(generate(params, traj=traj, key=self._key))
-      texts = decode_responses(host, self._tokenizer, self._stop)
-      texts = texts[: len(real) * group_size]
-      rows = [e for e in examples[: len(real)] for _ in range(group_size)]
-      outcomes = self._verifier.score(rows, texts)
+      _, outcomes = verify_own(
+        self._verifier,
+        self._tokenizer,
+        self._stop,
+        examples[: len(real)],
+        host,
+        group_size,
+      )
       shape = (len(real), group_size)
       correct = [
         0.0 if o.components is None else o.components[base.OUTCOME]
