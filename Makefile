@@ -68,7 +68,7 @@ test-all: test-fast test-devices smoke test-processes
 
 # Two real processes against one, killed, stuck and stopped processes.
 test-processes: $(STAMP)
-	RL_JAX_TEST_DEVICES=8 $(PYTEST) tests/test_processes.py
+	$(PYTEST) tests/test_processes.py
 
 # Kills a run every second for two minutes, then compares it with a whole one.
 test-faults: $(STAMP)

@@ -1,5 +1,6 @@
 """Two real processes equal one process with the same mesh, and end together."""
 
+import json
 import os
 import pathlib
 import re
@@ -45,7 +46,7 @@ class Job:
       with open(workdir / f'process_{i}.txt', 'wb') as output:
         self.members.append(
           subprocess.Popen(
-            [sys.executable, '-m', *command, *more],
+            [sys.executable, *command, *more],
             cwd=ROOT,
             env=environment,
             stdout=output,
@@ -111,6 +112,7 @@ def launch(request):
 def train(workdir, *arguments, method='grpo'):
   """The command of a run on the bandit with a signal from the start."""
   return [
+    '-m',
     'experiments.train',
     '--config=configs/bandit.py',
     f'--method={method}',
@@ -165,7 +167,7 @@ def assert_same_run(one, two, rtol):
   assert one_host == two_host
 
 
-@pytest.mark.devices
+@pytest.mark.slow
 def test_two_processes_equal_one(launch, tmp_path):
   """E2, E1: three iterations, parameters split over both processes."""
   arguments = [
@@ -191,6 +193,31 @@ def test_two_processes_equal_one(launch, tmp_path):
   # Process 0 alone shows the progress and the result.
   assert 'done: reward' in two.output(0) and 'iteration 3/3' in two.output(0)
   assert 'done' not in two.output(1) and 'iteration' not in two.output(1)
+
+
+def test_what_happens_between_processes(launch, tmp_path):
+  """E0: agreement, placement, checkpoint and files of two real processes."""
+  script = ROOT / 'tests' / 'peer_program.py'
+  run = tmp_path / 'run'
+  job = launch(run, [script, f'--workdir={run}'], num_processes=2, devices=1)
+  job.finish()
+  for me in (0, 1):
+    found = json.loads(job.output(me).strip().split('\n')[-1])
+    assert found == {
+      'gather': True,
+      'error': 'no such file' if me == 0 else 'process 0: no such file',
+      'own': [[0, 1, 2], [3, 4, 5]][me],
+      'step': 2,
+      'host': {'by': 0},
+      'shard': [[0.0, 2.0, 4.0], [6.0, 8.0, 10.0]][me],
+      'key': [0, 7],
+      'numpy': [0, 1, 2],
+      'row': 5.0,
+      'stop': [False, True],
+    }
+  assert committed_steps(run / 'checkpoints') == [2]
+  (row,) = read_jsonl(run / 'metrics.jsonl')
+  assert row['mean'] == 5.0
 
 
 STATEFUL = (
@@ -247,7 +274,7 @@ def until_committed(job, step):
 @pytest.mark.slow
 def test_killed_and_stopped_runs_continue(launch, tmp_path):
   """E0: each process killed once, one stopped; the rest ends by itself."""
-  total = 60
+  total = 30
   arguments = [
     f'--set=iterations={total}',
     '--set=mesh.fsdp=2',
@@ -258,7 +285,7 @@ def test_killed_and_stopped_runs_continue(launch, tmp_path):
   whole, parts = tmp_path / 'whole', tmp_path / 'parts'
   options = dict(num_processes=2, devices=1)
   launch(whole, train(whole, *arguments), **options).finish()
-  for victim, step in ((1, 5), (0, 20)):
+  for victim, step in ((1, 3), (0, 8)):
     job = launch(parts, train(parts, *arguments), **options)
     until_committed(job, step)
     job.members[victim].kill()
@@ -270,10 +297,10 @@ def test_killed_and_stopped_runs_continue(launch, tmp_path):
       job.output(1 - victim),
     ), job.tails()
   job = launch(parts, train(parts, *arguments), **options)
-  until_committed(job, 35)
+  until_committed(job, 13)
   job.members[1].send_signal(signal.SIGTERM)
   assert job.wait() == [143, 143], job.tails()
-  assert 35 <= committed_steps(parts / 'checkpoints')[-1] < total
+  assert 13 <= committed_steps(parts / 'checkpoints')[-1] < total
   launch(parts, train(parts, *arguments), **options).finish()
   assert_same_run(whole, parts, rtol=0)
 
@@ -312,6 +339,7 @@ def test_evaluation_by_two_processes(launch, tmp_path):
     job = launch(
       tmp_path / f'evaluation_{count}',
       [
+        '-m',
         'experiments.evaluate',
         f'--checkpoint={run}',
         '--data=bandit',
