@@ -48,7 +48,8 @@ def start(
     stall_seconds: without an exchange for so long this process prints where
       it stands and ends, and with it all others.
 
-  Raises: ValueError if only a part of the address is given.
+  Raises: ValueError if only a part of the address is given, or it is wrong, or
+    there is none and JAX finds none.
   """
   given = (coordinator, num_processes, process_id)
   if None in given and given != (None, None, None):
@@ -58,13 +59,20 @@ def start(
     )
   # SIGTERM is ours (see signals): JAX's own service would swallow it.
   jax.config.update('jax_enable_preemption_service', False)
-  jax.distributed.initialize(
-    coordinator,
-    num_processes,
-    process_id,
-    heartbeat_timeout_seconds=peer_timeout_seconds,
-    shutdown_timeout_seconds=peer_timeout_seconds,
-  )
+  try:
+    jax.distributed.initialize(
+      coordinator,
+      num_processes,
+      process_id,
+      cluster_detection_method='deactivate' if coordinator else None,
+      heartbeat_timeout_seconds=peer_timeout_seconds,
+      shutdown_timeout_seconds=peer_timeout_seconds,
+    )
+  except ValueError as error:
+    raise ValueError(
+      f'cannot join the other processes: {error} Without a launcher that JAX '
+      'knows, give coordinator, num_processes and process_id.'
+    ) from error
   if count() > 1:
     watchdog.start(stall_seconds, f'process {index()} of {count()}')
 

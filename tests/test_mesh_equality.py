@@ -306,5 +306,5 @@ def test_a_run_moves_to_another_mesh(toy, tmp_path, caplog):
     for name in one:
       if not name.startswith('time/'):
         np.testing.assert_allclose(
-          one[name], other[name], 1e-4, 1e-5, err_msg=name
+          one[name], other[name], 1e-5, 1e-5, err_msg=name
         )

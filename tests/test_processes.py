@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 
+import jax
 import numpy as np
 import pytest
 
@@ -220,39 +221,38 @@ def test_what_happens_between_processes(launch, tmp_path):
   assert row['mean'] == 5.0
 
 
+# Posterior selector, dynamic sampling, two optimizer steps; the verifiers are
+# processes, and evaluation samples for pass@k.
 STATEFUL = (
   '--set=method.selector=BetaPosterior()',
   '--set=method.group_filter=ZeroVariance()',
   '--set=rollout.num_prompts=4',
   '--set=update.minibatch_prompts=2',
+  '--set=evaluation.every=3',
+  '--set=evaluation.num_samples=2',
+  '--set=verifier.num_workers=1',
 )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-  ('mesh', 'devices'),
+  ('method', 'arguments', 'devices'),
   [
-    (('--set=mesh.fsdp=2', '--set=mesh.tensor=2'), 2),
-    (('--set=mesh.tensor=2',), 1),  # every row lies on both processes
+    ('hapo', (*STATEFUL, '--set=mesh.fsdp=2', '--set=mesh.tensor=2'), 2),
+    # Every row lies on both processes.
+    ('hapo', (*STATEFUL, '--set=mesh.tensor=2'), 1),
+    # Rows are read, branched and continued.
+    ('spo_chain', ('--set=mesh.data=2', '--set=evaluation.every=0'), 1),
   ],
 )
-def test_states_and_rounds_are_the_same(launch, tmp_path, mesh, devices):
-  """E2, E1: posterior selector, history of lengths, dynamic sampling.
-
-  The verifiers are processes, and evaluation samples for pass@k.
-  """
-  arguments = [
-    *STATEFUL,
-    *mesh,
-    '--set=iterations=6',
-    '--set=evaluation.every=3',
-    '--set=evaluation.num_samples=2',
-    '--set=verifier.num_workers=1',
-  ]
+def test_states_and_rounds_are_the_same(
+  launch, tmp_path, method, arguments, devices
+):
+  """E2, E1: histories, posteriors, rounds, and their place in a checkpoint."""
   for name, count in (('two', 2), ('one', 1)):
     job = launch(
       tmp_path / name,
-      train(tmp_path / name, *arguments, method='hapo'),
+      train(tmp_path / name, *arguments, '--set=iterations=6', method=method),
       num_processes=count,
       devices=2 * devices // count,
     )
@@ -381,6 +381,25 @@ def test_the_watchdog_says_where_a_process_stands():
   assert 'process 3 of 4 has been busy or stuck for 0.3 seconds' in done.stderr
   assert 'run the same command again' in done.stderr
   assert 'a_function_that_hangs' in done.stderr
+
+
+@pytest.mark.parametrize(
+  ('address', 'message'),
+  [
+    (dict(coordinator='a:1', num_processes=2), "'a:1', 2 and None"),
+    (dict(process_id=1), 'go together'),
+    ({}, 'should be defined. Without a launcher that JAX knows, give'),
+  ],
+)
+def test_a_missing_address_is_named(monkeypatch, address, message):
+  """A part of one, or none where JAX finds no launcher."""
+
+  def initialize(*unused, **also_unused):
+    raise ValueError('coordinator_address should be defined.')
+
+  monkeypatch.setattr(jax.distributed, 'initialize', initialize)
+  with pytest.raises(ValueError, match=re.escape(message)):
+    processes.start(**address)
 
 
 def test_rows_are_shared_out(monkeypatch):
