@@ -31,11 +31,11 @@ def talk(me):
     }
 
 
-def save_and_restore(me, mesh, directory):
+def save_and_restore(me, mesh, key, directory):
   """Arrays in parts, a key and numpy; the newest of two checkpoints."""
   tree = {
     'rows': processes.put(np.arange(6, dtype=np.float32), sharding.rows(mesh)),
-    'key': processes.put(jax.random.key(7), sharding.replicated(mesh)),
+    'key': processes.put(key, sharding.replicated(mesh)),
     'numpy': np.arange(3),
   }
   # As an update does: the buffers that were saved may be donated at once.
@@ -74,9 +74,10 @@ def main(argv):
   process_flags.start()
   me, workdir = processes.index(), flags.FLAGS.workdir
   mesh = sharding.make_mesh(sharding.MeshConfig(fsdp=2))
+  key = jax.random.key(7)
   with jax.set_mesh(mesh), jax.transfer_guard('disallow'):
     found = talk(me)
-    back = save_and_restore(me, mesh, f'{workdir}/checkpoints')
+    back = save_and_restore(me, mesh, key, f'{workdir}/checkpoints')
     found['row'] = write(workdir, back.tree['rows'], mesh)
     found['stop'] = stop_together(me)
   (shard,) = back.tree['rows'].addressable_shards
