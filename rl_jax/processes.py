@@ -110,8 +110,9 @@ def gather(value: Any) -> list[Any]:
     return [value]
   if _alone:
     raise RuntimeError('the other processes are not here: this would hang')
-  message = json.dumps([value, _wishes]).encode()
-  values, wishes = zip(*map(json.loads, _exchange(message)), strict=True)
+  message = json.dumps([index(), value, _wishes]).encode()
+  found = sorted(map(json.loads, _exchange(message)), key=lambda x: x[0])
+  _, values, wishes = zip(*found, strict=True)
   for mine in reversed(wishes):  # the lowest process wins
     _agreed.update(mine)
   return list(values)

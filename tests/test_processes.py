@@ -445,7 +445,9 @@ class Hub:
 def test_messages_of_any_length_and_the_lowest_wish(monkeypatch):
   """Two collectives when a buffer is outgrown, then one; floats stay exact."""
   value = [0.1 + 0.2, None, 'x' * 50]
-  hub = Hub(monkeypatch, [b'[1, {"a": 5}]', b'["long", {"a": 6, "b": 7}]'])
+  hub = Hub(
+    monkeypatch, [b'[2, "long", {"a": 6, "b": 7}]', b'[1, 1, {"a": 5}]']
+  )
   assert processes.gather(value) == [value, 1, 'long']
   assert hub.rounds == 2
   assert processes.agreed('a', None) == 5 and processes.agreed('b', 9) == 7
@@ -457,7 +459,7 @@ def test_messages_of_any_length_and_the_lowest_wish(monkeypatch):
 
 def test_errors_of_process_0_are_raised_everywhere(monkeypatch):
   """With its text; a ValueError stays one."""
-  Hub(monkeypatch, [b'[[null, null, false], {}]'])
+  Hub(monkeypatch, [b'[1, [null, null, false], {}]'])
 
   def fails():
     raise OSError('disk full')
@@ -465,13 +467,13 @@ def test_errors_of_process_0_are_raised_everywhere(monkeypatch):
   with pytest.raises(OSError, match='disk full'):
     processes.on_main(fails)
   assert processes.on_main(lambda: {'step': 3}) == {'step': 3}
-  monkeypatch.setattr(processes, 'is_main', lambda: False)
+  monkeypatch.setattr(processes, 'index', lambda: 1)
   for is_value, kind in (('true', ValueError), ('false', RuntimeError)):
     monkeypatch.setattr(
       processes,
       '_exchange',
       lambda message, text=is_value: [
-        f'[[null, "process 0: no", {text}], {{}}]'.encode(),
+        f'[0, [null, "process 0: no", {text}], {{}}]'.encode(),
         message,
       ],
     )
