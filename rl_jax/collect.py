@@ -6,6 +6,7 @@ with dropped groups of weight 0, and counted. A `Method.rollout` piece adds
 rounds of its own: hinted rows, continuations from the middle of a response.
 """
 
+from collections.abc import Sequence
 import dataclasses
 import functools
 from typing import Any
@@ -61,7 +62,7 @@ class Round:
 
   indices: np.ndarray  # [N] positions in the prompt set
   examples: list[Any]  # [N]
-  texts: list[str | None]  # [B], see evaluate.verify_own
+  texts: Sequence[str]  # [B]
   errors: list[str | None]  # [B]
   reward_NG: np.ndarray
   tokens: int  # newly sampled
@@ -140,14 +141,8 @@ class Collector:
     key: jax.Array,
   ):
     self._config, self.task, self.stages = config, config.task, stages
-    self.prompts, self.key = prompts, key
-    self._verify_own = functools.partial(
-      evaluate.verify_own,
-      verifier,
-      prompts.tokenizer,
-      stop_ids(prompts.tokenizer, config.rollout.stop),
-      shown=config.guards.log_rollouts,
-    )
+    self.prompts, self._verifier, self.key = prompts, verifier, key
+    self._stop = stop_ids(prompts.tokenizer, config.rollout.stop)
     self.selector = HostSelector(config.method.selector, len(prompts), key)
     self.rows = sharding.rows(mesh)
     self.whole = whole = sharding.replicated(mesh)
@@ -217,7 +212,10 @@ class Collector:
     given_B: tokens of the response that were there before.
     """
     host = evaluate.fetch_responses(traj)
-    texts, outcomes = self._verify_own(examples, host, traj.group_size)
+    texts = evaluate.Texts(host, self.prompts.tokenizer, self._stop)
+    outcomes = evaluate.verify_own(
+      self._verifier, examples, texts, traj.group_size
+    )
     weights = self.task.reward_weights
     components = [o.components for o in outcomes]
     reward_B = np.asarray(

@@ -58,36 +58,42 @@ def fetch_responses(traj: Trajectories) -> dict[str, np.ndarray]:
   )
 
 
-def verify_own(
-  verifier: Any,
-  tokenizer: Any,
-  stop: Sequence[int],
-  examples: Sequence[Any],
-  host: dict[str, np.ndarray],
-  group_size: int,
-  shown: int = 0,
-) -> tuple[list[str | None], list[Outcome]]:
-  """(texts, outcomes) of all rows of `examples`; host may hold more rows.
+class Texts(Sequence):
+  """The texts of rows, each decoded when it is first asked for."""
 
-  Each process decodes and judges the rows of its own prompts, and all get the
-  outcomes. Texts of the others' rows are None, but process 0 also decodes the
-  first `shown` prompts.
+  def __init__(
+    self, host: dict[str, np.ndarray], tokenizer: Any, stop: Sequence[int]
+  ):
+    self._host = {name: host[name] for name in ('response', 'length')}
+    self._options = (tokenizer, stop)
+    self._known: dict[int, str] = {}
+
+  def __len__(self) -> int:
+    return len(self._host['length'])
+
+  def __getitem__(self, row: int) -> str:
+    if row not in self._known:
+      if not 0 <= row < len(self):
+        raise IndexError(row)
+      one = {name: x[row : row + 1] for name, x in self._host.items()}
+      (self._known[row],) = decode_responses(one, *self._options)
+    return self._known[row]
+
+
+def verify_own(
+  verifier: Any, examples: Sequence[Any], texts: Texts, group_size: int
+) -> list[Outcome]:
+  """Outcomes of all rows of `examples`; there may be more texts.
+
+  Each process decodes and judges the rows of its own prompts.
   """
   own = processes.own(len(examples))
-  texts = [None] * (len(examples) * group_size)
-
-  def decode(prompts):
-    rows = slice(prompts.start * group_size, prompts.stop * group_size)
-    part = {name: array[rows] for name, array in host.items()}
-    texts[rows] = decode_responses(part, tokenizer, stop)
-    return texts[rows]
-
-  if processes.is_main() and shown > own.stop:
-    decode(slice(own.stop, min(shown, len(examples))))
-  rows = [e for e in examples[own] for _ in range(group_size)]
-  outcomes = verifier.score(rows, decode(own))
+  rows = range(own.start * group_size, own.stop * group_size)
+  outcomes = verifier.score(
+    [examples[row // group_size] for row in rows], [texts[row] for row in rows]
+  )
   if processes.count() == 1:
-    return texts, outcomes
+    return outcomes
   ids = zlib.crc32(repr([e.id for e in examples]).encode())
   mine = [[o.components, o.kind, o.detail] for o in outcomes]
   parts = processes.gather([ids, mine])
@@ -95,7 +101,7 @@ def verify_own(
     raise RuntimeError(
       'the processes drew different prompts: is the data the same on all hosts?'
     )
-  return texts, [Outcome(*o) for _, part in parts for o in part]
+  return [Outcome(*o) for _, part in parts for o in part]
 
 
 class Evaluator:
@@ -184,14 +190,9 @@ class Evaluator:
       # The counter of randomness is the position in the evaluation set.
       traj = begin(prompt, mask, ids, start, 0)
       host = fetch_responses(generate(params, traj=traj, key=self._key))
-      _, outcomes = verify_own(
-        self._verifier,
-        self._tokenizer,
-        self._stop,
-        examples[: len(real)],
-        host,
-        group_size,
-      )
+      texts = Texts(host, self._tokenizer, self._stop)
+      real_examples = examples[: len(real)]
+      outcomes = verify_own(self._verifier, real_examples, texts, group_size)
       shape = (len(real), group_size)
       correct = [
         0.0 if o.components is None else o.components[base.OUTCOME]

@@ -143,7 +143,7 @@ class MetricsWriter:
         raise ValueError(f'{name} has shape {np.shape(value)}: not a scalar')
     row = {'step': int(step), 'time/wall_seconds': round(self.seconds(), 3)}
     metrics, arrays = _to_host(metrics, rollouts and rollouts.arrays)
-    if rollouts:
+    if rollouts and self._files:
       self.log_rollouts(step, rollouts.lines(arrays))
     self.last = row | metrics
     self._append(METRICS, [to_json(self.last)])
