@@ -25,7 +25,7 @@ SMOKE := $(TEST_ENV) $(BIN)/python -m experiments.train \
 	--config=configs/bandit.py --method=grpo
 
 .PHONY: install quickstart test test-fast test-devices smoke test-all \
-	test-faults test-soak lint format clean
+	test-processes test-faults test-soak lint format clean
 
 install: $(STAMP)
 
@@ -60,10 +60,15 @@ smoke: $(STAMP)
 	$(BIN)/python -m experiments.plot --workdirs="$$dir/run" \
 	  --out="$$dir/curves.png" && echo 'smoke run passed'
 
-test-all: test-fast test-devices smoke
-	$(PYTEST) -n $(WORKERS) -m 'slow and not devices'
+test-all: test-fast test-devices smoke test-processes
+	$(PYTEST) -n $(WORKERS) -m 'slow and not devices' \
+	  --ignore=tests/test_processes.py
 	RL_JAX_TEST_DEVICES=8 $(PYTEST) -n $(WORKERS) --dist loadfile \
 	  -m 'devices and slow'
+
+# Two real processes against one, killed, stuck and stopped processes.
+test-processes: $(STAMP)
+	$(PYTEST) tests/test_processes.py
 
 # Kills a run every second for two minutes, then compares it with a whole one.
 test-faults: $(STAMP)

@@ -11,7 +11,7 @@ from typing import Any
 
 from absl import app, flags
 
-from rl_jax import overrides
+from rl_jax import overrides, processes
 from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
 
@@ -106,9 +106,13 @@ def run(main: Any) -> None:
       main(argv)
     except (ValueError, FileNotFoundError, MemoryError) as error:
       print(f'error: {error}', file=sys.stderr)
+      processes.end_all(2)
       if flags.FLAGS.traceback:
         raise
       sys.exit(2)
+    except Exception:
+      processes.end_all(1)
+      raise
 
   flags.DEFINE_bool('traceback', False, 'Show the traceback of errors.')
   app.run(guarded)

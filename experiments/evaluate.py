@@ -17,8 +17,8 @@ from absl import flags
 import jax
 import numpy as np
 
-from experiments import configuration
-from rl_jax import setup, sharding
+from experiments import configuration, process_flags
+from rl_jax import processes, setup, sharding
 from rl_jax.checkpoint import quiet_orbax
 from rl_jax.evaluate import Evaluator
 from rl_jax.prompts import PromptSet
@@ -48,6 +48,7 @@ _STOP = flags.DEFINE_multi_string('stop', [], r'Ends a response, as \n.')
 _SEED = flags.DEFINE_integer('seed', 0, 'Of the samples.')
 _WORKERS = flags.DEFINE_integer('num_workers', 1, 'Verifier processes.')
 _OUT = flags.DEFINE_string('out', None, 'JSON file for outcomes by row.')
+process_flags.define_flags()
 
 
 def load_task():
@@ -77,6 +78,7 @@ def main(argv):
   """Loads, samples, verifies, prints."""
   del argv
   quiet_orbax()
+  process_flags.start()
   task = load_task()
   mesh = sharding.make_mesh(MeshConfig(data=jax.device_count()))
   jax.set_mesh(mesh)
@@ -102,6 +104,8 @@ def main(argv):
       batch_prompts=min(_BATCH.value, _LIMIT.value, len(prompts)),
     )
     found, rows = evaluator.run(params)
+  if not processes.is_main():
+    return
   if _OUT.value:
     with open(_OUT.value, 'w') as file:
       json.dump({k: np.asarray(v).tolist() for k, v in rows.items()}, file)

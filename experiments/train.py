@@ -14,8 +14,8 @@ iterations into WORKDIR/profile (TensorBoard or Perfetto show it).
 from absl import app, flags, logging
 import jax
 
-from experiments import configuration
-from rl_jax import memory_guard, profiling, serialization, setup
+from experiments import configuration, process_flags
+from rl_jax import memory_guard, processes, profiling, serialization, setup
 from rl_jax.checkpoint import quiet_orbax
 from rl_jax.loop import Trainer
 
@@ -29,6 +29,7 @@ _PROFILE = flags.DEFINE_string(
   'profile', None, 'FIRST:LAST: iterations to trace into WORKDIR/profile.'
 )
 configuration.define_flags()
+process_flags.define_flags()
 
 
 def main(argv):
@@ -40,6 +41,7 @@ def main(argv):
     print(serialization.to_json(config))
     return
   quiet_orbax()
+  process_flags.start()
   window = None
   if _PROFILE.value is not None:
     done = setup.iterations_done(_WORKDIR.value)
@@ -49,6 +51,8 @@ def main(argv):
     trainer.profiler = profiling.Profiler(window, f'{_WORKDIR.value}/profile')
     logging.info('devices: %s', jax.devices())
     row = trainer.run()
+  if not processes.is_main():
+    return
   accuracy = row.get('evaluation/pass_at_1')
   print(
     f'done: reward {row.get("reward/mean", float("nan")):.3f}'

@@ -10,7 +10,9 @@ Layout of one step below the checkpoint directory:
 
 COMMITTED is written last, so a step without it never happened, and the CRC of
 every file is compared before anything is read: a torn, emptied or flipped file
-costs one checkpoint, never a run. Works below any path that epath accepts.
+costs one checkpoint, never a run. Works below any path that epath accepts. Of
+several processes each writes its own shards, and process 0 all else: they need
+the same directory.
 """
 
 from collections.abc import Mapping
@@ -29,7 +31,8 @@ import orbax.checkpoint as ocp
 
 from rl_jax import checkpoint_files as files
 from rl_jax import checkpoint_leaves as leaves
-from rl_jax import versions
+from rl_jax import processes, versions
+from rl_jax.checkpoint_failure import CheckpointError, FailedSave
 from rl_jax.checkpoint_files import quiet_orbax
 from rl_jax.checkpoint_leaves import abstract_tree
 
@@ -37,10 +40,6 @@ __all__ = ['CheckpointError', 'Checkpointer', 'Restored']
 __all__ += ['abstract_tree', 'quiet_orbax']
 
 _HOST, _ARRAYS = 'host.json', 'arrays'
-
-
-class CheckpointError(RuntimeError):
-  """Saving failed, or no checkpoint in the directory can be read."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -81,18 +80,13 @@ class Checkpointer:
       raise ValueError(
         f'keep_last = {keep_last} must be >= 1, keep_best = {keep_best} >= 0'
       )
-    if on_save_error not in ('stop', 'warn'):
-      raise ValueError(
-        f'on_save_error = {on_save_error!r} is neither stop nor warn'
-      )
     self.directory = epath.Path(directory)
     if '://' not in os.fspath(directory):
       self.directory = epath.Path(os.path.abspath(directory))
     self._keep = (keep_last, keep_best, best_metric)
-    self._on_save_error = on_save_error
+    self._failed = FailedSave(on_save_error)
     self._orbax = ocp.AsyncCheckpointer(ocp.PyTreeCheckpointHandler())
     self._thread: threading.Thread | None = None
-    self._failure: tuple[int, BaseException] | None = None
     self._known_good: set[int] = set()  # written or verified by this object
 
   # Writing.
@@ -130,9 +124,13 @@ class Checkpointer:
       'saved_unix_seconds': time.time(),
     }
     path = self._path(step)
-    try:
+
+    def prepare():
       files.delete(path)
       path.mkdir(parents=True)
+
+    try:
+      processes.on_main(prepare)
       # Reading device arrays is the purpose here, whatever guard is set.
       with jax.transfer_guard('allow'):
         self._orbax.save(
@@ -140,7 +138,7 @@ class Checkpointer:
         )
     except Exception as error:  # Out of space shows as several types.
       self._record_failure(step, error)
-      self._raise_failure()
+      self._failed.report(self.directory, self.steps)
       return
     self._thread = threading.Thread(
       target=self._finish, args=(step, host_text, manifest), name='commit'
@@ -152,38 +150,26 @@ class Checkpointer:
     path = self._path(step)
     try:
       self._orbax.wait_until_finished()
-      (path / _HOST).write_text(host_text)
-      files.commit(path, manifest)
+      if processes.is_main():
+        (path / _HOST).write_text(host_text)
+        files.commit(path, manifest)
     except BaseException as error:
       self._record_failure(step, error)
       return
     self._known_good.add(step)
     try:
-      self._prune(step)
+      if processes.is_main():
+        self._prune(step)
     except OSError as error:
       logging.warning('could not delete old checkpoints: %s', error)
 
   def _record_failure(self, step: int, error: BaseException) -> None:
-    self._failure = (step, error)
+    self._failed.record(step, error)
     try:
-      files.delete(self._path(step))  # Half a checkpoint only takes up space.
+      if processes.is_main():  # Half a checkpoint only takes up space.
+        files.delete(self._path(step))
     except OSError:
       pass
-
-  def _raise_failure(self) -> None:
-    if self._failure is None:
-      return
-    (step, error), self._failure = self._failure, None
-    valid, cause = self.steps(), f'{type(error).__name__}: {error}'[:400]
-    if 'No space left' in str(error):
-      cause = 'No space left on device'
-    message = (
-      f'saving checkpoint {step} to {self.directory} failed: {cause}. '
-      + (f'The last valid checkpoint is step {valid[-1]}.' if valid else '')
-    )
-    if self._on_save_error == 'stop':
-      raise CheckpointError(message) from error
-    logging.warning('%s The run continues.', message)
 
   def _prune(self, newest: int) -> None:
     """Keeps the last and the best up to `newest`; drops all other steps."""
@@ -197,16 +183,27 @@ class Checkpointer:
         self._known_good.discard(step)
 
   def wait(self) -> None:
-    """Returns when nothing is in flight; reports a failed save."""
-    if self._thread is not None:
+    """Returns when nothing is in flight on any process; reports a failed save.
+
+    All processes must call it.
+    """
+    if self._join():
+      self._known_good.discard(self._failed.share())
+    self._failed.report(self.directory, self.steps)
+
+  def _join(self) -> bool:
+    """Waits for this process alone; whether there was something in flight."""
+    busy = self._thread is not None
+    if busy:
       self._thread.join()
       self._thread = None
-    self._raise_failure()
+    return busy
 
   def close(self) -> None:
-    """Waits and frees the threads of Orbax."""
+    """Waits for this process and frees the threads of Orbax."""
     try:
-      self.wait()
+      self._join()
+      self._failed.report(self.directory, self.steps)
     finally:
       self._orbax.close()
 
@@ -263,12 +260,11 @@ class Checkpointer:
       ValueError: names, shapes or dtypes differ from the checkpoint's.
       CheckpointError: nothing valid is left, or the step asked for is damaged.
     """
+    self.wait()
+    step = processes.on_main(lambda: self._usable(step))
     if step is None:
-      step = self.latest()
-      if step is None:
-        return None
-    elif reason := files.verify(self._path(step)):
-      raise CheckpointError(f'checkpoint {step} cannot be used: {reason}')
+      return None
+    self._known_good.add(step)
     manifest, _ = files.read_manifest(self._path(step))
     named, treedef = leaves.names(abstract)
     versions.warn_if_changed(step, manifest.get('versions', {}))
@@ -282,6 +278,13 @@ class Checkpointer:
       host_state=self.host_state(step),
       metrics=manifest['metrics'],
     )
+
+  def _usable(self, step: int | None) -> int | None:
+    if step is None:
+      return self.latest()
+    if reason := files.verify(self._path(step)):
+      raise CheckpointError(f'checkpoint {step} cannot be used: {reason}')
+    return step
 
   def host_state(self, step: int) -> dict[str, Any]:
     """The host state of a committed step, without reading its arrays."""

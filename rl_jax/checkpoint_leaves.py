@@ -7,6 +7,8 @@ import jax
 import numpy as np
 import orbax.checkpoint as ocp
 
+from rl_jax import processes
+
 
 def abstract_tree(tree: Any) -> Any:
   """ShapeDtypeStructs with the shardings of a concrete tree, to restore onto.
@@ -126,9 +128,9 @@ def finish_leaf(leaf: Any, value: Any, described: dict[str, Any]) -> Any:
     return np.asarray(value)
   if is_key(leaf):
     key = jax.random.wrap_key_data(value, impl=described['key'])
-    return jax.device_put(key, _sharding(leaf))
+    return processes.put(key, _sharding(leaf))
   if value is None:
-    return jax.device_put(np.zeros(leaf.shape, leaf.dtype), _sharding(leaf))
+    return processes.put(np.zeros(leaf.shape, leaf.dtype), _sharding(leaf))
   return value
 
 

@@ -6,6 +6,7 @@ with dropped groups of weight 0, and counted. A `Method.rollout` piece adds
 rounds of its own: hinted rows, continuations from the middle of a response.
 """
 
+from collections.abc import Sequence
 import dataclasses
 import functools
 from typing import Any
@@ -15,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rl_jax import evaluate, randomness, sharding
+from rl_jax import evaluate, processes, randomness, sharding
 from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
 from rl_jax.prompts import PromptSet, stop_ids
@@ -61,7 +62,7 @@ class Round:
 
   indices: np.ndarray  # [N] positions in the prompt set
   examples: list[Any]  # [N]
-  texts: list[str]  # [B]
+  texts: Sequence[str]  # [B]
   errors: list[str | None]  # [B]
   reward_NG: np.ndarray
   tokens: int  # newly sampled
@@ -107,7 +108,7 @@ class Sampler:
   def go_on(self, traj: Trajectories, done: Round) -> Round:
     """Continues unfinished rows of the prompts of `done` and judges them."""
     given_B = jax.device_get(traj.length_B)
-    traj = self._generate(jax.device_put(traj, self._collector.rows))
+    traj = self._generate(processes.put(traj, self._collector.rows))
     judged, _ = self._collector.judge(
       traj, done.examples, done.indices, given_B
     )
@@ -116,7 +117,7 @@ class Sampler:
   def run(self, function: Any, *arrays: Any) -> Any:
     """A jitted call; numpy arguments are put on the mesh."""
     return self._collector.jitted(function)(
-      *jax.device_put(arrays, self._collector.whole)
+      *processes.put(arrays, self._collector.whole)
     )
 
   def _generate(self, traj):
@@ -211,9 +212,10 @@ class Collector:
     given_B: tokens of the response that were there before.
     """
     host = evaluate.fetch_responses(traj)
-    texts = evaluate.decode_responses(host, self.prompts.tokenizer, self._stop)
-    rows = [e for e in examples for _ in range(traj.group_size)]
-    outcomes = self._verifier.score(rows, texts)
+    texts = evaluate.Texts(host, self.prompts.tokenizer, self._stop)
+    outcomes = evaluate.verify_own(
+      self._verifier, examples, texts, traj.group_size
+    )
     weights = self.task.reward_weights
     components = [o.components for o in outcomes]
     reward_B = np.asarray(
@@ -247,7 +249,7 @@ class Collector:
       np.float32,
     )
     valid = ok.astype(np.float32)
-    rewards, total, valid = jax.device_put((rewards, total, valid), self.whole)
+    rewards, total, valid = processes.put((rewards, total, valid), self.whole)
     return traj.replace(
       rewards=rewards, reward_B=total, valid_B=valid, weight_B=valid
     )
@@ -264,7 +266,7 @@ class Collector:
       )
     spare = [i for i in range(len(trajs) * wanted) if i not in set(kept)]
     chosen = (kept + spare)[:wanted]
-    groups = jax.device_put(np.asarray(chosen, np.int32), self.whole)
+    groups = processes.put(np.asarray(chosen, np.int32), self.whole)
     return self.jitted(_take_from_rounds)(tuple(trajs), groups)
 
 

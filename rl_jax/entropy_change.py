@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from rl_jax import sharding
+from rl_jax import processes, sharding
 from rl_jax.types import Metrics
 
 
@@ -41,4 +41,4 @@ class EntropyChange:
     return found
 
   def _put(self, number: float) -> jax.Array:
-    return jax.device_put(np.float32(number), self._everywhere)
+    return processes.put(np.float32(number), self._everywhere)

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 import functools
 import math
 from typing import Any
+import zlib
 
 import jax
 import numpy as np
 
-from rl_jax import randomness, sharding
+from rl_jax import processes, randomness, sharding
 from rl_jax.models import transformer
 from rl_jax.prompts import PromptSet, stop_ids
 from rl_jax.rollouts import sampling
@@ -16,6 +17,7 @@ from rl_jax.rollouts.generate import generate
 from rl_jax.rollouts.start import make_start
 from rl_jax.tasks import base
 from rl_jax.types import Trajectories
+from rl_jax.verification import Outcome
 
 
 def pass_at_k(num_samples: int, num_correct: int, k: int) -> float:
@@ -56,6 +58,52 @@ def fetch_responses(traj: Trajectories) -> dict[str, np.ndarray]:
   )
 
 
+class Texts(Sequence):
+  """The texts of rows, each decoded when it is first asked for."""
+
+  def __init__(
+    self, host: dict[str, np.ndarray], tokenizer: Any, stop: Sequence[int]
+  ):
+    self._host = {name: host[name] for name in ('response', 'length')}
+    self._options = (tokenizer, stop)
+    self._known: dict[int, str] = {}
+
+  def __len__(self) -> int:
+    return len(self._host['length'])
+
+  def __getitem__(self, row: int) -> str:
+    if row not in self._known:
+      if not 0 <= row < len(self):
+        raise IndexError(row)
+      one = {name: x[row : row + 1] for name, x in self._host.items()}
+      (self._known[row],) = decode_responses(one, *self._options)
+    return self._known[row]
+
+
+def verify_own(
+  verifier: Any, examples: Sequence[Any], texts: Texts, group_size: int
+) -> list[Outcome]:
+  """Outcomes of all rows of `examples`; there may be more texts.
+
+  Each process decodes and judges the rows of its own prompts.
+  """
+  own = processes.own(len(examples))
+  rows = range(own.start * group_size, own.stop * group_size)
+  outcomes = verifier.score(
+    [examples[row // group_size] for row in rows], [texts[row] for row in rows]
+  )
+  if processes.count() == 1:
+    return outcomes
+  ids = zlib.crc32(repr([e.id for e in examples]).encode())
+  mine = [[o.components, o.kind, o.detail] for o in outcomes]
+  parts = processes.gather([ids, mine])
+  if any(other != ids for other, _ in parts):
+    raise RuntimeError(
+      'the processes drew different prompts: is the data the same on all hosts?'
+    )
+  return [Outcome(*o) for _, part in parts for o in part]
+
+
 class Evaluator:
   """Samples and verifies a fixed set of prompts; compiled once per shape."""
 
@@ -79,8 +127,9 @@ class Evaluator:
     self._verifier = verifier
     self._indices = range(min(num_prompts, len(prompts)))
     self._num_samples = num_samples
-    self._key = randomness.purpose_key(
-      jax.random.key(seed), randomness.EVALUATION
+    self._key = processes.put(
+      randomness.purpose_key(jax.random.key(seed), randomness.EVALUATION),
+      sharding.replicated(mesh),
     )
     shards = mesh.shape['data'] * mesh.shape['fsdp']
     self._batch = -(-batch_prompts // shards) * shards
@@ -141,10 +190,9 @@ class Evaluator:
       # The counter of randomness is the position in the evaluation set.
       traj = begin(prompt, mask, ids, start, 0)
       host = fetch_responses(generate(params, traj=traj, key=self._key))
-      texts = decode_responses(host, self._tokenizer, self._stop)
-      texts = texts[: len(real) * group_size]
-      rows = [e for e in examples[: len(real)] for _ in range(group_size)]
-      outcomes = self._verifier.score(rows, texts)
+      texts = Texts(host, self._tokenizer, self._stop)
+      real_examples = examples[: len(real)]
+      outcomes = verify_own(self._verifier, real_examples, texts, group_size)
       shape = (len(real), group_size)
       correct = [
         0.0 if o.components is None else o.components[base.OUTCOME]

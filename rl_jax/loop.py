@@ -26,6 +26,7 @@ import jax.numpy as jnp
 from rl_jax import (
   checkpoint,
   guards,
+  processes,
   profiling,
   progress,
   rollout_log,
@@ -141,7 +142,9 @@ class Trainer:
       contextlib.closing(self),
       jax.set_mesh(self.mesh),
       signals.StopSignal() as stop,
-      progress.Progress(total, counters.iteration) as line,
+      progress.Progress(
+        total, counters.iteration, shown=processes.is_main()
+      ) as line,
       jax.transfer_guard('disallow'),
     ):
       if counters.iteration == 0 and self._evaluation_due():

@@ -23,6 +23,8 @@ import jax
 import numpy as np
 import tensorboardX
 
+from rl_jax import processes
+
 METRICS, ROLLOUTS = 'metrics.jsonl', 'rollouts.jsonl'
 _NON_FINITE = {'NaN', 'Infinity', '-Infinity'}
 
@@ -70,7 +72,12 @@ def read_jsonl(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
 
 
 def save_arrays(path: str | os.PathLike[str], tree: Any) -> None:
-  """Writes the arrays of a tree as .npz, named by their paths in the tree."""
+  """Writes the arrays of a tree as .npz, named by their paths in the tree.
+
+  Of several processes only process 0 writes.
+  """
+  if not processes.is_main():
+    return
   leaves, _ = jax.tree.flatten_with_path(jax.device_get(tree))
   arrays = {
     jax.tree_util.keystr(keys, simple=True, separator='.'): leaf
@@ -95,18 +102,20 @@ class MetricsWriter:
   Every line is flushed as it is written. A checkpoint stores `offsets()`;
   a run that starts calls `truncate_to(offsets)`, or `truncate_to({})` without
   a checkpoint, before it writes: what an interrupted iteration has written,
-  even half a line, goes, and is written again by the same iteration.
+  even half a line, goes, and is written again by the same iteration. Of several
+  processes only process 0 touches files; the others' rows are just returned.
   """
 
   def __init__(
     self, workdir: str | os.PathLike[str], *, tensorboard: bool = True
   ):
     self.workdir = epath.Path(workdir)
-    self.workdir.mkdir(parents=True, exist_ok=True)
-    self._files = {
-      name: (self.workdir / name).open('ab') for name in (METRICS, ROLLOUTS)
-    }
-    self._use_tensorboard = tensorboard
+    self._files = {}
+    if processes.is_main():
+      self.workdir.mkdir(parents=True, exist_ok=True)
+      for name in (METRICS, ROLLOUTS):
+        self._files[name] = (self.workdir / name).open('ab')
+    self._use_tensorboard = tensorboard and processes.is_main()
     self._tensorboard: tensorboardX.SummaryWriter | None = None
     self._purge_step: int | None = None
     self._seconds_before = 0.0
@@ -134,7 +143,7 @@ class MetricsWriter:
         raise ValueError(f'{name} has shape {np.shape(value)}: not a scalar')
     row = {'step': int(step), 'time/wall_seconds': round(self.seconds(), 3)}
     metrics, arrays = _to_host(metrics, rollouts and rollouts.arrays)
-    if rollouts:
+    if rollouts and self._files:
       self.log_rollouts(step, rollouts.lines(arrays))
     self.last = row | metrics
     self._append(METRICS, [to_json(self.last)])
@@ -151,6 +160,8 @@ class MetricsWriter:
     self._append(ROLLOUTS, [{'step': int(step), **to_json(r)} for r in rows])
 
   def _append(self, name: str, rows: list[dict[str, Any]]) -> None:
+    if name not in self._files:
+      return
     lines = [json.dumps(row, allow_nan=False) + '\n' for row in rows]
     self._files[name].write(''.join(lines).encode())
     self._files[name].flush()

@@ -30,7 +30,8 @@ class Progress:
 
   total: iterations of the whole run; first: iterations done before.
   file: by default standard error. plain_every_seconds: how often a line is
-    printed where no terminal is (the last iteration always is).
+    printed where no terminal is (the last iteration always is). shown: False
+    on the processes that leave it to another.
   """
 
   def __init__(
@@ -41,14 +42,15 @@ class Progress:
     label: str = 'iteration',
     file: TextIO | None = None,
     plain_every_seconds: float = 0.0,
+    shown: bool = True,
   ):
     self._total, self._label = total, label
     self._every = plain_every_seconds
     self._console = rich.console.Console(
       file=file, stderr=file is None, highlight=False, soft_wrap=True
     )
-    self._live = None
-    if self._console.is_terminal:
+    self._live, self._shown = None, shown
+    if shown and self._console.is_terminal:
       self._live = rich.live.Live(
         console=self._console, auto_refresh=False, transient=False
       )
@@ -93,6 +95,8 @@ class Progress:
     text = self.line(row)
     if self._live is not None:
       self._live.update(rich.text.Text(text, no_wrap=True), refresh=True)
+    elif not self._shown:
+      return
     elif done >= self._total or now - self._last_print >= self._every:
       self._last_print = now
       self._console.print(rich.text.Text(text))

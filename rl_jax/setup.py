@@ -13,6 +13,7 @@ import numpy as np
 from rl_jax import (
   abstract_run,
   checkpoint,
+  processes,
   randomness,
   serialization,
   sharding,
@@ -30,6 +31,17 @@ from rl_jax.types import TrainState
 from rl_jax.verification import VerifierPool
 
 CONFIG_FILE = 'experiment.json'  # HF directories have a config.json
+# Where a run is continued with other values: its length, its machine, its logs.
+FREE = (
+  'iterations:',
+  'mesh.',
+  'checkpoint.',
+  'model.remat:',
+  'update.microbatch_prompts:',
+  'evaluation.batch_prompts:',
+  'verifier.num_workers:',
+  'guards.log_rollouts:',
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,7 +146,7 @@ def initial_state(
 ) -> TrainState:
   """Step 0: optimizer moments have the shardings of their parameters."""
   optimizer = make_optimizer(config.optimizer)
-  small = jax.device_put(
+  small = processes.put(
     {
       'step': np.int32(0),
       'skipped': np.int32(0),
@@ -162,8 +174,8 @@ def check_lengths(rollout: RolloutConfig, model: transformer.ModelConfig):
 def check_workdir(config: ExperimentConfig, workdir: str) -> None:
   """Raises ValueError if the directory holds the run of another configuration.
 
-  `iterations` may grow: that only continues the run. So does another `mesh`:
-  checkpoints restore on any, and the numbers stay within tier E1.
+  Fields of FREE may change: the rest of the run is the same within tier E1, and
+  checkpoints restore on any mesh. What has changed is logged.
   """
   path = os.path.join(workdir, CONFIG_FILE)
   if not os.path.exists(path):
@@ -175,12 +187,10 @@ def check_workdir(config: ExperimentConfig, workdir: str) -> None:
     return
   with open(path) as f:
     saved = serialization.from_json(f.read())
-  saved = dataclasses.replace(
-    saved, iterations=config.iterations, mesh=config.mesh
-  )
   # Through JSON once, so that only what is written is compared.
   given = serialization.from_json(serialization.to_json(config))
-  lines = serialization.difference(saved, given)
+  changes = serialization.difference(saved, given)
+  lines = [line for line in changes if not line.startswith(FREE)]
   if lines:
     raise ValueError(
       f'{path} differs from the given configuration (saved -> given):\n  '
@@ -188,6 +198,8 @@ def check_workdir(config: ExperimentConfig, workdir: str) -> None:
       + '\nUse another --workdir, or give the saved values.'
     )
   logging.info('continuing the run in %s', workdir)
+  for line in changes:
+    logging.warning('continuing with another %s', line)
 
 
 def iterations_done(workdir: str) -> int:
@@ -200,8 +212,13 @@ def write_config(config: ExperimentConfig, workdir: str) -> None:
   """Writes experiment.json if there is none.
 
   Called when everything else has been checked, so that a mistake that was
-  refused does not stand in the way of the corrected command.
+  refused does not stand in the way of the corrected command. Of several
+  processes process 0 writes it.
   """
+  processes.on_main(lambda: _write_config(config, workdir))
+
+
+def _write_config(config, workdir):
   os.makedirs(workdir, exist_ok=True)
   path = os.path.join(workdir, CONFIG_FILE)
   if os.path.exists(path):
@@ -214,12 +231,12 @@ def write_config(config: ExperimentConfig, workdir: str) -> None:
 
 def run_key(seed: int, mesh: jax.sharding.Mesh) -> jax.Array:
   """The key of a run, replicated: all its randomness derives from it."""
-  return jax.device_put(jax.random.key(seed), sharding.replicated(mesh))
+  return processes.put(jax.random.key(seed), sharding.replicated(mesh))
 
 
 def method_on_mesh(method: Method, mesh: jax.sharding.Mesh) -> Method:
   """The method with float32 leaves, replicated over the mesh."""
-  return jax.device_put(method.as_arrays(), sharding.replicated(mesh))
+  return processes.put(method.as_arrays(), sharding.replicated(mesh))
 
 
 def prepare(config: ExperimentConfig, workdir: str | None) -> jax.sharding.Mesh:
@@ -227,7 +244,8 @@ def prepare(config: ExperimentConfig, workdir: str | None) -> jax.sharding.Mesh:
   config_lib.validate(config)
   mesh = sharding.make_mesh(config.mesh)
   if workdir is not None:
-    check_workdir(config, workdir)
+    # One process looks: what the others see of a shared disk may be older.
+    processes.on_main(lambda: check_workdir(config, workdir))
   return mesh
 
 

@@ -6,6 +6,8 @@ import threading
 
 from absl import logging
 
+from rl_jax import processes
+
 SIGTERM_EXIT_CODE = 143  # 128 + SIGTERM: saved, run again to continue.
 SIGINT_EXIT_CODE = 130  # 128 + SIGINT (Ctrl-C): likewise.
 
@@ -21,6 +23,8 @@ class StopSignal:
         stop.exit_if_requested()
 
   Off the main thread, where Python accepts no handlers, only `request` works.
+  Of several processes all stop where one was asked, at the same iteration: the
+  request travels with their next exchange.
   """
 
   _EXIT_CODES = {
@@ -35,12 +39,16 @@ class StopSignal:
   @property
   def requested(self) -> bool:
     """Whether the run should save and leave."""
-    return self.exit_code is not None
+    return self._agreed_code() is not None
 
   def exit_if_requested(self) -> None:
     """Raises SystemExit with the documented code if a signal came."""
-    if self.exit_code is not None:
-      sys.exit(self.exit_code)
+    code = self._agreed_code()
+    if code is not None:
+      sys.exit(code)
+
+  def _agreed_code(self) -> int | None:
+    return processes.agreed('exit_code', self.exit_code)
 
   def request(self, number: int = signal.SIGTERM) -> None:
     """As if the signal had come."""

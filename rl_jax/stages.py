@@ -17,7 +17,7 @@ import jax
 import numpy as np
 
 from rl_jax import batch as batch_lib
-from rl_jax import randomness, rollout_log, sharding
+from rl_jax import processes, randomness, rollout_log, sharding
 from rl_jax import update as update_lib
 from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
@@ -134,7 +134,7 @@ def update(
       order = minibatch_order(stages.seed, iteration, epoch, N)
     for start in range(0, N, M):
       groups = order[start : start + M].astype(np.int32)
-      groups = jax.device_put(groups, stages.replicated)
+      groups = processes.put(groups, stages.replicated)
       state, metrics = stages.update_minibatch(
         state=state,
         frozen=frozen,

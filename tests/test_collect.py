@@ -142,7 +142,7 @@ def test_one_round_without_a_filter():
   assert serials(traj) == [0, 0, 0, 1, 1, 1]
   assert set(traj.policy_version_B.tolist()) == {7}
   assert metrics == {'scored': 1} and len(rounds) == 1
-  assert rounds[0].texts == list('ynynnn') and rounds[0].tokens == 12
+  assert list(rounds[0].texts) == list('ynynnn') and rounds[0].tokens == 12
   assert [e.id for e in rounds[0].examples] == [0, 1]
   np.testing.assert_array_equal(
     collector.selector.state['rewards'], [[2, 0, 2], [0, 0, 0]]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 import math
 
 import jax
@@ -13,6 +14,7 @@ from configs import bandit
 from experiments import configuration
 from rl_jax import checkpoint, loop, scoring, setup, sharding, stages, update
 from rl_jax.config import ModelSource, RolloutConfig, UpdateConfig
+from rl_jax.metrics import read_jsonl
 from rl_jax.models import ModelConfig
 from rl_jax.overrides import override
 from rl_jax.prompts import PromptSet
@@ -22,6 +24,11 @@ pytestmark = pytest.mark.devices
 
 ONE = (1, 1, 1)
 MESHES = [(8, 1, 1), (1, 8, 1), (2, 2, 2)]
+OTHER_MESHES = [
+  shape
+  for shape in itertools.product((1, 2, 4, 8), repeat=3)
+  if math.prod(shape) == 8 and shape not in MESHES
+]
 MODEL = ModelConfig(
   vocab_size=1,
   num_layers=1,
@@ -157,6 +164,7 @@ REPRESENTATIVES = (
 CASES = [
   *(('grpo', shape) for shape in MESHES),
   *((name, (2, 2, 2)) for name in REPRESENTATIVES),
+  *(pytest.param('grpo', shape, marks=SLOW) for shape in OTHER_MESHES),
   *(
     pytest.param(name, shape, marks=SLOW)
     for name in REPRESENTATIVES
@@ -187,8 +195,18 @@ def test_an_iteration_on_a_mesh(toy, tiny, name, shape):
   assert metrics.keys() == one_metrics.keys()
 
 
-def test_a_checkpoint_moves_between_meshes(toy, tmp_path):
-  """E0: written on (2, 2, 2), read on one device and on (1, 8, 1)."""
+@pytest.mark.parametrize(
+  ('written', 'read'),
+  [
+    ((2, 2, 2), [ONE, (1, 8, 1)]),
+    *(
+      pytest.param(shape, [*MESHES, *OTHER_MESHES], marks=SLOW)
+      for shape in (ONE, (1, 2, 4), (4, 2, 1))
+    ),
+  ],
+)
+def test_a_checkpoint_moves_between_meshes(toy, tmp_path, written, read):
+  """E0: parameters, moments and counters, in the layout of the new mesh."""
   config = make_config(toy, 'ppo')
 
   def state_on(shape):
@@ -196,15 +214,15 @@ def test_a_checkpoint_moves_between_meshes(toy, tmp_path):
     with jax.set_mesh(mesh):
       return setup.initial_state(config, policy, 8, mesh)
 
-  state = state_on((2, 2, 2))
-  with jax.set_mesh(make_mesh((2, 2, 2))):
+  state = state_on(written)
+  with jax.set_mesh(make_mesh(written)):
     state = state.replace(
       params=jax.tree.map(lambda x: x + 1, state.params), step=state.step + 7
     )
   saver = checkpoint.Checkpointer(tmp_path)
   saver.save(7, {'state': state})
   saver.wait()
-  for shape in (ONE, (1, 8, 1)):
+  for shape in read:
     fresh = state_on(shape)
     tree = checkpoint.abstract_tree({'state': fresh})
     restored = saver.restore(tree).tree['state']
@@ -260,3 +278,33 @@ def test_a_run_on_8_devices(toy, tmp_path):
       (params, {**trainer.policy.frozen, **trainer.state.params})
     ),
   )
+
+
+@pytest.mark.slow
+def test_a_run_moves_to_another_mesh(toy, tmp_path, caplog):
+  """E2, E1: two iterations on (8, 1, 1), two on (1, 2, 4) in smaller pieces.
+
+  Tokens and rewards are those of four iterations on the first mesh.
+  """
+  config = make_config(toy, 'grpo')
+  here = override(override(config, 'iterations', '4'), 'mesh.data', '8')
+  there = override(override(here, 'mesh.data', '1'), 'mesh.fsdp', '2')
+  there = override(there, 'mesh.tensor', '4')
+  there = override(there, 'update.microbatch_prompts', '2')
+  loop.Trainer(here, str(tmp_path / 'whole')).run()
+  loop.Trainer(override(here, 'iterations', '2'), str(tmp_path / 'moved')).run()
+  loop.Trainer(there, str(tmp_path / 'moved')).run()
+  assert 'another mesh.data: 8 -> 1' in caplog.text
+  assert 'another update.microbatch_prompts: None -> 2' in caplog.text
+  rows, rollouts = (
+    [read_jsonl(tmp_path / run / name) for run in ('whole', 'moved')]
+    for name in ('metrics.jsonl', 'rollouts.jsonl')
+  )
+  assert rollouts[0] == rollouts[1] and len(rollouts[0]) == 4 * 16
+  for one, other in zip(*rows, strict=True):
+    assert one.keys() == other.keys()
+    for name in one:
+      if not name.startswith('time/'):
+        np.testing.assert_allclose(
+          one[name], other[name], 1e-5, 1e-5, err_msg=name
+        )

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from tensorboardX.proto import event_pb2
 
+from rl_jax import metrics
 from rl_jax.metrics import DelayedMetrics, MetricsWriter, read_jsonl, to_json
 
 
@@ -32,6 +33,21 @@ def test_one_flushed_line_per_step(tmp_path):
   assert list(row) == ['step', 'time/wall_seconds', 'reward/mean', 'n', 'b']
   assert (row['step'], row['reward/mean'], row['n']) == (3, 0.25, 2)
   writer.close()
+
+
+def test_only_process_0_touches_files(tmp_path, monkeypatch):
+  """Another process gets the same rows, for its guards, and writes nothing."""
+  monkeypatch.setattr(metrics.processes, 'is_main', lambda: False)
+  writer = MetricsWriter(tmp_path / 'new')
+  write_steps(writer, [1])
+  delayed = DelayedMetrics(writer)
+  delayed.push(2, {'reward/mean': jnp.float32(0.25)})
+  assert delayed.flush()['reward/mean'] == 0.25
+  assert writer.offsets().keys() == {'time/wall_seconds'}
+  writer.truncate_to({'metrics.jsonl': 7})
+  metrics.save_arrays(tmp_path / 'x.npz', {'a': jnp.zeros(2)})
+  writer.close()
+  assert not list(tmp_path.iterdir())
 
 
 def test_non_finite_numbers_are_valid_json_and_come_back(tmp_path):

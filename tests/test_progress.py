@@ -33,6 +33,9 @@ def test_plain_lines_where_no_terminal_is():
 
 def test_plain_lines_are_thinned_but_never_the_last():
   out = io.StringIO()
+  with Progress(50, file=out, shown=False) as progress:
+    progress.update({'step': 50})
+  assert out.getvalue() == ''
   with Progress(50, file=out, plain_every_seconds=3600) as progress:
     for done in range(1, 51):
       progress.update(METRICS, done)

@@ -115,6 +115,38 @@ def test_a_workdir_belongs_to_one_configuration(config, tmp_path):
   assert 'experiment.json' in text
 
 
+def test_a_run_may_move(config, tmp_path, caplog):
+  """Mesh, microbatches, checkpoints, logs: each change is logged, none hidden.
+
+  Fields with similar names that do decide numbers are still refused.
+  """
+  workdir = str(tmp_path / 'run')
+  setup.write_config(config, workdir)
+  free = {
+    'mesh.tensor': '2',
+    'update.microbatch_prompts': '4',
+    'checkpoint.every': '3',
+    'verifier.num_workers': '2',
+    'model.remat': 'true',
+  }
+  moved = config
+  for path, text in free.items():
+    moved = override(moved, path, text)
+  setup.check_workdir(moved, workdir)
+  for path in free:
+    assert f'continuing with another {path}: ' in caplog.text
+  caplog.clear()
+  setup.check_workdir(config, workdir)
+  assert 'another' not in caplog.text
+  for path, text in {
+    'update.minibatch_prompts': '4',
+    'verifier.timeout_seconds': '9.0',
+    'evaluation.num_prompts': '9',
+  }.items():
+    with pytest.raises(ValueError, match=path):
+      setup.check_workdir(override(moved, path, text), workdir)
+
+
 def test_checkpoints_without_a_configuration_are_refused(config, tmp_path):
   """Files that were moved away in part must not be continued as another run."""
   step = tmp_path / 'checkpoints' / 'step_00000007'

@@ -6,7 +6,7 @@ import functools
 import jax
 import numpy as np
 
-from rl_jax import sharding
+from rl_jax import processes, sharding
 from rl_jax.rollouts.generate import start_trajectories
 from rl_jax.types import Trajectories
 
@@ -26,8 +26,8 @@ def make_start(
 
   def start(prompt, mask, ids, first_serial, policy_version):
     # Explicit placement: the transfer guard refuses implicit copies.
-    arrays = jax.device_put((prompt, mask, ids), sharding.rows(mesh))
-    scalars = jax.device_put(
+    arrays = processes.put((prompt, mask, ids), sharding.rows(mesh))
+    scalars = processes.put(
       (np.int32(first_serial), np.int32(policy_version)),
       sharding.replicated(mesh),
     )

@@ -1,0 +1,30 @@
+#!/bin/bash
+# A run on GPU nodes of a SLURM cluster, one process a GPU:
+#
+#   sbatch --nodes=2 experiments/launch/slurm.sh --config=configs/NAME.py
+#     --method=grpo --set=mesh.fsdp=16 --workdir=/shared/runs/NAME
+#
+# Submit it from the repository, with .venv made by `make install
+# EXTRAS=cuda`. JAX reads the addresses from SLURM. All nodes must see the
+# work directory; the mesh has as many devices as the job has GPUs.
+#SBATCH --job-name=rl_jax
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=8
+#SBATCH --gpus-per-node=8
+#SBATCH --cpus-per-task=8
+#SBATCH --time=24:00:00
+#SBATCH --signal=TERM@300
+#SBATCH --requeue
+#SBATCH --open-mode=append
+#SBATCH --output=%x-%j.log
+set -euo pipefail
+
+# SIGTERM comes 300 seconds before the time limit: all processes save after
+# their iteration and exit with 143, and the job queues up again.
+status=0
+srun --kill-on-bad-exit=1 --label .venv/bin/python -m experiments.train \
+  --distributed "$@" || status=$?
+if [ "$status" -eq 143 ]; then
+  scontrol requeue "$SLURM_JOB_ID"
+fi
+exit "$status"
