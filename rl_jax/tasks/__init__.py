@@ -6,6 +6,7 @@ from rl_jax.tasks.base import OUTCOME, Example, Task, combine
 from rl_jax.tasks.countdown import Countdown
 from rl_jax.tasks.gym import ReasoningGym
 from rl_jax.tasks.prompt_response import PromptResponse
+from rl_jax.tasks.python_function import PythonFunction
 from rl_jax.tasks.question_answer import QuestionAnswer
 from rl_jax.tasks.templates import ChatTemplate, PlainTemplate, render_prompt
 
@@ -18,6 +19,7 @@ __all__ = [
   'Example',
   'PlainTemplate',
   'PromptResponse',
+  'PythonFunction',
   'QuestionAnswer',
   'ReasoningGym',
   'Task',

@@ -1,0 +1,224 @@
+"""Calls of a function in untrusted Python code, one confined process a time.
+
+The caller keeps what is expected; the process gets code and arguments, and
+returns values as JSON, which the caller compares. So there is no verdict to
+forge: whatever the code patches, prints, writes to the pipe or exits with, only
+the right values are right. (It does see the arguments of all its tests.)
+
+A fresh interpreter (`-I -S -B`) with an empty environment, a directory of its
+own, and no file descriptor but the pipe runs below the limits of `Limits`, in
+layers, each of which is used where the kernel and the container permit it:
+
+  limits      rlimits on memory, CPU, size of a file, open files, processes;
+              output to /dev/null, values up to output_bytes; SIGKILL at the
+              wall limit to every descendant, whatever its session. Always on.
+  user        root becomes nobody, if nobody can read the standard library.
+  namespaces  own users, pids, IPC and network without an interface; files
+              read-only, /proc hidden, the directory a small memory disk.
+  landlock    only the standard library can be read, only the directory written.
+  seccomp     no sockets, processes, threads, signals, tracing, mounts, ...
+
+What is missing, and why, is in `Report.missing`. What cannot be blocked:
+  - heat: a sample may use its CPU seconds and its memory, many at a time more;
+  - its own directory where mounts are missing: many small files may fill the
+    disk until the wall limit (they are deleted after);
+  - without landlock, world-readable files can be read (nothing can be sent);
+  - without namespaces and seccomp, the network, and signals to processes of
+    the same user: run nothing untrusted there (without Linux nothing is run);
+  - bugs of the kernel and of CPUs. For hostile code use a virtual machine.
+"""
+
+from collections.abc import Sequence
+import dataclasses
+import json
+import math
+import os
+import pathlib
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+
+LAYERS = ('namespaces', 'landlock', 'seccomp')
+_RUNNER = pathlib.Path(__file__).with_name('runner.py')
+_GRACE_SECONDS = 10.0  # beyond the wall limit, for start and end
+
+
+class SandboxError(RuntimeError):
+  """The sandbox itself failed: no fault of the code."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Limits:
+  """What a process may use; all calls of one `run_calls` together.
+
+  Raises: ValueError naming the field for values that make no sense.
+  """
+
+  wall_seconds: float = 5.0
+  cpu_seconds: int = 4
+  memory_bytes: int = 256 << 20  # address space; the interpreter takes 30 MB
+  disk_bytes: int = 1 << 20  # a file; with mounts, all files together
+  open_files: int = 16
+  output_bytes: int = 1 << 16  # of the values as JSON
+  layers: tuple[str, ...] = LAYERS  # fewer are for tests of the others
+
+  def __post_init__(self):
+    for name in ('wall_seconds', 'cpu_seconds', 'memory_bytes', 'disk_bytes'):
+      value = getattr(self, name)
+      if not 0 < value < math.inf:
+        raise ValueError(f'Limits.{name} = {value} is not in (0, inf)')
+    for name, low in (('open_files', 8), ('output_bytes', 1024)):
+      if getattr(self, name) < low:
+        raise ValueError(f'Limits.{name} = {getattr(self, name)} is below {low}')
+    unknown = sorted(set(self.layers) - set(LAYERS))
+    if unknown:
+      raise ValueError(f'Limits.layers has {unknown}; known: {LAYERS}')
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+  """Of one call: a JSON value, or what happened instead."""
+
+  value: Any = None
+  error: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+  """One Result per call, how the process ended, and which layers were missing.
+
+  ended: 'exit', 'timeout', 'output' (too long) or the name of a signal.
+  """
+
+  results: tuple[Result, ...]
+  ended: str
+  missing: dict[str, str]
+
+
+def run_calls(
+  code: str,
+  function: str,
+  calls: Sequence[Sequence[Any]],
+  limits: Limits | None = None,
+) -> Report:
+  """Runs the code, then `function(*arguments)` for each of the calls.
+
+  Arguments are JSON values; tuples in returned values come back as lists.
+
+  Raises:
+    SandboxError: no process could be started, its keeper broke down, or this
+      is not Linux.
+  """
+  if sys.platform != 'linux':
+    raise SandboxError(f'untrusted Python is run on Linux, not {sys.platform}')
+  limits = limits or Limits()
+  request = {
+    'code': code,
+    'function': function,
+    'calls': [list(arguments) for arguments in calls],
+    **dataclasses.asdict(limits),
+  }
+  directory = os.path.realpath(tempfile.mkdtemp(prefix='rl_jax_sandbox_'))
+  try:
+    output, ended = _run(json.dumps(request), directory, limits)
+  finally:
+    _remove(directory)
+  lines = output.split(b'\n')
+  try:
+    missing = json.loads(lines[0])['missing']
+  except (ValueError, LookupError, TypeError):
+    raise SandboxError(
+      f'the sandbox did not start ({ended}): {output[:200]!r}'
+    ) from None
+  # What follows the last newline is cut off, or was never finished.
+  results = [_result(line) for line in lines[1:-1][: len(calls)]]
+  reason = results[-1].error if results and results[-1].error else ended
+  absent = Result(error=f'no value: {reason}')
+  results += [absent] * (len(calls) - len(results))
+  return Report(tuple(results), ended, missing)
+
+
+def _run(request, directory, limits):
+  """(bytes that the child wrote, how it ended)."""
+  ours, theirs = os.pipe()
+  try:
+    process = subprocess.Popen(
+      [sys.executable, '-I', '-S', '-B', _RUNNER, directory, str(theirs)],
+      stdin=subprocess.PIPE,
+      stdout=subprocess.PIPE,
+      stderr=subprocess.DEVNULL,
+      pass_fds=[theirs],
+      env={},
+      cwd=directory,
+      start_new_session=True,  # survives the caller, to clean up behind it
+    )
+  except OSError as error:
+    os.close(ours)
+    raise SandboxError(f'the sandbox cannot be started: {error}') from error
+  finally:
+    os.close(theirs)
+  with process:
+    try:
+      deadline = time.monotonic() + limits.wall_seconds + _GRACE_SECONDS
+      process.stdin.write(request.encode() + b'\n')
+      process.stdin.flush()
+      output = _read(ours, limits.output_bytes, deadline)
+      if len(output) > limits.output_bytes:
+        process.stdin.close()  # tells the keeper to end it
+      status = _read(process.stdout.fileno(), 1 << 12, deadline)
+      ended = json.loads(status)['ended']
+    except (OSError, ValueError, LookupError) as error:
+      raise SandboxError(f'the keeper broke down: {error!r}') from error
+    finally:
+      os.close(ours)
+      _end(process)
+  if len(output) > limits.output_bytes:
+    ended = 'output'
+  return output, ended
+
+
+def _end(process):
+  """Waits for the keeper, which has said its last word, or kills it."""
+  try:
+    process.wait(timeout=1.0)
+  except subprocess.TimeoutExpired:
+    process.kill()
+
+
+def _read(fd, num_bytes, deadline):
+  """All until the end, or a little more than num_bytes."""
+  output = b''
+  while len(output) <= num_bytes:
+    wait = max(0.0, deadline - time.monotonic())
+    if not select.select([fd], [], [], wait)[0]:
+      raise OSError('no end of its output')
+    chunk = os.read(fd, num_bytes + 1 - len(output))
+    if not chunk:
+      break
+    output += chunk
+  return output
+
+
+def _result(line):
+  try:
+    found = json.loads(line)
+  except (ValueError, RecursionError) as error:
+    return Result(error=f'not JSON: {type(error).__name__}')
+  if not isinstance(found, dict) or set(found) not in ({'value'}, {'error'}):
+    return Result(error='neither value nor error')
+  if 'error' in found:
+    return Result(error=str(found['error']))
+  return Result(value=found['value'])
+
+
+def _remove(directory):
+  """Also what was made to be hard to delete."""
+  try:
+    shutil.rmtree(directory)
+  except (OSError, RecursionError):
+    subprocess.run(['chmod', '-R', 'u+rwx', directory], capture_output=True)
+    subprocess.run(['rm', '-rf', directory], capture_output=True)

@@ -1,0 +1,179 @@
+"""Write a Python function: the reward is what it returns on hidden tests."""
+
+import dataclasses
+import functools
+import json
+import logging
+import math
+import re
+from typing import Any
+
+from rl_jax import sandbox
+from rl_jax.tasks import base
+from rl_jax.tasks import rows as rows_lib
+from rl_jax.tasks.base import Example
+from rl_jax.tasks.rows import BadRowError
+from rl_jax.tasks.templates import ChatTemplate, PlainTemplate
+
+_FENCE = re.compile(r'```(?:python|py)?[ \t]*\n(.*?)(?:\n```|\Z)', re.DOTALL)
+_LOGGER = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PythonFunction:
+  """Rows of a JSONL file:
+
+    {"prompt": "Write add(a, b), the sum.", "function": "add",
+     "tests": [{"arguments": [1, 2], "expected": 3}], "solution": "def ..."}
+
+  The response, or the last ``` block of it, is run by `rl_jax.sandbox`, which
+  never sees what is expected. Values are compared here: equal JSON values,
+  floats within `tolerance` (relative and absolute), True is not 1. `solution`
+  is optional, for supervised training.
+
+  limits: of all tests of a response together. verifier.timeout_seconds must
+    be larger than limits.wall_seconds; use one verifier worker a core.
+  require: layers of the sandbox that must work here; what else is missing is
+    a warning. () accepts any Linux.
+
+  Components: `outcome` is 1 if all tests pass, `passed` the share that does,
+  `ran` is 1 if every test returned a value. The last num_validation rows are
+  held out; a bad row is an error that names file and line, or skipped.
+  """
+
+  path: str
+  template: PlainTemplate | ChatTemplate = PlainTemplate()
+  tolerance: float = 1e-6
+  num_validation: int = 0
+  bad_rows: str = 'error'
+  max_row_bytes: int = 1_000_000
+  limits: sandbox.Limits = sandbox.Limits()
+  require: tuple[str, ...] = ('seccomp',)
+  reward_weights: dict[str, float] = base.outcome_only()
+
+  def __post_init__(self):
+    base.require_range(self, 'tolerance', 0.0, math.inf)
+    base.require_range(self, 'num_validation', 0, math.inf)
+    base.require_range(self, 'max_row_bytes', 1, math.inf)
+    if self.bad_rows not in ('error', 'skip'):
+      raise ValueError(
+        f'PythonFunction.bad_rows = {self.bad_rows!r} is none of error, skip'
+      )
+
+  def num_prompts(self, split: str) -> int:
+    """Rows before, or in, the held-out end; there is no test split."""
+    base.check_split(split)
+    total = len(self._rows())
+    held_out = min(self.num_validation, total)
+    return {'train': total - held_out, 'validation': held_out, 'test': 0}[split]
+
+  def example(self, split: str, index: int) -> Example:
+    """The index-th row of the split; its answer is function and tests."""
+    base.check_index(self, split, index)
+    first = 0 if split == 'train' else self.num_prompts('train')
+    row = self._rows()[first + index]
+    return Example(
+      **self.template.fields(row.question),
+      answer=row.answer,
+      id=index,
+      meta={'where': row.where, 'solution': row.solution},
+    )
+
+  def target(self, example: Example) -> str:
+    """The row's solution."""
+    return example.meta['solution']
+
+  def prepare(self) -> None:
+    """Tries the sandbox once; RuntimeError if a required layer is missing."""
+    missing = sandbox.run_calls('', '', [], self.limits).missing
+    needed = {name: missing[name] for name in self.require if name in missing}
+    if needed:
+      raise RuntimeError(
+        f'PythonFunction.require names what this machine lacks: {needed}'
+      )
+    if missing:
+      _LOGGER.warning('sandbox without %s', missing)
+
+  def score(self, example: Example, response: str) -> dict[str, float]:
+    """Runs the response and compares what it returns."""
+    wanted = json.loads(example.answer)
+    tests = wanted['tests']
+    report = sandbox.run_calls(
+      extract_code(example.prefill + response),
+      wanted['function'],
+      [test['arguments'] for test in tests],
+      self.limits,
+    )
+    passed = sum(
+      r.error is None and equal(r.value, test['expected'], self.tolerance)
+      for r, test in zip(report.results, tests, strict=True)
+    )
+    return {
+      base.OUTCOME: float(passed == len(tests)),
+      'passed': passed / len(tests),
+      'ran': float(all(r.error is None for r in report.results)),
+    }
+
+  def _rows(self):
+    return _load(self.path, self.bad_rows, self.max_row_bytes)
+
+
+def extract_code(text: str) -> str:
+  """The last block between ``` lines (its end may be missing), or all."""
+  blocks = _FENCE.findall(text)
+  return blocks[-1] if blocks else text
+
+
+def equal(found: Any, expected: Any, tolerance: float) -> bool:
+  """JSON values: same type and value; numbers may differ by the tolerance."""
+  if isinstance(expected, bool) or isinstance(found, bool):
+    return found is expected
+  if isinstance(expected, int) and isinstance(found, int):
+    return found == expected
+  if isinstance(expected, int | float) and isinstance(found, int | float):
+    try:
+      return math.isclose(
+        found, expected, rel_tol=tolerance, abs_tol=tolerance
+      )
+    except OverflowError:  # an int beyond the floats
+      return False
+  if type(found) is not type(expected):
+    return False
+  if isinstance(expected, list):
+    return len(found) == len(expected) and all(
+      equal(f, e, tolerance) for f, e in zip(found, expected, strict=True)
+    )
+  if isinstance(expected, dict):
+    return found.keys() == expected.keys() and all(
+      equal(found[name], expected[name], tolerance) for name in expected
+    )
+  return found == expected
+
+
+@functools.lru_cache(maxsize=8)
+def _load(path, bad_rows, max_row_bytes):
+  def reader(record, where):
+    prompt = rows_lib.fill('{prompt}', record, where).strip()
+    name = rows_lib.fill('{function}', record, where).strip()
+    if not prompt:
+      raise BadRowError(where, 'empty_question', 'the prompt is empty')
+    if not name.isidentifier():
+      raise BadRowError(where, 'wrong_type', f'function {name!r} is no name')
+    tests = record.get('tests')
+    good = isinstance(tests, list) and all(
+      isinstance(test, dict)
+      and isinstance(test.get('arguments'), list)
+      and 'expected' in test
+      for test in tests
+    )
+    if not good or not tests:
+      raise BadRowError(
+        where,
+        'wrong_type',
+        'tests is not a list of {"arguments": [...], "expected": ...}',
+      )
+    answer = json.dumps({'function': name, 'tests': tests})
+    solution = str(record.get('solution', ''))
+    return None, rows_lib.Row(prompt, answer, solution, where)
+
+  return rows_lib.collect(path, 'train', reader, bad_rows, max_row_bytes).rows
