@@ -7,7 +7,7 @@
     --workdir=runs/python
 
 Rows: see rl_jax/tasks/python_function.py. Needs Linux; what the sandbox blocks
-and what it cannot: rl_jax/sandbox/python_calls.py, shown by `make test-attacks`.
+and what it cannot: rl_jax/sandbox/python_calls.py (`make test-attacks`).
 Cost: a sandbox takes 0.05 to 0.1 seconds of a core a sample. Expected numbers:
 not measured; shares of passed tests instead of all or nothing are
 --set="task.reward_weights={'passed': 1.0}".

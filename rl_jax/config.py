@@ -97,14 +97,20 @@ class CheckpointConfig:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VerifierConfig:
-  """Reward workers: 0 scores in this process (trusted, fast tasks only)."""
+  """Reward workers: 0 scores in this process (trusted, fast tasks only).
+
+  memory_limit_bytes: address space of a worker, so that a memory bomb costs
+    its sample and not the run; null: no limit.
+  """
 
   num_workers: int = 0
   timeout_seconds: float = 10.0
+  memory_limit_bytes: int | None = 8 << 30
 
   def __post_init__(self):
     check_range(self, 'num_workers', 0)
     check_range(self, 'timeout_seconds', 0.0, open_low=True)
+    check_range(self, 'memory_limit_bytes', 1 << 20)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

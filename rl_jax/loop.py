@@ -40,7 +40,6 @@ from rl_jax.config import ExperimentConfig
 from rl_jax.entropy_change import EntropyChange
 from rl_jax.prompts import PromptSet
 from rl_jax.types import Metrics, Trajectories
-from rl_jax.verification import VerifierPool
 
 
 @dataclasses.dataclass
@@ -95,11 +94,7 @@ class Trainer:
     self.lagged_period = config.method.lagged_period()
     self.lagged = None if self.lagged_period is None else self._copy()
     self.key = setup.run_key(config.seed, self.mesh)
-    self.verifier = VerifierPool(
-      config.task,
-      num_workers=config.verifier.num_workers,
-      timeout_seconds=config.verifier.timeout_seconds,
-    )
+    self.verifier = setup.make_verifier(config, workdir)
     self.collector = Collector(
       config,
       stages=self.stages,
@@ -244,6 +239,7 @@ class Trainer:
       {
         'counters': dataclasses.asdict(self.counters),
         'offsets': self.writer.offsets(),
+        'verifications': self.verifier.mark(),
       },
       {k: v for k, v in row.items() if k.startswith(('evaluation', 'reward'))},
     )
@@ -282,6 +278,7 @@ class Trainer:
     host = restored.host_state
     self.counters = Counters(**host['counters'])
     self.entropy_change.restore(self.counters.entropy)
+    self.verifier.restore(host.get('verifications', 0))
     self.writer.truncate_to(
       host['offsets'], next_step=self.counters.iteration + 1
     )

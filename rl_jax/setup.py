@@ -29,6 +29,8 @@ from rl_jax.optimizers import init_sharded, make_optimizer
 from rl_jax.prompts import PromptSet
 from rl_jax.types import TrainState
 from rl_jax.verification import VerifierPool
+from rl_jax.verification_journal import FILE as JOURNAL_FILE
+from rl_jax.verification_journal import JournaledPool
 
 CONFIG_FILE = 'experiment.json'  # HF directories have a config.json
 # Where a run is continued with other values: its length, its machine, its logs.
@@ -249,10 +251,23 @@ def prepare(config: ExperimentConfig, workdir: str | None) -> jax.sharding.Mesh:
   return mesh
 
 
+def make_verifier(config: ExperimentConfig, workdir: str) -> JournaledPool:
+  """The reward workers; only their outcomes may differ from time to time."""
+  settings = config.verifier
+  pool = VerifierPool(
+    config.task,
+    num_workers=settings.num_workers,
+    timeout_seconds=settings.timeout_seconds,
+    memory_limit_bytes=settings.memory_limit_bytes,
+  )
+  path = os.path.join(workdir, JOURNAL_FILE)
+  return JournaledPool(pool, path if settings.num_workers else None)
+
+
 def make_evaluator(
   config: ExperimentConfig,
   policy: Policy,
-  verifier: VerifierPool,
+  verifier: VerifierPool | JournaledPool,
   mesh: jax.sharding.Mesh,
 ) -> Evaluator:
   """The evaluation that `config.evaluation` describes."""

@@ -26,7 +26,7 @@ from typing import Any
 # What the nursery is asked: letter, process id.
 COMMAND = struct.Struct('=cI')
 REPLY = struct.Struct('=I')
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def judge(task: Any, example: Any, response: str) -> tuple[str, Any, str]:
@@ -80,11 +80,15 @@ def nursery(control_fd: int) -> None:
     return
   control.sendall(b'"ready"\n')
   children = set()
+  if sys.platform == 'linux':
+    # What a killed worker leaves behind in other sessions becomes our child.
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
   try:
     _serve(control, parent, children, task, settings['memory_limit_bytes'])
   finally:
     for pid in children:
       _end(pid)
+    _end_orphans(set())
 
 
 def _load_task(settings):
@@ -127,6 +131,7 @@ def _serve(control, parent, children, task, memory_limit_bytes):
     elif pid in children:
       _end(pid)
       children.discard(pid)
+      _end_orphans(children)
     control.sendall(REPLY.pack(pid))
 
 
@@ -138,6 +143,29 @@ def _end(pid):
     except (ProcessLookupError, PermissionError):
       pass
   os.waitpid(pid, 0)
+
+
+def _end_orphans(workers):
+  """Kills what killed workers have left, until there is nothing more."""
+  if sys.platform != 'linux':
+    return
+  while strangers := _children() - workers:
+    for pid in strangers:
+      _end(pid)
+
+
+def _children():
+  """Process ids of the direct children of this process."""
+  found = set()
+  for name in filter(str.isdigit, os.listdir('/proc')):
+    try:
+      with open(f'/proc/{name}/stat') as file:
+        parent = file.read().rpartition(')')[2].split()[1]
+    except OSError:
+      continue  # it has ended
+    if int(parent) == os.getpid():
+      found.add(int(name))
+  return found
 
 
 def _work(task, fd, memory_limit_bytes):

@@ -110,9 +110,7 @@ def _prctl(option, *values):
 
 
 def _syscall(number, *values):
-  padded = [
-    ctypes.c_long(v) if isinstance(v, int) else v for v in values
-  ]
+  padded = [ctypes.c_long(v) if isinstance(v, int) else v for v in values]
   return _libc.syscall(ctypes.c_long(number), *padded)
 
 
@@ -174,9 +172,7 @@ def mount_private_files(directory: str, num_bytes: int) -> None:
   )
   options = 0x2 | 0x4 | 0x8  # MS_NOSUID | MS_NODEV | MS_NOEXEC
   _mount('none', '/proc', 'tmpfs', options | 0x1, 'size=4k')
-  _mount(
-    'none', directory, 'tmpfs', options, f'size={num_bytes},nr_inodes=256'
-  )
+  _mount('none', directory, 'tmpfs', options, f'size={num_bytes},nr_inodes=256')
 
 
 def _mount(source, target, kind, flags, data):

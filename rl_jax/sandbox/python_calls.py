@@ -73,7 +73,9 @@ class Limits:
         raise ValueError(f'Limits.{name} = {value} is not in (0, inf)')
     for name, low in (('open_files', 8), ('output_bytes', 1024)):
       if getattr(self, name) < low:
-        raise ValueError(f'Limits.{name} = {getattr(self, name)} is below {low}')
+        raise ValueError(
+          f'Limits.{name} = {getattr(self, name)} is below {low}'
+        )
     unknown = sorted(set(self.layers) - set(LAYERS))
     if unknown:
       raise ValueError(f'Limits.layers has {unknown}; known: {LAYERS}')

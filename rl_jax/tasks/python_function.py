@@ -132,9 +132,7 @@ def equal(found: Any, expected: Any, tolerance: float) -> bool:
     return found == expected
   if isinstance(expected, int | float) and isinstance(found, int | float):
     try:
-      return math.isclose(
-        found, expected, rel_tol=tolerance, abs_tol=tolerance
-      )
+      return math.isclose(found, expected, rel_tol=tolerance, abs_tol=tolerance)
     except OverflowError:  # an int beyond the floats
       return False
   if type(found) is not type(expected):

@@ -159,7 +159,7 @@ class World:
         found.append('the secret changed')
     state = _state(self.victim.pid)
     limit = resource.prlimit(self.victim.pid, resource.RLIMIT_NOFILE)
-    if self.victim.poll() is not None or state != 'S' or limit[0] == 7:
+    if self.victim.poll() is not None or state in 'Tt' or limit[0] == 7:
       found.append(f'the victim is in state {state}, limits {limit}')
       self.victim.kill()
       self.victim.wait()

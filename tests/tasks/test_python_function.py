@@ -1,0 +1,120 @@
+"""Functions are judged by what they return on tests that they never see."""
+
+import json
+import math
+import sys
+
+import pytest
+
+from rl_jax.tasks import PlainTemplate, PythonFunction, python_function
+from rl_jax.verification import VerifierPool
+
+pytestmark = pytest.mark.skipif(
+  sys.platform != 'linux', reason='the sandbox needs Linux'
+)
+ROWS = [
+  {
+    'prompt': 'Write add(a, b), the sum.',
+    'function': 'add',
+    'tests': [
+      {'arguments': [1, 2], 'expected': 3},
+      {'arguments': [0.1, 0.2], 'expected': 0.3},
+    ],
+    'solution': 'def add(a, b):\n  return a + b\n',
+  },
+  {
+    'prompt': 'Write pairs(x), each item with its index.',
+    'function': 'pairs',
+    'tests': [{'arguments': [['a']], 'expected': [[0, 'a']]}],
+  },
+]
+
+
+def make_task(tmp_path, rows=ROWS, **changes):
+  path = tmp_path / 'rows.jsonl'
+  path.write_text(''.join(json.dumps(row) + '\n' for row in rows))
+  template = PlainTemplate(text='{question}\n')
+  return PythonFunction(path=str(path), template=template, **changes)
+
+
+def test_examples_and_the_held_out_end(tmp_path):
+  task = make_task(tmp_path, num_validation=1)
+  assert (task.num_prompts('train'), task.num_prompts('validation')) == (1, 1)
+  example = task.example('validation', 0)
+  assert example.prompt == 'Write pairs(x), each item with its index.\n'
+  assert task.target(task.example('train', 0)).startswith('def add')
+
+
+@pytest.mark.parametrize(
+  ('response', 'outcome', 'passed', 'ran'),
+  [
+    ('def add(a, b):\n  return a + b', 1.0, 1.0, 1.0),
+    ('Sure:\n```python\ndef add(a, b):\n  return b + a\n```\n', 1.0, 1.0, 1.0),
+    ('def add(a, b):\n  return 3', 0.0, 0.5, 1.0),
+    ('def add(a, b):\n  return str(a + b)', 0.0, 0.0, 1.0),
+    ('def add(a, b):\n  return 1 / (a - 1)', 0.0, 0.0, 0.0),
+    ('def sub(a, b):\n  return a - b', 0.0, 0.0, 0.0),
+    ('add = 3', 0.0, 0.0, 0.0),
+    ('I do not know', 0.0, 0.0, 0.0),
+  ],
+)
+def test_scores(tmp_path, response, outcome, passed, ran):
+  task = make_task(tmp_path)
+  assert task.score(task.example('train', 0), response) == {
+    'outcome': outcome,
+    'passed': passed,
+    'ran': ran,
+  }
+
+
+def test_tuples_are_lists_and_the_target_is_right(tmp_path):
+  task = make_task(tmp_path)
+  response = 'def pairs(x):\n  return tuple(enumerate(x))'
+  assert task.score(task.example('train', 1), response)['outcome'] == 1.0
+  example = task.example('train', 0)
+  assert task.score(example, task.target(example))['outcome'] == 1.0
+
+
+def test_in_reward_workers(tmp_path):
+  """The pool's own limit is the second line; a loop costs one sample."""
+  task = make_task(tmp_path)
+  rows = [task.example('train', 0)] * 3
+  good = 'def add(a, b):\n  return a + b'
+  limits = {'wall_seconds': 1.0}
+  task = make_task(tmp_path, limits=python_function.sandbox.Limits(**limits))
+  with VerifierPool(task, 2, timeout_seconds=30.0) as pool:
+    outcomes = pool.score(rows, [good, 'while True: pass', good])
+  assert [o.components['outcome'] for o in outcomes] == [1.0, 0.0, 1.0]
+
+
+def test_equality_is_that_of_json_values():
+  equal = lambda a, b: python_function.equal(a, b, 1e-6)
+  assert equal(1, 1.0) and equal(0.1 + 0.2, 0.3) and equal('a', 'a')
+  assert equal({'a': [1, None]}, {'a': [1, None]})
+  assert not equal(True, 1) and not equal(1, True) and not equal(0, False)
+  assert not equal(math.nan, math.nan) and not equal('1', 1)
+  assert not equal([1], [1, 2]) and not equal({'a': 1}, {'b': 1})
+  assert not equal(10**400, 1.0) and not equal(2**53 + 1, 2**53)
+
+
+@pytest.mark.parametrize(
+  ('change', 'words'),
+  [
+    ({'tests': []}, 'tests is not a list'),
+    ({'tests': [{'arguments': 1, 'expected': 1}]}, 'tests is not a list'),
+    ({'tests': [{'arguments': []}]}, 'tests is not a list'),
+    ({'function': 'two words'}, 'is no name'),
+    ({'prompt': ' '}, 'the prompt is empty'),
+  ],
+)
+def test_bad_rows_are_named(tmp_path, change, words):
+  with pytest.raises(ValueError, match=rf'rows.jsonl:2: .*{words}'):
+    make_task(tmp_path, [ROWS[0], {**ROWS[1], **change}]).num_prompts('train')
+
+
+def test_a_missing_layer_is_an_error_at_start_up(tmp_path, monkeypatch):
+  report = python_function.sandbox.Report((), 'exit', {'seccomp': 'too old'})
+  monkeypatch.setattr(python_function.sandbox, 'run_calls', lambda *_: report)
+  with pytest.raises(RuntimeError, match='seccomp.*too old'):
+    make_task(tmp_path).prepare()
+  make_task(tmp_path, require=()).prepare()
