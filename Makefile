@@ -25,7 +25,7 @@ SMOKE := $(TEST_ENV) $(BIN)/python -m experiments.train \
 	--config=configs/bandit.py --method=grpo
 
 .PHONY: install quickstart test test-fast test-devices smoke test-all \
-	test-processes test-faults test-soak lint format clean
+	test-processes test-faults test-attacks test-soak lint format clean
 
 install: $(STAMP)
 
@@ -70,13 +70,19 @@ test-all: test-fast test-devices smoke test-processes
 test-processes: $(STAMP)
 	$(PYTEST) tests/test_processes.py
 
-# Kills a run every second for two minutes, then compares it with a whole one.
+# Kills a run at 41 listed points, then another every second for two minutes,
+# and compares each with a whole one.
 test-faults: $(STAMP)
+	$(RUN) tests/faults/kill_points.py
 	$(RUN) tests/faults/kill_resume.py --seconds=120
 
 # 2,000 iterations of a bandit: memory, time and compilations must stay flat.
 test-soak: $(STAMP)
 	$(RUN) tests/faults/soak.py --iterations=2000
+
+# Tries to escape from the sandbox of generated code; prints what is blocked.
+test-attacks: $(STAMP)
+	$(RUN) tests/faults/attacks.py
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .

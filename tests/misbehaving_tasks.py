@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 import subprocess
 import sys
 import time
@@ -18,6 +19,8 @@ class Misbehaving:
       with open(response.split()[1], 'w') as f:
         f.write(str(child.pid))
       time.sleep(300)
+    if response.startswith('daemon '):
+      _leave_a_daemon(response.split()[1])
     action = getattr(self, response, None)
     if action is not None:
       return action()
@@ -35,6 +38,16 @@ class Misbehaving:
     """Never returns, holding the processor."""
     while True:
       pass
+
+  def regex(self):
+    """Catastrophic: holds the processor and the interpreter's lock."""
+    return {'outcome': float(bool(re.match('(a+)+$', 'a' * 60 + 'b')))}
+
+  def bomb(self):
+    """Five generations of forks, then a busy loop in each of 32 processes."""
+    for _ in range(5):
+      os.fork()
+    self.spin()
 
   def raise_error(self):
     """An ordinary bug."""
@@ -93,6 +106,19 @@ class Misbehaving:
   def hoard(self):
     """More memory than is allowed."""
     return {'outcome': float(len(bytearray(1 << 40)))}
+
+
+def _leave_a_daemon(pid_file):
+  """A grandchild in a session of its own; the call hangs."""
+  if os.fork() == 0:
+    os.setsid()
+    pid = os.fork()
+    if pid == 0:
+      time.sleep(300)
+    with open(pid_file, 'w') as f:
+      f.write(str(pid))
+    os._exit(0)
+  time.sleep(300)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -122,6 +122,7 @@ def test_a_method_without_anything_to_minimise_is_refused():
     (lambda: CheckpointConfig(on_save_error='ignore'), "'ignore' is none of"),
     (lambda: VerifierConfig(timeout_seconds=0.0), 'timeout_seconds = 0.0'),
     (lambda: VerifierConfig(num_workers=-1), 'num_workers = -1'),
+    (lambda: VerifierConfig(memory_limit_bytes=1), 'memory_limit_bytes = 1'),
   ],
 )
 def test_every_value_out_of_range_is_named(make, message):

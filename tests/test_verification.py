@@ -2,6 +2,7 @@
 
 import logging
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -86,7 +87,7 @@ def test_bad_values_cost_only_their_sample(bad, num_workers):
     }
 
 
-@pytest.mark.parametrize('response', ['hang', 'spin'])
+@pytest.mark.parametrize('response', ['hang', 'spin', 'regex'])
 def test_a_hanging_call_is_killed_and_its_neighbours_are_unharmed(
   bad, response
 ):
@@ -113,12 +114,25 @@ def test_a_hanging_call_is_killed_and_its_neighbours_are_unharmed(
     }
 
 
-def test_a_killed_worker_takes_its_children_along(bad, tmp_path):
+@pytest.mark.parametrize('how', ['spawn', 'daemon'])
+def test_a_killed_worker_takes_its_children_along(bad, tmp_path, how):
+  """Those in its process group, and one that has left it."""
   pid_file = tmp_path / 'pid'
   with VerifierPool(bad.Misbehaving(), 1, timeout_seconds=1.0) as pool:
-    (outcome,) = pool.score(_examples(1), [f'spawn {pid_file}'])
-  assert outcome.kind == 'timeout'
-  _wait_until(lambda: not _is_running(int(pid_file.read_text())))
+    (outcome,) = pool.score(_examples(1), [f'{how} {pid_file}'])
+    assert outcome.kind == 'timeout'
+    _wait_until(lambda: not _is_running(int(pid_file.read_text())))
+    assert pool.score(_examples(1), ['0'])[0].kind == 'ok'
+
+
+def test_a_fork_bomb_costs_its_sample(bad):
+  """32 busy processes, all killed; the pool goes on."""
+  with VerifierPool(bad.Misbehaving(), 1, timeout_seconds=1.0) as pool:
+    outcomes = pool.score(_examples(3), ['0', 'bomb', '2'])
+    nursery = pool._crew._process.pid
+    mine = pathlib.Path(f'/proc/{nursery}/task/{nursery}/children')
+    assert len(mine.read_text().split()) == 1
+  assert [o.kind for o in outcomes] == ['ok', 'timeout', 'ok']
 
 
 @pytest.mark.parametrize('response', ['vanish', 'oversized'])

@@ -1,0 +1,73 @@
+"""A disk that is full in the middle of a run costs saves, never a valid one."""
+
+import importlib.util
+import pathlib
+import resource
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+from configs import bandit
+from configs.methods import grpo
+from rl_jax import loop, sharding
+from rl_jax.checkpoint import Checkpointer, CheckpointError
+from rl_jax.overrides import override
+
+PATH = pathlib.Path(__file__).with_name('kill_resume.py')
+SPEC = importlib.util.spec_from_file_location('kill_resume_disk', PATH)
+kill_resume = importlib.util.module_from_spec(SPEC)
+sys.modules['kill_resume_disk'] = kill_resume
+SPEC.loader.exec_module(kill_resume)
+
+
+def make_trainer(workdir, policy, iterations):
+  config = bandit.get_config(grpo.get_method())
+  for path, text in (
+    ('iterations', str(iterations)),
+    ('evaluation.every', '0'),
+    ('checkpoint.every', '1'),
+    ('checkpoint.on_save_error', policy),
+  ):
+    config = override(config, path, text)
+  return loop.Trainer(config, str(workdir))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings('ignore:Error writing persistent compilation cache')
+@pytest.mark.parametrize('policy', ['stop', 'warn'])
+def test_a_full_disk_in_a_whole_run(tmp_path, policy):
+  """E0: the kernel refuses large files after iteration 2; then it does not.
+
+  The run stops or goes on as told; step 2 stays valid, and the run that is
+  continued with space equals one that always had it.
+  """
+  with jax.set_mesh(
+    sharding.make_mesh(sharding.MeshConfig(), jax.devices()[:1])
+  ):
+    whole = make_trainer(tmp_path / 'whole', policy, 5)
+    whole.run()
+    full = tmp_path / 'full'
+    make_trainer(full, policy, 2).run()
+    trainer = make_trainer(full, policy, 4)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, before[1]))
+    try:
+      if policy == 'stop':
+        with pytest.raises(CheckpointError, match='checkpoint 3 .* step 2'):
+          trainer.run()
+      else:
+        trainer.run()
+        assert trainer.counters.iteration == 4
+    finally:
+      resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    saver = Checkpointer(full / 'checkpoints')
+    assert saver.latest() == 2
+    saver.close()
+    again = make_trainer(full, policy, 5)
+    assert again.counters.iteration == 2
+    again.run()
+    jax.tree.map(np.testing.assert_array_equal, again.state, whole.state)
+  records = [kill_resume.read_record(tmp_path / n) for n in ('whole', 'full')]
+  assert kill_resume.differences(*records) == []
