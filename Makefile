@@ -70,7 +70,7 @@ test-all: test-fast test-devices smoke test-processes
 test-processes: $(STAMP)
 	$(PYTEST) tests/test_processes.py
 
-# Kills a run at 41 listed points, then another every second for two minutes,
+# Kills a run at 43 listed points, then another every second for two minutes,
 # and compares each with a whole one.
 test-faults: $(STAMP)
 	$(RUN) tests/faults/kill_points.py

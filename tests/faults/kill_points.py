@@ -5,35 +5,36 @@
 The run has dynamic sampling, a critic, a history reward (HAPO), a posterior
 selector (MoPPS), reward workers, and an asynchronous save of every iteration.
 Each kill is a process of its own: it continues the run and ends itself at the
-n-th call of a function, before it, after it, within it, or a while later. The
-functions are patched here; the product has no hooks. A run left in --workdir
-is continued. In addition some samples "time out" when they are verified for
-the first time, never again: without the journal a redone iteration would see
-another reward. Tier E0, as in kill_resume.py.
+n-th call of a function, before it, after it, within it, or a while later (see
+fault_points.py). A run left in --workdir is continued. In addition some samples
+"time out" when they are verified for the first time, never again: without the
+journal a redone iteration would see another reward. Tier E0, as in
+kill_resume.py.
 """
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 import contextlib
-import dataclasses
-import importlib
 import importlib.util
-import itertools
 import json
 import os
 import pathlib
-import random
 import signal
 import sys
 import tempfile
-import threading
 import time
-import zlib
 
-_PATH = pathlib.Path(__file__).with_name('kill_resume.py')
-_SPEC = importlib.util.spec_from_file_location('kill_resume', _PATH)
-kill_resume = importlib.util.module_from_spec(_SPEC)
-sys.modules['kill_resume'] = kill_resume
+
+def _load(name):
+  """A module beside this file, which is on no import path."""
+  path = pathlib.Path(__file__).with_name(f'{name}.py')
+  spec = importlib.util.spec_from_file_location(name, path)
+  sys.modules[name] = module = importlib.util.module_from_spec(spec)
+  spec.loader.exec_module(module)
+  return module
+
+
+fault_points = _load('fault_points')
 
 ARGUMENTS = """
 --config=configs/bandit.py --method=ppo --set=model.value_head=True
@@ -47,181 +48,12 @@ ARGUMENTS = """
 --set=verifier.num_workers=1 --set=checkpoint.every=1
 """.split()
 ITERATIONS = 200
-
-SAVER = 'rl_jax.checkpoint:Checkpointer'
-ORBAX = 'orbax.checkpoint:AsyncCheckpointer'
-FILES = 'rl_jax.checkpoint_files'
-COLLECT = 'rl_jax.collect'
-WRITER = 'rl_jax.metrics:MetricsWriter'
-JOURNAL = 'rl_jax.verification_journal:JournaledPool'
+GRACE_SECONDS = 60.0  # after SIGTERM: the rest of an iteration and one save
 
 
-@dataclasses.dataclass(frozen=True)
-class Fault:
-  """Where a process ends itself.
-
-  target: 'module:Class.function'. when: 'before' or 'after' its call number
-  `call`, 'half': with half of what it appends written, or seconds after it.
-  within: only calls during a call of this function count.
-  """
-
-  kind: str
-  target: str
-  call: int
-  when: str | float
-  within: str = ''
-
-  def __str__(self):
-    name = self.target.split(':')[1]
-    inside = self.within and f' within {self.within.split(":")[1]}'
-    when = (
-      self.when if isinstance(self.when, str) else f'{self.when:.3f} s past'
-    )
-    return f'{self.kind}: {when} call {self.call} of {name}{inside}'
-
-
-def _faults() -> list[Fault]:
-  draw = random.Random(0)
-  prune, commit = f'{SAVER}._prune', f'{FILES}:commit'
-  points = [
-    ('save', f'{SAVER}.save', 3, 'before'),
-    ('save', f'{ORBAX}.save', 2, 'before'),
-    ('save', f'{ORBAX}.save', 2, 'after'),
-    ('save', f'{ORBAX}.save', 3, 0.002),
-    ('save', f'{ORBAX}.save', 2, 0.005),
-    ('save', f'{ORBAX}.save', 3, 0.01),
-    ('save', f'{ORBAX}.save', 2, 0.02),
-    ('save', f'{SAVER}._finish', 3, 'before'),
-    ('save', f'{ORBAX}.wait_until_finished', 5, 'after'),
-    ('save', commit, 2, 'before'),
-    ('save', f'{FILES}:size_and_crc', 3, 'before', commit),
-    ('save', f'{FILES}:size_and_crc', 5, 'after', commit),
-    ('save', commit, 3, 'after'),
-    ('save', prune, 2, 'before'),
-    ('save', f'{FILES}:delete', 1, 'before', prune),
-    ('save', f'{FILES}:delete', 2, 'after', prune),
-    ('rounds', f'{COLLECT}:HostSelector.select', 4, 'after'),
-    ('rounds', f'{COLLECT}:HostSelector.observe', 4, 'after'),
-    ('rounds', f'{COLLECT}:Sampler.start', 5, 'before'),
-    ('rounds', f'{COLLECT}:Sampler.start', 4, 'after'),
-    ('rounds', f'{COLLECT}:Collector.verify', 4, 'after'),
-    ('rounds', f'{COLLECT}:Collector._fill', 2, 'before'),
-    ('rounds', f'{COLLECT}:Collector._fill', 3, 'after'),
-    ('journal', f'{JOURNAL}.score', 4, 'after'),
-    ('journal', f'{JOURNAL}._append', 4, 'half'),
-    ('journal', f'{JOURNAL}.mark', 2, 'after'),
-    ('writer', f'{WRITER}._append', 4, 'before'),
-    ('writer', f'{WRITER}._append', 3, 'after'),
-    ('writer', f'{WRITER}._append', 5, 'half'),
-    ('writer', f'{WRITER}._append', 6, 'half'),
-    ('writer', f'{WRITER}._log_tensorboard', 2, 'before'),
-    ('writer', f'{WRITER}.offsets', 3, 'after'),
-    ('writer', f'{WRITER}.truncate_to', 1, 'after'),
-  ]
-  found = [Fault(*point) for point in points]
-  # At random after the first iteration has begun: usually some of them on.
-  found += [
-    Fault('random', 'rl_jax.loop:Trainer.iteration', 1, draw.uniform(0, 1.5))
-    for _ in range(8)
-  ]
-  draw.shuffle(found)
-  return found
-
-
-def _resolve(target: str) -> tuple[object, str]:
-  """(owner, attribute) of 'module:Class.function'."""
-  module, _, path = target.partition(':')
-  owner = importlib.import_module(module)
-  *classes, name = path.split('.')
-  for one in classes:
-    owner = getattr(owner, one)
-  return owner, name
-
-
-def _die() -> None:
-  os.kill(os.getpid(), signal.SIGKILL)
-  time.sleep(60)
-
-
-def _half(owner: object, arguments: Sequence) -> None:
-  """Writes half of the last line that the call would append."""
-  if isinstance(arguments[0], str):  # MetricsWriter._append(name, rows)
-    name, rows = arguments
-    file, line = owner._files[name], json.dumps(rows[-1])
-  else:  # JournaledPool._append(line)
-    file, line = owner._file, json.dumps(arguments[0])
-  file.write(line[: len(line) // 2].encode())
-  file.flush()
-
-
-def arm(fault: Fault) -> None:
-  """Makes this process end itself."""
-  calls, inside = itertools.count(1), threading.local()
-  if fault.within:
-    owner, name = _resolve(fault.within)
-    around = getattr(owner, name)
-
-    def marked(*arguments, **named):
-      inside.now = True
-      try:
-        return around(*arguments, **named)
-      finally:
-        inside.now = False
-
-    setattr(owner, name, marked)
-  owner, name = _resolve(fault.target)
-  original = getattr(owner, name)
-
-  def fatal(*arguments, **named):
-    counted = not fault.within or getattr(inside, 'now', False)
-    hit = counted and next(calls) == fault.call
-    if hit and fault.when == 'half':
-      _half(arguments[0], arguments[1:])
-    if hit and fault.when in ('before', 'half'):
-      _die()
-    if hit and isinstance(fault.when, float):
-      threading.Timer(fault.when, _die).start()
-    result = original(*arguments, **named)
-    if hit and fault.when == 'after':
-      _die()
-    return result
-
-  setattr(owner, name, fatal)
-
-
-def be_moody(workdir: pathlib.Path) -> None:
-  """Every eighth sample times out the first time that it is verified."""
-  from rl_jax.verification import Outcome, VerifierPool
-  from rl_jax.verification_journal import JournaledPool
-
-  marks = workdir / 'verified_before.txt'
-  seen = set(marks.read_text().split()) if marks.exists() else set()
-  inner, outer = VerifierPool.score, JournaledPool.score
-  current = None
-
-  def moody(self, examples, responses):
-    outcomes = inner(self, examples, responses)
-    if current in seen:
-      return outcomes
-    return [
-      Outcome(None, 'timeout', 'killed after a while')
-      if zlib.crc32(f'{current}/{i}'.encode()) % 8 == 0
-      else outcome
-      for i, outcome in enumerate(outcomes)
-    ]
-
-  def journaled(self, examples, responses):
-    nonlocal current
-    current = str(self._calls)
-    outcomes = outer(self, examples, responses)
-    with marks.open('a') as file:
-      file.write(f'{current}\n')
-    return outcomes
-
-  VerifierPool.score, JournaledPool.score = moody, journaled
-
-
-def run(workdir: pathlib.Path, iterations: int, fault: Fault | None) -> int:
+def run(
+  workdir: pathlib.Path, iterations: int, fault: fault_points.Fault | None
+) -> int:
   """The exit status of a process that starts or continues the run.
 
   Forked from this process, which has imported everything and run nothing.
@@ -246,9 +78,9 @@ def _train(workdir, iterations, fault) -> int:
 
   sys.argv = ['train', *ARGUMENTS, f'--set=iterations={iterations}']
   sys.argv += [f'--workdir={workdir}']
-  be_moody(workdir)
+  fault_points.be_moody(workdir)
   if fault is not None:
-    arm(fault)
+    fault_points.arm(fault)
   try:
     configuration.run(train.main)
   except SystemExit as error:
@@ -267,19 +99,31 @@ def kill_at_all(
   """Kills the run at every point not yet done; kills by kind."""
   log = base / 'faults.jsonl'
   done = log.read_text().splitlines() if log.exists() else []
-  kills = dict.fromkeys(('save', 'rounds', 'writer', 'journal', 'random'), 0)
-  for number, fault in enumerate(_faults()):
+  kinds = ('save', 'rounds', 'writer', 'journal', 'random', 'term')
+  kills = dict.fromkeys(kinds, 0)
+  for number, fault in enumerate(fault_points.faults()):
     if number >= len(done):
       if time.monotonic() > deadline:
         sys.exit(f'time is up; the same --workdir={base} continues')
       status = run(base / 'killed', iterations, fault)
+      if fault.kind == 'term':
+        _check_grace(base / 'killed' / 'output.txt', say)
       with log.open('a') as file:
         file.write(json.dumps([status, str(fault)]) + '\n')
       say(f'{number + 1}: {fault}: exit status {status}')
     else:
       status = json.loads(done[number])[0]
-    kills[fault.kind] += status == -signal.SIGKILL
+    expected = 143 if fault.kind == 'term' else -signal.SIGKILL
+    kills[fault.kind] += status == expected
   return kills
+
+
+def _check_grace(output, say):
+  words = output.read_text(errors='replace').rpartition('signalled at ')[2]
+  seconds = time.time() - float(words.split()[0])
+  say(f'out {seconds:.2f} seconds after SIGTERM')
+  if seconds > GRACE_SECONDS:
+    sys.exit(f'longer than the grace time of {GRACE_SECONDS} seconds')
 
 
 def main() -> None:
@@ -296,7 +140,7 @@ def main() -> None:
   os.environ.setdefault('JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS', '0')
   sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
   # Imported once; nothing below starts a thread or a device before the fork.
-  _SPEC.loader.exec_module(kill_resume)
+  kill_resume = _load('kill_resume')
   import experiments.train  # noqa: F401
 
   deadline = time.monotonic() + given.seconds
@@ -308,22 +152,24 @@ def main() -> None:
   kills = kill_at_all(base, given.iterations, deadline, say)
   if status := run(base / 'killed', given.iterations, None):
     sys.exit(f'the run cannot be finished ({status}): see {base}/killed')
-  _report(base, kills)
+  _report(base, kills, kill_resume)
 
 
-def _report(base, kills):
+def _report(base, kills, kill_resume):
   kill_resume.quiet_orbax()
   whole = kill_resume.read_record(base / 'whole')
   killed = kill_resume.read_record(base / 'killed')
   found = kill_resume.differences(whole, killed)
   timeouts = sum('timeout' in row for row in whole.lines['rollouts.jsonl'])
   output = (base / 'killed' / 'output.txt').read_text(errors='replace')
-  print(f'kills: {kills}, {sum(kills.values())} of {len(_faults())}')
+  print(
+    f'kills: {kills}, {sum(kills.values())} of {len(fault_points.faults())}'
+  )
   print(f'unfinished saves passed over: {output.count("is not used:")}')
   print(f'timed-out samples in the log: {timeouts}')
   print(f'whole:  step {whole.step}, digest {kill_resume.digest(whole)}')
   print(f'killed: step {killed.step}, digest {kill_resume.digest(killed)}')
-  if sum(kills.values()) < len(_faults()):
+  if sum(kills.values()) < len(fault_points.faults()):
     found.append('not every point was reached: raise --iterations')
   if not timeouts:
     found.append('no sample has timed out: the journal was not tested')

@@ -1,0 +1,202 @@
+"""Where a run is killed: a table of points, and how a process ends itself.
+
+Functions are patched from outside, in a process that is about to run; the
+product has no hooks.
+"""
+
+from collections.abc import Sequence
+import dataclasses
+import importlib
+import itertools
+import json
+import os
+import pathlib
+import random
+import signal
+import threading
+import time
+import zlib
+
+SAVER = 'rl_jax.checkpoint:Checkpointer'
+ORBAX = 'orbax.checkpoint:AsyncCheckpointer'
+FILES = 'rl_jax.checkpoint_files'
+COLLECT = 'rl_jax.collect'
+WRITER = 'rl_jax.metrics:MetricsWriter'
+JOURNAL = 'rl_jax.verification_journal:JournaledPool'
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+  """Where a process ends itself.
+
+  kind: 'term' is a SIGTERM, the others are SIGKILLs.
+  target: 'module:Class.function'. when: 'before' or 'after' its call number
+  `call`, 'half': with half of what it appends written, or seconds after it.
+  within: only calls during a call of this function count.
+  """
+
+  kind: str
+  target: str
+  call: int
+  when: str | float
+  within: str = ''
+
+  def __str__(self):
+    name = self.target.split(':')[1]
+    inside = self.within and f' within {self.within.split(":")[1]}'
+    when = (
+      self.when if isinstance(self.when, str) else f'{self.when:.3f} s past'
+    )
+    return f'{self.kind}: {when} call {self.call} of {name}{inside}'
+
+
+def faults() -> list[Fault]:
+  """All points, in an order of their own."""
+  draw = random.Random(0)
+  prune, commit = f'{SAVER}._prune', f'{FILES}:commit'
+  points = [
+    ('save', f'{SAVER}.save', 3, 'before'),
+    ('save', f'{ORBAX}.save', 2, 'before'),
+    ('save', f'{ORBAX}.save', 2, 'after'),
+    ('save', f'{ORBAX}.save', 3, 0.002),
+    ('save', f'{ORBAX}.save', 2, 0.005),
+    ('save', f'{ORBAX}.save', 3, 0.01),
+    ('save', f'{ORBAX}.save', 2, 0.02),
+    ('save', f'{SAVER}._finish', 3, 'before'),
+    ('save', f'{ORBAX}.wait_until_finished', 5, 'after'),
+    ('save', commit, 2, 'before'),
+    ('save', f'{FILES}:size_and_crc', 3, 'before', commit),
+    ('save', f'{FILES}:size_and_crc', 5, 'after', commit),
+    ('save', commit, 3, 'after'),
+    ('save', prune, 2, 'before'),
+    ('save', f'{FILES}:delete', 1, 'before', prune),
+    ('save', f'{FILES}:delete', 2, 'after', prune),
+    ('rounds', f'{COLLECT}:HostSelector.select', 4, 'after'),
+    ('rounds', f'{COLLECT}:HostSelector.observe', 4, 'after'),
+    ('rounds', f'{COLLECT}:Sampler.start', 5, 'before'),
+    ('rounds', f'{COLLECT}:Sampler.start', 4, 'after'),
+    ('rounds', f'{COLLECT}:Collector.verify', 4, 'after'),
+    ('rounds', f'{COLLECT}:Collector._fill', 2, 'before'),
+    ('rounds', f'{COLLECT}:Collector._fill', 3, 'after'),
+    ('journal', f'{JOURNAL}.score', 4, 'after'),
+    ('journal', f'{JOURNAL}._append', 4, 'half'),
+    ('journal', f'{JOURNAL}.mark', 2, 'after'),
+    ('writer', f'{WRITER}._append', 4, 'before'),
+    ('writer', f'{WRITER}._append', 3, 'after'),
+    ('writer', f'{WRITER}._append', 5, 'half'),
+    ('writer', f'{WRITER}._append', 6, 'half'),
+    ('writer', f'{WRITER}._log_tensorboard', 2, 'before'),
+    ('writer', f'{WRITER}.offsets', 3, 'after'),
+    ('writer', f'{WRITER}.truncate_to', 1, 'after'),
+  ]
+  found = [Fault(*point) for point in points]
+  found += [
+    Fault('term', 'rl_jax.loop:Trainer.iteration', 2, 0.01),
+    Fault('term', f'{ORBAX}.save', 2, 0.001),
+  ]
+  # At random after the first iteration has begun: usually some of them on.
+  found += [
+    Fault('random', 'rl_jax.loop:Trainer.iteration', 1, draw.uniform(0, 1.5))
+    for _ in range(8)
+  ]
+  draw.shuffle(found)
+  return found
+
+
+def _resolve(target: str) -> tuple[object, str]:
+  """(owner, attribute) of 'module:Class.function'."""
+  module, _, path = target.partition(':')
+  owner = importlib.import_module(module)
+  *classes, name = path.split('.')
+  for one in classes:
+    owner = getattr(owner, one)
+  return owner, name
+
+
+def _die() -> None:
+  os.kill(os.getpid(), signal.SIGKILL)
+  time.sleep(60)
+
+
+def _half(owner: object, arguments: Sequence) -> None:
+  """Writes half of the last line that the call would append."""
+  if isinstance(arguments[0], str):  # MetricsWriter._append(name, rows)
+    name, rows = arguments
+    file, line = owner._files[name], json.dumps(rows[-1])
+  else:  # JournaledPool._append(line)
+    file, line = owner._file, json.dumps(arguments[0])
+  file.write(line[: len(line) // 2].encode())
+  file.flush()
+
+
+def _terminate() -> None:
+  print(f'signalled at {time.time()}', flush=True)
+  os.kill(os.getpid(), signal.SIGTERM)
+
+
+def arm(fault: Fault) -> None:
+  """Makes this process end itself."""
+  end = _terminate if fault.kind == 'term' else _die
+  calls, inside = itertools.count(1), threading.local()
+  if fault.within:
+    owner, name = _resolve(fault.within)
+    around = getattr(owner, name)
+
+    def marked(*arguments, **named):
+      inside.now = True
+      try:
+        return around(*arguments, **named)
+      finally:
+        inside.now = False
+
+    setattr(owner, name, marked)
+  owner, name = _resolve(fault.target)
+  original = getattr(owner, name)
+
+  def fatal(*arguments, **named):
+    counted = not fault.within or getattr(inside, 'now', False)
+    hit = counted and next(calls) == fault.call
+    if hit and fault.when == 'half':
+      _half(arguments[0], arguments[1:])
+    if hit and fault.when in ('before', 'half'):
+      _die()
+    if hit and isinstance(fault.when, float):
+      threading.Timer(fault.when, end).start()
+    result = original(*arguments, **named)
+    if hit and fault.when == 'after':
+      _die()
+    return result
+
+  setattr(owner, name, fatal)
+
+
+def be_moody(workdir: pathlib.Path) -> None:
+  """Every eighth sample times out the first time that it is verified."""
+  from rl_jax.verification import Outcome, VerifierPool
+  from rl_jax.verification_journal import JournaledPool
+
+  marks = workdir / 'verified_before.txt'
+  seen = set(marks.read_text().split()) if marks.exists() else set()
+  inner, outer = VerifierPool.score, JournaledPool.score
+  current = None
+
+  def moody(self, examples, responses):
+    outcomes = inner(self, examples, responses)
+    if current in seen:
+      return outcomes
+    return [
+      Outcome(None, 'timeout', 'killed after a while')
+      if zlib.crc32(f'{current}/{i}'.encode()) % 8 == 0
+      else outcome
+      for i, outcome in enumerate(outcomes)
+    ]
+
+  def journaled(self, examples, responses):
+    nonlocal current
+    current = str(self._calls)
+    outcomes = outer(self, examples, responses)
+    with marks.open('a') as file:
+      file.write(f'{current}\n')
+    return outcomes
+
+  VerifierPool.score, JournaledPool.score = moody, journaled
