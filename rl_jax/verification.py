@@ -50,7 +50,8 @@ class VerifierPool:
   see an accelerator; examples must be picklable. A worker that exceeds
   timeout_seconds on one sample is killed with its descendants and replaced;
   the samples behind it are unharmed. memory_limit_bytes bounds the address
-  space of a worker (the libraries that it imports included).
+  space of a worker (the libraries that it imports included). Workers are no
+  sandbox: generated code belongs into `rl_jax.sandbox`.
 
   Raises: RuntimeError if the task cannot be loaded by a worker.
   """
