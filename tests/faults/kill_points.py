@@ -38,7 +38,8 @@ fault_points = _load('fault_points')
 
 ARGUMENTS = """
 --config=configs/bandit.py --method=ppo --set=model.value_head=True
---add=method.shaping=HistoryLength()
+--add=method.shaping=HistoryLength() --add=method.shaping=KLInReward(coef=0.01)
+--set=method.shaping.0=null
 --set=method.selector=BetaPosterior(candidate_ratio=2)
 --set=method.group_filter=ZeroVariance()
 --set=task.num_contexts=16 --set=task.reward_weights={'value':1.0}
