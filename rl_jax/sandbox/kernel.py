@@ -130,7 +130,7 @@ def hide() -> None:
 
 
 def leave_root(readable: str) -> None:
-  """root becomes nobody if nobody can read that file; others stay."""
+  """root becomes the user nobody, if that user can read the file."""
   if os.geteuid() != 0:
     return
   os.setgroups([])
@@ -140,7 +140,7 @@ def leave_root(readable: str) -> None:
   os.seteuid(0)
   os.setegid(0)
   if not reachable:
-    raise OSError(f'user nobody cannot read {readable}: the user stays root')
+    raise OSError(f'the user nobody cannot read {readable}: root stays root')
   os.setresgid(NOBODY, NOBODY, NOBODY)
   os.setresuid(NOBODY, NOBODY, NOBODY)
   _prctl(_DUMPABLE, 1)  # else its own /proc files would belong to root

@@ -12,7 +12,8 @@ layers, each of which is used where the kernel and the container permit it:
   limits      rlimits on memory, CPU, size of a file, open files, processes;
               output to /dev/null, values up to output_bytes; SIGKILL at the
               wall limit to every descendant, whatever its session. Always on.
-  user        root becomes nobody, if nobody can read the standard library.
+  user        root becomes the user nobody, if that one can read the standard
+              library.
   namespaces  own users, pids, IPC and network without an interface; files
               read-only, /proc hidden, the directory a small memory disk.
   landlock    only the standard library can be read, only the directory written.
