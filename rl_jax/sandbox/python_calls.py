@@ -23,7 +23,9 @@ What is missing, and why, is in `Report.missing`. What cannot be blocked:
   - heat: a sample may use its CPU seconds and its memory, many at a time more;
   - its own directory where mounts are missing: many small files may fill the
     disk until the wall limit (they are deleted after);
-  - without landlock, world-readable files can be read (nothing can be sent);
+  - without landlock, what the user may read can be read, hidden tests too;
+  - without seccomp, UNIX sockets with a path can be reached, and, where root
+    has not become nobody, processes be started (all are killed at the end);
   - without namespaces and seccomp, the network, and signals to processes of
     the same user: run nothing untrusted there (without Linux nothing is run);
   - bugs of the kernel and of CPUs. For hostile code use a virtual machine.
