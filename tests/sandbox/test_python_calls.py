@@ -93,7 +93,7 @@ def test_a_few_attacks_are_blocked():
 
 def test_the_attacks_are_attacks():
   """The judge itself: without its layers the sandbox lets these through."""
-  names = ('read a file', 'write a file outside', 'kill a process')
+  names = ('read a file', 'list the processes', 'listen on a port')
   with attacks.World() as world:
     found = [attacks.attack(world, name, ()) for name in names]
     assert all(f.achieved for f in found), found
