@@ -38,7 +38,7 @@ class JournaledPool:
     self._pool = pool
     self._path = None if path is None else epath.Path(path)
     self._calls = 0
-    self._marks: list[int] = []
+    self._marks = [0]  # a run may start again before anything is committed
     self._lines = {} if path is None else _read(self._path)
     self._file = None
 

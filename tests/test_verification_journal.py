@@ -74,6 +74,13 @@ def test_a_run_goes_on_behind_its_checkpoint(tmp_path):
   assert judged == 1
 
 
+def test_a_run_may_start_again_after_its_first_saves(tmp_path):
+  """Two saves were begun and none was committed: all calls are repeated."""
+  path = tmp_path / 'journal'
+  first, _ = run(path, range(5), marks=(1, 3))
+  assert run(path, range(5), first=1000, marks=(1, 3)) == (first, 0)
+
+
 def test_a_torn_line_was_never_written(tmp_path):
   """E0: cut at every byte of the last line, and appended to afterwards."""
   path = tmp_path / 'journal'

@@ -48,7 +48,7 @@ ARGUMENTS = """
 --set=evaluation.every=25 --set=evaluation.num_prompts=16
 --set=verifier.num_workers=1 --set=checkpoint.every=1
 """.split()
-ITERATIONS = 200
+ITERATIONS = 100
 GRACE_SECONDS = 60.0  # after SIGTERM: the rest of an iteration and one save
 
 
