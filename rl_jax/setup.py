@@ -42,6 +42,7 @@ FREE = (
   'update.microbatch_prompts:',
   'evaluation.batch_prompts:',
   'verifier.num_workers:',
+  'verifier.memory_limit_bytes:',
   'guards.log_rollouts:',
 )
 
@@ -260,7 +261,10 @@ def make_verifier(config: ExperimentConfig, workdir: str) -> JournaledPool:
     timeout_seconds=settings.timeout_seconds,
     memory_limit_bytes=settings.memory_limit_bytes,
   )
-  path = os.path.join(workdir, JOURNAL_FILE)
+  name = JOURNAL_FILE
+  if processes.count() > 1:  # each verifies rows of its own
+    name = f'process_{processes.index()}_{name}'
+  path = os.path.join(workdir, name)
   return JournaledPool(pool, path if settings.num_workers else None)
 
 
