@@ -6,11 +6,13 @@
 Rows are the settings of DIR/results.jsonl without the seed. The interval of a
 mean is Student's t over seeds (95%); a difference to the baseline is paired by
 seed, with a bootstrap interval (10,000 draws of seeds). --published adds a
-column: a JSON file {row name: number as published}.
+column: a JSON file {row name: number as published}. --comparison takes mean
+reward, final reward and final entropy after equally many samples instead.
 """
 
 import json
 import os
+import sys
 
 from absl import flags
 
@@ -18,11 +20,16 @@ from experiments import configuration, result_checks, tables
 from experiments.sweeps import RESULTS
 from rl_jax import metrics
 
-_WORKDIR = flags.DEFINE_string('workdir', None, 'Sweep.', required=True)
+_WORKDIR = flags.DEFINE_string(
+  'workdir', None, 'Sweep, or a results.jsonl.', required=True
+)
 _METRIC = flags.DEFINE_string('metric', 'reward/mean', 'Of the last row.')
 _BASELINE = flags.DEFINE_string('baseline', None, 'Row name, as KEY=VALUE.')
 _FORMAT = flags.DEFINE_enum(
   'format', 'markdown', ['markdown', 'csv', 'latex'], 'Of the table.'
+)
+_COMPARISON = flags.DEFINE_bool(
+  'comparison', False, 'Reward and entropy after equally many samples.'
 )
 _PUBLISHED = flags.DEFINE_string('published', None, 'JSON file.')
 _MIXED = flags.DEFINE_bool(
@@ -33,10 +40,18 @@ _MIXED = flags.DEFINE_bool(
 def main(argv):
   """Prints the table."""
   del argv
-  path = os.path.join(_WORKDIR.value, RESULTS)
+  path = _WORKDIR.value
+  if not path.endswith('.jsonl'):
+    path = os.path.join(path, RESULTS)
   rows = metrics.read_jsonl(path) if os.path.exists(path) else []
   if not rows:
     raise ValueError(f'{path} holds no finished run')
+  for line in tables.failures(rows):
+    print(line, file=sys.stderr)
+  if _COMPARISON.value:
+    found = tables.comparison(rows, _BASELINE.value)
+    print(tables.render(found, _FORMAT.value), end='')
+    return
   published = None
   if _PUBLISHED.value:
     with open(_PUBLISHED.value) as file:
