@@ -62,6 +62,19 @@ def chain(*sweeps: list[Setting]) -> list[Setting]:
   return list(itertools.chain(*sweeps))
 
 
+def equal_conditions(
+  config: str, methods: Sequence[str], common: Setting, seeds: int
+) -> list[Setting]:
+  """No evaluation, one checkpoint at the end; critics get a value head."""
+  always = {'config': config, 'evaluation.every': 0, 'checkpoint.every': 10**9}
+  settings = []
+  for name in methods:
+    critic = 'values' in configuration.load_method(name).needs()
+    head = {'model.value_head': True} if critic else {}
+    settings.append({**always, 'method': name, **common, **head})
+  return crossed(settings, product({'seed': range(seeds)}))
+
+
 @dataclasses.dataclass(frozen=True)
 class Run:
   """One member of a sweep."""
@@ -184,8 +197,8 @@ def execute_jitted(together: list[Run], workdir: str) -> None:
     writer = metrics.MetricsWriter(directory, tensorboard=False)
     writer.truncate_to({})
     rows = [
-      writer.log(step + 1, {name: x[i, step] for name, x in found.items()})
-      for step in range(configs[i].iterations)
+      writer.log(step, row)
+      for step, row in enumerate(whole_run.rows(found, i), start=1)
     ]
     writer.close()
     line = _line(run) | _numbers(run, rows) | {'jitted': len(together)}
