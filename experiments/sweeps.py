@@ -196,10 +196,8 @@ def execute_jitted(together: list[Run], workdir: str) -> None:
     setup.write_config(configs[i], directory)
     writer = metrics.MetricsWriter(directory, tensorboard=False)
     writer.truncate_to({})
-    rows = [
-      writer.log(step, row)
-      for step, row in enumerate(whole_run.rows(found, i), start=1)
-    ]
+    rows = whole_run.rows(found, i, configs[i].evaluation.every)
+    rows = [writer.log(row.pop('step'), row) for row in rows]
     writer.close()
     line = _line(run) | _numbers(run, rows) | {'jitted': len(together)}
     if why := guards.first_failure(configs[i].guards, rows):

@@ -36,6 +36,8 @@ def first_failure(
   """The limit that the rows of a finished run reached first, or None."""
   in_a_row = 0
   for row in rows:
+    if 'train/skipped' not in row:  # the evaluation before training
+      continue
     in_a_row = in_a_row + 1 if row['train/skipped'] > 0 else 0
     try:
       check(guards, row, in_a_row, 'no directory')

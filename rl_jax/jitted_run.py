@@ -13,25 +13,14 @@ import jax.numpy as jnp
 
 from rl_jax import batch, randomness, stages
 from rl_jax.config import ExperimentConfig
+from rl_jax.jitted_evaluation import JittedEvaluation
+from rl_jax.jitted_prompts import Prompts
 from rl_jax.masking import by_group
 from rl_jax.method import Method
 from rl_jax.optimizers import make_optimizer
-from rl_jax.prompts import PromptSet
-from rl_jax.rollouts.generate import start_trajectories
 from rl_jax.selection import ShuffledPass
 from rl_jax.tasks import base
 from rl_jax.types import Array, Metrics, TrainState, Trajectories
-
-
-@struct.dataclass(kw_only=True)
-class Prompts:
-  """Every prompt of the split, and what its verifier needs to know."""
-
-  prompt_NP: Array
-  mask_NP: Array
-  id_N: Array
-  answer_NA: Array
-  answer_length_N: Array
 
 
 @struct.dataclass(kw_only=True)
@@ -54,25 +43,13 @@ class Carry:
   iteration: Array
 
 
-def encode_prompts(config: ExperimentConfig, tokenizer: Any) -> Prompts:
-  """The whole training split as host arrays."""
-  rollout = config.rollout
-  prompts = PromptSet(
-    config.task,
-    'train',
-    tokenizer,
-    rollout.max_prompt_tokens,
-    rollout.overlong_prompt,
-  )
-  examples, prompt, mask, ids = prompts.batch(range(len(prompts)))
-  answer, length = config.task.device_answers(examples, tokenizer)
-  return Prompts(
-    prompt_NP=prompt,
-    mask_NP=mask,
-    id_N=ids,
-    answer_NA=answer,
-    answer_length_N=length,
-  )
+@struct.dataclass(kw_only=True)
+class Shared:
+  """What all runs of a program read."""
+
+  prompts: Prompts
+  held_out: Prompts | None  # those of the evaluations, if there are any
+  frozen: Any  # weights that no run trains
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,6 +59,7 @@ class JittedRun:
   config: ExperimentConfig
   tokenizer: Any
   functions: stages.Functions
+  evaluation: JittedEvaluation | None
 
   @property
   def selector(self) -> Any:
@@ -89,20 +67,45 @@ class JittedRun:
     return self.config.method.selector or ShuffledPass()
 
   def __call__(
-    self, prompts: Prompts, frozen: Any, run: Run, keep: Callable
+    self, shared: Shared, run: Run, keep: Callable
   ) -> tuple[TrainState, Metrics, Any]:
-    """(final state, metrics [I], what `keep` kept of the rollouts [I, ...])."""
+    """(final state, metrics [I], what `keep` kept of the rollouts [I, ...]).
+
+    Metrics of evaluations are [1 + I / every]: before, and behind every so
+    many iterations.
+    """
 
     def step(carry, groups_KM):
-      carry, traj, metrics = self.iteration(
-        prompts, frozen, run, carry, groups_KM
-      )
+      carry, traj, metrics = self.iteration(shared, run, carry, groups_KM)
       return carry, (metrics, keep(traj))
 
-    carry, (metrics, kept) = lax.scan(
-      step, self.start(prompts, run), run.groups_IKM
+    def chunk(carry, groups_EKM):
+      carry, found = lax.scan(step, carry, groups_EKM)
+      return carry, (found, self._evaluate(shared, carry))
+
+    groups = run.groups_IKM
+    every = self.config.evaluation.every or len(groups)
+    chunks = len(groups) // every
+    carry = self.start(shared.prompts, run)
+    first = self._evaluate(shared, carry)
+    in_chunks = groups[: chunks * every]
+    carry, (found, later) = lax.scan(
+      chunk, carry, in_chunks.reshape(chunks, every, *groups.shape[1:])
     )
-    return carry.state, metrics, kept
+    found = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), found)
+    if chunks * every < len(groups):
+      carry, rest = lax.scan(step, carry, groups[chunks * every :])
+      found = jax.tree.map(lambda *x: jnp.concatenate(x), found, rest)
+    evaluations = jax.tree.map(
+      lambda x, y: jnp.concatenate([x[None], y]), first, later
+    )
+    return carry.state, {**found[0], **evaluations}, found[1]
+
+  def _evaluate(self, shared, carry):
+    if self.evaluation is None:
+      return {}
+    params = {**shared.frozen, **carry.state.params}
+    return self.evaluation(shared.held_out, params)
 
   def start(self, prompts: Prompts, run: Run) -> Carry:
     """Before the first iteration."""
@@ -124,22 +127,17 @@ class JittedRun:
     )
 
   def iteration(
-    self,
-    prompts: Prompts,
-    frozen: Any,
-    run: Run,
-    carry: Carry,
-    groups_KM: Array,
+    self, shared: Shared, run: Run, carry: Carry, groups_KM: Array
   ) -> tuple[Carry, Trajectories, Metrics]:
     """What the loop does between two boundaries, in the same order."""
     key, state = jax.random.wrap_key_data(run.key_data), carry.state
-    reference = None
+    frozen, reference = shared.frozen, None
     if 'logp_ref' in self.config.method.needs():
       reference = {**frozen, **run.params}
     if carry.lagged is not None:
       frozen = {**frozen, 'lagged': {**frozen, **carry.lagged}}
     params = {**frozen, **state.params}
-    traj, selector = self.rollout(prompts, params, key, carry)
+    traj, selector = self.rollout(shared.prompts, params, key, carry)
     scores = {}
     if self.functions.score is not None:
       traj, scores = self.functions.score(params, reference, traj, run.method)
@@ -175,24 +173,15 @@ class JittedRun:
       randomness.purpose_key(key, randomness.SELECTION),
       rollout.num_prompts,
     )
-    drawn = jax.tree.map(lambda x: x[index_N], prompts)
-    traj = start_trajectories(
-      drawn.prompt_NP,
-      drawn.mask_NP,
-      drawn.id_N,
-      group_size=rollout.group_size,
-      max_response_tokens=rollout.max_response_tokens,
-      first_serial=carry.iteration * rollout.num_prompts,
-      policy_version=carry.state.step,
+    drawn = prompts.take(index_N)
+    traj = drawn.start(
+      rollout.group_size,
+      rollout.max_response_tokens,
+      carry.iteration * rollout.num_prompts,
+      carry.state.step,
     )
     traj = self.functions.generate(params, traj=traj, key=key)
-    rewards = task.score_device(
-      traj.response_BT,
-      traj.length_B,
-      jnp.repeat(drawn.answer_NA, rollout.group_size, axis=0),
-      jnp.repeat(drawn.answer_length_N, rollout.group_size),
-      self.tokenizer,
-    )
+    rewards = drawn.rewards(task, self.tokenizer, traj)
     reward_B = base.combine(rewards, task.reward_weights)
     reward_NG = by_group(reward_B, rollout.group_size)
     traj = traj.replace(rewards=rewards, reward_B=reward_B)

@@ -24,6 +24,8 @@ import numpy as np
 from rl_jax import config as config_lib
 from rl_jax import (
   entropy_change,
+  jitted_evaluation,
+  jitted_prompts,
   jitted_run,
   serialization,
   setup,
@@ -56,8 +58,6 @@ def refusal(config: ExperimentConfig) -> str | None:
     'counted enough groups': method.group_filter is not None,
     f'method.rollout: {type(method.rollout).__name__} reads responses on the '
     'host': method.rollout is not None,
-    'evaluation.every > 0: evaluations read responses on the host; set it to '
-    '0': config.evaluation.every > 0,
     'mesh: one run stays on one device; leave all its axes at 1': (
       config.mesh != sharding.MeshConfig()
     ),
@@ -86,15 +86,25 @@ def program_key(config: ExperimentConfig) -> tuple[Any, str]:
   return jax.tree.structure(method), serialization.to_json(rest)
 
 
-def rows(metrics: dict[str, np.ndarray], run: int) -> list[dict[str, Any]]:
-  """The metrics of one run as the loop would have written them."""
-  found = []
-  for i in range(metrics['reward/mean'].shape[1]):
-    row = {name: values[run, i].item() for name, values in metrics.items()}
-    if i == 0:  # nothing came before
-      del row['policy/entropy_change']
-    found.append(row)
-  return found
+def rows(
+  metrics: dict[str, np.ndarray], run: int, every: int
+) -> list[dict[str, Any]]:
+  """The metrics of one run as the loop would have written them, with steps.
+
+  every: iterations between evaluations, 0 for none.
+  """
+  last = metrics['reward/mean'].shape[1]
+  found = [{'step': step} for step in range(last + 1)]
+  for name, values in metrics.items():
+    if name.startswith('evaluation/'):
+      steps = range(0, last + 1, every)
+    elif name == 'policy/entropy_change':  # the first has none before it
+      steps, values = range(2, last + 1), values[:, 1:]
+    else:
+      steps = range(1, last + 1)
+    for step, value in zip(steps, values[run], strict=True):
+      found[step][name] = value.item()
+  return found[1:] if len(found[0]) == 1 else found
 
 
 class WholeRuns:
@@ -129,10 +139,20 @@ class WholeRuns:
     ]
     policy = policies[0]
     setup.check_lengths(first.rollout, policy.model)
-    functions = stages.make_functions(first, policy.model, policy.tokenizer)
-    self._run = jitted_run.JittedRun(first, policy.tokenizer, functions)
-    prompts = jitted_run.encode_prompts(first, policy.tokenizer)
-    self._shared = (prompts, jax.device_get(policy.frozen))
+    static = (first, policy.model, policy.tokenizer)
+    functions, evaluation = stages.make_functions(*static), first.evaluation
+    held_out = judge = None
+    if evaluation.every:
+      judge = jitted_evaluation.JittedEvaluation(*static)
+      held_out = jitted_prompts.encode(
+        first, policy.tokenizer, evaluation.split, evaluation.num_prompts
+      )
+    self._run = jitted_run.JittedRun(first, policy.tokenizer, functions, judge)
+    self._shared = jitted_run.Shared(
+      prompts=jitted_prompts.encode(first, policy.tokenizer),
+      held_out=held_out,
+      frozen=jax.device_get(policy.frozen),
+    )
     runs = [
       jitted_run.Run(
         key_data=jax.random.key_data(jax.random.key(config.seed)),
@@ -158,7 +178,7 @@ class WholeRuns:
     """
 
     def all_runs(shared, runs):
-      one = lambda run: self._run(*shared, run, keep)
+      one = lambda run: self._run(shared, run, keep)
       return jax.vmap(one)(runs) if self._vectorize else lax.map(one, runs)
 
     of_runs, whole = PartitionSpec('runs'), PartitionSpec()

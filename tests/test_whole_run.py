@@ -8,6 +8,7 @@ import pytest
 
 from experiments import configuration
 from rl_jax import loop, sharding, whole_run
+from rl_jax.metrics import METRICS, read_jsonl
 
 ITERATIONS = 5
 
@@ -54,6 +55,7 @@ def assert_same_run(config, workdir, tokens, rows):
   loop_tokens, loop_rows = loop_run(config, workdir)
   np.testing.assert_array_equal(tokens, loop_tokens)
   for expected, found in zip(loop_rows, rows, strict=True):
+    assert found.pop('step') > 0
     names = {name for name in expected if not name.startswith('time/')}
     assert names == {name for name in found if not name.startswith('time/')}
     for name in names:
@@ -75,7 +77,7 @@ def test_five_iterations_are_those_of_the_loop(tmp_path):
   tokens, metrics = whole(configs)
   assert metrics['reward/mean'].shape == (2, ITERATIONS)
   assert (tokens[0] != tokens[1]).any()
-  rows = whole_run.rows(metrics, 1)
+  rows = whole_run.rows(metrics, 1, every=0)
   assert_same_run(configs[1], tmp_path, tokens[1], rows)
 
 
@@ -85,7 +87,6 @@ def test_what_cannot_be_jitted_is_refused_with_a_reason():
     'method.group_filter: dynamic sampling': make_config('dapo'),
     'method.rollout: SegmentValues reads': make_config('spo_chain'),
     'worker processes': make_config('grpo', 0, 'verifier.num_workers=2'),
-    'set it to 0': make_config('grpo', 0, 'evaluation.every=2'),
     'mesh': make_config('grpo', 0, 'mesh.data=8'),
     'end token alone': make_config('grpo', 0, "rollout.stop=('a',)"),
   }
@@ -137,7 +138,7 @@ def test_stateful_methods_are_those_of_the_loop(tmp_path, method, sets):
   """Lagged copies, selectors, states of pieces, several steps a rollout; E2."""
   config = make_config(method, 2, *sets)
   tokens, metrics = whole([config])
-  assert_same_run(config, tmp_path, tokens[0], whole_run.rows(metrics, 0))
+  assert_same_run(config, tmp_path, tokens[0], whole_run.rows(metrics, 0, 0))
 
 
 @pytest.mark.slow
@@ -160,3 +161,22 @@ def test_runs_are_split_over_devices():
   tokens, _ = whole(configs)
   some, _ = whole(configs[1:6])  # 5 and 8 have no divisor in common
   np.testing.assert_array_equal(tokens[1:6], some)
+
+
+@pytest.mark.slow
+def test_evaluations_are_those_of_the_loop(tmp_path):
+  """E2: before, behind iterations 2 and 4, of five; greedy and 3 samples."""
+  sets = ('evaluation.every=2', 'evaluation.num_samples=3')
+  config = make_config('grpo', 0, *sets)
+  loop.Trainer(config, str(tmp_path)).run()
+  _, metrics = whole([config])
+  expected = read_jsonl(tmp_path / METRICS)
+  found = whole_run.rows(metrics, 0, every=2)
+  assert [row['step'] for row in found] == list(range(ITERATIONS + 1))
+  for old, new in zip(expected, found, strict=True):
+    names = {n for n in old if n.startswith('evaluation/')}
+    assert names - {'evaluation/n', 'evaluation/sample_truncated_fraction'} == {
+      n for n in new if n.startswith('evaluation/')
+    }
+    for name in names & set(new):
+      np.testing.assert_allclose(new[name], old[name], atol=1e-4, err_msg=name)
