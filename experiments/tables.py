@@ -23,16 +23,23 @@ HEADER = ('setting', 'seeds', 'mean', '95%', 'to baseline', '95% paired')
 
 
 def row_names(rows: list[dict]) -> list[str]:
-  """Settings of the runs without seed; what all share is no part of a name."""
+  """Settings of the runs without seed; what all share is no part of a name.
+
+  The method alone, where that tells the rows apart.
+  """
   shared = set.intersection(
     *({(k, json.dumps(v)) for k, v in row['setting'].items()} for row in rows)
   )
   shared = {key for key, _ in shared} | {'seed'}
-  return [
+  names = [
     ' '.join(f'{k}={v}' for k, v in row['setting'].items() if k not in shared)
     or 'all'
     for row in rows
   ]
+  methods = [row['setting'].get('method') for row in rows]
+  if len(set(names)) > 1 and len(set(methods)) == len(set(names)):
+    return [f'method={method}' for method in methods]
+  return names
 
 
 def by_setting(rows: list[dict], metric: str) -> dict[str, dict[int, float]]:

@@ -13,10 +13,25 @@ SETTING = {
   'optimizer.learning_rate': 5e-3,
   'iterations': 100,
 }
+# Read clusters, formats, modes, ... of a response: the same bandit, described.
+DESCRIBED = (
+  'a2fm',
+  'ada_grpo',
+  'aepo',
+  'aspo',
+  'copo',
+  'empo',
+  'gui_g1',
+  'seed_grpo',
+)
 
 
 def get_sweep() -> list[sweeps.Setting]:
   """All of configs/methods, five seeds each; REINFORCE first."""
   names = configuration.names('configs.methods')
   names.sort(key=lambda name: name != 'reinforce')
-  return sweeps.equal_conditions('bandit', names, SETTING, seeds=5)
+  plain = [name for name in names if name not in DESCRIBED]
+  return sweeps.chain(
+    sweeps.equal_conditions('bandit', plain, SETTING, seeds=5),
+    sweeps.equal_conditions('bandit_described', DESCRIBED, SETTING, seeds=5),
+  )

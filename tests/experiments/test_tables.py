@@ -33,6 +33,18 @@ def test_rows_are_named_by_what_differs():
     tables.by_setting(results(), 'x')
 
 
+def test_the_method_is_the_name_where_it_tells_rows_apart():
+  """A value head belongs to its method; two settings of one method do not."""
+  rows = results()
+  for row in rows[3:]:
+    row['setting']['model.value_head'] = True
+  assert set(tables.row_names(rows)) == {'method=grpo', 'method=kl_cov'}
+  rows[0]['setting']['rollout.group_size'] = 4
+  names = tables.row_names(rows)
+  assert names[0] == 'method=grpo rollout.group_size=4'
+  assert names[-1] == 'method=kl_cov model.value_head=True'
+
+
 def test_intervals_by_hand():
   """1, 2, 3: 2 +- 4.303 / sqrt(3). Differences 1, 1, 4: mean 2; a draw of
   three seeds is all ones with probability 8/27, all fours with 1/27."""
