@@ -6,6 +6,8 @@ import numpy as np
 
 AREA, FINAL, ENTROPY = 'course/reward', 'course/final_reward', 'course/entropy'
 
+NAMES = (AREA, FINAL, ENTROPY)
+
 
 def summary(rows: list[dict[str, Any]], budget: int) -> dict[str, float]:
   """Numbers that compare methods after equally many samples.

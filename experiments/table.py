@@ -7,7 +7,9 @@ Rows are the settings of DIR/results.jsonl without the seed. The interval of a
 mean is Student's t over seeds (95%); a difference to the baseline is paired by
 seed, with a bootstrap interval (10,000 draws of seeds). --published adds a
 column: a JSON file {row name: number as published}. --comparison takes mean
-reward, final reward and final entropy after equally many samples instead.
+reward, final reward and final entropy after equally many samples instead, and
+--excerpt writes the lines with these numbers alone, small enough to commit; such
+a file may stand for --workdir.
 """
 
 import json
@@ -31,6 +33,7 @@ _FORMAT = flags.DEFINE_enum(
 _COMPARISON = flags.DEFINE_bool(
   'comparison', False, 'Reward and entropy after equally many samples.'
 )
+_EXCERPT = flags.DEFINE_string('excerpt', None, 'File, see above.')
 _PUBLISHED = flags.DEFINE_string('published', None, 'JSON file.')
 _MIXED = flags.DEFINE_bool(
   'allow_mixed', False, 'Mark a table of several commits, do not refuse it.'
@@ -48,6 +51,10 @@ def main(argv):
     raise ValueError(f'{path} holds no finished run')
   for line in tables.failures(rows):
     print(line, file=sys.stderr)
+  if _EXCERPT.value:
+    with open(_EXCERPT.value, 'w') as file:
+      for row in tables.excerpt(rows):
+        file.write(json.dumps(metrics.to_json(row)) + '\n')
   if _COMPARISON.value:
     found = tables.comparison(rows, _BASELINE.value)
     print(tables.render(found, _FORMAT.value), end='')

@@ -68,6 +68,19 @@ def failures(rows: list[dict]) -> list[str]:
   return [f'{name}: {len(why)} failed: {why[0]}' for name, why in found.items()]
 
 
+def excerpt(rows: list[dict]) -> list[dict]:
+  """The lines with nothing of the last row but what `comparison` reads."""
+  return [
+    {
+      key: {n: round(x, 5) for n, x in value.items() if n in courses.NAMES}
+      if key == 'last'
+      else value
+      for key, value in row.items()
+    }
+    for row in rows
+  ]
+
+
 def mean_interval(values: np.ndarray) -> tuple[float, float]:
   """95% interval of the mean by Student's t; NaN for a single value."""
   if len(values) < 2:
