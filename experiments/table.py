@@ -8,8 +8,8 @@ mean is Student's t over seeds (95%); a difference to the baseline is paired by
 seed, with a bootstrap interval (10,000 draws of seeds). --published adds a
 column: a JSON file {row name: number as published}. --comparison takes mean
 reward, final reward and final entropy after equally many samples instead, and
---excerpt writes the lines with these numbers alone, small enough to commit; such
-a file may stand for --workdir.
+--excerpt writes the lines with these numbers alone, small enough to commit; the
+file may stand for --workdir.
 """
 
 import json
