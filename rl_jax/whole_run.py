@@ -41,33 +41,31 @@ MAX_PROMPTS = 1_000_000  # all prompts lie on the device, encoded
 
 def refusal(config: ExperimentConfig) -> str | None:
   """Why the configuration must go through the loop, or None."""
+  reason = _reason(config)
+  return reason and f'this run cannot be jitted as a whole: {reason}'
+
+
+def _reason(config: ExperimentConfig) -> str | None:
   method, task = config.method, config.task
-  name = type(task).__name__
-  num_prompts = task.num_prompts('train')
-  reasons = {
-    f'{name} has no device verifier (score_device)': not hasattr(
-      task, 'score_device'
-    ),
-    'verifier.num_workers > 0: rewards come from worker processes': (
-      config.verifier.num_workers > 0
-    ),
-    'rollout.stop: device verifiers know the end token alone': bool(
-      config.rollout.stop
-    ),
-    'method.group_filter: dynamic sampling draws rounds until the host has '
-    'counted enough groups': method.group_filter is not None,
-    f'method.rollout: {type(method.rollout).__name__} reads responses on the '
-    'host': method.rollout is not None,
-    'mesh: one run stays on one device; leave all its axes at 1': (
-      config.mesh != sharding.MeshConfig()
-    ),
-    f'{name} has {num_prompts} prompts, and {MAX_PROMPTS} fit on the device': (
-      num_prompts > MAX_PROMPTS
-    ),
-  }
-  for reason, applies in reasons.items():
-    if applies:
-      return f'this run cannot be jitted as a whole: {reason}'
+  if not hasattr(task, 'score_device'):
+    return f'{type(task).__name__} has no device verifier (score_device)'
+  if config.verifier.num_workers:
+    return 'verifier.num_workers > 0: rewards come from worker processes'
+  if config.rollout.stop:
+    return 'rollout.stop: device verifiers know the end token alone'
+  if method.group_filter is not None:
+    return (
+      'method.group_filter: dynamic sampling draws rounds until the host has '
+      'counted enough groups'
+    )
+  if method.rollout is not None:
+    name = type(method.rollout).__name__
+    return f'method.rollout: {name} reads responses on the host'
+  if config.mesh != sharding.MeshConfig():
+    return 'mesh: one run stays on one device; leave all its axes at 1'
+  count = task.num_prompts('train')
+  if count > MAX_PROMPTS:
+    return f'task: {count} prompts, of which {MAX_PROMPTS} fit on the device'
   return None
 
 
