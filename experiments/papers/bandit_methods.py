@@ -19,6 +19,7 @@ DESCRIBED = (
   'ada_grpo',
   'aepo',
   'aspo',
+  'constrained_rlhf',
   'copo',
   'empo',
   'gui_g1',

@@ -14,6 +14,7 @@ _MALFORMED = {
   'difficulty': 1.0,
   'first_call': -1.0,  # no call: a bandit has no tools
   'forced': 0.0,
+  'format': 0.0,  # a cost or a reward of its own, no extra
   'format_id': 0.0,
   'hit_rank': 0.0,
   'mode': 1.0,
@@ -73,6 +74,7 @@ def _described(action: Any, outcome: Any) -> dict[str, Any]:
     'difficulty': 1.0,
     'first_call': -1.0,
     'forced': 0.0,
+    'format': 1.0,
     'format_id': 1.0,
     'hit_rank': outcome,
     'mode': 0.0,

@@ -66,12 +66,12 @@ def test_device_verifier_agrees_with_host_on_all_short_responses(kind):
 
 
 def test_descriptions_by_hand():
-  """Action b of four is answer 1; 'bb' is no answer. All keys are extras."""
+  """Action b of four is answer 1; 'bb' is no answer. All but one are extras."""
   task = DescribedBandit(num_contexts=3, num_actions=4)
   example = task.example('train', 0)
   good, bad = task.score(example, 'b'), task.score(example, 'bb')
   assert (good['cluster_id'], bad['cluster_id']) == (1.0, -1.0)
   assert (good['format_id'], bad['format_id']) == (1.0, 0.0)
   assert task.score(example, example.answer)['hit_rank'] == 1.0
-  described = good.keys() - {'outcome', 'value'}
+  described = good.keys() - {'outcome', 'value', 'format'}
   assert {f'{name}_B' for name in described} <= extras.KEYS.keys()
