@@ -124,24 +124,6 @@ def test_only_seed_and_floats_of_the_method_may_differ():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-  ('method', 'sets'),
-  [
-    ('nlpo', ('method.logits.LaggedSupport.period=2',)),
-    ('mopps', ('rollout.num_prompts=4',)),
-    ('hapo', ()),  # state by prompt
-    ('kl_cov', ('update.minibatch_prompts=4', 'update.epochs=2')),
-    ('ppo', ('model.value_head=True', 'update.microbatch_prompts=4')),
-  ],
-)
-def test_stateful_methods_are_those_of_the_loop(tmp_path, method, sets):
-  """Lagged copies, selectors, states of pieces, several steps a rollout; E2."""
-  config = make_config(method, 2, *sets)
-  tokens, metrics = whole([config])
-  assert_same_run(config, tmp_path, tokens[0], whole_run.rows(metrics, 0, 0))
-
-
-@pytest.mark.slow
 def test_values_of_hyperparameters_run_side_by_side():
   """E2: each run of a vmapped program is the run alone; the values count."""
   path = 'method.losses.KLPenalty.coef'
@@ -180,3 +162,28 @@ def test_evaluations_are_those_of_the_loop(tmp_path):
     }
     for name in names & set(new):
       np.testing.assert_allclose(new[name], old[name], atol=1e-4, err_msg=name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+  ('method', 'sets'),
+  [
+    ('nlpo', ('method.logits.LaggedSupport.period=2',)),
+    ('mopps', ('rollout.num_prompts=4',)),
+    ('hapo', ()),  # state by prompt
+    (
+      'kl_cov',
+      (
+        'method.group_filter=null',
+        'update.minibatch_prompts=4',
+        'update.epochs=2',
+      ),
+    ),
+    ('ppo', ('model.value_head=True', 'update.microbatch_prompts=4')),
+  ],
+)
+def test_stateful_methods_are_those_of_the_loop(tmp_path, method, sets):
+  """Lagged copies, selectors, states of pieces, several steps a rollout; E2."""
+  config = make_config(method, 2, *sets)
+  tokens, metrics = whole([config])
+  assert_same_run(config, tmp_path, tokens[0], whole_run.rows(metrics, 0, 0))
