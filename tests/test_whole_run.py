@@ -73,7 +73,7 @@ def whole(configs, **kwargs):
 
 def test_five_iterations_are_those_of_the_loop(tmp_path):
   """Two seeds in one program; the second one against the loop, E2."""
-  configs = [make_config('grpo', seed) for seed in (0, 1)]
+  configs = [make_config('rloo', seed) for seed in (0, 1)]
   tokens, metrics = whole(configs)
   assert metrics['reward/mean'].shape == (2, ITERATIONS)
   assert (tokens[0] != tokens[1]).any()
@@ -168,9 +168,12 @@ def test_evaluations_are_those_of_the_loop(tmp_path):
 @pytest.mark.parametrize(
   ('method', 'sets'),
   [
-    ('nlpo', ('method.logits.LaggedSupport.period=2',)),
+    (
+      'nlpo',
+      ('model.value_head=True', 'method.logits.LaggedSupport.period=2'),
+    ),
     ('mopps', ('rollout.num_prompts=4',)),
-    ('hapo', ()),  # state by prompt
+    ('hapo', ()),  # a reference, and state by prompt
     (
       'kl_cov',
       (
