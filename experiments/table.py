@@ -55,8 +55,10 @@ def main(argv):
     with open(_EXCERPT.value, 'w') as file:
       for row in tables.excerpt(rows):
         file.write(json.dumps(metrics.to_json(row)) + '\n')
+  mixed = result_checks.mixtures(rows)
+  result_checks.check_mixtures(mixed, _MIXED.value)
   if _COMPARISON.value:
-    found = tables.comparison(rows, _BASELINE.value)
+    found = tables.comparison(rows, _BASELINE.value, mixed)
     print(tables.render(found, _FORMAT.value), end='')
     return
   published = None
@@ -64,8 +66,6 @@ def main(argv):
     with open(_PUBLISHED.value) as file:
       published = json.load(file)
   found = tables.by_setting(rows, _METRIC.value)
-  mixed = result_checks.mixtures(rows)
-  result_checks.check_mixtures(mixed, _MIXED.value)
   lines = tables.lines(found, _BASELINE.value, published, mixed)
   print(tables.render(lines, _FORMAT.value), end='')
 

@@ -1,5 +1,6 @@
 """Cells and forms of a table over the runs of a sweep."""
 
+from collections.abc import Sequence
 import csv
 import io
 import json
@@ -110,7 +111,9 @@ def paired_ratio(values: np.ndarray, base: np.ndarray, seed: int = 0):
   return ratio, *np.quantile(ratios, (0.025, 0.975))
 
 
-def comparison(rows: list[dict], baseline: str) -> list[list[str]]:
+def comparison(
+  rows: list[dict], baseline: str, mixed: Sequence[str] = ()
+) -> list[list[str]]:
   """Reward and entropy after equal samples, best first; see `courses`."""
   area, final, entropy = (
     by_setting(rows, metric)
@@ -118,8 +121,9 @@ def comparison(rows: list[dict], baseline: str) -> list[list[str]]:
   )
   if baseline not in area:
     raise ValueError(f'no row {baseline!r}; there are {", ".join(area)}')
-  spread = lambda x: f'{np.mean(x):.3f} ± {np.std(x, ddof=1):.3f}'
   table = [list(COMPARISON)]
+  if mixed:
+    table[0][0] += f' (MIXED: {"; ".join(mixed)})'
   order = sorted(area, key=lambda n: -np.mean(list(area[n].values())))
   for name in order:
     seeds = sorted(set(area[name]) & set(area[baseline]))
@@ -127,9 +131,16 @@ def comparison(rows: list[dict], baseline: str) -> list[list[str]]:
     of = lambda found, n=name, s=seeds: np.array([found[n][i] for i in s])
     base = np.array([area[baseline][i] for i in seeds])
     ratio, low, high = paired_ratio(of(area), base)
-    cells += [spread(of(area)), f'{ratio:.0%}', f'[{low:.0%}, {high:.0%}]']
-    table.append([*cells, spread(of(final)), spread(of(entropy))])
+    interval = f'[{low:.0%}, {high:.0%}]' if seeds[1:] else 'too few seeds'
+    cells += [_spread(of(area)), f'{ratio:.0%}', interval]
+    table.append([*cells, _spread(of(final)), _spread(of(entropy))])
   return table
+
+
+def _spread(values: np.ndarray) -> str:
+  """Mean and standard deviation, which takes two values."""
+  deviation = f' ± {values.std(ddof=1):.3f}' if len(values) > 1 else ''
+  return f'{values.mean():.3f}{deviation}'
 
 
 def interval_text(low: float, high: float, sign: str = '') -> str:
