@@ -5,7 +5,7 @@ import shlex
 import sys
 
 
-def command(paper: str, workdir: str, shard: str) -> list[str]:
+def command(paper: str, workdir: str, shard: str, *flags: str) -> list[str]:
   """The command line of a part of a sweep."""
   return [
     sys.executable,
@@ -13,13 +13,14 @@ def command(paper: str, workdir: str, shard: str) -> list[str]:
     'experiments.sweep',
     f'--paper={paper}',
     f'--workdir={workdir}',
+    *flags,
     f'--shard={shard}',
   ]
 
 
-def slurm_script(paper: str, workdir: str, count: int) -> str:
+def slurm_script(paper: str, workdir: str, count: int, *flags: str) -> str:
   """A job array with one task a run."""
-  words = command(paper, workdir, 'INDEX')[1:]
+  words = command(paper, workdir, 'INDEX', *flags)[1:]
   line = shlex.join(words).replace('INDEX', f'${{SLURM_ARRAY_TASK_ID}}/{count}')
   return (
     '#!/bin/bash\n'
@@ -31,9 +32,12 @@ def slurm_script(paper: str, workdir: str, count: int) -> str:
   )
 
 
-def jobset(paper: str, workdir: str, count: int, image: str) -> str:
+def jobset(
+  paper: str, workdir: str, count: int, image: str, *flags: str
+) -> str:
   """A Kubernetes JobSet (JSON, which is YAML) with one indexed job."""
-  words = command(paper, workdir, f'$(JOB_COMPLETION_INDEX)/{count}')[1:]
+  shard = f'$(JOB_COMPLETION_INDEX)/{count}'
+  words = command(paper, workdir, shard, *flags)[1:]
   container = {'name': 'run', 'image': image, 'command': ['python', *words]}
   pod = {'restartPolicy': 'OnFailure', 'containers': [container]}
   job = {

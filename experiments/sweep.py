@@ -6,15 +6,16 @@
   python -m experiments.sweep --paper=NAME --workdir=DIR --launch=slurm
 
 Finished runs are skipped, interrupted ones continued. Each finished run adds a
-line to DIR/results.jsonl. --launch prints a SLURM array script or a Kubernetes
-JobSet with one task a run; nothing is contacted.
+line to DIR/results.jsonl; one that failed says why there and is not tried again
+until its line is removed. --jitted makes one program of runs that differ in the
+seed and in float fields of the method, where the task verifies on the device.
+--launch prints a SLURM array script or a Kubernetes JobSet with one task a run
+(or program); nothing is contacted.
 """
 
-import os
 import subprocess
 
-from absl import flags, logging
-import jax
+from absl import flags
 
 from experiments import cluster_jobs, configuration, sweeps
 from rl_jax.checkpoint import quiet_orbax
@@ -23,6 +24,7 @@ _PAPER = flags.DEFINE_string('paper', None, 'Module.', required=True)
 _WORKDIR = flags.DEFINE_string('workdir', None, 'Runs.', required=True)
 _SHARD = flags.DEFINE_string('shard', '0/1', 'i/n: every n-th run from i.')
 _PROCESSES = flags.DEFINE_integer('processes', 1, 'Runs at the same time.')
+_JITTED = flags.DEFINE_bool('jitted', False, 'One program for many seeds.')
 _LAUNCH = flags.DEFINE_enum('launch', '', ['', 'slurm', 'jobset'], 'Print.')
 _IMAGE = flags.DEFINE_string('image', 'rl_jax', 'Container of a JobSet.')
 
@@ -32,33 +34,28 @@ def main(argv):
   del argv
   quiet_orbax()
   paper, workdir = _PAPER.value, _WORKDIR.value
-  members = sweeps.load(paper)
+  flags_ = ['--jitted'] if _JITTED.value else []
+  parts = sweeps.programs(sweeps.load(paper), _JITTED.value)
+  job = (paper, workdir, len(parts))
   if _LAUNCH.value == 'slurm':
-    print(cluster_jobs.slurm_script(paper, workdir, len(members)), end='')
-    return
-  if _LAUNCH.value == 'jobset':
-    print(cluster_jobs.jobset(paper, workdir, len(members), _IMAGE.value))
-    return
-  os.makedirs(workdir, exist_ok=True)
-  if _PROCESSES.value > 1:
+    print(cluster_jobs.slurm_script(*job, *flags_), end='')
+  elif _LAUNCH.value == 'jobset':
+    print(cluster_jobs.jobset(*job, _IMAGE.value, *flags_))
+  elif _PROCESSES.value > 1:
     if _SHARD.value != '0/1':
       raise ValueError('give --processes or --shard, not both')
-    parts = [
+    processes = [
       subprocess.Popen(
-        cluster_jobs.command(paper, workdir, f'{i}/{_PROCESSES.value}')
+        cluster_jobs.command(paper, workdir, f'{i}/{_PROCESSES.value}', *flags_)
       )
       for i in range(_PROCESSES.value)
     ]
-    failed = [part.args[-1] for part in parts if part.wait()]
+    failed = [p.args[-1] for p in processes if p.wait()]
     if failed:
       raise ValueError(f'these parts did not end well: {", ".join(failed)}')
-    return
-  for run in sweeps.shard(members, _SHARD.value):
-    if run.digest in sweeps.finished(workdir):
-      logging.info('%s is finished', run.name)
-      continue
-    sweeps.execute(run, workdir)
-    jax.clear_caches()  # hundreds of runs in one process would keep programs
+  else:
+    mine = sweeps.shard(parts, _SHARD.value)
+    sweeps.execute_all(mine, workdir, _JITTED.value)
 
 
 if __name__ == '__main__':

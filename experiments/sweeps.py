@@ -5,7 +5,7 @@ other is the path of a field: {'method': 'kl_cov', 'rollout.group_size': 16}. A
 sweep is a list of settings.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 import dataclasses
 import fcntl
 import hashlib
@@ -18,10 +18,11 @@ import subprocess
 import sys
 from typing import Any
 
+from absl import logging
 import jax
 
-from experiments import configuration
-from rl_jax import metrics, overrides, serialization
+from experiments import configuration, courses
+from rl_jax import guards, metrics, overrides, serialization, setup, whole_run
 from rl_jax.config import ExperimentConfig
 from rl_jax.loop import Trainer
 
@@ -59,6 +60,19 @@ def crossed(*sweeps: list[Setting]) -> list[Setting]:
 def chain(*sweeps: list[Setting]) -> list[Setting]:
   """One sweep after the other."""
   return list(itertools.chain(*sweeps))
+
+
+def equal_conditions(
+  config: str, methods: Sequence[str], common: Setting, seeds: int
+) -> list[Setting]:
+  """No evaluation, one checkpoint at the end; critics get a value head."""
+  always = {'config': config, 'evaluation.every': 0, 'checkpoint.every': 10**9}
+  settings = []
+  for name in methods:
+    critic = 'values' in configuration.load_method(name).needs()
+    head = {'model.value_head': True} if critic else {}
+    settings.append({**always, 'method': name, **common, **head})
+  return crossed(settings, product({'seed': range(seeds)}))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,7 +118,7 @@ def runs(sweep: list[Setting]) -> list[Run]:
   return list(found.values())
 
 
-def shard(members: list[Run], text: str) -> Iterator[Run]:
+def shard(members: list[Any], text: str) -> Iterator[Any]:
   """The i-th of n parts for 'i/n', i from 0."""
   match = re.fullmatch(r'(\d+)/(\d+)', text)
   if not match or int(match[1]) >= int(match[2]):
@@ -122,11 +136,49 @@ def load(paper: str) -> list[Run]:
 
 
 def finished(workdir: str) -> set[str]:
-  """Digests of the runs that results.jsonl holds."""
+  """Digests of the runs that results.jsonl holds, failed ones too."""
   path = os.path.join(workdir, RESULTS)
   if not os.path.exists(path):
     return set()
   return {row['digest'] for row in metrics.read_jsonl(path)}
+
+
+def programs(members: Iterable[Run], jitted: bool) -> list[list[Run]]:
+  """Runs that are executed together: those of one program, or each alone.
+
+  Programs come first: they give most rows in the same time.
+  """
+  found: dict[Any, list[Run]] = {}
+  alone = []
+  for run in members:
+    if jitted and whole_run.refusal(run.config) is None:
+      found.setdefault(whole_run.program_key(run.config), []).append(run)
+    else:
+      alone.append([run])
+  return [*found.values(), *alone]
+
+
+def execute_all(
+  parts: Iterable[list[Run]], workdir: str, jitted: bool = False
+) -> None:
+  """Runs what is not finished; a run that fails gets a line that says why."""
+  os.makedirs(workdir, exist_ok=True)
+  for part in parts:
+    done = finished(workdir)
+    waiting = [run for run in part if run.digest not in done]
+    if not waiting:
+      logging.info('%s: finished', part[0].name)
+      continue
+    try:
+      if jitted and whole_run.refusal(waiting[0].config) is None:
+        execute_jitted(waiting, workdir)
+      else:
+        execute(waiting[0], workdir)
+    except (ValueError, guards.StopRunError) as error:
+      logging.warning('%s failed: %s', waiting[0].name, error)
+      why = str(error).splitlines()[0]
+      _add_lines(workdir, [_line(run) | {'failed': why} for run in waiting])
+    jax.clear_caches()  # hundreds of runs in one process would keep programs
 
 
 def execute(run: Run, workdir: str) -> None:
@@ -135,21 +187,57 @@ def execute(run: Run, workdir: str) -> None:
   trainer = Trainer(run.config, directory)
   trainer.run()
   rows = metrics.read_jsonl(os.path.join(directory, metrics.METRICS))
-  row = {
+  _add_lines(workdir, [_line(run) | _numbers(run, rows)])
+
+
+def execute_jitted(together: list[Run], workdir: str) -> None:
+  """Runs that share a program, and the files of each: no checkpoints."""
+  configs = [run.config for run in together]
+  found = whole_run.WholeRuns(configs).run()[0]
+  lines = []
+  for i, run in enumerate(together):
+    directory = os.path.join(workdir, run.name)
+    setup.check_workdir(configs[i], directory)
+    setup.write_config(configs[i], directory)
+    writer = metrics.MetricsWriter(directory, tensorboard=False)
+    writer.truncate_to({})
+    rows = whole_run.rows(found, i, configs[i].evaluation.every)
+    rows = [writer.log(row.pop('step'), row) for row in rows]
+    writer.close()
+    line = _line(run) | _numbers(run, rows) | {'jitted': len(together)}
+    if why := guards.first_failure(configs[i].guards, rows):
+      line['failed'] = why
+    lines.append(line)
+  _add_lines(workdir, lines)
+
+
+def _line(run: Run) -> dict[str, Any]:
+  """What is known of a run before it ends."""
+  return {
     'digest': run.digest,
     'name': run.name,
     'setting': run.setting,
     'versions': {'python': sys.version.split()[0], 'jax': jax.__version__},
     'commit': commit(),
     'device': f'{jax.device_count()} x {jax.devices()[0].device_kind}',
-    'tokens': trainer.counters.tokens,
-    'seconds': sum(row.get('time/iteration_seconds', 0.0) for row in rows),
-    'last': rows[-1],
   }
-  # Several processes may end at once: one line is written under a lock.
+
+
+def _numbers(run: Run, rows: list[dict[str, Any]]) -> dict[str, Any]:
+  """What a run that ended adds."""
+  return {
+    'tokens': rows[-1]['rollout/tokens_total'],
+    'seconds': sum(row.get('time/iteration_seconds', 0.0) for row in rows),
+    'last': rows[-1] | courses.summary(rows, run.config.iterations),
+  }
+
+
+def _add_lines(workdir: str, rows: list[dict[str, Any]]) -> None:
+  """Several processes may end at once: lines are written under a lock."""
+  text = ''.join(json.dumps(metrics.to_json(row)) + '\n' for row in rows)
   with open(os.path.join(workdir, RESULTS), 'a') as file:
     fcntl.flock(file, fcntl.LOCK_EX)
-    file.write(json.dumps(metrics.to_json(row)) + '\n')
+    file.write(text)
 
 
 def commit() -> str:

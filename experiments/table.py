@@ -6,11 +6,15 @@
 Rows are the settings of DIR/results.jsonl without the seed. The interval of a
 mean is Student's t over seeds (95%); a difference to the baseline is paired by
 seed, with a bootstrap interval (10,000 draws of seeds). --published adds a
-column: a JSON file {row name: number as published}.
+column: a JSON file {row name: number as published}. --comparison takes mean
+reward, final reward and final entropy after equally many samples instead, and
+--excerpt writes the lines with these numbers alone, small enough to commit; the
+file may stand for --workdir.
 """
 
 import json
 import os
+import sys
 
 from absl import flags
 
@@ -18,12 +22,18 @@ from experiments import configuration, result_checks, tables
 from experiments.sweeps import RESULTS
 from rl_jax import metrics
 
-_WORKDIR = flags.DEFINE_string('workdir', None, 'Sweep.', required=True)
+_WORKDIR = flags.DEFINE_string(
+  'workdir', None, 'Sweep, or a results.jsonl.', required=True
+)
 _METRIC = flags.DEFINE_string('metric', 'reward/mean', 'Of the last row.')
 _BASELINE = flags.DEFINE_string('baseline', None, 'Row name, as KEY=VALUE.')
 _FORMAT = flags.DEFINE_enum(
   'format', 'markdown', ['markdown', 'csv', 'latex'], 'Of the table.'
 )
+_COMPARISON = flags.DEFINE_bool(
+  'comparison', False, 'Reward and entropy after equally many samples.'
+)
+_EXCERPT = flags.DEFINE_string('excerpt', None, 'File, see above.')
 _PUBLISHED = flags.DEFINE_string('published', None, 'JSON file.')
 _MIXED = flags.DEFINE_bool(
   'allow_mixed', False, 'Mark a table of several commits, do not refuse it.'
@@ -33,17 +43,29 @@ _MIXED = flags.DEFINE_bool(
 def main(argv):
   """Prints the table."""
   del argv
-  path = os.path.join(_WORKDIR.value, RESULTS)
+  path = _WORKDIR.value
+  if not path.endswith('.jsonl'):
+    path = os.path.join(path, RESULTS)
   rows = metrics.read_jsonl(path) if os.path.exists(path) else []
   if not rows:
     raise ValueError(f'{path} holds no finished run')
+  for line in tables.failures(rows):
+    print(line, file=sys.stderr)
+  if _EXCERPT.value:
+    with open(_EXCERPT.value, 'w') as file:
+      for row in tables.excerpt(rows):
+        file.write(json.dumps(metrics.to_json(row)) + '\n')
+  mixed = result_checks.mixtures(rows)
+  result_checks.check_mixtures(mixed, _MIXED.value)
+  if _COMPARISON.value:
+    found = tables.comparison(rows, _BASELINE.value, mixed)
+    print(tables.render(found, _FORMAT.value), end='')
+    return
   published = None
   if _PUBLISHED.value:
     with open(_PUBLISHED.value) as file:
       published = json.load(file)
   found = tables.by_setting(rows, _METRIC.value)
-  mixed = result_checks.mixtures(rows)
-  result_checks.check_mixtures(mixed, _MIXED.value)
   lines = tables.lines(found, _BASELINE.value, published, mixed)
   print(tables.render(lines, _FORMAT.value), end='')
 

@@ -1,5 +1,6 @@
 """Cells and forms of a table over the runs of a sweep."""
 
+from collections.abc import Sequence
 import csv
 import io
 import json
@@ -7,31 +8,78 @@ import json
 import numpy as np
 import scipy.stats
 
+from experiments import courses
+
 BOOTSTRAPS = 10_000
+COMPARISON = (
+  'method',
+  'seeds',
+  'mean reward',
+  'to baseline',
+  '95% paired',
+  'final reward',
+  'final entropy',
+)
 HEADER = ('setting', 'seeds', 'mean', '95%', 'to baseline', '95% paired')
 
 
-def by_setting(rows: list[dict], metric: str) -> dict[str, dict[int, float]]:
-  """Row name -> seed -> value; what all runs share is no part of the name.
+def row_names(rows: list[dict]) -> list[str]:
+  """Settings of the runs without seed; what all share is no part of a name.
 
-  Raises ValueError naming the metrics there are if one row lacks it.
+  The method alone, where that tells the rows apart.
   """
   shared = set.intersection(
     *({(k, json.dumps(v)) for k, v in row['setting'].items()} for row in rows)
   )
-  shared = {key for key, _ in shared}
+  shared = {key for key, _ in shared} | {'seed'}
+  names = [
+    ' '.join(f'{k}={v}' for k, v in row['setting'].items() if k not in shared)
+    or 'all'
+    for row in rows
+  ]
+  methods = [row['setting'].get('method') for row in rows]
+  if len(set(names)) > 1 and len(set(methods)) == len(set(names)):
+    return [f'method={method}' for method in methods]
+  return names
+
+
+def by_setting(rows: list[dict], metric: str) -> dict[str, dict[int, float]]:
+  """Row name -> seed -> value, of the runs that did not fail.
+
+  Raises ValueError naming the metrics there are if one row lacks it.
+  """
   found: dict[str, dict[int, float]] = {}
-  for row in rows:
+  for name, row in zip(row_names(rows), rows, strict=True):
+    if 'failed' in row:
+      continue
     if metric not in row['last']:
       known = ', '.join(sorted(row['last']))
       raise ValueError(f'{row["name"]} has no {metric!r}; it has {known}')
-    fields = {
-      k: v for k, v in row['setting'].items() if k != 'seed' and k not in shared
-    }
-    name = ' '.join(f'{k}={v}' for k, v in fields.items()) or 'all'
     seeds = found.setdefault(name, {})
     seeds[row['setting'].get('seed', 0)] = row['last'][metric]
   return found
+
+
+def failures(rows: list[dict]) -> list[str]:
+  """A line for each setting with failed runs, and the first reason."""
+  found: dict[str, list[str]] = {}
+  for name, row in zip(row_names(rows), rows, strict=True):
+    if 'failed' in row:
+      found.setdefault(name, []).append(row['failed'])
+  return [f'{name}: {len(why)} failed: {why[0]}' for name, why in found.items()]
+
+
+def excerpt(rows: list[dict]) -> list[dict]:
+  """The lines with nothing of the last row but what `comparison` reads."""
+  return [
+    {
+      key: {n: round(x, 5) for n, x in value.items() if n in courses.NAMES}
+      if key == 'last'
+      else value
+      for key, value in row.items()
+    }
+    for row in rows
+  ]
 
 
 def mean_interval(values: np.ndarray) -> tuple[float, float]:
@@ -50,6 +98,49 @@ def paired_interval(difference: np.ndarray, seed: int = 0):
   draws = rng.integers(len(difference), size=(BOOTSTRAPS, len(difference)))
   low, high = np.quantile(difference[draws].mean(axis=1), (0.025, 0.975))
   return low, high
+
+
+def paired_ratio(values: np.ndarray, base: np.ndarray, seed: int = 0):
+  """mean(values) / mean(base) and its 95% bootstrap interval over seeds."""
+  ratio = values.mean() / base.mean()
+  if len(values) < 2:
+    return ratio, np.nan, np.nan
+  rng = np.random.default_rng(seed)
+  draws = rng.integers(len(values), size=(BOOTSTRAPS, len(values)))
+  ratios = values[draws].mean(axis=1) / base[draws].mean(axis=1)
+  return ratio, *np.quantile(ratios, (0.025, 0.975))
+
+
+def comparison(
+  rows: list[dict], baseline: str, mixed: Sequence[str] = ()
+) -> list[list[str]]:
+  """Reward and entropy after equal samples, best first; see `courses`."""
+  area, final, entropy = (
+    by_setting(rows, metric)
+    for metric in (courses.AREA, courses.FINAL, courses.ENTROPY)
+  )
+  if baseline not in area:
+    raise ValueError(f'no row {baseline!r}; there are {", ".join(area)}')
+  table = [list(COMPARISON)]
+  if mixed:
+    table[0][0] += f' (MIXED: {"; ".join(mixed)})'
+  order = sorted(area, key=lambda n: -np.mean(list(area[n].values())))
+  for name in order:
+    seeds = sorted(set(area[name]) & set(area[baseline]))
+    cells = [name.removeprefix('method='), str(len(seeds))]
+    of = lambda found, n=name, s=seeds: np.array([found[n][i] for i in s])
+    base = np.array([area[baseline][i] for i in seeds])
+    ratio, low, high = paired_ratio(of(area), base)
+    interval = f'[{low:.0%}, {high:.0%}]' if seeds[1:] else 'too few seeds'
+    cells += [_spread(of(area)), f'{ratio:.0%}', interval]
+    table.append([*cells, _spread(of(final)), _spread(of(entropy))])
+  return table
+
+
+def _spread(values: np.ndarray) -> str:
+  """Mean and standard deviation, which takes two values."""
+  deviation = f' ± {values.std(ddof=1):.3f}' if len(values) > 1 else ''
+  return f'{values.mean():.3f}{deviation}'
 
 
 def interval_text(low: float, high: float, sign: str = '') -> str:

@@ -42,3 +42,15 @@ class EntropyChange:
 
   def _put(self, number: float) -> jax.Array:
     return processes.put(np.float32(number), self._everywhere)
+
+
+def of_course(metrics: Metrics, learning_rate: float) -> dict[str, np.ndarray]:
+  """The same two metrics of whole courses [..., I] that the host has."""
+  entropy = metrics['policy/entropy']
+  change = np.diff(entropy, axis=-1, prepend=np.nan)
+  found = {'policy/entropy_change': change}
+  if 'policy/covariance' in metrics:
+    found['policy/entropy_change_predicted'] = (
+      metrics['policy/covariance'] * -learning_rate
+    )
+  return found

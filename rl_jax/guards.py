@@ -28,3 +28,19 @@ def check(
       f'sampler and trainer disagree by {gap} nats on a token, more than '
       f'guards.max_logp_gap = {guards.max_logp_gap}'
     )
+
+
+def first_failure(
+  guards: GuardConfig, rows: list[dict[str, Any]]
+) -> str | None:
+  """The limit that the rows of a finished run reached first, or None."""
+  in_a_row = 0
+  for row in rows:
+    if 'train/skipped' not in row:  # the evaluation before training
+      continue
+    in_a_row = in_a_row + 1 if row['train/skipped'] > 0 else 0
+    try:
+      check(guards, row, in_a_row, 'no directory')
+    except StopRunError as error:
+      return f'iteration {row["step"]}: {str(error).split(" (", 1)[0]}'
+  return None

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 import dataclasses
+import functools
 import math
 from typing import Any
 
@@ -181,11 +182,17 @@ def init_missing(
 ) -> Any:
   """The top-level trees of a ModelConfig (lora, ...) that params lack."""
   # The transformer constrains its activations with this module.
+  from rl_jax.models import transformer
+
+  names = tuple(k for k in transformer.specs(cfg) if k not in params)
+  return _initializer(cfg, names, mesh)(key) if names else {}
+
+
+@functools.cache
+def _initializer(cfg: Any, names: tuple[str, ...], mesh: Mesh | None) -> Any:
+  """One program for all seeds."""
   from rl_jax.models import spec, transformer
 
-  specs = {k: v for k, v in transformer.specs(cfg).items() if k not in params}
-  if not specs:
-    return {}
+  specs = {name: transformer.specs(cfg)[name] for name in names}
   shardings = None if mesh is None else param_shardings(specs, mesh)
-  init = jax.jit(lambda key: spec.init(specs, key), out_shardings=shardings)
-  return init(key)
+  return jax.jit(lambda key: spec.init(specs, key), out_shardings=shardings)

@@ -31,6 +31,32 @@ from rl_jax.types import Metrics, TrainState, Trajectories
 
 
 @dataclasses.dataclass(frozen=True)
+class Functions:
+  """The stages of one configuration as pure functions, not yet jitted."""
+
+  generate: Any
+  score: Any | None  # None: nothing to score before the update
+  update_minibatch: Any
+  groups_per_minibatch: int
+  epochs: int
+
+  def minibatches(self, seed: int, iteration: int, num_groups: int):
+    """Groups of the optimizer steps of one rollout, int32[K, M].
+
+    With one minibatch a rollout the groups keep their order; otherwise every
+    epoch is a permutation drawn from the counters of the iteration.
+    """
+    M = self.groups_per_minibatch
+    orders = [
+      minibatch_order(seed, iteration, epoch, num_groups)
+      if M < num_groups
+      else np.arange(num_groups)
+      for epoch in range(self.epochs)
+    ]
+    return np.concatenate(orders).reshape(-1, M).astype(np.int32)
+
+
+@dataclasses.dataclass(frozen=True)
 class Stages:
   """Compiled functions of one configuration; built once by make_stages."""
 
@@ -40,10 +66,48 @@ class Stages:
   make_batch: Any
   update_minibatch: Any
   filter_groups: Any
-  groups_per_minibatch: int
-  epochs: int
+  functions: Functions
   seed: int
   replicated: jax.sharding.Sharding
+
+
+def make_functions(
+  config: ExperimentConfig, model: transformer.ModelConfig, tokenizer: Any
+) -> Functions:
+  """Binds everything static; a method's floats stay arguments."""
+  rollout = config.rollout
+  minibatch = config.update.minibatch_prompts or rollout.num_prompts
+  microbatch = config.update.microbatch_prompts or minibatch
+  common = dict(model=model, temperature=rollout.temperature)
+  steps = config.update.epochs * (rollout.num_prompts // minibatch)
+  policy = update_lib.scores_first(config.method, steps)
+  score = functools.partial(
+    update_lib.score,
+    **common,
+    pieces=rollout.num_prompts // microbatch,
+    policy=policy,
+  )
+  return Functions(
+    generate=functools.partial(
+      generate,
+      cfg=model,
+      sampling=sampling.SamplingConfig(
+        temperature=rollout.temperature,
+        eos_ids=stop_ids(tokenizer, rollout.stop),
+        transforms=config.method.logits,
+      ),
+      max_new_tokens=rollout.max_response_tokens,
+    ),
+    score=score if policy or 'logp_ref' in config.method.needs() else None,
+    update_minibatch=functools.partial(
+      update_lib.update_minibatch,
+      **common,
+      optimizer=make_optimizer(config.optimizer),
+      pieces=minibatch // microbatch,
+    ),
+    groups_per_minibatch=minibatch,
+    epochs=config.update.epochs,
+  )
 
 
 def make_stages(
@@ -57,46 +121,21 @@ def make_stages(
 
   The updated state keeps the shardings of `state`: one program for all steps.
   """
-  rollout = config.rollout
-  minibatch = config.update.minibatch_prompts or rollout.num_prompts
-  microbatch = config.update.microbatch_prompts or minibatch
-  whole = sharding.replicated(mesh)
-  common = dict(model=model, temperature=rollout.temperature)
-  sample = functools.partial(
-    generate,
-    cfg=model,
-    sampling=sampling.SamplingConfig(
-      temperature=rollout.temperature,
-      eos_ids=stop_ids(tokenizer, rollout.stop),
-      transforms=config.method.logits,
-    ),
-    max_new_tokens=rollout.max_response_tokens,
-  )
-  steps = config.update.epochs * (rollout.num_prompts // minibatch)
-  policy = update_lib.scores_first(config.method, steps)
-  score = functools.partial(
-    update_lib.score,
-    **common,
-    pieces=rollout.num_prompts // microbatch,
-    policy=policy,
-  )
-  update = functools.partial(
-    update_lib.update_minibatch,
-    **common,
-    optimizer=make_optimizer(config.optimizer),
-    pieces=minibatch // microbatch,
-  )
+  rollout, whole = config.rollout, sharding.replicated(mesh)
+  functions = make_functions(config, model, tokenizer)
   return Stages(
     start=make_start(mesh, rollout.group_size, rollout.max_response_tokens),
-    generate=jax.jit(sample, out_shardings=whole),
+    generate=jax.jit(functions.generate, out_shardings=whole),
     score=(
-      jax.jit(score, out_shardings=whole)
-      if policy or 'logp_ref' in config.method.needs()
+      jax.jit(functions.score, out_shardings=whole)
+      if functions.score
       else _nothing_to_score
     ),
     make_batch=jax.jit(batch_lib.make_batch, out_shardings=whole),
     update_minibatch=jax.jit(
-      functools.partial(update, log_rows=rollout_log.num_rows(config)),
+      functools.partial(
+        functions.update_minibatch, log_rows=rollout_log.num_rows(config)
+      ),
       donate_argnames='state',
       out_shardings=(sharding.of(state), whole),
       static_argnames='reuse_scores',
@@ -104,8 +143,7 @@ def make_stages(
     filter_groups=jax.jit(
       lambda method, traj: method.group_filter(traj), out_shardings=whole
     ),
-    groups_per_minibatch=minibatch,
-    epochs=config.update.epochs,
+    functions=functions,
     seed=config.seed,
     replicated=whole,
   )
@@ -120,32 +158,41 @@ def update(
   key: jax.Array,
   iteration: int,
 ) -> tuple[TrainState, Metrics, int]:
-  """All optimizer steps of one rollout; metrics are means over them.
+  """All optimizer steps of one rollout; metrics are means over them."""
+  # On the host: the order is a small function of (seed, iteration, epoch).
+  groups_KM = stages.functions.minibatches(
+    stages.seed, iteration, traj.num_prompts
+  )
+  groups = [processes.put(group_M, stages.replicated) for group_M in groups_KM]
+  state, metrics = optimizer_steps(
+    stages.update_minibatch, state, frozen, method, traj, key, groups
+  )
+  return state, metrics, len(groups)
 
-  With one minibatch a rollout the groups keep their order; otherwise every
-  epoch is a permutation drawn from the counters of the iteration.
-  """
-  N, M = traj.num_prompts, stages.groups_per_minibatch
+
+def optimizer_steps(
+  update_minibatch: Any,
+  state: TrainState,
+  frozen: Any,
+  method: Method,
+  traj: Trajectories,
+  key: jax.Array,
+  groups: Any,
+) -> tuple[TrainState, Metrics]:
+  """One step for each int32[M] of groups, and the means of their metrics."""
   per_step = []
-  for epoch in range(stages.epochs):
-    # On the host: the order is a small function of (seed, iteration, epoch).
-    order = np.arange(N)
-    if M < N:
-      order = minibatch_order(stages.seed, iteration, epoch, N)
-    for start in range(0, N, M):
-      groups = order[start : start + M].astype(np.int32)
-      groups = processes.put(groups, stages.replicated)
-      state, metrics = stages.update_minibatch(
-        state=state,
-        frozen=frozen,
-        method=method,
-        traj=traj,
-        group_M=groups,
-        key=key,
-        reuse_scores=not per_step,
-      )
-      per_step.append(metrics)
-  return state, _mean_metrics(per_step), len(per_step)
+  for group_M in groups:
+    state, metrics = update_minibatch(
+      state=state,
+      frozen=frozen,
+      method=method,
+      traj=traj,
+      group_M=group_M,
+      key=key,
+      reuse_scores=not per_step,
+    )
+    per_step.append(metrics)
+  return state, _mean_metrics(per_step)
 
 
 def minibatch_order(

@@ -18,6 +18,11 @@ from rl_jax import credit, losses, regularizers
 from rl_jax.aggregation import SeqMeanTokenMean
 from rl_jax.method import Method
 
+VARIANTS = {
+  'no_kl': ('losses.KLPenalty=null',),
+  'entropy_bonus': ('losses.KLPenalty=null', 'losses+=EntropyBonus(coef=0.01)'),
+}
+
 
 def get_method() -> Method:
   """Group centring and scaling, PPO clip, k3 penalty."""

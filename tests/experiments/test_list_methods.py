@@ -57,8 +57,8 @@ def test_an_unknown_variant_is_named():
   """With the nearest one."""
   with pytest.raises(ValueError, match="'nokl'. Did you mean 'no_kl'"):
     configuration.load_method('ppo_max@nokl')
-  with pytest.raises(ValueError, match="variant of grpo: 'x'. Known: none"):
-    configuration.load_method('grpo@x')
+  with pytest.raises(ValueError, match="variant of rloo: 'x'. Known: none"):
+    configuration.load_method('rloo@x')
 
 
 def test_the_order_of_pieces_is_a_difference():

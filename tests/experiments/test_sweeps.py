@@ -120,3 +120,45 @@ def test_printing_jobs_touches_nothing(tmp_path):
   ).stdout
   assert out.startswith('#!/bin/bash') and not target.exists()
   assert sys.executable not in out
+
+
+def test_seeds_of_a_method_are_one_program():
+  """What cannot be jitted is a run of its own, behind the programs."""
+  settings = sweeps.equal_conditions(
+    'bandit', ['dapo', 'grpo', 'ppo'], {'iterations': 3}, seeds=3
+  )
+  members = sweeps.runs(settings)
+  assert [r.config.model.value_head for r in members] == [False] * 6 + [
+    True
+  ] * 3
+  parts = sweeps.programs(members, jitted=True)
+  names = [[run.setting['method'] for run in part] for part in parts]
+  assert names == [['grpo'] * 3, ['ppo'] * 3, ['dapo'], ['dapo'], ['dapo']]
+  assert [len(p) for p in sweeps.programs(members, jitted=False)] == [1] * 9
+
+
+@pytest.mark.slow
+def test_jitted_runs_leave_the_files_of_ordinary_ones(tmp_path):
+  """Two seeds in one program; a method that misses an extra gets its reason."""
+  settings = sweeps.equal_conditions(
+    'bandit', ['grpo', 'seed_grpo'], {'iterations': 2}, seeds=2
+  )
+  members = sweeps.runs(settings)
+  parts = sweeps.programs(members, jitted=True)
+  for _ in range(2):  # the second time, nothing is left to do
+    sweeps.execute_all(parts, str(tmp_path), jitted=True)
+    rows = metrics.read_jsonl(tmp_path / sweeps.RESULTS)
+    assert len(rows) == 4
+  first, _, failed, _ = rows
+  assert first['last']['step'] == 2 and first['jitted'] == 2
+  assert "extras['cluster_id_B'] is missing" in failed['failed']
+  run = members[0]
+  sweeps.execute(run, str(tmp_path / 'loop'))
+  (ordinary,) = metrics.read_jsonl(tmp_path / 'loop' / sweeps.RESULTS)
+  assert ordinary['tokens'] == first['tokens']
+  names = []
+  for part in ('', 'loop'):
+    path = tmp_path / part / run.name / metrics.METRICS
+    found = [row.keys() for row in metrics.read_jsonl(path)]
+    names.append([{n for n in row if 'time/' not in n} for row in found])
+  assert names[0] == names[1]

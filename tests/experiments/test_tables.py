@@ -6,7 +6,7 @@ import io
 import numpy as np
 import pytest
 
-from experiments import tables
+from experiments import courses, tables
 
 
 def results():
@@ -31,6 +31,18 @@ def test_rows_are_named_by_what_differs():
   }
   with pytest.raises(ValueError, match="grpo0 has no 'x'; it has reward/mean"):
     tables.by_setting(results(), 'x')
+
+
+def test_the_method_is_the_name_where_it_tells_rows_apart():
+  """A value head belongs to its method; two settings of one method do not."""
+  rows = results()
+  for row in rows[3:]:
+    row['setting']['model.value_head'] = True
+  assert set(tables.row_names(rows)) == {'method=grpo', 'method=kl_cov'}
+  rows[0]['setting']['rollout.group_size'] = 4
+  names = tables.row_names(rows)
+  assert names[0] == 'method=grpo rollout.group_size=4'
+  assert names[-1] == 'method=kl_cov model.value_head=True'
 
 
 def test_intervals_by_hand():
@@ -70,3 +82,26 @@ def test_failed_runs_are_counted_and_a_lone_seed_has_no_interval():
   few = 'too few seeds'
   assert cells[1] == ['b', '2 (1 failed)', '4.000', few, '+3.000', few]
   assert cells[2] == ['c', '1 (1 failed)', 'failed', few, '', '']
+
+
+def test_comparison_after_equal_samples_by_hand():
+  """Means 2 and 4: 200%; draws of three seeds lie between 1/1 and 9/3."""
+  rows = results()
+  for row in rows:
+    (value,) = row['last'].values()
+    row['last'] = {courses.AREA: value, courses.FINAL: 1, courses.ENTROPY: 0}
+  rows.append(
+    {
+      'name': 'dapo0',
+      'setting': {'config': 'bandit', 'method': 'dapo', 'seed': 0},
+      'failed': 'no reason',
+    }
+  )
+  cells = tables.comparison(rows, 'method=grpo')
+  assert cells[1][:4] == ['kl_cov', '3', '4.000 ± 2.646', '200%']
+  assert cells[2][:5] == ['grpo', '3', '2.000 ± 1.000', '100%', '[100%, 100%]']
+  low, high = (float(x.strip('[]%')) for x in cells[1][4].split(','))
+  assert 150 <= low < 200 < high <= 234  # 3/2 = 150%, 7/3 = 233%
+  assert tables.failures(rows) == ['method=dapo: 1 failed: no reason']
+  with pytest.raises(ValueError, match="no row 'x'"):
+    tables.comparison(rows, 'x')

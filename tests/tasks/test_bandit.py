@@ -4,8 +4,9 @@ import jax
 import numpy as np
 import pytest
 
+from rl_jax import extras
 from rl_jax.models.tokenizer import CharTokenizer
-from rl_jax.tasks import Bandit
+from rl_jax.tasks import Bandit, DescribedBandit
 
 
 def test_one_best_action_per_context():
@@ -34,9 +35,10 @@ def test_bad_arguments_are_named():
     Bandit(num_actions=1)
 
 
-def test_device_verifier_agrees_with_host_on_all_short_responses():
+@pytest.mark.parametrize('kind', [Bandit, DescribedBandit])
+def test_device_verifier_agrees_with_host_on_all_short_responses(kind):
   """All token pairs of length 0, 1, 2 in every context, padding included."""
-  task = Bandit(num_contexts=3, num_actions=4)
+  task = kind(num_contexts=3, num_actions=4)
   tokenizer = CharTokenizer(task.alphabet)
   size = tokenizer.vocab_size
   rows = [
@@ -58,5 +60,18 @@ def test_device_verifier_agrees_with_host_on_all_short_responses():
     if eos in ids:
       ids = ids[: ids.index(eos)]
     host = task.score(example, tokenizer.decode(ids))
-    assert device['outcome'][i] == host['outcome']
-    assert abs(float(device['value'][i]) - host['value']) < 1e-6
+    assert device.keys() == host.keys()
+    for name in host:
+      assert abs(float(device[name][i]) - host[name]) < 1e-6, name
+
+
+def test_descriptions_by_hand():
+  """Action b of four is answer 1; 'bb' is no answer. All but one are extras."""
+  task = DescribedBandit(num_contexts=3, num_actions=4)
+  example = task.example('train', 0)
+  good, bad = task.score(example, 'b'), task.score(example, 'bb')
+  assert (good['cluster_id'], bad['cluster_id']) == (1.0, -1.0)
+  assert (good['format_id'], bad['format_id']) == (1.0, 0.0)
+  assert task.score(example, example.answer)['hit_rank'] == 1.0
+  described = good.keys() - {'outcome', 'value', 'format'}
+  assert {f'{name}_B' for name in described} <= extras.KEYS.keys()

@@ -1,0 +1,52 @@
+"""2-digit addition and subtraction with a decoder of 140,000 parameters.
+
+  python -m experiments.sft --config=configs/arithmetic_small.py
+    --stop_accuracy=0.35 --evaluate_every=20 --out=runs/small_warm
+  python -m experiments.train --config=configs/arithmetic_small.py --method=grpo
+    --set=model.path=runs/small_warm --workdir=runs/small_grpo
+Four optimizer steps a rollout, so that clips and penalties on the ratio act.
+Cost: about a minute for each command on 2 CPU cores.
+Expected: see experiments/papers/entropy_mechanism.py.
+"""
+
+from rl_jax.config import (
+  EvaluationConfig,
+  ExperimentConfig,
+  ModelSource,
+  RolloutConfig,
+  UpdateConfig,
+)
+from rl_jax.method import Method
+from rl_jax.models import ModelConfig
+from rl_jax.optimizers import OptimizerConfig
+from rl_jax.tasks import Arithmetic
+
+
+def get_config(method: Method) -> ExperimentConfig:
+  """32 prompts x 8 samples; held-out pairs for evaluation."""
+  return ExperimentConfig(
+    iterations=120,
+    task=Arithmetic(digits=2, signed=False, reverse=True),
+    method=method,
+    model=ModelSource(
+      config=ModelConfig(
+        vocab_size=1,  # replaced by the size of the task's alphabet
+        num_layers=2,
+        width=64,
+        num_heads=2,
+        num_kv_heads=2,
+        head_size=32,
+        mlp_size=256,
+        max_positions=64,
+      )
+    ),
+    rollout=RolloutConfig(
+      num_prompts=32,
+      group_size=8,
+      max_prompt_tokens=6,
+      max_response_tokens=5,
+    ),
+    update=UpdateConfig(minibatch_prompts=8),
+    optimizer=OptimizerConfig(learning_rate=3e-4),
+    evaluation=EvaluationConfig(every=6, num_prompts=128, num_samples=8),
+  )

@@ -1,0 +1,18 @@
+"""The bandit for methods that read more of a response than its reward.
+
+Command: python -m experiments.train --config=configs/bandit_described.py
+  --method=seed_grpo --workdir=runs/bandit
+Cost and expected: as configs/bandit.py, whose rewards it has.
+"""
+
+import dataclasses
+
+from configs import bandit
+from rl_jax.config import ExperimentConfig
+from rl_jax.method import Method
+from rl_jax.tasks import DescribedBandit
+
+
+def get_config(method: Method) -> ExperimentConfig:
+  """configs/bandit.py with clusters, formats, modes and so on."""
+  return dataclasses.replace(bandit.get_config(method), task=DescribedBandit())

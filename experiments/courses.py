@@ -1,0 +1,39 @@
+"""What a run did over its whole course, within a number of samples."""
+
+from typing import Any
+
+import numpy as np
+
+AREA, FINAL, ENTROPY = 'course/reward', 'course/final_reward', 'course/entropy'
+
+NAMES = (AREA, FINAL, ENTROPY)
+
+
+def summary(rows: list[dict[str, Any]], budget: int) -> dict[str, float]:
+  """Numbers that compare methods after equally many samples.
+
+    course/reward        mean reward of all samples: the area under the curve
+    course/final_reward  mean reward of the last tenth of the samples
+    course/entropy       mean entropy there, nats a token
+
+  A method that draws several rounds an iteration (dynamic sampling, hints) is
+  read only as far as the samples reach.
+
+  Args:
+    rows: metrics of the iterations, in order.
+    budget: generation rounds that count.
+  """
+  rows = [row for row in rows if 'reward/mean' in row]  # step 0 evaluates
+  rounds = np.array([row['rollout/rounds'] for row in rows], float)
+  reward = np.array([row['reward/mean'] for row in rows])
+  so_far = np.cumsum(rounds)
+  used = np.flatnonzero(so_far <= budget)
+  if not len(used):
+    raise ValueError(f'the first iteration drew more than {budget} rounds')
+  late = used[so_far[used] > 0.9 * budget]
+  late = late if len(late) else used[-1:]
+  return {
+    AREA: float(np.average(reward[used], weights=rounds[used])),
+    FINAL: float(reward[late].mean()),
+    ENTROPY: float(np.mean([rows[i]['policy/entropy'] for i in late])),
+  }

@@ -1,0 +1,197 @@
+"""One training run as pure functions: what `Trainer` and `Collector` do, on
+arrays, for tasks that verify on the device (see `whole_run`).
+"""
+
+from collections.abc import Callable
+import dataclasses
+from typing import Any
+
+from flax import struct
+import jax
+from jax import lax
+import jax.numpy as jnp
+
+from rl_jax import batch, randomness, stages
+from rl_jax.config import ExperimentConfig
+from rl_jax.jitted_evaluation import JittedEvaluation
+from rl_jax.jitted_prompts import Prompts
+from rl_jax.masking import by_group
+from rl_jax.method import Method
+from rl_jax.optimizers import make_optimizer
+from rl_jax.selection import ShuffledPass
+from rl_jax.tasks import base
+from rl_jax.types import Array, Metrics, TrainState, Trajectories
+
+
+@struct.dataclass(kw_only=True)
+class Run:
+  """What a run has of its own; several runs have a leading axis."""
+
+  key_data: Array  # of the run's key
+  method: Method
+  params: Any  # trainable, at the start
+  groups_IKM: Array  # of the K optimizer steps of every iteration
+
+
+@struct.dataclass(kw_only=True)
+class Carry:
+  """What one iteration hands to the next."""
+
+  state: TrainState
+  selector: Any
+  lagged: Any | None
+  iteration: Array
+
+
+@struct.dataclass(kw_only=True)
+class Shared:
+  """What all runs of a program read."""
+
+  prompts: Prompts
+  held_out: Prompts | None  # those of the evaluations, if there are any
+  frozen: Any  # weights that no run trains
+
+
+@dataclasses.dataclass(frozen=True)
+class JittedRun:
+  """The static parts of a run; its methods are pure functions of arrays."""
+
+  config: ExperimentConfig
+  tokenizer: Any
+  functions: stages.Functions
+  evaluation: JittedEvaluation | None
+
+  @property
+  def selector(self) -> Any:
+    """Which prompts come next."""
+    return self.config.method.selector or ShuffledPass()
+
+  def __call__(
+    self, shared: Shared, run: Run, keep: Callable
+  ) -> tuple[TrainState, Metrics, Any]:
+    """(final state, metrics [I], what `keep` kept of the rollouts [I, ...]).
+
+    Metrics of evaluations are [1 + I / every]: before, and behind every so
+    many iterations.
+    """
+
+    def step(carry, groups_KM):
+      carry, traj, metrics = self.iteration(shared, run, carry, groups_KM)
+      return carry, (metrics, keep(traj))
+
+    def chunk(carry, groups_EKM):
+      carry, found = lax.scan(step, carry, groups_EKM)
+      return carry, (found, self._evaluate(shared, carry))
+
+    groups = run.groups_IKM
+    every = self.config.evaluation.every or len(groups)
+    chunks = len(groups) // every
+    carry = self.start(shared.prompts, run)
+    first = self._evaluate(shared, carry)
+    in_chunks = groups[: chunks * every]
+    carry, (found, later) = lax.scan(
+      chunk, carry, in_chunks.reshape(chunks, every, *groups.shape[1:])
+    )
+    found = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), found)
+    if chunks * every < len(groups):
+      carry, rest = lax.scan(step, carry, groups[chunks * every :])
+      found = jax.tree.map(lambda *x: jnp.concatenate(x), found, rest)
+    evaluations = jax.tree.map(
+      lambda x, y: jnp.concatenate([x[None], y]), first, later
+    )
+    return carry.state, {**found[0], **evaluations}, found[1]
+
+  def _evaluate(self, shared, carry):
+    if self.evaluation is None:
+      return {}
+    params = {**shared.frozen, **carry.state.params}
+    return self.evaluation(shared.held_out, params)
+
+  def start(self, prompts: Prompts, run: Run) -> Carry:
+    """Before the first iteration."""
+    method, zero = self.config.method, jnp.int32(0)
+    optimizer = make_optimizer(self.config.optimizer)
+    # States of pieces are tables over the task's own ids, skipped ones too.
+    num_ids = self.config.task.num_prompts('train')
+    return Carry(
+      state=TrainState(
+        step=zero,
+        params=run.params,
+        opt_state=optimizer.init(run.params),
+        method_state=method.init_state(num_ids),
+        skipped=zero,
+      ),
+      selector=self.selector.init(len(prompts.id_N)),
+      lagged=None if method.lagged_period() is None else run.params,
+      iteration=zero,
+    )
+
+  def iteration(
+    self, shared: Shared, run: Run, carry: Carry, groups_KM: Array
+  ) -> tuple[Carry, Trajectories, Metrics]:
+    """What the loop does between two boundaries, in the same order."""
+    key, state = jax.random.wrap_key_data(run.key_data), carry.state
+    frozen, reference = shared.frozen, None
+    if 'logp_ref' in self.config.method.needs():
+      reference = {**frozen, **run.params}
+    if carry.lagged is not None:
+      frozen = {**frozen, 'lagged': {**frozen, **carry.lagged}}
+    params = {**frozen, **state.params}
+    traj, selector = self.rollout(shared.prompts, params, key, carry)
+    scores = {}
+    if self.functions.score is not None:
+      traj, scores = self.functions.score(params, reference, traj, run.method)
+    traj, method_state, made = batch.make_batch(
+      run.method, traj, state.method_state
+    )
+    state, update = stages.optimizer_steps(
+      self.functions.update_minibatch,
+      state.replace(method_state=method_state),
+      frozen,
+      run.method,
+      traj,
+      key,
+      list(groups_KM),
+    )
+    iteration = carry.iteration + 1
+    carry = Carry(
+      state=state,
+      selector=selector,
+      lagged=self._lagged(carry.lagged, state.params, iteration),
+      iteration=iteration,
+    )
+    tokens = {'rollout/tokens': traj.length_B.sum()}
+    return carry, traj, {**scores, **made, **update, **tokens}
+
+  def rollout(
+    self, prompts: Prompts, params: Any, key: Array, carry: Carry
+  ) -> tuple[Trajectories, Any]:
+    """(rewarded rows, the selector's state): what `Collector.collect` does."""
+    rollout, task = self.config.rollout, self.config.task
+    index_N, selector = self.selector.select(
+      carry.selector,
+      randomness.purpose_key(key, randomness.SELECTION),
+      rollout.num_prompts,
+    )
+    drawn = prompts.take(index_N)
+    traj = drawn.start(
+      rollout.group_size,
+      rollout.max_response_tokens,
+      carry.iteration * rollout.num_prompts,
+      carry.state.step,
+    )
+    traj = self.functions.generate(params, traj=traj, key=key)
+    rewards = drawn.rewards(task, self.tokenizer, traj)
+    reward_B = base.combine(rewards, task.reward_weights)
+    reward_NG = by_group(reward_B, rollout.group_size)
+    traj = traj.replace(rewards=rewards, reward_B=reward_B)
+    return traj, self.selector.observe(selector, index_N, reward_NG)
+
+  def _lagged(self, lagged, params, iteration):
+    """The copy of the policy that `method.logits` reads, renewed when due."""
+    if lagged is None:
+      return None
+    due = iteration % self.config.method.lagged_period() == 0
+    return jax.tree.map(
+      lambda new, old: jnp.where(due, new, old), params, lagged
+    )

@@ -1,0 +1,82 @@
+"""The bandit with what method pieces read of a response besides its reward."""
+
+from collections.abc import Mapping
+import dataclasses
+from typing import Any
+
+from rl_jax.tasks import base
+from rl_jax.tasks.bandit import Bandit
+from rl_jax.tasks.base import Example
+
+# Of a response that is no single action. `extras.KEYS` says what they mean.
+_MALFORMED = {
+  'cluster_id': -1.0,  # has no answer
+  'difficulty': 1.0,
+  'first_call': -1.0,  # no call: a bandit has no tools
+  'forced': 0.0,
+  'format': 0.0,  # a cost or a reward of its own, no extra
+  'format_id': 0.0,
+  'hit_rank': 0.0,
+  'mode': 1.0,
+  'num_answers': -1.0,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class DescribedBandit(Bandit):
+  """Adds components of weight 0, so that every extra of a row has a value.
+
+  An answer is the action; a single action is the instant mode, the one format
+  and the only candidate. All prompts are equally hard.
+  """
+
+  def score(self, example: Example, response: str) -> Mapping[str, float]:
+    """The bandit's components and the description."""
+    found = super().score(example, response)
+    if len(response) != 1 or response not in self.alphabet[self.num_contexts :]:
+      return {**found, **_MALFORMED}
+    action = self.alphabet.index(response) - self.num_contexts
+    return {**found, **_described(float(action), found[base.OUTCOME])}
+
+  def score_device(
+    self, response_BT, length_B, answer_BA, answer_length_B, tokenizer
+  ) -> dict[str, Any]:
+    """The jittable twin of `score`."""
+    import jax.numpy as jnp
+
+    from rl_jax.tasks import device_verifiers
+
+    found = super().score_device(
+      response_BT, length_B, answer_BA, answer_length_B, tokenizer
+    )
+    letters = self.alphabet[self.num_contexts :]
+    actions = [tokenizer.encode(letter)[0] for letter in letters]
+    kept_BT = device_verifiers.text_mask(response_BT, length_B, tokenizer)
+    # A table whose value is the number of the action, from 1.
+    number_B = device_verifiers.table_lookup(
+      response_BT,
+      kept_BT,
+      answer_BA[:, 0] * 0,
+      actions,
+      [[float(i) for i in range(1, len(actions) + 1)]],
+    )
+    described = _described(number_B - 1.0, found[base.OUTCOME])
+    return found | {
+      name: jnp.where(number_B > 0, value, _MALFORMED[name])
+      for name, value in described.items()
+    }
+
+
+def _described(action: Any, outcome: Any) -> dict[str, Any]:
+  """Components of a single action; numbers or arrays [B]."""
+  return {
+    'cluster_id': action,
+    'difficulty': 1.0,
+    'first_call': -1.0,
+    'forced': 0.0,
+    'format': 1.0,
+    'format_id': 1.0,
+    'hit_rank': outcome,
+    'mode': 0.0,
+    'num_answers': 1.0,
+  }

@@ -1,0 +1,35 @@
+"""Papers describe runs that fit; committed tables are those of the results."""
+
+import pathlib
+
+import pytest
+
+from experiments import configuration, result_checks, sweeps, tables
+from rl_jax import config as config_lib
+from rl_jax import metrics
+
+PAPERS = pathlib.Path(tables.__file__).parent / 'papers'
+
+
+@pytest.mark.parametrize('name', configuration.names('experiments.papers'))
+def test_every_row_of_a_paper_fits(name):
+  """One seed of each; more than one seed, and no run twice."""
+  members = sweeps.load(name)
+  first = [run for run in members if run.setting['seed'] == 0]
+  assert 0 < len(first) < len(members)
+  for run in first:
+    config_lib.validate(run.config)
+
+
+@pytest.mark.parametrize(
+  'name', sorted(path.stem for path in PAPERS.glob('*.jsonl'))
+)
+def test_a_committed_table_is_fresh(name):
+  """`experiments.table --comparison` of NAME.jsonl stands in NAME.md."""
+  rows = metrics.read_jsonl(PAPERS / f'{name}.jsonl')
+  mixed = result_checks.mixtures(rows)
+  cells = tables.comparison(rows, 'method=reinforce', mixed)
+  text = (PAPERS / f'{name}.md').read_text()
+  assert tables.render(cells, 'markdown') in text
+  for line in tables.failures(rows):  # none is dropped silently
+    assert line.split(':')[0].removeprefix('method=') in text
