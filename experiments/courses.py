@@ -23,9 +23,9 @@ def summary(rows: list[dict[str, Any]], budget: int) -> dict[str, float]:
     rows: metrics of the iterations, in order.
     budget: generation rounds that count.
   """
-  rows = [row for row in rows if 'reward/mean' in row]  # step 0 evaluates
+  rows = [row for row in rows if 'rollout/reward' in row]  # step 0 evaluates
   rounds = np.array([row['rollout/rounds'] for row in rows], float)
-  reward = np.array([row['reward/mean'] for row in rows])
+  reward = np.array([row['rollout/reward'] for row in rows])
   so_far = np.cumsum(rounds)
   used = np.flatnonzero(so_far <= budget)
   if not len(used):

@@ -139,7 +139,7 @@ class AbstractRun:
     )
     traj = abstract(lowered['make_batch'].out_info[0], whole)
     groups = jax.ShapeDtypeStruct(
-      (stages.groups_per_minibatch,), jnp.int32, sharding=whole
+      (stages.functions.groups_per_minibatch,), jnp.int32, sharding=whole
     )
     lowered['update'] = stages.update_minibatch.lower(
       state=state,

@@ -36,8 +36,7 @@ def make_batch(
   traj = _clean(traj)
   states = dict(method_state)
   reward = traj.reward_B
-  for path, piece in _chain(method, 'shaping'):
-    reward = _apply(piece, path, (reward, traj), states)
+  reward = _through(method, 'shaping', reward, traj, states)
   metrics = _metrics(traj)
   if method.group_filter is not None:
     path = f'group_filter.{type(method.group_filter).__name__}'
@@ -45,9 +44,7 @@ def make_batch(
     keep_B = jnp.repeat(keep_N, traj.group_size)
     traj = traj.replace(weight_B=traj.weight_B * keep_B)
     metrics['batch/kept_group_fraction'] = (keep_N > 0).mean()
-  credit = reward
-  for path, piece in _chain(method, 'credit'):
-    credit = _apply(piece, path, (credit, traj), states)
+  credit = _through(method, 'credit', reward, traj, states)
   traj = traj.replace(advantages_BT=_token_credit(credit, traj))
   if method.value_target is not None:
     path = f'value_target.{type(method.value_target).__name__}'
@@ -57,14 +54,27 @@ def make_batch(
   return traj, states, metrics
 
 
-def _chain(method: Method, slot: str) -> list[tuple[str, Any]]:
-  """The (path, piece) pairs of one tuple of the method, in order."""
+def _through(method, slot, credit, traj, states):
+  """The credit after all pieces of one slot of the method, in order.
+
+  Raises:
+    ValueError: a piece that takes a number per row comes after one that gives
+      every token its own.
+  """
   assert slot in PIECE_TUPLES
-  return [
-    (path, piece)
-    for path, piece in method.pieces()
-    if path.startswith(slot + '.')
-  ]
+  for path, piece in method.pieces():
+    if not path.startswith(slot + '.'):
+      continue
+    try:
+      credit = _apply(piece, path, (credit, traj), states)
+    except AssertionError as error:
+      if credit.ndim == 1:
+        raise
+      raise ValueError(
+        f'method.{path} takes one number per row, but a piece before it gives '
+        'every token its own: put it earlier'
+      ) from error
+  return credit
 
 
 def _apply(piece, path: str, args: tuple, states: dict[str, Any]) -> Array:

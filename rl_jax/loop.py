@@ -217,11 +217,8 @@ class Trainer:
     finished = time.perf_counter()
     return {
       **metrics,
-      'rollout/rounds': len(rounds),
+      **rollout_log.sampling_metrics(rounds),
       'rollout/tokens_total': counters.tokens,
-      'rollout/reward_errors': sum(
-        error is not None for r in rounds for error in r.errors
-      ),
       'time/rollout_seconds': sampled - started,
       'time/iteration_seconds': finished - started,
       'time/tokens_per_second': tokens / (finished - started),

@@ -8,7 +8,7 @@ from absl import logging
 import jax
 
 from rl_jax import memory_plan, model_shape, sharding
-from rl_jax.config import ExperimentConfig
+from rl_jax.config import ExperimentConfig, validate
 
 GB = 1e9
 
@@ -54,8 +54,9 @@ def check(config: ExperimentConfig, limit: int | None) -> None:
   and nothing if the shape of the model is known only by reading its weights.
 
   Raises ValueError if what is exact, the parameters, their reference copy and
-  the optimizer's state, is larger than the limit.
+  the optimizer's state, is larger than the limit; and what validate raises.
   """
+  validate(config)  # a mistake is told before what it would cost
   model = model_shape.of(config.model, config.task)
   if model is None:
     return

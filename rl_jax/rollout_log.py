@@ -100,6 +100,23 @@ def token_texts(tokenizer: Any, ids: Sequence[int]) -> list[str]:
   return texts
 
 
+def sampling_metrics(rounds: Sequence[Any]) -> dict[str, float]:
+  """What the host knows of all rounds of an iteration.
+
+  rollout/reward: mean over every sample, also of groups that were dropped
+  (`reward/mean` is that of the batch); samples without a reward do not count.
+  """
+  rewards = np.concatenate([r.reward_NG.ravel() for r in rounds])
+  known = rewards[np.isfinite(rewards)]
+  return {
+    'rollout/rounds': len(rounds),
+    'rollout/reward': float(known.mean()) if len(known) else 0.0,
+    'rollout/reward_errors': sum(
+      error is not None for r in rounds for error in r.errors
+    ),
+  }
+
+
 @dataclasses.dataclass(frozen=True)
 class RolloutLog:
   """The responses of one iteration, before the host has read their values."""

@@ -145,19 +145,7 @@ def minibatch_gradient(
       )
     )
 
-  def loss_of(stats, fixed):
-    scored, found = traj, {}
-    if unscored:
-      scored, found = _with_scores(
-        traj, jax.lax.stop_gradient({**stats, **fixed})
-      )
-    loss, terms = objective_lib.terms(method, stats, scored, key)
-    metrics = found | objective_lib.reduce_metrics(terms, scored)
-    if token_fields:
-      fields = rollout_log.token_fields(scored, terms)
-      metrics[rollout_log.TOKENS] = jax.lax.stop_gradient(fields)
-    return loss, metrics
-
+  loss_of = _objective(method, traj, key, token_fields)
   rows = scoring.forward_inputs(traj)
   if pieces == 1:  # one forward serves the objective and its gradient
     (loss, metrics), grads = jax.value_and_grad(
@@ -184,6 +172,26 @@ def minibatch_gradient(
   return microbatches.two_passes(
     params, again, loss_of, rows, pieces, parted(stats)
   )
+
+
+def _objective(method, traj, key, token_fields):
+  """(statistics, those that only metrics read) -> (loss, metrics)."""
+  unscored = traj.logp_old_BT is None
+
+  def loss_of(stats, fixed):
+    scored, found = traj, {}
+    if unscored:
+      scored, found = _with_scores(
+        traj, jax.lax.stop_gradient({**stats, **fixed})
+      )
+    loss, terms = objective_lib.terms(method, stats, scored, key)
+    metrics = found | objective_lib.reduce_metrics(terms, scored)
+    if token_fields:
+      fields = rollout_log.token_fields(scored, terms)
+      metrics[rollout_log.TOKENS] = jax.lax.stop_gradient(fields)
+    return loss, metrics
+
+  return loss_of
 
 
 def update_minibatch(
@@ -221,10 +229,10 @@ def update_minibatch(
     token_fields=log_rows > 0,
   )
   if log_rows:
-    fields = metrics.pop(rollout_log.TOKENS)
-    metrics[rollout_log.TOKENS] = rollout_log.pick(
-      fields, traj, group_M, log_rows
+    tokens = rollout_log.pick(
+      metrics[rollout_log.TOKENS], traj, group_M, log_rows
     )
+    metrics[rollout_log.TOKENS] = tokens
   norm = optax.tree.norm(grads)
   ok = jnp.isfinite(norm) & jnp.isfinite(loss)
   grads = jax.tree.map(

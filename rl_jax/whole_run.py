@@ -205,6 +205,7 @@ class WholeRuns:
       **metrics,
       **entropy_change.of_course(metrics, rate),
       'rollout/rounds': ones,
+      'rollout/reward': metrics['reward/mean'],  # nothing is dropped
       'rollout/tokens_total': tokens,
       'rollout/reward_errors': 0 * ones,
       'time/iteration_seconds': seconds * ones,

@@ -6,6 +6,7 @@ from flax import struct
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from rl_jax import credit, losses, selection
 from rl_jax.aggregation import TokenMean
@@ -153,3 +154,13 @@ def test_states_are_threaded_by_path(toy):
   traj, state, _ = jax.jit(make_batch)(pieces, again, state)
   assert state['credit.0.RunningMax'] == 3.0
   np.testing.assert_array_equal(traj.advantages_BT[:, 0], [-3, -3, -3, -3])
+
+
+def test_a_piece_per_row_after_one_per_token_is_named(toy):
+  """Rewards with a KL term per token cannot be centred within the group."""
+  pieces = method(
+    shaping=(credit.KLInReward(),), credit=(credit.GroupCenter(),)
+  )
+  zeros = np.zeros(MASK.shape, np.float32)
+  with pytest.raises(ValueError, match=r'credit\.0\.GroupCenter takes one'):
+    batch(toy, pieces, [1.0, 0, 0, 0], logp_old_BT=zeros, logp_ref_BT=zeros)

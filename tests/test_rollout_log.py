@@ -100,3 +100,13 @@ def test_lines_are_those_of_the_trained_rows():
   assert 'tokens' not in second
   host['tokens']['trained'] = np.array([[0.0, 1.0]])
   assert log.lines(host)[0]['tokens']['trained'] == [0.0]
+
+
+def test_sampling_metrics_count_every_round():
+  """Rewards 0.5, 1 and 0.5: a failed sample has none, a dropped group has."""
+  failed = make_round('cd', 41)
+  failed.reward_NG[0, 1] = np.nan
+  failed.errors[1] = 'raised'
+  found = rollout_log.sampling_metrics([make_round('ab', 40), failed])
+  assert found['rollout/reward'] == np.float32(2.0 / 3)
+  assert (found['rollout/rounds'], found['rollout/reward_errors']) == (2, 1)

@@ -75,20 +75,8 @@ def generate(
     logp_behaviour is that of the transformed distribution. With
     params['lagged'] the transforms also see the logits of that policy.
   """
-  rows, max_tokens = traj.response_BT.shape
-  limit_B = jnp.minimum(traj.length_B + max_new_tokens, max_tokens)
-  rows = Rows(
-    response_BT=traj.response_BT,
-    kind_BT=traj.kind_BT,
-    logp_BT=traj.logp_behaviour_BT,
-    length_B=traj.length_B,
-    finished_B=traj.finished_B,
-    given_B=traj.length_B,
-    limit_B=jnp.where(traj.finished_B, traj.length_B, limit_B),
-    key_B=randomness.row_keys(
-      randomness.purpose_key(key, randomness.SAMPLING), traj.row_id_B2
-    ),
-  )
+  max_tokens = traj.response_BT.shape[1]
+  rows = _unfinished_rows(traj, key, max_new_tokens)
   policies = [params] + ([params['lagged']] if 'lagged' in params else [])
   begun = [
     models.prefill(policy, cfg, traj.prompt_NP, traj.prompt_mask_NP)
@@ -120,6 +108,25 @@ def generate(
     length_B=rows.length_B,
     finished_B=rows.finished_B,
     mask_BT=(rows.kind_BT == POLICY).astype(jnp.float32),
+  )
+
+
+def _unfinished_rows(traj, key, max_new_tokens):
+  """The rows of traj, with their limits and keys."""
+  limit_B = jnp.minimum(
+    traj.length_B + max_new_tokens, traj.response_BT.shape[1]
+  )
+  return Rows(
+    response_BT=traj.response_BT,
+    kind_BT=traj.kind_BT,
+    logp_BT=traj.logp_behaviour_BT,
+    length_B=traj.length_B,
+    finished_B=traj.finished_B,
+    given_B=traj.length_B,
+    limit_B=jnp.where(traj.finished_B, traj.length_B, limit_B),
+    key_B=randomness.row_keys(
+      randomness.purpose_key(key, randomness.SAMPLING), traj.row_id_B2
+    ),
   )
 
 

@@ -9,7 +9,7 @@ from experiments import courses
 def rows_of(rewards, rounds):
   """One row an iteration; the entropy is 1 minus the reward."""
   return [
-    {'reward/mean': r, 'policy/entropy': 1 - r, 'rollout/rounds': n}
+    {'rollout/reward': r, 'policy/entropy': 1 - r, 'rollout/rounds': n}
     for r, n in zip(rewards, rounds, strict=True)
   ]
 
