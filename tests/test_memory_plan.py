@@ -71,6 +71,15 @@ def ratios(config, model):
   return result
 
 
+def test_stages_lower_without_weights(toy):
+  """The plan follows the stages: all of them trace on shapes alone."""
+  small = dataclasses.replace(SMALL, num_layers=1)
+  mesh = sharding.make_mesh(sharding.MeshConfig(), jax.devices()[:1])
+  lowered = abstract_run.AbstractRun(make_config(toy, small), small, mesh)
+  assert set(lowered.lower()) == {'generate', 'score', 'make_batch', 'update'}
+
+
+@pytest.mark.slow
 def test_a_small_update_needs_what_is_planned(toy):
   """Within a factor of 1.5 of compiled.memory_analysis(), both stages."""
   for stage, ratio in ratios(make_config(toy), SMALL).items():
