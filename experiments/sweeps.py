@@ -14,6 +14,7 @@ import itertools
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 from typing import Any
@@ -177,7 +178,7 @@ def execute_all(
     except (ValueError, guards.StopRunError) as error:
       logging.warning('%s failed: %s', waiting[0].name, error)
       why = str(error).splitlines()[0]
-      _add_lines(workdir, [_line(run) | {'failed': why} for run in waiting])
+      add_lines(workdir, [_line(run) | {'failed': why} for run in waiting])
     jax.clear_caches()  # hundreds of runs in one process would keep programs
 
 
@@ -187,7 +188,7 @@ def execute(run: Run, workdir: str) -> None:
   trainer = Trainer(run.config, directory)
   trainer.run()
   rows = metrics.read_jsonl(os.path.join(directory, metrics.METRICS))
-  _add_lines(workdir, [_line(run) | _numbers(run, rows)])
+  add_lines(workdir, [_line(run) | _numbers(run, rows)])
 
 
 def execute_jitted(together: list[Run], workdir: str) -> None:
@@ -208,7 +209,7 @@ def execute_jitted(together: list[Run], workdir: str) -> None:
     if why := guards.first_failure(configs[i].guards, rows):
       line['failed'] = why
     lines.append(line)
-  _add_lines(workdir, lines)
+  add_lines(workdir, lines)
 
 
 def _line(run: Run) -> dict[str, Any]:
@@ -217,6 +218,13 @@ def _line(run: Run) -> dict[str, Any]:
     'digest': run.digest,
     'name': run.name,
     'setting': run.setting,
+    **environment(),
+  }
+
+
+def environment() -> dict[str, Any]:
+  """What else decides numbers and seconds."""
+  return {
     'versions': {'python': sys.version.split()[0], 'jax': jax.__version__},
     'commit': commit(),
     'device': f'{jax.device_count()} x {jax.devices()[0].device_kind}',
@@ -225,14 +233,17 @@ def _line(run: Run) -> dict[str, Any]:
 
 def _numbers(run: Run, rows: list[dict[str, Any]]) -> dict[str, Any]:
   """What a run that ended adds."""
+  seconds = [row.get('time/iteration_seconds', 0.0) for row in rows]
   return {
     'tokens': rows[-1]['rollout/tokens_total'],
-    'seconds': sum(row.get('time/iteration_seconds', 0.0) for row in rows),
+    'seconds': sum(seconds),
+    'iteration_seconds': statistics.median(seconds),  # compilation is outside
     'last': rows[-1] | courses.summary(rows, run.config.iterations),
+    'held_out': courses.held_out(rows),
   }
 
 
-def _add_lines(workdir: str, rows: list[dict[str, Any]]) -> None:
+def add_lines(workdir: str, rows: list[dict[str, Any]]) -> None:
   """Several processes may end at once: lines are written under a lock."""
   text = ''.join(json.dumps(metrics.to_json(row)) + '\n' for row in rows)
   with open(os.path.join(workdir, RESULTS), 'a') as file:

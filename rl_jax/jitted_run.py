@@ -4,12 +4,14 @@ arrays, for tasks that verify on the device (see `whole_run`).
 
 from collections.abc import Callable
 import dataclasses
+import functools
 from typing import Any
 
 from flax import struct
 import jax
 from jax import lax
 import jax.numpy as jnp
+import optax
 
 from rl_jax import batch, randomness, stages
 from rl_jax.config import ExperimentConfig
@@ -29,6 +31,7 @@ class Run:
 
   key_data: Array  # of the run's key
   method: Method
+  learning_rate: Array  # in place of the configuration's
   params: Any  # trainable, at the start
   groups_IKM: Array  # of the K optimizer steps of every iteration
 
@@ -79,33 +82,41 @@ class JittedRun:
       carry, traj, metrics = self.iteration(shared, run, carry, groups_KM)
       return carry, (metrics, keep(traj))
 
-    def chunk(carry, groups_EKM):
-      carry, found = lax.scan(step, carry, groups_EKM)
-      return carry, (found, self._evaluate(shared, carry))
-
-    groups = run.groups_IKM
-    every = self.config.evaluation.every or len(groups)
+    carry, groups = self.start(shared.prompts, run), run.groups_IKM
+    if self.evaluation is None:
+      carry, (metrics, kept) = lax.scan(step, carry, groups)
+      return carry.state, metrics, kept
+    every = self.config.evaluation.every
     chunks = len(groups) // every
-    carry = self.start(shared.prompts, run)
-    first = self._evaluate(shared, carry)
-    in_chunks = groups[: chunks * every]
-    carry, (found, later) = lax.scan(
-      chunk, carry, in_chunks.reshape(chunks, every, *groups.shape[1:])
+    padded = jnp.concatenate([groups, jnp.tile(groups[:1], (every, 1, 1))])
+    iterate = lambda carry, groups_EKM: lax.scan(step, carry, groups_EKM)
+
+    def chunk(carry, chunk_index):
+      """An evaluation and the iterations behind it, none behind the last.
+
+      So each of the two is in the program, and compiled, once.
+      """
+      params = {**shared.frozen, **carry.state.params}
+      evaluated = self.evaluation(shared.held_out, params)
+      groups_EKM = lax.dynamic_slice_in_dim(padded, chunk_index * every, every)
+      empty = jax.eval_shape(iterate, carry, groups_EKM)[1]
+      carry, found = lax.cond(
+        chunk_index < chunks,
+        iterate,
+        lambda carry, _: (carry, optax.tree.zeros_like(empty)),
+        carry,
+        groups_EKM,
+      )
+      return carry, (found, evaluated)
+
+    carry, (found, evaluations) = lax.scan(chunk, carry, jnp.arange(chunks + 1))
+    found = jax.tree.map(
+      lambda x: x[:-1].reshape(chunks * every, *x.shape[2:]), found
     )
-    found = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), found)
     if chunks * every < len(groups):
       carry, rest = lax.scan(step, carry, groups[chunks * every :])
       found = jax.tree.map(lambda *x: jnp.concatenate(x), found, rest)
-    evaluations = jax.tree.map(
-      lambda x, y: jnp.concatenate([x[None], y]), first, later
-    )
     return carry.state, {**found[0], **evaluations}, found[1]
-
-  def _evaluate(self, shared, carry):
-    if self.evaluation is None:
-      return {}
-    params = {**shared.frozen, **carry.state.params}
-    return self.evaluation(shared.held_out, params)
 
   def start(self, prompts: Prompts, run: Run) -> Carry:
     """Before the first iteration."""
@@ -144,15 +155,8 @@ class JittedRun:
     traj, method_state, made = batch.make_batch(
       run.method, traj, state.method_state
     )
-    state, update = stages.optimizer_steps(
-      self.functions.update_minibatch,
-      state.replace(method_state=method_state),
-      frozen,
-      run.method,
-      traj,
-      key,
-      list(groups_KM),
-    )
+    state = state.replace(method_state=method_state)
+    state, update = self.update(frozen, run, traj, key, state, groups_KM)
     iteration = carry.iteration + 1
     carry = Carry(
       state=state,
@@ -186,6 +190,35 @@ class JittedRun:
     reward_NG = by_group(reward_B, rollout.group_size)
     traj = traj.replace(rewards=rewards, reward_B=reward_B)
     return traj, self.selector.observe(selector, index_N, reward_NG)
+
+  def update(
+    self,
+    frozen: Any,
+    run: Run,
+    traj: Trajectories,
+    key: Array,
+    state: TrainState,
+    groups_KM: Array,
+  ) -> tuple[TrainState, Metrics]:
+    """The optimizer steps of one rollout: what `stages.update` does."""
+    step = functools.partial(
+      self.functions.update_minibatch,
+      optimizer=make_optimizer(self.config.optimizer, run.learning_rate),
+    )
+    fixed = dict(frozen=frozen, method=run.method, traj=traj, key=key)
+    if self.config.update.microbatch_prompts is not None:
+      # The first of several steps reads the scores, the others do not.
+      groups = list(groups_KM)
+      return stages.optimizer_steps(step, state, groups=groups, **fixed)
+    # One body for all steps: compiling is most of the cost of a short run.
+    state, metrics = lax.scan(
+      lambda state, group_M: step(
+        state, group_M=group_M, reuse_scores=False, **fixed
+      ),
+      state,
+      groups_KM,
+    )
+    return state, jax.tree.map(lambda x: x.mean(axis=0), metrics)
 
   def _lagged(self, lagged, params, iteration):
     """The copy of the policy that `method.logits` reads, renewed when due."""

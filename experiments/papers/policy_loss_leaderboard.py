@@ -1,0 +1,47 @@
+"""Every method on 2-digit arithmetic, each with its best of three rates.
+
+python -m experiments.sft --config=configs/arithmetic_tiny.py
+  --stop_accuracy=0.5 --learning_rate=2e-3 --max_prompt_tokens=6
+  --max_response_tokens=5 --out=runs/tiny_warm
+python -m experiments.sweep --paper=policy_loss_leaderboard --jitted
+  --workdir=runs/leaderboard
+python -m experiments.reference_rows --paper=policy_loss_leaderboard
+  --workdir=runs/leaderboard
+python -m experiments.table --workdir=runs/leaderboard --leaderboard
+  --baseline=grpo --excerpt=experiments/papers/policy_loss_leaderboard.jsonl
+"""
+
+from experiments import configuration, sweeps
+
+CONFIG = 'arithmetic_tiny'
+TOKENS = 40_000  # all are compared after so many
+RATES = (1e-4, 3e-4, 1e-3)
+SEEDS = 5
+SETTING = {
+  'model.path': 'runs/tiny_warm',
+  'evaluation.every': 20,
+}
+# Dynamic sampling and branching go through the loop: slow, so fewer seeds.
+LOOP_SEEDS = 2
+NOT_RUN = {'guide_grpo': 'arithmetic writes no hints'}
+
+
+def get_sweep() -> list[sweeps.Setting]:
+  """All of configs/methods but NOT_RUN, with all rates; GRPO first."""
+  names = configuration.names('configs.methods')
+  names = [name for name in names if name not in NOT_RUN]
+  names.sort(key=lambda name: name != 'grpo')
+  settings = sweeps.equal_conditions(CONFIG, names, SETTING, SEEDS)
+  settings = sweeps.crossed(
+    settings, sweeps.product({'optimizer.learning_rate': RATES})
+  )
+  return [
+    setting
+    for setting in settings
+    if setting['seed'] < LOOP_SEEDS or not _through_the_loop(setting['method'])
+  ]
+
+
+def _through_the_loop(name: str) -> bool:
+  method = configuration.load_method(name)
+  return method.group_filter is not None or method.rollout is not None
