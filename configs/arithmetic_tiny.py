@@ -19,7 +19,7 @@ def get_config(method: Method) -> ExperimentConfig:
   small = arithmetic_small.get_config(method)
   return dataclasses.replace(
     small,
-    iterations=100,
+    iterations=50,
     model=ModelSource(
       config=ModelConfig(
         vocab_size=1,  # replaced by the size of the task's alphabet
@@ -35,5 +35,5 @@ def get_config(method: Method) -> ExperimentConfig:
     rollout=dataclasses.replace(small.rollout, num_prompts=16),
     update=UpdateConfig(minibatch_prompts=8),
     optimizer=OptimizerConfig(learning_rate=3e-4),
-    evaluation=EvaluationConfig(every=20, num_prompts=256),
+    evaluation=EvaluationConfig(every=10, num_prompts=256),
   )

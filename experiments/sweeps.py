@@ -160,9 +160,15 @@ def programs(members: Iterable[Run], jitted: bool) -> list[list[Run]]:
 
 
 def execute_all(
-  parts: Iterable[list[Run]], workdir: str, jitted: bool = False
+  parts: Iterable[list[Run]],
+  workdir: str,
+  jitted: bool = False,
+  by_stages: bool = False,
 ) -> None:
-  """Runs what is not finished; a run that fails gets a line that says why."""
+  """Runs what is not finished; a run that fails gets a line that says why.
+
+  by_stages: jitted runs as programs for their stages, which methods share.
+  """
   os.makedirs(workdir, exist_ok=True)
   for part in parts:
     done = finished(workdir)
@@ -172,7 +178,7 @@ def execute_all(
       continue
     try:
       if jitted and whole_run.refusal(waiting[0].config) is None:
-        execute_jitted(waiting, workdir)
+        execute_jitted(waiting, workdir, by_stages)
       else:
         execute(waiting[0], workdir)
     except (ValueError, guards.StopRunError) as error:
@@ -191,10 +197,13 @@ def execute(run: Run, workdir: str) -> None:
   add_lines(workdir, [_line(run) | _numbers(run, rows)])
 
 
-def execute_jitted(together: list[Run], workdir: str) -> None:
+def execute_jitted(
+  together: list[Run], workdir: str, by_stages: bool = False
+) -> None:
   """Runs that share a program, and the files of each: no checkpoints."""
   configs = [run.config for run in together]
-  found = whole_run.WholeRuns(configs).run()[0]
+  whole = whole_run.WholeRuns(configs)
+  found = (whole.run_by_stages if by_stages else whole.run)()[0]
   lines = []
   for i, run in enumerate(together):
     directory = os.path.join(workdir, run.name)

@@ -71,6 +71,13 @@ def whole(configs, **kwargs):
   return tokens, metrics
 
 
+def by_stages(configs):
+  """The same from programs for the stages."""
+  runs = whole_run.WholeRuns(configs)
+  metrics, _, tokens = runs.run_by_stages(keep=lambda traj: traj.response_BT)
+  return tokens, metrics
+
+
 def test_five_iterations_are_those_of_the_loop(tmp_path):
   """Two seeds and rates in one program; the second against the loop, E2."""
   rate = 'optimizer.learning_rate=0.02'  # the program is built from 0.01
@@ -80,6 +87,29 @@ def test_five_iterations_are_those_of_the_loop(tmp_path):
   assert (tokens[0] != tokens[1]).any()
   rows = whole_run.rows(metrics, 1, every=0)
   assert_same_run(configs[1], tmp_path, tokens[1], rows)
+
+
+@pytest.mark.slow
+def test_stages_are_the_whole_program():
+  """E2 in tokens, E1 in numbers: two rates, evaluations, a lagged copy."""
+  sets = (
+    'evaluation.every=2',
+    'model.value_head=True',
+    'method.logits.LaggedSupport.period=2',
+    'update.minibatch_prompts=4',
+  )
+  rate = 'optimizer.learning_rate=0.02'
+  configs = [
+    make_config('nlpo', s, *sets, *r) for s, r in ((0, ()), (1, [rate]))
+  ]
+  tokens, metrics = whole(configs)
+  staged, found = by_stages(configs)
+  np.testing.assert_array_equal(staged, tokens)
+  assert found.keys() == metrics.keys()
+  for name in set(found) - {'time/iteration_seconds'}:
+    np.testing.assert_allclose(
+      found[name], metrics[name], rtol=1e-3, atol=1e-5, err_msg=name
+    )
 
 
 def test_what_cannot_be_jitted_is_refused_with_a_reason():

@@ -14,13 +14,10 @@ python -m experiments.table --workdir=runs/leaderboard --leaderboard
 from experiments import configuration, sweeps
 
 CONFIG = 'arithmetic_tiny'
-TOKENS = 40_000  # all are compared after so many
-RATES = (1e-4, 3e-4, 1e-3)
+TOKENS = 20_000  # all are compared after so many
+RATES = (3e-5, 1e-4, 3e-4)
 SEEDS = 5
-SETTING = {
-  'model.path': 'runs/tiny_warm',
-  'evaluation.every': 20,
-}
+SETTING = {'model.path': 'runs/tiny_warm', 'evaluation.every': 10}
 # Dynamic sampling and branching go through the loop: slow, so fewer seeds.
 LOOP_SEEDS = 2
 NOT_RUN = {'guide_grpo': 'arithmetic writes no hints'}
