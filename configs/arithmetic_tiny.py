@@ -1,4 +1,14 @@
-"""2-digit addition and subtraction with a decoder of 36,000 parameters."""
+"""2-digit addition and subtraction with a decoder of 36,000 parameters.
+
+  python -m experiments.sft --config=configs/arithmetic_tiny.py
+    --stop_accuracy=0.5 --evaluate_every=50 --learning_rate=2e-3
+    --max_prompt_tokens=6 --max_response_tokens=5 --out=runs/tiny_warm
+  python -m experiments.train --config=configs/arithmetic_tiny.py --method=grpo
+    --set=model.path=runs/tiny_warm --workdir=runs/tiny_grpo
+Cost: about a minute for the first command, half of it for the second, on 2 CPU
+cores, most of it compilation.
+Expected: see experiments/papers/policy_loss_leaderboard.md.
+"""
 
 import dataclasses
 

@@ -170,7 +170,7 @@ def excerpt(rows: list[dict]) -> list[dict]:
   shared = set.intersection(
     *({(k, json.dumps(v)) for k, v in row['setting'].items()} for row in rows)
   )
-  names = {name for name, _ in shared}
+  names = {name for name, _ in shared} - {'method', RATE, 'seed'}
   kept = []
   for row in rows:
     setting = {k: v for k, v in row['setting'].items() if k not in names}
