@@ -5,8 +5,8 @@
     --max_prompt_tokens=6 --max_response_tokens=5 --out=runs/tiny_warm
   python -m experiments.train --config=configs/arithmetic_tiny.py --method=grpo
     --set=model.path=runs/tiny_warm --workdir=runs/tiny_grpo
-Cost: about a minute for the first command, half of it for the second, on 2 CPU
-cores, most of it compilation.
+Two optimizer steps a rollout, so that clips on the ratio act.
+Cost: a minute or two for each command on 2 CPU cores, most of it compilation.
 Expected: see experiments/papers/policy_loss_leaderboard.md.
 """
 

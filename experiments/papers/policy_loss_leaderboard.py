@@ -1,14 +1,18 @@
 """Every method on 2-digit arithmetic, each with its best of three rates.
 
 python -m experiments.sft --config=configs/arithmetic_tiny.py
-  --stop_accuracy=0.5 --learning_rate=2e-3 --max_prompt_tokens=6
-  --max_response_tokens=5 --out=runs/tiny_warm
+  --stop_accuracy=0.5 --evaluate_every=50 --learning_rate=2e-3
+  --max_prompt_tokens=6 --max_response_tokens=5 --out=runs/tiny_warm
+export JAX_COMPILATION_CACHE_DIR=/tmp/cache
 python -m experiments.sweep --paper=policy_loss_leaderboard --jitted
-  --workdir=runs/leaderboard
+  --by_stages --workdir=runs/leaderboard
 python -m experiments.reference_rows --paper=policy_loss_leaderboard
   --workdir=runs/leaderboard
-python -m experiments.table --workdir=runs/leaderboard --leaderboard
+python -m experiments.table --workdir=runs/leaderboard --leaderboard=20000
   --baseline=grpo --excerpt=experiments/papers/policy_loss_leaderboard.jsonl
+
+A method's learning rate is one of three, chosen on other seeds: see
+experiments/leaderboard.py.
 """
 
 from experiments import configuration, sweeps
