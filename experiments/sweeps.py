@@ -8,6 +8,7 @@ sweep is a list of settings.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 import dataclasses
 import fcntl
+import functools
 import hashlib
 import importlib
 import itertools
@@ -82,7 +83,7 @@ class Run:
 
   setting: Setting = dataclasses.field(hash=False)
 
-  @property
+  @functools.cached_property
   def config(self) -> ExperimentConfig:
     """The resolved configuration; raises ValueError for what does not fit."""
     fields = dict(self.setting)
@@ -99,7 +100,7 @@ class Run:
     )
     return re.sub(r'[^\w=.@-]+', '_', words)[:100] + '-' + self.digest
 
-  @property
+  @functools.cached_property
   def digest(self) -> str:
     """12 hexadecimal digits of the resolved configuration."""
     text = serialization.to_json(self.config)
