@@ -12,7 +12,7 @@ import json
 
 import numpy as np
 
-from experiments import courses, tables
+from experiments import code_counts, configuration, courses, tables
 
 HEADER = (
   'method',
@@ -103,7 +103,11 @@ def cells(
   return [
     header,
     *(
-      [name, *_cells(best[name], {} if name == baseline else base, budget)]
+      [
+        name,
+        *_cells(best[name], {} if name == baseline else base, budget),
+        *_code(methods[name]),
+      ]
       for name in order
     ),
   ]
@@ -128,7 +132,6 @@ def _cells(runs: list[dict], base: dict[int, float], budget: float):
       tables.interval_text(*tables.paired_interval(difference), sign='+'),
     ]
   last = lambda name: [run.get('last', {}).get(name, np.nan) for run in good]
-  code = runs[0].get('code', {})
   return [
     str(len(runs)),
     str(len(runs) - len(good)),
@@ -139,9 +142,13 @@ def _cells(runs: list[dict], base: dict[int, float], budget: float):
     _mean(last(courses.FINAL))[0],
     _mean(last(courses.ENTROPY))[0],
     _mean([run.get('iteration_seconds', np.nan) for run in good])[0],
-    str(code.get('lines', '')),
-    str(code.get('tests', '')),
   ]
+
+
+def _code(runs: list[dict]) -> list[str]:
+  """Lines and tests, where an excerpt has noted them."""
+  noted = [run['code'] for run in runs if 'code' in run]
+  return [str(noted[0][n]) if noted else '' for n in ('lines', 'tests')]
 
 
 def _mean(values: list[float]) -> list[str]:
@@ -162,16 +169,26 @@ def _rates(runs: list[dict]) -> str:
   return ', '.join(f'{rate:g} ({n})' for rate, n in count.items())
 
 
+def failures(rows: list[dict]) -> list[str]:
+  """A line for each method with failed runs, and the first reason."""
+  found: dict[str, list[str]] = {}
+  for row in rows:
+    if 'failed' in row:
+      found.setdefault(row['setting']['method'], []).append(row['failed'])
+  return [f'{name}: {len(why)} failed: {why[0]}' for name, why in found.items()]
+
+
 def excerpt(rows: list[dict]) -> list[dict]:
   """Lines with what `cells` and the checks of results read, and no more.
 
-  Settings that all rows share stand in the paper alone.
+  Settings that all rows share stand in the paper alone. The first line of a
+  method has its lines of code and tests of today.
   """
   shared = set.intersection(
     *({(k, json.dumps(v)) for k, v in row['setting'].items()} for row in rows)
   )
   names = {name for name, _ in shared} - {'method', RATE, 'seed'}
-  kept = []
+  kept, counted = [], set(configuration.names('configs.methods'))
   for row in rows:
     setting = {k: v for k, v in row['setting'].items() if k not in names}
     line = {**row, 'setting': setting}
@@ -179,5 +196,9 @@ def excerpt(rows: list[dict]) -> list[dict]:
     last = row.get('last', {})
     if last:
       line['last'] = {n: round(last[n], 4) for n in courses.NAMES if n in last}
+    method = setting['method']
+    if method in counted:
+      line['code'] = code_counts.of_method(method)
+      counted.remove(method)
     kept.append(line)
   return kept

@@ -56,10 +56,13 @@ def main(argv):
   rows = metrics.read_jsonl(path) if os.path.exists(path) else []
   if not rows:
     raise ValueError(f'{path} holds no finished run')
-  for line in tables.failures(rows):
+  source = leaderboard if _LEADERBOARD.value else tables
+  for line in source.failures(rows):
     print(line, file=sys.stderr)
   if _EXCERPT.value:
-    write_excerpt(rows, _EXCERPT.value)
+    with open(_EXCERPT.value, 'w') as file:
+      for row in source.excerpt(rows):
+        file.write(json.dumps(metrics.to_json(row)) + '\n')
   mixed = result_checks.mixtures(rows)
   result_checks.check_mixtures(mixed, _MIXED.value)
   if _LEADERBOARD.value:
@@ -77,14 +80,6 @@ def main(argv):
   found = tables.by_setting(rows, _METRIC.value)
   lines = tables.lines(found, _BASELINE.value, published, mixed)
   print(tables.render(lines, _FORMAT.value), end='')
-
-
-def write_excerpt(rows, path):
-  """Lines small enough to commit."""
-  lines = leaderboard.excerpt(rows) if _LEADERBOARD.value else None
-  with open(path, 'w') as file:
-    for row in lines or tables.excerpt(rows):
-      file.write(json.dumps(metrics.to_json(row)) + '\n')
 
 
 if __name__ == '__main__':
