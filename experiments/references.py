@@ -98,7 +98,7 @@ def _supervised_run(config, policy, mesh, evaluate, seed, rate, budget):
   )
 
 
-def bestof_n(
+def best_of_n(
   config: ExperimentConfig, seeds: Sequence[int]
 ) -> list[dict[str, Any]]:
   """The responses of a run, drawn from its first policy on held-out prompts.
