@@ -135,7 +135,7 @@ def _cells(runs: list[dict], base: dict[int, float], budget: float):
   return [
     str(len(runs)),
     str(len(runs) - len(good)),
-    _rates(runs),
+    _rates(good),
     *_mean(list(finals.values())),
     *_mean([reading(run, budget)[1] for run in good]),
     *paired,
