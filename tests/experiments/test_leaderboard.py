@@ -1,9 +1,17 @@
 """Numbers of the leaderboard by hand; all exact (T0)."""
 
+import json
+
 import numpy as np
 import pytest
 
-from experiments import code_counts, leaderboard, references, tables
+from experiments import (
+  code_counts,
+  leaderboard,
+  references,
+  result_checks,
+  tables,
+)
 
 
 def run(method, rate, seed, accuracy, **more):
@@ -78,6 +86,19 @@ def test_an_excerpt_makes_the_same_table():
   cells = [leaderboard.cells(lines, 'a', 100) for lines in (rows, small)]
   assert cells[0] == cells[1]
   assert small[0]['last'] == {'course/reward': 0.1235}
+
+
+def test_the_page_has_the_same_table(tmp_path):
+  """Of all runs, with the failed ones in the notes."""
+  rows = [run('a', 1, 0, 0.2, name='a0'), run('b', 1, 0, 0.5, name='b0')]
+  rows.append(run('c', 1, 0, 0.0, name='c0', failed='why'))
+  path = tmp_path / 'results.jsonl'
+  path.write_text(''.join(json.dumps(row) + '\n' for row in rows))
+  table, notes = result_checks.read_page(
+    str(path), 'reward/mean', 'a', None, False, leaderboard_tokens=100
+  )
+  assert [table['header'], *table['rows']] == leaderboard.cells(rows, 'a', 100)
+  assert notes == ['FAILED: c0: why'] and 'sorts' in table['hint']
 
 
 def test_best_and_majority_of_n():
