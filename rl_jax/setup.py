@@ -13,6 +13,7 @@ import numpy as np
 from rl_jax import (
   abstract_run,
   checkpoint,
+  host_memory,
   processes,
   randomness,
   serialization,
@@ -245,6 +246,7 @@ def method_on_mesh(method: Method, mesh: jax.sharding.Mesh) -> Method:
 def prepare(config: ExperimentConfig, workdir: str | None) -> jax.sharding.Mesh:
   """All checks that need no weights; returns the mesh."""
   config_lib.validate(config)
+  host_memory.give_back_after_compilations()
   mesh = sharding.make_mesh(config.mesh)
   if workdir is not None:
     # One process looks: what the others see of a shared disk may be older.
