@@ -159,6 +159,7 @@ class _Sizes:
   mlp: int
   vocab: int
   itemsize: int  # of the compute dtype
+  slots: int | None  # rows that are decoded at a time
 
   @classmethod
   def of(cls, config, model, mesh) -> '_Sizes':
@@ -178,6 +179,7 @@ class _Sizes:
       mlp=split(model.mlp_size),
       vocab=split(model.vocab_size),
       itemsize=jnp.dtype(model.compute_dtype).itemsize,
+      slots=rollout.slots and -(-rollout.slots // shards),
     )
 
   def activations(self) -> int:
@@ -205,15 +207,20 @@ class _Sizes:
     return LOGIT_COPIES * span * step * 4
 
   def cache(self) -> int:
-    """Keys and values of every prompt once, and of every row.
+    """Keys and values of every prompt once, and of every slot.
 
-    While the batch narrows the rows that go on have both again.
+    While the batch narrows the rows that go on have both again. A slot that
+    takes several rows has its prompt to itself.
     """
-    rows, places = self.rollout * self.group_size, max(self.response - 1, 1)
-    widths = decode.batch_widths(rows, self.response)
+    m, rows = self.model, self.rollout * self.group_size
+    places = max(self.response - 1, 1)
+    slots = min(self.slots or rows, rows)
+    widths = decode.batch_widths(slots, self.response, m.num_layers)
     narrow = widths[1] * (self.prompt + places) if len(widths) > 1 else 0
-    places = self.rollout * self.prompt + rows * places + narrow
-    token = 2 * self.model.num_layers * self.kv_heads * self.model.head_size
+    places = self.rollout * self.prompt + slots * places + narrow
+    if slots < rows:
+      places += slots * self.prompt
+    token = 2 * m.num_layers * self.kv_heads * m.head_size
     return places * token * self.itemsize
 
   def scratch(self) -> int:
@@ -224,4 +231,5 @@ class _Sizes:
       MLP_COPIES * prompts * self.mlp * self.itemsize,
     )
     rows = self.rollout * self.group_size
+    rows = min(self.slots or rows, rows)
     return max(prefill, SAMPLING_COPIES * rows * self.model.vocab_size * 4)

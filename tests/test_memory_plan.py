@@ -118,6 +118,17 @@ def test_what_is_exact(toy):
   assert adapted.reference == (adapted.optimizer - 8) // 2
 
 
+def test_the_cache_grows_with_the_slots(toy):
+  """By hand: 16 prompts once, 32 slots with a prompt each, 16 again."""
+  config = make_config(toy, rollout__slots='32')
+  places = 16 * 16 + 32 * (16 + 31) + 16 * (16 + 31)
+  assert plan(config, SMALL).cache == 2 * 2 * 2 * 16 * 4 * places
+  # Of every device its part; as many slots as rows are none.
+  assert plan(config, SMALL, data=4).cache < plan(config, SMALL).cache / 3
+  config = make_config(toy, rollout__slots='128')
+  assert plan(config, SMALL).cache == plan(make_config(toy), SMALL).cache
+
+
 def test_a_mesh_divides_it(toy):
   """fsdp: parameters and rows; data: rows alone; tensor: heads, MLP, vocab."""
   config = make_config(toy)
