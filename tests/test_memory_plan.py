@@ -144,7 +144,7 @@ def test_a_mesh_divides_it(toy):
   assert fsdp.sampler_weights == one.parameters
 
 
-def test_the_three_knobs_lower_the_plan(toy):
+def test_the_knobs_lower_the_plan(toy):
   """Each of them alone, or the advice would be none."""
   base = plan(make_config(toy), SMALL)
   remat = dataclasses.replace(SMALL, remat=True)
@@ -157,6 +157,7 @@ def test_the_three_knobs_lower_the_plan(toy):
   for path, value in {
     'rollout__num_prompts': '8',
     'rollout__max_response_tokens': '16',
+    'rollout__slots': '32',
   }.items():
     smaller = plan(make_config(toy, **{path: value}), SMALL)
     assert smaller.generate < base.generate
@@ -177,6 +178,7 @@ def test_a_limit_is_compared_before_anything_is_loaded(toy, caplog):
   for text in (
     'update.microbatch_prompts = 4',
     'model.remat = False',
+    'rollout.slots = None',
     'rollout.num_prompts = 16',
     'rollout.max_response_tokens = 32',
   ):
