@@ -1,6 +1,6 @@
 """Changes one constant or operator at a time and asks the goldens.
 
-  python tests/mutations/run.py --out=DIR [--seconds=140] [--shard=i/n]
+  python tests/mutations/run.py --out=DIR [--seconds=140] [--shard=i/n] [--most=8]
   python tests/mutations/run.py --out=DIR --report
 
 A piece is judged by its own test file, and if that passes by the goldens of the
@@ -41,6 +41,7 @@ def main():
   parser.add_argument('--out', required=True)
   parser.add_argument('--seconds', type=float, default=float('inf'))
   parser.add_argument('--shard', default='0/1')
+  parser.add_argument('--most', type=int, default=10**6, help='of a file')
   parser.add_argument('--report', action='store_true')
   options = parser.parse_args()
   os.chdir(ROOT)
@@ -57,21 +58,19 @@ def main():
   every = sorted(set().union(*files.values()), key=order)
   for file in every[i::n]:
     methods = [name for name, used in files.items() if file in used]
-    if not judge(file, methods, path, end):
+    if not judge(file, methods, path, end, options.most):
       print('out of time: run it again to continue')
       return
   print('all done')
 
 
-def judge(file, methods, path, end) -> bool:
+def judge(file, methods, path, end, most) -> bool:
   """Appends the verdicts of a file; False: out of time."""
   done = verdicts.read(path)
-  # The name of a test alone does not say which class of a file it is about.
-  waiting = [
-    m
-    for m in mutants.mutants((ROOT / file).read_text())
-    if (file, m.name) not in done
-  ]
+  every = list(mutants.mutants((ROOT / file).read_text()))
+  count = min(most, len(every))  # spread evenly over the file
+  chosen = [every[i * len(every) // count] for i in range(count)]
+  waiting = [m for m in chosen if (file, m.name) not in done]
   stages = stages_of(file, methods)
   module = importlib.import_module(file.removesuffix('.py').replace('/', '.'))
   for i, mutant in enumerate(waiting):
