@@ -1,6 +1,7 @@
 """Changes one constant or operator at a time and asks the goldens.
 
-  python tests/mutations/run.py --out=DIR [--seconds=140] [--shard=i/n] [--most=8]
+  python tests/mutations/run.py --out=DIR [--seconds=140] [--shard=i/n]
+    [--most=8]
   python tests/mutations/run.py --out=DIR --report
 
 A piece is judged by its own test file, and if that passes by the goldens of the
