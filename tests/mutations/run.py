@@ -6,9 +6,9 @@
 
 A piece is judged by its own test file, and if that passes by the goldens of the
 methods that use it; a configuration by the goldens and the published defaults.
-Verdicts are appended to DIR/verdicts.jsonl; what stands there is not tried
+Verdicts are appended to DIR/verdicts.jsonl; what was killed there is not tried
 again, so that a run of limited seconds continues. --report prints a table of
-all methods and fails where a mutant survives that `equivalent.py` does not
+all methods and fails where a mutant survives that `equivalent.json` does not
 explain. Mutants run in one process, which keeps jax's compiled operations.
 """
 
@@ -67,7 +67,8 @@ def main():
 
 def judge(file, methods, path, end, most) -> bool:
   """Appends the verdicts of a file; False: out of time."""
-  done = verdicts.read(path)
+  found, same = verdicts.read(path), verdicts.reasons()
+  done = {k for k, row in found.items() if row['killer'] or k in same}
   every = list(mutants.mutants((ROOT / file).read_text()))
   count = min(most, len(every))  # spread evenly over the file
   chosen = [every[i * len(every) // count] for i in range(count)]

@@ -6,9 +6,9 @@ import json
 import pathlib
 import sys
 
-import equivalent
-
 ROOT = pathlib.Path(__file__).parents[2]
+# Mutants that say the same, or nearly: {file: {mutant: why}}.
+EQUIVALENT = pathlib.Path(__file__).with_name('equivalent.json')
 
 
 def files_of_methods() -> dict[str, list[str]]:
@@ -36,40 +36,51 @@ def read(path: pathlib.Path) -> dict[tuple[str, str], dict]:
   return {(row['file'], row['name']): row for row in rows}
 
 
+def reasons() -> dict[tuple[str, str], str]:
+  """(file, mutant) -> why no test can kill it."""
+  found = json.loads(EQUIVALENT.read_text())
+  return {
+    (file, name): why
+    for file, names in found.items()
+    for name, why in names.items()
+  }
+
+
 def report(files: dict[str, list[str]], path: pathlib.Path) -> int:
   """Prints the table and what survives; 1 if anything survives unexplained."""
   by_file = collections.defaultdict(list)
   for row in read(path).values():
     by_file[row['file']].append(row)
+  known = reasons()
   print('| method | mutants | killed | equivalent | survived |')
   print('|---|---|---|---|---|')
   for name, used in files.items():
-    print(_line(name, [row for file in used for row in by_file[file]]))
+    print(_line(name, [r for file in used for r in by_file[file]], known))
   every = [row for rows in by_file.values() for row in rows]
-  print(_line('all files, once each', every))
+  print(_line('all files, once each', every, known))
   missing = sorted(set().union(*files.values()) - set(by_file))
   if missing:
     print('\nno mutants tried: ' + ', '.join(missing))
-  open_ = [row for row in every if _kind(row) == 'survived']
+  open_ = [row for row in every if _kind(row, known) == 'survived']
   for row in open_:
     print(f'survived: {row["file"]}:{row["line"]}: {row["name"]}')
-  stale = {k for k in equivalent.REASONS if k[0] in by_file} - {
+  stale = {k for k in known if k[0] in by_file} - {
     (row['file'], row['name']) for row in every if not row['killer']
   }
   for file, name in sorted(stale):
-    print(f'equivalent.py names what was killed or is gone: {file}: {name}')
+    print(f'equivalent.json names what was killed or is gone: {file}: {name}')
   return int(bool(open_ or stale))
 
 
-def _kind(row):
+def _kind(row, known):
   if row['killer']:
     return 'killed'
-  known = (row['file'], row['name']) in equivalent.REASONS
-  return 'equivalent' if known else 'survived'
+  same = (row['file'], row['name']) in known
+  return 'equivalent' if same else 'survived'
 
 
-def _line(name, rows):
-  count = collections.Counter(map(_kind, rows))
+def _line(name, rows, known):
+  count = collections.Counter(_kind(row, known) for row in rows)
   cells = [name, len(rows), *map(count.get, ('killed', 'equivalent'))]
   return f'| {" | ".join(str(x or 0) for x in cells)} | {count["survived"]} |'
 
