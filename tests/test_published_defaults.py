@@ -245,6 +245,8 @@ DEFAULTS = {
   'LLDS': {'coef': 0.2, 'gate': 'action'},
   'LaggedSupport': {'p': 0.9, 'min_tokens': 100, 'period': 5},
   'Lagrangian': {
+    'components': ('outcome', 'format'),
+    'thresholds': (0.9, 0.9),
     'squash': 'sigmoid',
     'learning_rate': 0.1,
     'momentum': 0.1,
@@ -321,7 +323,8 @@ def described(piece, found):
   found[type(piece).__name__] = {
     field.name: field.default
     for field in fields
-    if isinstance(field.default, (bool, int, float, str))
+    if isinstance(field.default, (bool, int, float, str, tuple))
+    and field.default != ()
   }
   words = []
   for field in fields:
