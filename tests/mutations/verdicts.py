@@ -51,6 +51,7 @@ def report(files: dict[str, list[str]], path: pathlib.Path) -> int:
   by_file = collections.defaultdict(list)
   for row in read(path).values():
     by_file[row['file']].append(row)
+  missing = sorted(set().union(*files.values()) - set(by_file))
   known = reasons()
   print('| method | mutants | killed | equivalent | survived |')
   print('|---|---|---|---|---|')
@@ -58,7 +59,6 @@ def report(files: dict[str, list[str]], path: pathlib.Path) -> int:
     print(_line(name, [r for file in used for r in by_file[file]], known))
   every = [row for rows in by_file.values() for row in rows]
   print(_line('all files, once each', every, known))
-  missing = sorted(set().union(*files.values()) - set(by_file))
   if missing:
     print('\nno mutants tried: ' + ', '.join(missing))
   open_ = [row for row in every if _kind(row, known) == 'survived']
@@ -69,7 +69,7 @@ def report(files: dict[str, list[str]], path: pathlib.Path) -> int:
   }
   for file, name in sorted(stale):
     print(f'equivalent.json names what was killed or is gone: {file}: {name}')
-  return int(bool(open_ or stale))
+  return int(bool(open_ or stale or missing))
 
 
 def _kind(row, known):
