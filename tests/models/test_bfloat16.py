@@ -2,7 +2,7 @@
 
 Tolerance. Rounding to bfloat16 is a relative error of at most u = 2^-8, of
 standard deviation u / sqrt(3). A path through a layer has at most 21 roundings
-(7 products with rounded weights and inputs, 2 norms, rotation, 2 sums), embedding
+(7 products with rounded weights and inputs, norms, rotation, sums), embedding
 and output 3. Added up as independent errors they turn the logits, of standard
 deviation z, by z * u / sqrt(3) * sqrt(21 L + 3), and a log-prob, a difference
 of two of them, by sqrt(2) as much. Four of that is the limit.

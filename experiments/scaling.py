@@ -1,0 +1,119 @@
+"""How the cost of a rollout and of an update grows along four axes.
+
+  for axis in group_size prompt_tokens new_tokens vocab_size; do
+    python -m experiments.scaling --axis=$axis --out=scaling.jsonl
+  done
+  python -m experiments.scaling --figure=scaling.png --out=scaling.jsonl
+
+One JSON line a point: the least seconds of the repeats (others may use the
+machine, and that only adds), and the model's FLOP. The figure fits
+log(seconds) and log(FLOP) over the same points: the slope of the second is the
+exponent that theory predicts, the first the measured one.
+"""
+
+import dataclasses
+import json
+
+from absl import app, flags
+import matplotlib
+
+matplotlib.use('Agg')
+import matplotlib.pyplot as plt  # noqa: E402
+import numpy as np  # noqa: E402
+
+from experiments import accelerator_cells as cells  # noqa: E402
+from experiments import benchmark_costs as costs  # noqa: E402
+from rl_jax import accelerators, models  # noqa: E402
+
+MODEL = models.ModelConfig(
+  vocab_size=512,
+  num_layers=4,
+  width=128,
+  num_heads=4,
+  num_kv_heads=2,
+  head_size=32,
+  mlp_size=512,
+)
+SHAPE = costs.Shape(
+  num_prompts=4, group_size=4, prompt_tokens=64, new_tokens=64
+)
+AXES = {
+  'group_size': (2, 4, 8, 16, 32),
+  'prompt_tokens': (32, 64, 128, 256, 512),
+  'new_tokens': (16, 32, 64, 128, 256),
+  'vocab_size': (256, 1024, 4096, 16384),
+}
+STAGES = ('generate', 'update')
+
+_AXIS = flags.DEFINE_enum('axis', None, list(AXES), 'What to vary.')
+_REPEATS = flags.DEFINE_integer('repeats', 5, 'Timed calls of each point.')
+_POINTS = flags.DEFINE_integer('points', 0, 'Only the first so many; 0: all.')
+_OUT = flags.DEFINE_string('out', None, 'File of the lines.', required=True)
+_FIGURE = flags.DEFINE_string('figure', None, 'Draws the lines into a PNG.')
+
+
+def point(axis: str, value: int, repeats: int) -> dict:
+  """Seconds and FLOP of both stages with one size changed."""
+  model, shape = accelerators.resolve(MODEL), SHAPE
+  if axis == 'vocab_size':
+    model = dataclasses.replace(model, vocab_size=value)
+  else:
+    shape = dataclasses.replace(shape, **{axis: value})
+  found = {
+    'generate': cells.generate(model, shape, repeats, 1.0, summary=min),
+    'update': cells.update(model, shape, repeats, 1.0, shape.rows, summary=min),
+  }
+  row = {'axis': axis, 'value': value}
+  for stage in STAGES:
+    row[f'{stage}_seconds'] = found[stage]['seconds']
+    row[f'{stage}_flop'] = costs.model_flops(model, shape, stage)
+  return row
+
+
+def exponent(values, amounts) -> float:
+  """The least-squares slope of log(amount) over log(value)."""
+  return float(np.polyfit(np.log(values), np.log(amounts), 1)[0])
+
+
+def draw(rows: list[dict], path: str) -> None:
+  """Four panels; prints and shows measured and predicted exponents."""
+  figure, panels = plt.subplots(2, 2, figsize=(8, 6), layout='constrained')
+  for axis, panel in zip(AXES, panels.flat, strict=True):
+    mine = sorted(
+      (r for r in rows if r['axis'] == axis), key=lambda r: r['value']
+    )
+    values = [r['value'] for r in mine]
+    for stage, colour in zip(STAGES, ('C0', 'C1'), strict=True):
+      seconds = np.array([r[f'{stage}_seconds'] for r in mine])
+      flop = np.array([r[f'{stage}_flop'] for r in mine])
+      measured, predicted = exponent(values, seconds), exponent(values, flop)
+      print(f'{axis} {stage}: {measured:.2f}, theory {predicted:.2f}')
+      label = f'{stage}: {measured:.2f} (theory {predicted:.2f})'
+      panel.loglog(values, seconds, 'o-', color=colour, label=label)
+      # Theory has no unit of time: it goes through the last point.
+      panel.loglog(values, flop * seconds[-1] / flop[-1], ':', color=colour)
+    panel.set_xlabel(axis.replace('_', ' '))
+    panel.set_ylabel('seconds')
+    panel.set_xticks(values, [str(v) for v in values])
+    panel.minorticks_off()
+    panel.legend(frameon=False, fontsize=8)
+  figure.savefig(path, dpi=90)
+
+
+def main(argv):
+  """Measures one axis, or draws what was measured."""
+  del argv
+  if _AXIS.value:
+    values = AXES[_AXIS.value]
+    for value in values[: _POINTS.value or len(values)]:
+      line = json.dumps(point(_AXIS.value, value, _REPEATS.value))
+      print(line, flush=True)
+      with open(_OUT.value, 'a', encoding='utf-8') as file:
+        file.write(line + '\n')
+  if _FIGURE.value:
+    with open(_OUT.value, encoding='utf-8') as file:
+      draw([json.loads(line) for line in file], _FIGURE.value)
+
+
+if __name__ == '__main__':
+  app.run(main)
