@@ -15,15 +15,13 @@ import dataclasses
 import json
 
 from absl import app, flags
-import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+import numpy as np
 
-matplotlib.use('Agg')
-import matplotlib.pyplot as plt  # noqa: E402
-import numpy as np  # noqa: E402
-
-from experiments import accelerator_cells as cells  # noqa: E402
-from experiments import benchmark_costs as costs  # noqa: E402
-from rl_jax import accelerators, models  # noqa: E402
+from experiments import accelerator_cells as cells
+from experiments import benchmark_costs as costs
+from rl_jax import accelerators, models
 
 MODEL = models.ModelConfig(
   vocab_size=512,
@@ -77,13 +75,14 @@ def exponent(values, amounts) -> float:
 
 def draw(rows: list[dict], path: str) -> None:
   """Four panels; prints and shows measured and predicted exponents."""
-  figure, panels = plt.subplots(2, 2, figsize=(8, 6), layout='constrained')
-  for axis, panel in zip(AXES, panels.flat, strict=True):
+  figure = Figure(figsize=(8, 6), layout='constrained')
+  FigureCanvasAgg(figure)
+  for axis, panel in zip(AXES, figure.subplots(2, 2).flat, strict=True):
     mine = sorted(
       (r for r in rows if r['axis'] == axis), key=lambda r: r['value']
     )
     values = [r['value'] for r in mine]
-    for stage, colour in zip(STAGES, ('C0', 'C1'), strict=True):
+    for stage, colour in zip(STAGES, ('#0072B2', '#D55E00'), strict=True):
       seconds = np.array([r[f'{stage}_seconds'] for r in mine])
       flop = np.array([r[f'{stage}_flop'] for r in mine])
       measured, predicted = exponent(values, seconds), exponent(values, flop)

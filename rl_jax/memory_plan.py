@@ -206,7 +206,7 @@ class _Sizes:
   def logits(self) -> int:
     """One chunk of scoring."""
     step = self.microbatch * self.group_size * self.vocab
-    span = max(1, min(self.response, scoring.CHUNK_ELEMENTS // step))
+    span = max(1, min(self.response, scoring.chunk_elements() // step))
     return LOGIT_COPIES * span * step * 4
 
   def cache(self) -> int:

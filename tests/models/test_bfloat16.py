@@ -126,6 +126,17 @@ def test_sums_over_tokens_are_float32():
   np.testing.assert_array_equal(jax.grad(biased)(jnp.zeros(2)), [4096, 4096])
 
 
+def products_in(jaxpr):
+  """Every dot_general of a program, inner programs included."""
+  for equation in jaxpr.eqns:
+    if equation.primitive.name == 'dot_general':
+      yield equation
+    for value in equation.params.values():
+      inner = getattr(value, 'jaxpr', value)
+      if hasattr(inner, 'eqns'):
+        yield from products_in(inner)
+
+
 def test_output_products_have_bfloat16_operands(tiny):
   """Forward and backward; the logits themselves are float32."""
   half = dataclasses.replace(tiny.CFG, compute_dtype='bfloat16')
@@ -135,12 +146,9 @@ def test_output_products_have_bfloat16_operands(tiny):
   def total(params, hidden):
     return heads.logits(params, half, hidden).sum()
 
-  program = jax.make_jaxpr(jax.grad(total, argnums=(0, 1)))(
-    tiny.params(), hidden
-  )
-  products = [
-    e for e in program.jaxpr.eqns if e.primitive.name == 'dot_general'
-  ]
-  assert len(products) >= 2
+  gradient = jax.grad(total, argnums=(0, 1))
+  program = jax.make_jaxpr(gradient)(tiny.params(), hidden)
+  products = list(products_in(program.jaxpr))
+  assert len(products) >= 3
   for product in products:
     assert all(x.aval.dtype == jnp.bfloat16 for x in product.invars)
