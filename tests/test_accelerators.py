@@ -6,7 +6,8 @@ import jax
 import pytest
 
 from configs import arithmetic
-from rl_jax import accelerators, models, setup
+from configs.methods import grpo
+from rl_jax import accelerators, models, setup, tasks
 from rl_jax.accelerators import Platform
 from rl_jax.config import ModelSource
 
@@ -59,9 +60,8 @@ def test_a_kernel_that_cannot_run_is_refused_with_what_is_allowed():
   with pytest.raises(ValueError, match=r"'cudnn' .*tpu.* auto, plain, splash$"):
     accelerators.choose_attention('cudnn', TPU, 'bfloat16', 64)
   source = ModelSource(config=models.presets.tiny(), attention='splash')
-  config = dataclasses.replace(arithmetic.get_config(), model=source)
   with pytest.raises(ValueError, match=r"'splash' .*is cpu.* auto, plain$"):
-    setup.load_policy(config.model, config.task, 0, None)
+    setup.load_policy(source, tasks.Arithmetic(), 0, None)
   with pytest.raises(ValueError, match="'flash'.*auto, plain"):
     ModelSource(attention='flash')
   with pytest.raises(ValueError, match='compute_dtype'):
@@ -81,6 +81,6 @@ def test_a_library_that_refuses_means_plain_or_an_error():
 def test_here():
   """The platform of this device, and what a run writes down for 'auto'."""
   assert Platform.of(jax.devices('cpu')[0]) == CPU
-  config = setup.with_compute_dtype(arithmetic.get_config())
+  config = setup.with_compute_dtype(arithmetic.get_config(grpo.get_method()))
   assert config.model.compute_dtype == 'float32'
   assert config.model.attention == 'auto'
