@@ -33,6 +33,7 @@ PRESETS = {
   'smollm2_135m': models.presets.PRESETS['SmolLM2-135M'],
   'tiny': models.presets.tiny(64),
 }
+Timer = Callable[[Callable[[], None]], float]  # seconds of a call
 CHAIN = 8  # operations in a timed call, so that its start does not count
 
 
@@ -96,9 +97,7 @@ def _compiled(function, *args, **kwargs):
   return executable, time.perf_counter() - started
 
 
-def generate(
-  cfg, shape, repeats: int, byte_rate: float, summary: Callable = np.median
-) -> dict[str, float]:
+def generate(cfg, shape, byte_rate: float, timed: Timer) -> dict[str, float]:
   """Every row generates all its tokens."""
   decode.MOST_WIDTHS = 1  # nothing ends: narrower loops would only be compiled
   params = sharding.init_params(cfg, jax.random.key(0))
@@ -117,11 +116,10 @@ def generate(
     key=key,
   )
   prefill = jax.jit(models.prefill, static_argnums=1)
-  both = lambda f: float(summary(costs.seconds(f, repeats)))
-  whole = both(
+  whole = timed(
     lambda: jax.block_until_ready(sample(params, traj=traj, key=key))
   )
-  first = both(
+  first = timed(
     lambda: jax.block_until_ready(
       prefill(params, cfg, traj.prompt_NP, traj.prompt_mask_NP)
     )
@@ -139,12 +137,7 @@ def generate(
 
 
 def update(
-  cfg,
-  shape,
-  repeats: int,
-  flop_rate: float,
-  microbatch_rows: int,
-  summary: Callable = np.median,
+  cfg, shape, flop_rate: float, microbatch_rows: int, timed: Timer
 ) -> dict[str, float]:
   """One optimizer step of GRPO on random responses of full length."""
   rng, traj = np.random.default_rng(1), _empty(cfg, shape)
@@ -188,7 +181,7 @@ def update(
     state, metrics = step(state=state, **arguments)
     jax.block_until_ready((state.params, metrics))
 
-  seconds = float(summary(costs.seconds(once, repeats)))
+  seconds = timed(once)
   flops = costs.model_flops(cfg, shape, 'update')
   return {
     'seconds': seconds,
@@ -208,10 +201,11 @@ def measure(
   flop_rate, byte_rate = rates(
     cfg.compute_dtype, 256 if preset == 'tiny' else 8192
   )
+  timed = lambda call: float(np.median(costs.seconds(call, repeats)))
   if stage == 'generate':
-    row = generate(cfg, shape, repeats, byte_rate)
+    row = generate(cfg, shape, byte_rate, timed)
   else:
-    row = update(cfg, shape, repeats, flop_rate, microbatch)
+    row = update(cfg, shape, flop_rate, microbatch, timed)
   return {
     'device': jax.devices()[0].device_kind,
     'jax': jax.__version__,

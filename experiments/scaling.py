@@ -5,16 +5,22 @@
   done
   python -m experiments.scaling --figure=scaling.png --out=scaling.jsonl
 
-One JSON line a point: the least seconds of the repeats (others may use the
-machine, and that only adds), and the model's FLOP. The figure fits
-log(seconds) and log(FLOP) over the same points: the slope of the second is the
-exponent that theory predicts, the first the measured one.
+One JSON line a point, and points that the file has are not repeated: the least
+seconds of the repeats (on a CPU of its time, so that others who use the machine
+hardly count), and the model's FLOP. The figure fits log(seconds) and log(FLOP)
+over the same points: the slope of the second is the exponent that theory
+predicts, the first the measured one.
 """
 
+from collections.abc import Callable
 import dataclasses
+import functools
 import json
+import os
+import time
 
 from absl import app, flags
+import jax
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 import numpy as np
@@ -25,7 +31,7 @@ from rl_jax import accelerators, models
 
 MODEL = models.ModelConfig(
   vocab_size=512,
-  num_layers=4,
+  num_layers=2,
   width=128,
   num_heads=4,
   num_kv_heads=2,
@@ -45,9 +51,21 @@ STAGES = ('generate', 'update')
 
 _AXIS = flags.DEFINE_enum('axis', None, list(AXES), 'What to vary.')
 _REPEATS = flags.DEFINE_integer('repeats', 5, 'Timed calls of each point.')
-_POINTS = flags.DEFINE_integer('points', 0, 'Only the first so many; 0: all.')
 _OUT = flags.DEFINE_string('out', None, 'File of the lines.', required=True)
 _FIGURE = flags.DEFINE_string('figure', None, 'Draws the lines into a PNG.')
+
+
+def least_seconds(repeats: int, call: Callable[[], None]) -> float:
+  """CPU time of the cheapest call where the CPU computes, else wall time."""
+  cpu = jax.default_backend() == 'cpu'
+  clock = time.process_time if cpu else time.perf_counter
+  call()
+  times = []
+  for _ in range(repeats):
+    started = clock()
+    call()
+    times.append(clock() - started)
+  return min(times)
 
 
 def point(axis: str, value: int, repeats: int) -> dict:
@@ -57,9 +75,10 @@ def point(axis: str, value: int, repeats: int) -> dict:
     model = dataclasses.replace(model, vocab_size=value)
   else:
     shape = dataclasses.replace(shape, **{axis: value})
+  timed = functools.partial(least_seconds, repeats)
   found = {
-    'generate': cells.generate(model, shape, repeats, 1.0, summary=min),
-    'update': cells.update(model, shape, repeats, 1.0, shape.rows, summary=min),
+    'generate': cells.generate(model, shape, 1.0, timed),
+    'update': cells.update(model, shape, 1.0, shape.rows, timed),
   }
   row = {'axis': axis, 'value': value}
   for stage in STAGES:
@@ -71,6 +90,14 @@ def point(axis: str, value: int, repeats: int) -> dict:
 def exponent(values, amounts) -> float:
   """The least-squares slope of log(amount) over log(value)."""
   return float(np.polyfit(np.log(values), np.log(amounts), 1)[0])
+
+
+def read(path: str) -> list[dict]:
+  """The lines of a file; none if there is no file yet."""
+  if not os.path.exists(path):
+    return []
+  with open(path, encoding='utf-8') as file:
+    return [json.loads(line) for line in file]
 
 
 def draw(rows: list[dict], path: str) -> None:
@@ -92,7 +119,7 @@ def draw(rows: list[dict], path: str) -> None:
       # Theory has no unit of time: it goes through the last point.
       panel.loglog(values, flop * seconds[-1] / flop[-1], ':', color=colour)
     panel.set_xlabel(axis.replace('_', ' '))
-    panel.set_ylabel('seconds')
+    panel.set_ylabel('CPU seconds')
     panel.set_xticks(values, [str(v) for v in values])
     panel.minorticks_off()
     panel.legend(frameon=False, fontsize=8)
@@ -103,15 +130,16 @@ def main(argv):
   """Measures one axis, or draws what was measured."""
   del argv
   if _AXIS.value:
-    values = AXES[_AXIS.value]
-    for value in values[: _POINTS.value or len(values)]:
+    done = {(r['axis'], r['value']) for r in read(_OUT.value)}
+    for value in AXES[_AXIS.value]:
+      if (_AXIS.value, value) in done:
+        continue
       line = json.dumps(point(_AXIS.value, value, _REPEATS.value))
       print(line, flush=True)
       with open(_OUT.value, 'a', encoding='utf-8') as file:
         file.write(line + '\n')
   if _FIGURE.value:
-    with open(_OUT.value, encoding='utf-8') as file:
-      draw([json.loads(line) for line in file], _FIGURE.value)
+    draw(read(_OUT.value), _FIGURE.value)
 
 
 if __name__ == '__main__':
