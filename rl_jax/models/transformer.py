@@ -7,7 +7,6 @@ the sampler and of the trainer agree.
 """
 
 import dataclasses
-import functools
 import math
 from typing import Any
 
@@ -22,6 +21,7 @@ from rl_jax.models import (
   heads,
   kv_cache,
   lora,
+  mixed_precision,
   rope,
   spec,
 )
@@ -140,12 +140,6 @@ def _norm(x: Array, scale: Array, eps: float) -> Array:
   return (x32 * inverse * scale32).astype(x.dtype)
 
 
-def _add_bias(y: Array, bias: Array) -> Array:
-  """In float32, as is then the sum over tokens that is the bias's gradient."""
-  bias32 = jnp.broadcast_to(bias.astype(jnp.float32), y.shape)
-  return (y.astype(jnp.float32) + bias32).astype(y.dtype)
-
-
 def _dense(x: Array, weight: Array, inputs: int) -> Array:
   """Contracts the last dimensions of x with the first ones of weight.
 
@@ -176,7 +170,8 @@ def _qkv(layer, cfg, x, tables) -> tuple[Array, Array, Array]:
   q, k, v = (_project(layer, cfg, name, h) for name in ('wq', 'wk', 'wv'))
   if cfg.qkv_bias:
     q, k, v = (
-      _add_bias(y, base[name]) for y, name in ((q, 'bq'), (k, 'bk'), (v, 'bv'))
+      mixed_precision.add_bias(y, base[name])
+      for y, name in ((q, 'bq'), (k, 'bk'), (v, 'bv'))
     )
   if cfg.qk_norm:
     q = _norm(q, base['q_norm'], cfg.norm_eps)
@@ -203,35 +198,7 @@ def _stacked_layers(params) -> dict[str, Any]:
 
 def _embed(params, cfg, token) -> Array:
   table = params['model']['embed']
-  return _lookup(table, token, cfg.compute_dtype, table.shape[0], table.dtype)
-
-
-@functools.partial(jax.custom_vjp, nondiff_argnums=(2, 3, 4))
-def _lookup(table, token, dtype, rows, param_dtype) -> Array:
-  """Rows of the table in dtype; their gradients are summed in float32.
-
-  In bfloat16 a frequent token's sum would stand still at 256 times its terms.
-  """
-  del rows, param_dtype
-  # Whole over fsdp: a gather along a split width would copy everything.
-  return sharding.constrain(table.astype(dtype), 'vocab', None)[token]
-
-
-def _lookup_gradient(dtype, rows, param_dtype, token, g):
-  del dtype
-  zeros = jnp.zeros((rows, g.shape[-1]), jnp.float32)
-  sums = (
-    sharding.constrain(zeros, 'vocab', None)
-    .at[token]
-    .add(g.astype(jnp.float32))
-  )
-  return sums.astype(param_dtype), None
-
-
-_lookup.defvjp(
-  lambda table, token, *static: (_lookup(table, token, *static), token),
-  _lookup_gradient,
-)
+  return mixed_precision.lookup(table, token, cfg.compute_dtype)
 
 
 def forward(

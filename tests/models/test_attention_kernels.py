@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax import models
+from rl_jax import models, sharding
 from rl_jax.models import attention, attention_kernels
 
 N, G, P, S, J, R, K = 3, 2, 5, 4, 2, 2, 8
@@ -72,6 +72,35 @@ def test_rows_as_causal_sequences_equal_two_merged_parts(reference):
   alone = attention_kernels.attend('cudnn', prompt, None, mask_NP)
   real_P = real[:, :P, None, None, None]
   np.testing.assert_allclose(alone * real_P, expected[:, :P], atol=1e-6)
+
+
+@pytest.mark.devices
+def test_kernels_run_on_each_device_alone(reference):
+  """E1: rows and key heads split over 8 devices, whole ones where odd."""
+  del reference
+  prompt, response, mask_NP = jax.tree.map(
+    lambda x: jnp.concatenate([x, x[:1]]), arrays()
+  )
+  attend = functools.partial(attention_kernels.attend, 'cudnn')
+
+  def total(prompt, response):
+    out = attend(prompt, response, mask_NP)[:, P:]
+    return jnp.sin(out).sum(), out
+
+  gradient = jax.grad(total, argnums=(0, 1), has_aux=True)
+  expected = jax.jit(gradient)(prompt, response)
+  for shape in ((2, 2, 2), (8, 1, 1)):
+    mesh = sharding.make_mesh(
+      sharding.MeshConfig(data=shape[0], fsdp=shape[1], tensor=shape[2])
+    )
+    with jax.set_mesh(mesh):
+      program = jax.jit(gradient)
+      found = program(prompt, response)
+      assert 'shard_map' in str(jax.make_jaxpr(gradient)(prompt, response))
+    for x, y in zip(
+      jax.tree.leaves(found), jax.tree.leaves(expected), strict=True
+    ):
+      np.testing.assert_allclose(x, y, atol=1e-5)
 
 
 def test_gradients_of_the_copies_of_a_prompt_are_summed_in_float32():

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from rl_jax import models, rollouts, scoring
-from rl_jax.models import heads, transformer
+from rl_jax.models import heads, mixed_precision, transformer
 from rl_jax.types import PAD
 
 MAX_RESPONSE = 6
@@ -117,12 +117,12 @@ def test_sums_over_tokens_are_float32():
   token = jnp.zeros((4, 1024), jnp.int32)
 
   def embedded(table):
-    return transformer._lookup(table, token, 'bfloat16', 3, table.dtype).sum()
+    return mixed_precision.lookup(table, token, 'bfloat16').sum()
 
   gradient = jax.grad(embedded)(jnp.zeros((3, 2)))
   np.testing.assert_array_equal(gradient, [[4096, 4096], [0, 0], [0, 0]])
   y = jnp.zeros((4096, 2), jnp.bfloat16)
-  biased = lambda bias: transformer._add_bias(y, bias).sum()
+  biased = lambda bias: mixed_precision.add_bias(y, bias).sum()
   np.testing.assert_array_equal(jax.grad(biased)(jnp.zeros(2)), [4096, 4096])
 
 
