@@ -16,7 +16,7 @@ from rl_jax.types import Array
 
 
 def lookup(table: Array, token: Array, dtype: str) -> Array:
-  """Rows of the table [V, D] in dtype; their gradients are summed in float32."""
+  """Rows of the table [V, D] in dtype, with gradients summed in float32."""
   return _lookup(table, token, dtype, table.shape[0], table.dtype)
 
 
