@@ -42,8 +42,12 @@ _lookup.defvjp(
 
 
 def add_bias(y: Array, bias: Array) -> Array:
-  """y + bias in float32, as is then the sum that is the bias's gradient."""
-  bias32 = jnp.broadcast_to(bias.astype(jnp.float32), y.shape)
+  """y + bias in float32, as is then the sum that is the bias's gradient.
+
+  The bias is rounded to y's dtype first, as it is in the sampler's weights.
+  """
+  bias32 = bias.astype(y.dtype).astype(jnp.float32)
+  bias32 = jnp.broadcast_to(bias32, y.shape)
   return (y.astype(jnp.float32) + bias32).astype(y.dtype)
 
 

@@ -106,6 +106,17 @@ def test_kernels_run_on_each_device_alone(reference):
       np.testing.assert_allclose(x, y, atol=1e-5)
 
 
+@pytest.mark.devices
+def test_programs_of_several_devices_call_cudnn_on_each(monkeypatch):
+  """Under a mesh the call stands in the program as on one device."""
+  monkeypatch.setattr(jax_cudnn, 'check_cudnn_version', lambda: 91000)
+  mesh = sharding.make_mesh(sharding.MeshConfig(data=2, fsdp=2, tensor=2))
+  with jax.set_mesh(mesh):
+    text = lowered('cudnn', 'cuda', prompts=4)
+  assert len(re.findall(r'@__cudnn\$fmhaSoftmax\(', text)) == 1
+  assert len(re.findall(r'@__cudnn\$fmhaSoftmaxBackward\(', text)) == 1
+
+
 def test_gradients_of_the_copies_of_a_prompt_are_summed_in_float32():
   """1 + 512 times 2^-9 is 2; summed in bfloat16 it would stay 1."""
   copies = 513
@@ -142,7 +153,7 @@ def test_splash_equals_plain_products_by_interpretation():
       np.testing.assert_allclose(x, y, atol=1e-4)
 
 
-def lowered(kernel, platform, remat=False):
+def lowered(kernel, platform, remat=False, prompts=2):
   """The text of forward and backward pass of a model for another platform."""
   cfg = models.ModelConfig(
     vocab_size=32,
@@ -168,10 +179,10 @@ def lowered(kernel, platform, remat=False):
 
   traced = jax.jit(jax.grad(loss)).trace(
     params,
-    shape((2, 5), jnp.int32),
-    shape((2, 5), jnp.float32),
-    shape((4, 7), jnp.int32),
-    shape((4, 7), jnp.float32),
+    shape((prompts, 5), jnp.int32),
+    shape((prompts, 5), jnp.float32),
+    shape((2 * prompts, 7), jnp.int32),
+    shape((2 * prompts, 7), jnp.float32),
   )
   return traced.lower(lowering_platforms=(platform,)).as_text()
 
