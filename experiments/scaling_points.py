@@ -19,20 +19,20 @@ from rl_jax import accelerators, models
 MODEL = models.ModelConfig(
   vocab_size=512,
   num_layers=2,
-  width=128,
-  num_heads=4,
-  num_kv_heads=2,
+  width=256,
+  num_heads=8,
+  num_kv_heads=4,
   head_size=32,
-  mlp_size=512,
+  mlp_size=1024,
 )
 SHAPE = costs.Shape(
-  num_prompts=4, group_size=4, prompt_tokens=64, new_tokens=64
+  num_prompts=4, group_size=8, prompt_tokens=64, new_tokens=64
 )
 AXES = {
   'group_size': (2, 4, 8, 16, 32),
-  'prompt_tokens': (32, 64, 128, 256, 512),
+  'prompt_tokens': (64, 128, 256, 512, 1024),
   'new_tokens': (16, 32, 64, 128, 256),
-  'vocab_size': (256, 1024, 4096, 16384),
+  'vocab_size': (512, 2048, 8192, 32768),
 }
 STAGES = ('generate', 'update')
 
