@@ -29,10 +29,10 @@ SHAPE = costs.Shape(
   num_prompts=4, group_size=8, prompt_tokens=64, new_tokens=64
 )
 AXES = {
-  'group_size': (2, 4, 8, 16, 32),
-  'prompt_tokens': (64, 128, 256, 512, 1024),
+  'group_size': (2, 4, 8, 16),
+  'prompt_tokens': (64, 128, 256, 512),
   'new_tokens': (16, 32, 64, 128, 256),
-  'vocab_size': (512, 2048, 8192, 32768),
+  'vocab_size': (512, 2048, 8192, 16384),
 }
 STAGES = ('generate', 'update')
 
