@@ -119,6 +119,7 @@ def test_exponents_and_figure(tmp_path, capsys):
   assert scaling_points.read(str(tmp_path / 'none')) == []
 
 
+@pytest.mark.slow
 def test_rates_are_positive():
   """The limits that shares are taken of, in this process."""
   flop, copied = accelerator_cells.rates(jnp.float32, 64)
