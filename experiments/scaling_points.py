@@ -8,6 +8,7 @@ import os
 import time
 
 import jax
+from matplotlib import ticker
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 import numpy as np
@@ -104,5 +105,7 @@ def draw(rows: list[dict], path: str) -> None:
     panel.set_ylabel('CPU seconds')
     panel.set_xticks(values, [str(v) for v in values])
     panel.minorticks_off()
+    panel.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+    panel.yaxis.set_major_formatter('{x:g}')
     panel.legend(frameon=False, fontsize=8)
   figure.savefig(path, dpi=90)
