@@ -42,6 +42,7 @@ FREE = (
   'checkpoint.',
   'model.remat:',
   'model.attention:',
+  'rollout.slots:',
   'update.microbatch_prompts:',
   'evaluation.batch_prompts:',
   'verifier.num_workers:',
