@@ -2,12 +2,11 @@
 
 Functions of (params, cfg, arrays). The prompt of a group is encoded once and
 its G responses attend to the same keys and values, both in training (forward)
-and in sampling (prefill, decode_step): one forward, so that the log-probs of
-the sampler and of the trainer agree.
+and in sampling (`decoding`), by the same `layers`: the log-probs of sampler and
+trainer agree.
 """
 
 import dataclasses
-import math
 from typing import Any
 
 import jax
@@ -19,9 +18,8 @@ from rl_jax.models import (
   attention,
   attention_kernels,
   heads,
-  kv_cache,
+  layers,
   lora,
-  mixed_precision,
   rope,
   spec,
 )
@@ -132,122 +130,6 @@ def specs(cfg: ModelConfig) -> dict[str, Any]:
   return tree
 
 
-def _norm(x: Array, scale: Array, eps: float) -> Array:
-  """x / sqrt(mean(x^2) + eps) * scale over the last axis, in float32."""
-  x32 = x.astype(jnp.float32)
-  inverse = lax.rsqrt(jnp.mean(x32 * x32, axis=-1, keepdims=True) + eps)
-  scale32 = jnp.broadcast_to(scale.astype(jnp.float32), x.shape)
-  return (x32 * inverse * scale32).astype(x.dtype)
-
-
-@jax.custom_vjp
-def _product(x: Array, weight: Array) -> Array:
-  """x @ weight; for its gradient x is written out transposed on CPU.
-
-  XLA on CPU contracts the first dimensions of x^T dy at 43 GFLOP/s where
-  it reaches 76 on a transposed copy.
-  """
-  return x @ weight
-
-
-def _product_backward(saved, dy):
-  x, weight = saved
-  x_transposed = lax.platform_dependent(
-    x, cpu=lambda x: lax.optimization_barrier(x.T), default=jnp.transpose
-  )
-  return dy @ weight.T, x_transposed @ dy
-
-
-_product.defvjp(lambda x, weight: (x @ weight, (x, weight)), _product_backward)
-
-
-def _dense(x: Array, weight: Array, inputs: int) -> Array:
-  """Contracts the last dimensions of x with the first ones of weight.
-
-  As one product of two matrices: XLA on CPU runs the transposed products of
-  the backward pass at less than half the speed on more dimensions.
-  """
-  lead, tail = x.shape[: x.ndim - inputs], weight.shape[inputs:]
-  size = math.prod(weight.shape[:inputs])
-  y = _product(x.reshape(-1, size), weight.astype(x.dtype).reshape(size, -1))
-  return y.reshape(*lead, *tail)
-
-
-def _project(layer: dict, cfg: ModelConfig, name: str, x: Array) -> Array:
-  """x W, plus the adapter's (x a) b * (alpha / rank) if there is one."""
-  inputs = lora.num_inputs(name)
-  y = _dense(x, layer['base'][name], inputs)
-  if name in layer['lora']:
-    adapter = layer['lora'][name]
-    low = _dense(x, adapter['a'], inputs)
-    y = y + _dense(low, adapter['b'], 1) * (cfg.lora_alpha / cfg.lora_rank)
-  return y
-
-
-def _qkv(layer, cfg, x, tables) -> tuple[Array, Array, Array]:
-  """Queries [..., J, H/J, K], scaled; keys and values [..., J, K]."""
-  base = layer['base']
-  h = _norm(x, base['attn_norm'], cfg.norm_eps)
-  q, k, v = (_project(layer, cfg, name, h) for name in ('wq', 'wk', 'wv'))
-  if cfg.qkv_bias:
-    q, k, v = (
-      mixed_precision.add_bias(y, base[name])
-      for y, name in ((q, 'bq'), (k, 'bk'), (v, 'bv'))
-    )
-  if cfg.qk_norm:
-    q = _norm(q, base['q_norm'], cfg.norm_eps)
-    k = _norm(k, base['k_norm'], cfg.norm_eps)
-  q = rope.rotate(q, tables) * cfg.head_size**-0.5
-  shape = (*x.shape[:-1], cfg.num_kv_heads, -1, cfg.head_size)
-  return q.reshape(shape), rope.rotate(k, tables), v
-
-
-def _finish_layer(layer, cfg, x, attended) -> Array:
-  """Adds the attention's output and the MLP to the residual stream."""
-  attended = attended.reshape(*x.shape[:-1], cfg.num_heads, cfg.head_size)
-  x = x + _project(layer, cfg, 'wo', attended)
-  h = _norm(x, layer['base']['mlp_norm'], cfg.norm_eps)
-  if 'mlp' in layer:
-    return x + _transposed_mlp(layer['mlp'], h)
-  gate = jax.nn.silu(_project(layer, cfg, 'w_gate', h))
-  up = _project(layer, cfg, 'w_up', h)
-  return x + _project(layer, cfg, 'w_down', gate * up)
-
-
-def _transposed_mlp(weights: tuple[Array, Array, Array], h_BD: Array) -> Array:
-  """The MLP of few rows, in [F, B], by weights [outputs, inputs].
-
-  XLA on CPU copies the right factor of a product into its own order. Here that
-  is the states, not the weights: 32 rows take two thirds of the time.
-  """
-  gate, up, down = weights
-  last = (((1,), (1,)), ((), ()))
-  gate_FB = jax.nn.silu(lax.dot_general(gate, h_BD, last))
-  y_DB = down @ (gate_FB * lax.dot_general(up, h_BD, last))
-  # Otherwise the transposition would turn the product round again.
-  return lax.optimization_barrier(y_DB).T
-
-
-def _for_decoding(layer: dict, cfg: ModelConfig) -> dict:
-  """The layer with its MLP transposed, unless that has adapters."""
-  names = ('w_gate', 'w_up', 'w_down')
-  if any(name in layer['lora'] for name in names):
-    return layer
-  base = dict(layer['base'])
-  mlp = tuple(base.pop(name).astype(cfg.compute_dtype).T for name in names)
-  return {**layer, 'base': base, 'mlp': mlp}
-
-
-def _stacked_layers(params) -> dict[str, Any]:
-  adapters = params['lora']['layers'] if 'lora' in params else {}
-  return {'base': params['model']['layers'], 'lora': adapters}
-
-
-def _embed(params, cfg, token) -> Array:
-  table = params['model']['embed']
-  return mixed_precision.lookup(table, token, cfg.compute_dtype)
-
-
 def forward(
   params: dict[str, Any],
   cfg: ModelConfig,
@@ -279,7 +161,7 @@ def forward(
   causal_ST = jnp.tril(jnp.ones((S, S), bool))
 
   def body(x, layer):
-    (qp, q), (kp, k), (vp, v) = map(parts, _qkv(layer, cfg, x, tables))
+    (qp, q), (kp, k), (vp, v) = map(parts, layers.qkv(layer, cfg, x, tables))
     if cfg.attention != 'plain':
       attended = attention_kernels.attend(
         cfg.attention, (qp, kp, vp), (q, k, v), prompt_mask_NP
@@ -295,7 +177,7 @@ def forward(
       )
       own = own.reshape(N, G * S, *attended.shape[2:])
       attended = jnp.concatenate([attended, own], axis=1)
-    x = _finish_layer(layer, cfg, x, attended)
+    x = layers.finish_layer(layer, cfg, x, attended)
     return sharding.constrain(x, 'rows', None, None), None
 
   # Without remat the products with weights are kept. The rest is recomputed:
@@ -304,94 +186,14 @@ def forward(
     jax.checkpoint_policies.dots_with_no_batch_dims_saveable
   )
   policy = None if cfg.remat else policy
-  x = sharding.constrain(_embed(params, cfg, token), 'rows', None, None)
+  x = sharding.constrain(layers.embed(params, cfg, token), 'rows', None, None)
   x, _ = lax.scan(
-    jax.checkpoint(body, policy=policy), x, _stacked_layers(params)
+    jax.checkpoint(body, policy=policy), x, layers.stacked_layers(params)
   )
-  x_NPD, x_NGSD = parts(_norm(x, params['model']['final_norm'], cfg.norm_eps))
+  x_NPD, x_NGSD = parts(
+    layers.norm(x, params['model']['final_norm'], cfg.norm_eps)
+  )
   first = jnp.broadcast_to(x_NPD[:, None, -1:], (N, G, 1, D))
   hidden = jnp.concatenate([first, x_NGSD], axis=2).reshape(B, T, D)
   hidden = jnp.where(response_mask_BT[..., None] > 0, hidden, 0)
   return sharding.constrain(hidden, 'rows', None, None)
-
-
-def prefill(
-  params: dict[str, Any],
-  cfg: ModelConfig,
-  prompt_NP: Array,
-  prompt_mask_NP: Array,
-) -> tuple[Array, kv_cache.PromptCache]:
-  """The state [N, D] that predicts the first response token, and the cache."""
-  tables = rope.tables(cfg, rope.prompt_positions(prompt_mask_NP))
-
-  def body(x, layer):
-    q, k, v = _qkv(layer, cfg, x, tables)
-    if cfg.attention == 'plain':
-      attended = attention.attend_prompt(q, k, v, prompt_mask_NP)
-    else:
-      attended = attention_kernels.attend(
-        cfg.attention, (q, k, v), None, prompt_mask_NP
-      )
-    x = _finish_layer(layer, cfg, x, attended)
-    return sharding.constrain(x, 'rows', None, None), attention.cached(k, v)
-
-  x = sharding.constrain(_embed(params, cfg, prompt_NP), 'rows', None, None)
-  x, (k, v) = lax.scan(body, x, _stacked_layers(params))
-  hidden = _norm(x[:, -1], params['model']['final_norm'], cfg.norm_eps)
-  return hidden, kv_cache.PromptCache(
-    k_NJKP=tuple(k), v_NJPK=tuple(v), mask_NP=prompt_mask_NP
-  )
-
-
-def unstacked(params: dict[str, Any], cfg: ModelConfig) -> dict[str, Any]:
-  """Parameters with one tree per layer, for decode_step.
-
-  Sliced before the loop over tokens: its body would copy the slices each time.
-  """
-  layers = _stacked_layers(params)
-  return {
-    'model': params['model'],
-    'layers': tuple(
-      _for_decoding(jax.tree.map(lambda x, i=i: x[i], layers), cfg)
-      for i in range(cfg.num_layers)
-    ),
-  }
-
-
-def decode_step(
-  params: dict[str, Any],
-  cfg: ModelConfig,
-  token_B: Array,
-  step_B: Array,
-  clock: Array,
-  cache: kv_cache.Cache,
-) -> tuple[Array, kv_cache.Cache]:
-  """Feeds response tokens `step`; states [B, D] predict tokens step + 1.
-
-  params: of `unstacked`. clock: steps before this one. The tokens of a row come
-  one a step; that of T steps ago, which no row has, is overwritten.
-  """
-  prompt = cache.prompt
-  N, G = prompt.mask_NP.shape[0], token_B.shape[0] // prompt.mask_NP.shape[0]
-  start_N = prompt.mask_NP.astype(jnp.int32).sum(axis=1)
-  tables = rope.tables(cfg, jnp.repeat(start_N, G) + step_B)
-  places = cache.k_BJKT[0].shape[-1]
-  age_T = (clock - jnp.arange(places)) % places
-  mask_B1T = age_T[None, None] <= step_B[:, None, None]
-  place = clock % places
-  x = _embed(params, cfg, token_B)
-  keys, values = [], []
-  for index, layer in enumerate(params['layers']):
-    q, k, v = _qkv(layer, cfg, x, tables)
-    q = q.reshape(N, G, 1, *q.shape[1:])
-    start = (0, 0, 0, place)
-    k = lax.dynamic_update_slice(cache.k_BJKT[index], k[..., None], start)
-    start = (0, 0, place, 0)
-    v = lax.dynamic_update_slice(cache.v_BJTK[index], v[:, :, None], start)
-    shared = (prompt.k_NJKP[index], prompt.v_NJPK[index], prompt.mask_NP)
-    attended = attention.attend_response(q, shared, (k, v, mask_B1T))
-    x = _finish_layer(layer, cfg, x, attended)
-    keys.append(k)
-    values.append(v)
-  hidden = _norm(x, params['model']['final_norm'], cfg.norm_eps)
-  return hidden, cache.replace(k_BJKT=tuple(keys), v_BJTK=tuple(values))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rl_jax import models, sharding
-from rl_jax.models import transformer
+from rl_jax.models import layers
 
 CFG = models.ModelConfig(
   vocab_size=19,
@@ -268,7 +268,7 @@ def test_the_product_has_the_gradient_of_a_matrix_product():
       for shape in ((5, inputs), (inputs, outputs), (5, outputs))
     )
     _, plain = jax.vjp(jnp.matmul, x, weight)
-    y, found = jax.vjp(transformer._product, x, weight)
+    y, found = jax.vjp(layers._product, x, weight)
     np.testing.assert_allclose(y, x @ weight, rtol=1e-5)
     for one, other in zip(found(dy), plain(dy), strict=True):
       np.testing.assert_allclose(one, other, rtol=1e-5)
