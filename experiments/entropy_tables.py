@@ -1,6 +1,6 @@
 """Tables of the entropy mechanism from lines that hold courses, as Markdown."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 import json
 import os
 from typing import Any
@@ -173,15 +173,20 @@ def differences(courses: Mapping[str, Mapping[int, dict]]) -> str:
   return tables.render(lines, 'markdown')
 
 
+def _law(course: dict, names: Sequence[str] = LAW) -> dict[str, float]:
+  found = entropy_fits.fit(course)
+  return {name: found[name] for name in names}
+
+
 def all_tables(lines: list[Line]) -> dict[str, str]:
   """Name of a table -> its text."""
   grpo, rows = baselines(lines), compared(lines)
-  law = lambda course: {name: entropy_fits.fit(course)[name] for name in LAW}
   return {
     'collapse': table(grpo, entropy_fits.shares, 'GRPO on'),
-    'law': table(grpo, law, 'GRPO on'),
+    'law': table(grpo, _law, 'GRPO on'),
     'prediction': table(grpo, prediction, 'GRPO on'),
     'covariance': table(grpo, entropy_fits.covariance_identity, 'GRPO on'),
+    'coefficients': table(rows, lambda c: _law(c, LAW[:3]), 'row'),
     'methods': methods(rows),
     'differences': differences(rows),
   }

@@ -42,10 +42,15 @@ ROWS = (
 )
 OTHER_FRACTIONS = (0.002, 0.1)
 COMMON = {
-  'iterations': 80,
-  'evaluation.every': 5,
-  'optimizer.learning_rate': 3e-4,
+  'iterations': 60,
+  'evaluation.every': 4,
   'optimizer.warmup_steps': 20,
+}
+RATES = {
+  'arithmetic_small': 2e-4,
+  'arithmetic_medium': 2e-4,
+  'countdown_small': 3e-4,
+  'countdown_medium': 2e-4,
 }
 
 
@@ -53,7 +58,8 @@ def at(place: str) -> sweeps.Setting:
   """One task and size of model."""
   task = place.split('_')[0]
   path = f'runs/{place}_warm'
-  return {'config': f'{task}_small', 'model.path': path} | COMMON
+  rate = {'optimizer.learning_rate': RATES[place]}
+  return {'config': f'{task}_small', 'model.path': path} | COMMON | rate
 
 
 def get_sweep() -> list[sweeps.Setting]:

@@ -43,4 +43,4 @@ def test_nothing_to_show_is_an_error(tmp_path):
   with pytest.raises(ValueError, match='holds no finished run'):
     entropy_tables.read(str(tmp_path))
   with pytest.raises(ValueError, match='grpo: all runs failed'):
-    entropy_tables.methods({'grpo': {}} | {'x': {0: {'tokens': [0, 1]}}})
+    entropy_tables.table({'grpo': {}}, dict, 'row')
