@@ -28,7 +28,7 @@ PLACES = (
   'countdown_small',
   'countdown_medium',
 )
-COMPARED = 'arithmetic_small'  # where all rows run
+COMPARED = ('countdown_small', 'arithmetic_small')  # where all rows run
 CLIP_COV = {'method': 'clip_cov', 'method.group_filter': 'null'}
 KL_COV = {'method': 'kl_cov', 'method.group_filter': 'null'}
 CLIP_FRACTION = 'method.weights.ClipCovDrop.fraction'
@@ -47,8 +47,8 @@ COMMON = {
   'optimizer.warmup_steps': 20,
 }
 RATES = {
-  'arithmetic_small': 2e-4,
-  'arithmetic_medium': 2e-4,
+  'arithmetic_small': 1e-4,
+  'arithmetic_medium': 1e-4,
   'countdown_small': 3e-4,
   'countdown_medium': 2e-4,
 }
@@ -63,12 +63,12 @@ def at(place: str) -> sweeps.Setting:
 
 
 def get_sweep() -> list[sweeps.Setting]:
-  """GRPO everywhere, the other rows at one place; five seeds, or three."""
+  """GRPO everywhere, the other rows at two places; five seeds, or three."""
   seeds, few = ({'seed': range(count)} for count in (5, 3))
   baseline = [at(place) | {'method': BASELINE} for place in PLACES]
-  rows = [at(COMPARED) | row for row in ROWS]
+  rows = [at(place) | row for place in COMPARED for row in ROWS]
   fractions = [
-    at(COMPARED) | row
+    at(COMPARED[0]) | row
     for value in OTHER_FRACTIONS
     for row in (
       CLIP_COV | {CLIP_FRACTION: value},
