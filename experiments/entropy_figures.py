@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 import numpy as np
 
 from experiments import entropy_fits, entropy_tables, plot
-from experiments.papers.entropy_mechanism import COMPARED
 
 COURSES = 'entropy_courses.png'
 LAW = 'entropy_law.png'
@@ -20,7 +19,7 @@ def draw(lines: list[entropy_tables.Line], folder: str) -> list[str]:
   plot.plot_curves(
     {
       name: [_rows(course) for course in seeds.values()]
-      for name, seeds in entropy_tables.compared(lines, COMPARED[0]).items()
+      for name, seeds in entropy_tables.compared(lines).items()
       if len(seeds) >= 5
     },
     courses,

@@ -89,10 +89,10 @@ def baselines(lines: list[Line]) -> dict[str, dict[int, dict]]:
   )
 
 
-def compared(lines: list[Line], where: str) -> dict[str, dict[int, dict]]:
-  """All rows of one place."""
+def compared(lines: list[Line]) -> dict[str, dict[int, dict]]:
+  """All rows where they all ran."""
   return grouped(
-    [line for line in lines if place(line['setting']) == where], row_name
+    [line for line in lines if place(line['setting']) == COMPARED], row_name
   )
 
 
@@ -180,20 +180,16 @@ def _law(course: dict, names: Sequence[str] = LAW) -> dict[str, float]:
 
 def all_tables(lines: list[Line]) -> dict[str, str]:
   """Name of a table -> its text."""
-  grpo = baselines(lines)
-  found = {
+  grpo, rows = baselines(lines), compared(lines)
+  return {
     'collapse': table(grpo, entropy_fits.shares, 'GRPO on'),
     'law': table(grpo, _law, 'GRPO on'),
     'prediction': table(grpo, prediction, 'GRPO on'),
     'covariance': table(grpo, entropy_fits.covariance_identity, 'GRPO on'),
+    'methods': methods(rows),
+    'differences': differences(rows),
+    'coefficients': table(rows, lambda c: _law(c, LAW[:3]), 'row'),
   }
-  for where in COMPARED:
-    rows = compared(lines, where)
-    found[f'methods {where}'] = methods(rows)
-    found[f'differences {where}'] = differences(rows)
-    law = lambda course: _law(course, LAW[:3])
-    found[f'coefficients {where}'] = table(rows, law, 'row')
-  return found
 
 
 def with_tables(text: str, found: Mapping[str, str]) -> str:
