@@ -11,6 +11,7 @@ from experiments import entropy_fits, entropy_tables, plot
 
 COURSES = 'entropy_courses.png'
 LAW = 'entropy_law.png'
+SHOWN = ('grpo@no_kl', 'clip_cov', 'kl_cov')  # legible
 
 
 def draw(lines: list[entropy_tables.Line], folder: str) -> list[str]:
@@ -20,7 +21,7 @@ def draw(lines: list[entropy_tables.Line], folder: str) -> list[str]:
     {
       name: [_rows(course) for course in seeds.values()]
       for name, seeds in entropy_tables.compared(lines).items()
-      if len(seeds) >= 5
+      if len(seeds) >= 5 and name.startswith(SHOWN)
     },
     courses,
     x='tokens',
