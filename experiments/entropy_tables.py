@@ -12,7 +12,7 @@ from experiments.papers.entropy_mechanism import BASELINE, COMPARED
 from experiments.sweeps import RESULTS
 from rl_jax import metrics
 
-BEGIN, END = '<!-- {}: begin -->', '<!-- {}: end -->'
+BEGIN, END = '<!-- entropy {}: begin -->', '<!-- entropy {}: end -->'
 AT_THE_END = ('pass_at_1', 'avg_at_8', 'pass_at_8', 'entropy', 'sample_length')
 LAW = ('a', 'b', 'R^2 exp(H)', 'R^2 H', 'R^2 log step')
 ERRORS = ('exp(H)', 'H', 'log step', 'constant')
