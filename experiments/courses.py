@@ -9,6 +9,18 @@ AREA, FINAL, ENTROPY = 'course/reward', 'course/final_reward', 'course/entropy'
 NAMES = (AREA, FINAL, ENTROPY)
 
 
+def held_out(rows: list[dict[str, Any]]) -> dict[str, list[float]]:
+  """Tokens generated so far, and greedy held-out accuracy then, rounded.
+
+  Dynamic sampling draws more an iteration: compare at tokens, not at steps.
+  """
+  known = [row for row in rows if 'evaluation/pass_at_1' in row]
+  return {
+    'tokens': [int(row.get('rollout/tokens_total', 0)) for row in known],
+    'pass_at_1': [round(row['evaluation/pass_at_1'], 4) for row in known],
+  }
+
+
 def summary(rows: list[dict[str, Any]], budget: int) -> dict[str, float]:
   """Numbers that compare methods after equally many samples.
 

@@ -28,6 +28,9 @@ _WORKDIRS = flags.DEFINE_list('workdirs', [], 'Several runs.')
 _RESULTS = flags.DEFINE_string('results', '', 'results.jsonl of a sweep.')
 _PAPER = flags.DEFINE_string('paper', '', 'Whose runs --results holds.')
 _METRIC = flags.DEFINE_string('metric', 'reward/mean', 'Of the table.')
+_LEADERBOARD = flags.DEFINE_integer(
+  'leaderboard', 0, 'Tokens: the table of `experiments.table --leaderboard`.'
+)
 _TABLE_BASELINE = flags.DEFINE_string('table_baseline', None, 'A row name.')
 _BASELINE = flags.DEFINE_string('baseline', '', 'Label or method.')
 _TITLE = flags.DEFINE_string('title', '', 'Heading of the page.')
@@ -61,6 +64,7 @@ def main(argv):
       _TABLE_BASELINE.value,
       digests,
       _MIXED.value,
+      _LEADERBOARD.value,
     )
   runs = report_runs.read_runs(workdirs, _MIXED.value)
   names = [os.path.basename(os.path.normpath(path)) for path in workdirs]

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import json
 import os
 
-from experiments import tables
+from experiments import leaderboard, tables
 from rl_jax import metrics
 
 
@@ -31,7 +31,8 @@ def mixtures(
     if other != digest:
       found.append(f'configurations {other} and {digest} of {setting}')
   if digests is not None:
-    foreign = [r['name'] for r in rows if r.get('digest') not in set(digests)]
+    digests = {*digests, None}  # references are no runs
+    foreign = [r['name'] for r in rows if r.get('digest') not in digests]
     if foreign:
       found.append(f'configurations of another table: {", ".join(foreign)}')
   return found
@@ -52,9 +53,11 @@ def read_page(
   baseline: str | None,
   digests: list[str] | None,
   allow_mixed: bool,
+  leaderboard_tokens: int = 0,
 ) -> tuple[dict, list[str]]:
   """({header, rows, hint}, notes) of results.jsonl for an HTML page.
 
+  With leaderboard_tokens the table is that of `leaderboard`; else of `metric`.
   A run that a guard has ended has no value: a note says why. Raises ValueError
   for a file without a finished run, and for mixtures.
   """
@@ -70,9 +73,15 @@ def read_page(
       notes.append(f'{missing} of {len(set(digests))} runs are not finished')
   failed = [row for row in rows if row.get('failed') is not None]
   notes += [f'FAILED: {row["name"]}: {row["failed"]}' for row in failed]
+  every_row = rows
   rows = [row for row in rows if row.get('failed') is None]
   if not rows:
     raise ValueError(f'{path} holds failed runs alone: {"; ".join(notes)}')
+  if leaderboard_tokens:
+    header, *cells = leaderboard.cells(
+      every_row, baseline, leaderboard_tokens, mixed
+    )
+    return {'header': header, 'rows': cells, 'hint': leaderboard.HINT}, notes
   found = tables.by_setting(rows, metric)
   header, *cells = tables.lines(found, baseline, None, mixed)
   against = f'; paired with {baseline} by seed' if baseline else ''

@@ -8,7 +8,10 @@
 Finished runs are skipped, interrupted ones continued. Each finished run adds a
 line to DIR/results.jsonl; one that failed says why there and is not tried again
 until its line is removed. --jitted makes one program of runs that differ in the
-seed and in float fields of the method, where the task verifies on the device.
+seed, the learning rate and float fields of the method, where the task verifies
+on the device. With --by_stages it makes programs for the stages instead, most
+of which the next method shares by way of jax's compilation cache
+(JAX_COMPILATION_CACHE_DIR): less time for many methods with few short runs.
 --launch prints a SLURM array script or a Kubernetes JobSet with one task a run
 (or program); nothing is contacted.
 """
@@ -25,6 +28,7 @@ _WORKDIR = flags.DEFINE_string('workdir', None, 'Runs.', required=True)
 _SHARD = flags.DEFINE_string('shard', '0/1', 'i/n: every n-th run from i.')
 _PROCESSES = flags.DEFINE_integer('processes', 1, 'Runs at the same time.')
 _JITTED = flags.DEFINE_bool('jitted', False, 'One program for many seeds.')
+_BY_STAGES = flags.DEFINE_bool('by_stages', False, 'Of --jitted, see above.')
 _LAUNCH = flags.DEFINE_enum('launch', '', ['', 'slurm', 'jobset'], 'Print.')
 _IMAGE = flags.DEFINE_string('image', 'rl_jax', 'Container of a JobSet.')
 
@@ -35,6 +39,7 @@ def main(argv):
   quiet_orbax()
   paper, workdir = _PAPER.value, _WORKDIR.value
   flags_ = ['--jitted'] if _JITTED.value else []
+  flags_ += ['--by_stages'] if _BY_STAGES.value else []
   parts = sweeps.programs(sweeps.load(paper), _JITTED.value)
   job = (paper, workdir, len(parts))
   if _LAUNCH.value == 'slurm':
@@ -55,7 +60,7 @@ def main(argv):
       raise ValueError(f'these parts did not end well: {", ".join(failed)}')
   else:
     mine = sweeps.shard(parts, _SHARD.value)
-    sweeps.execute_all(mine, workdir, _JITTED.value)
+    sweeps.execute_all(mine, workdir, _JITTED.value, _BY_STAGES.value)
 
 
 if __name__ == '__main__':

@@ -8,12 +8,14 @@ sweep is a list of settings.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 import dataclasses
 import fcntl
+import functools
 import hashlib
 import importlib
 import itertools
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 from typing import Any
@@ -81,7 +83,7 @@ class Run:
 
   setting: Setting = dataclasses.field(hash=False)
 
-  @property
+  @functools.cached_property
   def config(self) -> ExperimentConfig:
     """The resolved configuration; raises ValueError for what does not fit."""
     fields = dict(self.setting)
@@ -98,7 +100,7 @@ class Run:
     )
     return re.sub(r'[^\w=.@-]+', '_', words)[:100] + '-' + self.digest
 
-  @property
+  @functools.cached_property
   def digest(self) -> str:
     """12 hexadecimal digits of the resolved configuration."""
     text = serialization.to_json(self.config)
@@ -159,9 +161,15 @@ def programs(members: Iterable[Run], jitted: bool) -> list[list[Run]]:
 
 
 def execute_all(
-  parts: Iterable[list[Run]], workdir: str, jitted: bool = False
+  parts: Iterable[list[Run]],
+  workdir: str,
+  jitted: bool = False,
+  by_stages: bool = False,
 ) -> None:
-  """Runs what is not finished; a run that fails gets a line that says why."""
+  """Runs what is not finished; a run that fails gets a line that says why.
+
+  by_stages: jitted runs as programs for their stages, which methods share.
+  """
   os.makedirs(workdir, exist_ok=True)
   for part in parts:
     done = finished(workdir)
@@ -171,13 +179,13 @@ def execute_all(
       continue
     try:
       if jitted and whole_run.refusal(waiting[0].config) is None:
-        execute_jitted(waiting, workdir)
+        execute_jitted(waiting, workdir, by_stages)
       else:
         execute(waiting[0], workdir)
     except (ValueError, guards.StopRunError) as error:
       logging.warning('%s failed: %s', waiting[0].name, error)
       why = str(error).splitlines()[0]
-      _add_lines(workdir, [_line(run) | {'failed': why} for run in waiting])
+      add_lines(workdir, [_line(run) | {'failed': why} for run in waiting])
     jax.clear_caches()  # hundreds of runs in one process would keep programs
 
 
@@ -187,13 +195,16 @@ def execute(run: Run, workdir: str) -> None:
   trainer = Trainer(run.config, directory)
   trainer.run()
   rows = metrics.read_jsonl(os.path.join(directory, metrics.METRICS))
-  _add_lines(workdir, [_line(run) | _numbers(run, rows)])
+  add_lines(workdir, [_line(run) | _numbers(run, rows)])
 
 
-def execute_jitted(together: list[Run], workdir: str) -> None:
+def execute_jitted(
+  together: list[Run], workdir: str, by_stages: bool = False
+) -> None:
   """Runs that share a program, and the files of each: no checkpoints."""
   configs = [run.config for run in together]
-  found = whole_run.WholeRuns(configs).run()[0]
+  whole = whole_run.WholeRuns(configs)
+  found = (whole.run_by_stages if by_stages else whole.run)()[0]
   lines = []
   for i, run in enumerate(together):
     directory = os.path.join(workdir, run.name)
@@ -208,7 +219,7 @@ def execute_jitted(together: list[Run], workdir: str) -> None:
     if why := guards.first_failure(configs[i].guards, rows):
       line['failed'] = why
     lines.append(line)
-  _add_lines(workdir, lines)
+  add_lines(workdir, lines)
 
 
 def _line(run: Run) -> dict[str, Any]:
@@ -217,6 +228,13 @@ def _line(run: Run) -> dict[str, Any]:
     'digest': run.digest,
     'name': run.name,
     'setting': run.setting,
+    **environment(),
+  }
+
+
+def environment() -> dict[str, Any]:
+  """What else decides numbers and seconds."""
+  return {
     'versions': {'python': sys.version.split()[0], 'jax': jax.__version__},
     'commit': commit(),
     'device': f'{jax.device_count()} x {jax.devices()[0].device_kind}',
@@ -225,14 +243,17 @@ def _line(run: Run) -> dict[str, Any]:
 
 def _numbers(run: Run, rows: list[dict[str, Any]]) -> dict[str, Any]:
   """What a run that ended adds."""
+  seconds = [row.get('time/iteration_seconds', 0.0) for row in rows]
   return {
     'tokens': rows[-1]['rollout/tokens_total'],
-    'seconds': sum(row.get('time/iteration_seconds', 0.0) for row in rows),
+    'seconds': sum(seconds),
+    'iteration_seconds': statistics.median(seconds),  # compilation is outside
     'last': rows[-1] | courses.summary(rows, run.config.iterations),
+    'held_out': courses.held_out(rows),
   }
 
 
-def _add_lines(workdir: str, rows: list[dict[str, Any]]) -> None:
+def add_lines(workdir: str, rows: list[dict[str, Any]]) -> None:
   """Several processes may end at once: lines are written under a lock."""
   text = ''.join(json.dumps(metrics.to_json(row)) + '\n' for row in rows)
   with open(os.path.join(workdir, RESULTS), 'a') as file:

@@ -9,7 +9,8 @@ seed, with a bootstrap interval (10,000 draws of seeds). --published adds a
 column: a JSON file {row name: number as published}. --comparison takes mean
 reward, final reward and final entropy after equally many samples instead, and
 --excerpt writes the lines with these numbers alone, small enough to commit; the
-file may stand for --workdir.
+file may stand for --workdir. --leaderboard=TOKENS takes held-out accuracy after
+so many generated tokens, with a rate for each method: see `leaderboard`.
 """
 
 import json
@@ -18,7 +19,12 @@ import sys
 
 from absl import flags
 
-from experiments import configuration, result_checks, tables
+from experiments import (
+  configuration,
+  leaderboard,
+  result_checks,
+  tables,
+)
 from experiments.sweeps import RESULTS
 from rl_jax import metrics
 
@@ -33,6 +39,7 @@ _FORMAT = flags.DEFINE_enum(
 _COMPARISON = flags.DEFINE_bool(
   'comparison', False, 'Reward and entropy after equally many samples.'
 )
+_LEADERBOARD = flags.DEFINE_integer('leaderboard', 0, 'Tokens, see above.')
 _EXCERPT = flags.DEFINE_string('excerpt', None, 'File, see above.')
 _PUBLISHED = flags.DEFINE_string('published', None, 'JSON file.')
 _MIXED = flags.DEFINE_bool(
@@ -49,14 +56,19 @@ def main(argv):
   rows = metrics.read_jsonl(path) if os.path.exists(path) else []
   if not rows:
     raise ValueError(f'{path} holds no finished run')
-  for line in tables.failures(rows):
+  source = leaderboard if _LEADERBOARD.value else tables
+  for line in source.failures(rows):
     print(line, file=sys.stderr)
   if _EXCERPT.value:
     with open(_EXCERPT.value, 'w') as file:
-      for row in tables.excerpt(rows):
+      for row in source.excerpt(rows):
         file.write(json.dumps(metrics.to_json(row)) + '\n')
   mixed = result_checks.mixtures(rows)
   result_checks.check_mixtures(mixed, _MIXED.value)
+  if _LEADERBOARD.value:
+    found = leaderboard.cells(rows, _BASELINE.value, _LEADERBOARD.value, mixed)
+    print(tables.render(found, _FORMAT.value), end='')
+    return
   if _COMPARISON.value:
     found = tables.comparison(rows, _BASELINE.value, mixed)
     print(tables.render(found, _FORMAT.value), end='')

@@ -44,8 +44,13 @@ class EntropyChange:
     return processes.put(np.float32(number), self._everywhere)
 
 
-def of_course(metrics: Metrics, learning_rate: float) -> dict[str, np.ndarray]:
-  """The same two metrics of whole courses [..., I] that the host has."""
+def of_course(
+  metrics: Metrics, learning_rate: float | np.ndarray
+) -> dict[str, np.ndarray]:
+  """The same two metrics of whole courses [..., I] that the host has.
+
+  learning_rate: one for all, or [..., 1].
+  """
   entropy = metrics['policy/entropy']
   change = np.diff(entropy, axis=-1, prepend=np.nan)
   found = {'policy/entropy_change': change}

@@ -42,9 +42,14 @@ class OptimizerConfig:
       )
 
 
-def schedule(config: OptimizerConfig) -> optax.Schedule:
-  """Learning rate by optimizer step: linear warm-up, then the schedule."""
-  peak = config.learning_rate
+def schedule(
+  config: OptimizerConfig, learning_rate: jax.Array | None = None
+) -> optax.Schedule:
+  """Learning rate by optimizer step: linear warm-up, then the schedule.
+
+  learning_rate: in place of the configuration's, a number or a traced scalar.
+  """
+  peak = config.learning_rate if learning_rate is None else learning_rate
   rest = max((config.total_steps or 0) - config.warmup_steps, 1)
   after = {
     'constant': lambda: optax.constant_schedule(peak),
@@ -59,10 +64,12 @@ def schedule(config: OptimizerConfig) -> optax.Schedule:
   return optax.join_schedules([warmup, after], [config.warmup_steps])
 
 
-def make_optimizer(config: OptimizerConfig) -> optax.GradientTransformation:
+def make_optimizer(
+  config: OptimizerConfig, learning_rate: jax.Array | None = None
+) -> optax.GradientTransformation:
   """Clip by global norm, then AdamW; moments in float32 by default."""
   adam = optax.adamw(
-    schedule(config),
+    schedule(config, learning_rate),
     b1=config.b1,
     b2=config.b2,
     eps=config.eps,

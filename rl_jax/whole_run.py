@@ -1,7 +1,7 @@
 """Whole training runs as one program, for tasks that verify on the device.
 
 The four stages of an iteration are one function, scanned over iterations. Runs
-that differ in their seeds and in the float fields of their method alone go
+that differ in their seeds, learning rates and float fields of their methods go
 through one program side by side:
 
   jit(shard_map over devices(map or vmap over runs(scan over iterations)))
@@ -72,13 +72,14 @@ def _reason(config: ExperimentConfig) -> str | None:
 def program_key(config: ExperimentConfig) -> tuple[Any, str]:
   """Equal for configurations that one program runs side by side.
 
-  They differ in the seed and in float fields of the method; those of `logits`
-  are part of the sampler and must be the same.
+  They differ in the seed, the learning rate and float fields of the method;
+  those of `logits` are part of the sampler and must be the same.
   """
   method = config.method
   rest = dataclasses.replace(
     config,
     seed=0,
+    optimizer=dataclasses.replace(config.optimizer, learning_rate=0.0),
     method=Method(logits=method.logits, selector=method.selector),
   )
   return jax.tree.structure(method), serialization.to_json(rest)
@@ -123,15 +124,15 @@ class WholeRuns:
         raise ValueError(why)
       if program_key(config) != program_key(first):
         raise ValueError(
-          'runs of one program differ in seed and method floats alone:\n  '
-          + '\n  '.join(serialization.difference(first, config))
+          'runs of one program differ in seed, learning rate and method floats '
+          'alone:\n  ' + '\n  '.join(serialization.difference(first, config))
         )
     if vectorize is None:
       vectorize = jax.default_backend() != 'cpu'
     self._vectorize = vectorize
     devices = jax.devices()[: np.gcd(len(configs), jax.device_count())]
     self._mesh = jax.sharding.Mesh(np.asarray(devices), ('runs',))
-    one = sharding.make_mesh(first.mesh, devices[:1])
+    self._one = one = sharding.make_mesh(first.mesh, devices[:1])
     policies = [
       setup.load_policy(c.model, c.task, c.seed, one) for c in configs
     ]
@@ -155,6 +156,7 @@ class WholeRuns:
       jitted_run.Run(
         key_data=jax.random.key_data(jax.random.key(config.seed)),
         method=config.method.as_arrays(),
+        learning_rate=np.float32(config.optimizer.learning_rate),
         params=policy.trainable,
         groups_IKM=np.stack(
           [
@@ -166,6 +168,26 @@ class WholeRuns:
       for config, policy in zip(configs, policies, strict=True)
     ]
     self._runs = jax.tree.map(lambda *x: np.stack(x), *jax.device_get(runs))
+
+  def run_by_stages(
+    self, keep: Callable[[Trajectories], Any] = lambda traj: None
+  ) -> tuple[dict[str, np.ndarray], TrainState, Any]:
+    """What `run` returns, from programs for the stages on one device.
+
+    For many methods with few runs of each, where compiling is most of the time.
+    """
+    found, seconds = [], []
+    with jax.set_mesh(self._one):
+      one_run = self._run.by_stages(jax.device_put(self._shared), keep)
+      for i in range(len(self._runs.learning_rate)):
+        started = time.perf_counter()
+        run = jax.tree.map(lambda x, i=i: x[i], self._runs)
+        found.append(one_run(jax.device_put(run)))
+        seconds.append(time.perf_counter() - started)
+    state, metrics, kept = jax.tree.map(lambda *x: np.stack(x), *found)
+    # The median is without compilation if there are three runs.
+    seconds = np.median(seconds) / metrics['reward/mean'].shape[1]
+    return self._finished(metrics, seconds), state, kept
 
   def run(
     self, keep: Callable[[Trajectories], Any] = lambda traj: None
@@ -187,11 +209,12 @@ class WholeRuns:
       out_specs=of_runs,
       check_vma=False,
     )
-    started = time.perf_counter()
     with jax.set_mesh(self._mesh):
       shared = jax.device_put(self._shared, NamedSharding(self._mesh, whole))
       runs = jax.device_put(self._runs, NamedSharding(self._mesh, of_runs))
-      state, metrics, kept = jax.jit(program)(shared, runs)
+      compiled = jax.jit(program).lower(shared, runs).compile()
+      started = time.perf_counter()  # seconds are those of the runs alone
+      state, metrics, kept = compiled(shared, runs)
       metrics, kept = jax.device_get((metrics, kept))
     seconds = (time.perf_counter() - started) / metrics['reward/mean'].size
     return self._finished(metrics, seconds), state, kept
@@ -200,10 +223,9 @@ class WholeRuns:
     """Adds what the loop computes on the host."""
     ones = np.ones_like(metrics['reward/mean'])
     tokens = np.cumsum(metrics.pop('rollout/tokens'), axis=1)
-    rate = self.config.optimizer.learning_rate
     return {
       **metrics,
-      **entropy_change.of_course(metrics, rate),
+      **entropy_change.of_course(metrics, self._runs.learning_rate[:, None]),
       'rollout/rounds': ones,
       'rollout/reward': metrics['reward/mean'],  # nothing is dropped
       'rollout/tokens_total': tokens,

@@ -71,14 +71,45 @@ def whole(configs, **kwargs):
   return tokens, metrics
 
 
+def by_stages(configs):
+  """The same from programs for the stages."""
+  runs = whole_run.WholeRuns(configs)
+  metrics, _, tokens = runs.run_by_stages(keep=lambda traj: traj.response_BT)
+  return tokens, metrics
+
+
 def test_five_iterations_are_those_of_the_loop(tmp_path):
-  """Two seeds in one program; the second one against the loop, E2."""
-  configs = [make_config('rloo', seed) for seed in (0, 1)]
+  """Two seeds and rates in one program; the second against the loop, E2."""
+  rate = 'optimizer.learning_rate=0.02'  # the program is built from 0.01
+  configs = [make_config('rloo', 0), make_config('rloo', 1, rate)]
   tokens, metrics = whole(configs)
   assert metrics['reward/mean'].shape == (2, ITERATIONS)
   assert (tokens[0] != tokens[1]).any()
   rows = whole_run.rows(metrics, 1, every=0)
   assert_same_run(configs[1], tmp_path, tokens[1], rows)
+
+
+@pytest.mark.slow
+def test_stages_are_the_whole_program():
+  """E2 in tokens, E1 in numbers: two rates, evaluations, a lagged copy."""
+  sets = (
+    'evaluation.every=2',
+    'model.value_head=True',
+    'method.logits.LaggedSupport.period=2',
+    'update.minibatch_prompts=4',
+  )
+  rate = 'optimizer.learning_rate=0.02'
+  configs = [
+    make_config('nlpo', s, *sets, *r) for s, r in ((0, ()), (1, [rate]))
+  ]
+  tokens, metrics = whole(configs)
+  staged, found = by_stages(configs)
+  np.testing.assert_array_equal(staged, tokens)
+  assert found.keys() == metrics.keys()
+  for name in set(found) - {'time/iteration_seconds'}:
+    np.testing.assert_allclose(
+      found[name], metrics[name], rtol=1e-3, atol=1e-5, err_msg=name
+    )
 
 
 def test_what_cannot_be_jitted_is_refused_with_a_reason():
@@ -100,25 +131,26 @@ def test_what_cannot_be_jitted_is_refused_with_a_reason():
   assert whole_run.refusal(make_config('grpo')) is None
 
 
-def test_only_seed_and_floats_of_the_method_may_differ():
+def test_only_seed_rate_and_floats_of_the_method_may_differ():
   """The error names what else does; floats of `logits` are compiled in."""
   base = make_config('nlpo')
   key = whole_run.program_key
-  together = make_config('nlpo', 3, 'method.losses.PPOClip.clip_low=0.1')
+  sets = ('method.losses.PPOClip.clip_low=0.1', 'optimizer.learning_rate=0.1')
+  together = make_config('nlpo', 3, *sets)
   assert key(base) == key(together)
   name = type(base.method.logits[0]).__name__
   for other in (
-    make_config('nlpo', 0, 'optimizer.learning_rate=0.1'),
+    make_config('nlpo', 0, 'optimizer.b1=0.1'),
     make_config('nlpo', 0, 'task.seed=1'),
     make_config('nlpo', 0, f'method.logits.{name}.p=0.5'),
     make_config('grpo'),
   ):
     assert key(base) != key(other)
-  with pytest.raises(ValueError, match='learning_rate: 0.01 -> 0.1'):
+  with pytest.raises(ValueError, match='optimizer.b1: 0.9 -> 0.1'):
     whole_run.WholeRuns(
       [
         make_config('grpo'),
-        make_config('grpo', 1, 'optimizer.learning_rate=0.1'),
+        make_config('grpo', 1, 'optimizer.b1=0.1'),
       ]
     )
 

@@ -1,0 +1,48 @@
+"""Every method on 2-digit arithmetic, each with its best of three rates.
+
+python -m experiments.sft --config=configs/arithmetic_tiny.py
+  --stop_accuracy=0.5 --evaluate_every=50 --learning_rate=2e-3
+  --max_prompt_tokens=6 --max_response_tokens=5 --out=runs/tiny_warm
+export JAX_COMPILATION_CACHE_DIR=/tmp/cache
+python -m experiments.sweep --paper=policy_loss_leaderboard --jitted
+  --by_stages --workdir=runs/leaderboard
+python -m experiments.reference_rows --paper=policy_loss_leaderboard
+  --workdir=runs/leaderboard
+python -m experiments.table --workdir=runs/leaderboard --leaderboard=20000
+  --baseline=grpo --excerpt=experiments/papers/policy_loss_leaderboard.jsonl
+
+A method's learning rate is one of three, chosen on other seeds: see
+experiments/leaderboard.py.
+"""
+
+from experiments import configuration, sweeps
+
+CONFIG = 'arithmetic_tiny'
+TOKENS = 20_000  # all are compared after so many
+RATES = (3e-5, 1e-4, 3e-4)
+SEEDS = 5
+SETTING = {'model.path': 'runs/tiny_warm', 'evaluation.every': 10}
+# Dynamic sampling and branching go through the loop, which is slow: the middle
+# rate alone, and fewer seeds.
+LOOP_RATE, LOOP_SEEDS = 1e-4, 3
+NOT_RUN = {'guide_grpo': 'arithmetic writes no hints'}
+
+
+def get_sweep() -> list[sweeps.Setting]:
+  """All of configs/methods but NOT_RUN, with all rates; GRPO first."""
+  names = configuration.names('configs.methods')
+  names = [name for name in names if name not in NOT_RUN]
+  names.sort(key=lambda name: name != 'grpo')
+  settings = sweeps.equal_conditions(CONFIG, names, SETTING, SEEDS)
+  settings = sweeps.crossed(
+    settings, sweeps.product({'optimizer.learning_rate': RATES})
+  )
+  return [setting for setting in settings if _wanted(setting)]
+
+
+def _wanted(setting: sweeps.Setting) -> bool:
+  method = configuration.load_method(setting['method'])
+  if method.group_filter is None and method.rollout is None:
+    return True
+  rate = setting['optimizer.learning_rate']
+  return setting['seed'] < LOOP_SEEDS and rate == LOOP_RATE
