@@ -25,7 +25,8 @@ SMOKE := $(TEST_ENV) $(BIN)/python -m experiments.train \
 	--config=configs/bandit.py --method=grpo
 
 .PHONY: install quickstart test test-fast test-devices smoke test-all \
-	test-processes test-faults test-attacks test-soak lint format clean
+	test-processes test-faults test-attacks test-soak test-mutations lint format \
+	clean
 
 install: $(STAMP)
 
@@ -83,6 +84,13 @@ test-soak: $(STAMP)
 # Tries to escape from the sandbox of generated code; prints what is blocked.
 test-attacks: $(STAMP)
 	$(RUN) tests/faults/attacks.py
+
+# Changes every constant and operator of every method, one at a time: its goldens
+# must fail. Continues what was interrupted.
+test-mutations: $(STAMP)
+	$(TEST_ENV) XLA_FLAGS=--xla_backend_optimization_level=0 $(RUN) \
+	  tests/mutations/run.py --out=runs/mutations
+	$(RUN) tests/mutations/run.py --out=runs/mutations --report
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .

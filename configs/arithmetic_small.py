@@ -1,9 +1,10 @@
 """2-digit addition and subtraction with a decoder of 140,000 parameters.
 
   python -m experiments.sft --config=configs/arithmetic_small.py
-    --stop_accuracy=0.35 --evaluate_every=20 --out=runs/small_warm
+    --stop_accuracy=0.6 --evaluate_every=20 --max_prompt_tokens=6
+    --max_response_tokens=5 --out=runs/arithmetic_small_warm
   python -m experiments.train --config=configs/arithmetic_small.py --method=grpo
-    --set=model.path=runs/small_warm --workdir=runs/small_grpo
+    --set=model.path=runs/arithmetic_small_warm --workdir=runs/arithmetic_small
 Four optimizer steps a rollout, so that clips and penalties on the ratio act.
 Cost: about a minute for each command on 2 CPU cores.
 Expected: see experiments/papers/entropy_mechanism.py.

@@ -8,9 +8,10 @@ FLOP/s and bytes/s with the shares of what this process reached on a plain
 matrix product and a plain copy, seconds to trace and compile, peak memory.
 Every row generates --new_tokens tokens, or with --mean_length ends at a random
 token (lengths are geometric); then the costs stand for the longest case, and
-only seconds and generated tokens say something. FLOP are those of
-the model (2 a weight and token, thrice for an update, attention over what is
-visible, the prompt once a group), without recomputation.
+only seconds and generated tokens say something, and times_full_width: seconds a
+token over those of 64 rows that all last, measured in the same process. FLOP
+are those of the model (2 a weight and token, thrice for an update, attention
+over what is visible, the prompt once a group), without recomputation.
 """
 
 import dataclasses
@@ -23,7 +24,7 @@ import numpy as np
 
 from experiments import benchmark_costs as costs
 from experiments.benchmark_stages import PRESETS, STAGES, Stages
-from rl_jax import sharding
+from rl_jax import host_memory, sharding
 
 _STAGE = flags.DEFINE_enum('stage', 'step', (*STAGES, 'step'), 'What to time.')
 _PRESET = flags.DEFINE_enum('preset', 'small', list(PRESETS), 'Model.')
@@ -33,26 +34,59 @@ _PROMPT = flags.DEFINE_integer('prompt_tokens', 64, 'Tokens of a prompt.')
 _NEW = flags.DEFINE_integer('new_tokens', 128, 'Tokens of a response.')
 _MEAN = flags.DEFINE_float('mean_length', 0, 'Mean length; 0: nothing ends.')
 _REPEATS = flags.DEFINE_integer('repeats', 5, 'Timed calls after a first one.')
-_PIECES = flags.DEFINE_integer('microbatches', 1, 'Pieces of an update.')
+_PIECES = flags.DEFINE_integer(
+  'microbatches', None, 'Pieces of an update; by default a group a CPU device.'
+)
+_SLOTS = flags.DEFINE_integer('slots', None, 'Rows decoded at a time.')
+FULL_WIDTH = 64
+
+
+def default_pieces(shape):
+  """Small microbatches cost nothing on CPU and keep the activations small."""
+  groups, rest = divmod(shape.num_prompts, jax.device_count())
+  return 1 if rest or jax.default_backend() != 'cpu' else groups
+
+
+def full_width_seconds(cfg, shape, mesh):
+  """Seconds per token of 64 rows of which none ends early."""
+  shape = dataclasses.replace(shape, num_prompts=FULL_WIDTH // shape.group_size)
+  stages = Stages(cfg, shape, 'generate', mesh)
+  times = costs.seconds(lambda: stages.call('generate'), _REPEATS.value)
+  return float(np.median(times)) / shape.rows / shape.new_tokens
 
 
 def main(argv):
   """Compiles, times and prints one line."""
   del argv
   cfg, stage = PRESETS[_PRESET.value], _STAGE.value
+  host_memory.give_back_after_compilations()
   shape = costs.Shape(_PROMPTS.value, _GROUP.value, _PROMPT.value, _NEW.value)
   mesh = sharding.make_mesh(sharding.MeshConfig(data=jax.device_count()))
+  pieces = _PIECES.value or default_pieces(shape)
   with jax.set_mesh(mesh):
     flop_rate, byte_rate = costs.roofline(cfg.compute_dtype)
-    stages = Stages(cfg, shape, _PIECES.value, mesh, _MEAN.value)
+    stages = Stages(
+      cfg,
+      shape,
+      stage,
+      mesh,
+      pieces=pieces,
+      mean_length=_MEAN.value,
+      slots=_SLOTS.value,
+    )
     times = costs.seconds(lambda: stages.call(stage), _REPEATS.value)
     low, median, high = np.quantile(times, (0.25, 0.5, 0.75))
+    full = None
+    if _MEAN.value and stage == 'generate':
+      full = full_width_seconds(cfg, shape, mesh)
   flops = costs.model_flops(cfg, shape, stage) / median
   generated = int(stages.full.length_B.sum())
   row = {
     'stage': stage,
     'preset': _PRESET.value,
     **dataclasses.asdict(shape),
+    'devices': jax.device_count(),
+    'microbatches': pieces,
     'device': jax.devices()[0].device_kind,
     'jax': jax.__version__,
     'seconds_median': median,
@@ -69,6 +103,11 @@ def main(argv):
   if stage == 'generate':
     moved = costs.least_bytes(cfg, shape, stages.state.params) / median
     row |= {'bytes_per_second': moved, 'share_of_copy': moved / byte_rate}
+  if full is not None:
+    row |= {
+      'full_width_seconds_per_token': full,
+      'times_full_width': median / generated / full,
+    }
   print(json.dumps(row))
 
 

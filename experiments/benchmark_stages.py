@@ -60,9 +60,11 @@ def ending_ids(cfg, mean_length):
 
 
 class Stages:
-  """The jitted stages of one configuration, compiled ahead."""
+  """The jitted stages of one configuration; those that run, compiled ahead."""
 
-  def __init__(self, cfg, shape, pieces, mesh, mean_length=0.0):
+  def __init__(
+    self, cfg, shape, stage, mesh, *, pieces=1, mean_length=0.0, slots=None
+  ):
     start = make_start(mesh, shape.group_size, shape.new_tokens)
     rng = np.random.default_rng(0)
     prompts = (shape.num_prompts, shape.prompt_tokens)
@@ -89,31 +91,34 @@ class Stages:
       cfg=cfg,
       sampling=rollouts.SamplingConfig(eos_ids=ending_ids(cfg, mean_length)),
       max_new_tokens=shape.new_tokens,
+      slots=slots,
     )
     self.generate = self._compiled(
       'generate', jax.jit(generate), params, traj=self.empty, key=self.key
     )
     self.full = self.generate(params, traj=self.empty, key=self.key)
-    score = functools.partial(update_lib.score, **common)
-    self.score = self._compiled(
-      'score', jax.jit(score), params, None, self.full, self.method
-    )
     rewards = rng.integers(0, 2, self.full.length_B.shape).astype(np.float32)
     self.rewarded = self.full.replace(reward_B=jnp.asarray(rewards))
     self.make_batch = jax.jit(batch.make_batch)
     self.batch, *_ = self.make_batch(self.method, self.rewarded, {})
-    update = functools.partial(
-      update_lib.update_minibatch,
-      optimizer=optimizer,
-      reuse_scores=False,
-      **common,
-    )
-    self.update = self._compiled(
-      'update',
-      jax.jit(update, donate_argnames='state'),
-      state=self.state,
-      **self._update_arguments(self.batch),
-    )
+    if stage == 'score':
+      score = functools.partial(update_lib.score, **common)
+      self.score = self._compiled(
+        'score', jax.jit(score), params, None, self.full, self.method
+      )
+    if stage in ('update', 'step'):
+      update = functools.partial(
+        update_lib.update_minibatch,
+        optimizer=optimizer,
+        reuse_scores=False,
+        **common,
+      )
+      self.update = self._compiled(
+        'update',
+        jax.jit(update, donate_argnames='state'),
+        state=self.state,
+        **self._update_arguments(self.batch),
+      )
 
   def _compiled(self, name, function, *args, **kwargs):
     started = time.perf_counter()

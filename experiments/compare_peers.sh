@@ -15,7 +15,7 @@ ours() {
   for stage in generate update step; do
     XLA_FLAGS="--xla_force_host_platform_device_count=$DEVICES" \
       "$PYTHON" -m experiments.benchmark --stage=$stage --repeats="$REPEATS" \
-      --microbatches="${MICROBATCHES:-1}" | tail -n 1 >> "$OUT"
+      ${MICROBATCHES:+--microbatches="$MICROBATCHES"} | tail -n 1 >> "$OUT"
   done
 }
 

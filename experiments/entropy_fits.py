@@ -1,11 +1,24 @@
 """Fits of accuracy to entropy along training, and how well they predict."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 FIRST = 0.36  # share of training that the paper predicts the rest from
+
+# What a course keeps of the evaluations, and of every iteration.
+EVALUATIONS = {
+  'pass_at_1': 'evaluation/pass_at_1',
+  'avg_at_8': 'evaluation/avg_at_8',
+  'pass_at_8': 'evaluation/pass_at_8',
+  'entropy': 'evaluation/entropy',
+  'sample_length': 'evaluation/sample_length',
+}
+ITERATIONS = {
+  'predicted': 'policy/entropy_change_predicted',
+  'measured': 'policy/entropy_change',
+}
 
 # Two coefficients each: accuracy = slope * feature + intercept.
 FEATURES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
@@ -14,18 +27,40 @@ FEATURES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
   'log step': lambda entropy, step: np.log1p(step),
 }
 
+Course = Mapping[str, Sequence[float]]
 
-def course(rows: Sequence[dict[str, Any]]) -> dict[str, np.ndarray]:
-  """Steps, sampled held-out entropy (nats) and accuracy of the evaluations."""
-  rows = [row for row in rows if 'evaluation/entropy' in row]
-  if len(rows) < 6:
-    raise ValueError(f'{len(rows)} evaluations are too few for a fit')
-  names = sorted(n for n in rows[0] if n.startswith('evaluation/avg_at_'))
-  return {
-    'step': np.array([row['step'] for row in rows], float),
-    'entropy': np.array([row['evaluation/entropy'] for row in rows]),
-    'accuracy': np.array([row[names[0]] for row in rows]),
+
+def course(rows: Sequence[dict[str, Any]]) -> dict[str, list[float]]:
+  """The numbers of a run that tables and figures read, rounded.
+
+    step, tokens, pass_at_1, ...  of the evaluations, sampled ones at
+                                  temperature 1; entropy in nats a token
+    predicted                     change of entropy that iteration i should
+                                  cause (minus learning rate times covariance)
+    measured                      change that it did, seen in iteration i + 1
+
+  Raises ValueError for fewer than six evaluations.
+  """
+  evaluations = [row for row in rows if 'evaluation/entropy' in row]
+  if len(evaluations) < 6:
+    raise ValueError(f'{len(evaluations)} evaluations are too few for a fit')
+  found = {
+    'step': [row['step'] for row in evaluations],
+    'tokens': [int(row.get('rollout/tokens_total', 0)) for row in evaluations],
   }
+  for name, metric in EVALUATIONS.items():
+    found[name] = [round(row[metric], 4) for row in evaluations]
+  trained = [row for row in rows if ITERATIONS['predicted'] in row]
+  pairs = zip(trained[:-1], trained[1:], strict=True)
+  found |= {'predicted': [], 'measured': []}
+  for before, after in pairs:
+    found['predicted'].append(_short(before[ITERATIONS['predicted']]))
+    found['measured'].append(_short(after[ITERATIONS['measured']]))
+  return found
+
+
+def _short(value: float) -> float:
+  return float(f'{value:.3g}')
 
 
 def line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
@@ -34,41 +69,94 @@ def line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
   return float(slope), float(intercept)
 
 
-def fit(found: dict[str, np.ndarray]) -> dict[str, float]:
-  """a, b and R^2 of accuracy = -a exp(H) + b over the whole course."""
-  x, y = np.exp(found['entropy']), found['accuracy']
-  slope, intercept = line(x, y)
-  rest = y - slope * x - intercept
-  r2 = 1.0 - (rest**2).sum() / ((y - y.mean()) ** 2).sum()
-  return {'a': -slope, 'b': intercept, 'R^2': float(r2)}
+def _features(found: Course) -> dict[str, np.ndarray]:
+  entropy, step = np.array(found['entropy']), np.array(found['step'], float)
+  return {name: feature(entropy, step) for name, feature in FEATURES.items()}
 
 
-def prediction_errors(found: dict[str, np.ndarray]) -> dict[str, float]:
-  """Root mean square error behind the first 36%, by feature."""
-  first = max(3, int(np.ceil(FIRST * len(found['step']))))
-  errors = {}
-  for name, feature in FEATURES.items():
-    x, y = feature(found['entropy'], found['step']), found['accuracy']
-    slope, intercept = line(x[:first], y[:first])
-    rest = y[first:] - slope * x[first:] - intercept
-    errors[name] = float(np.sqrt(np.mean(rest**2)))
-  return errors
+def fit(found: Course) -> dict[str, float]:
+  """a, b and R^2 of accuracy = -a exp(H) + b over the whole course.
 
-
-def covariance_identity(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
-  """Predicted change of entropy of an iteration against the measured one.
-
-  The prediction, minus learning rate times covariance, is of the next row's
-  change. correlation and slope of measured on predicted; sign: share of
-  iterations in which both have the same one.
+  And R^2 of the other two-coefficient lines, for comparison.
   """
-  rows = [row for row in rows if 'policy/covariance' in row]
-  predicted = np.array(
-    [row['policy/entropy_change_predicted'] for row in rows[:-1]]
-  )
-  measured = np.array([row['policy/entropy_change'] for row in rows[1:]])
+  y = np.array(found['avg_at_8'])
+  r2 = {}
+  for name, x in _features(found).items():
+    slope, intercept = line(x, y)
+    rest = y - slope * x - intercept
+    r2[name] = float(1.0 - (rest**2).sum() / ((y - y.mean()) ** 2).sum())
+    if name == 'exp(H)':
+      coefficients = {'a': -slope, 'b': intercept}
+  return coefficients | {f'R^2 {name}': value for name, value in r2.items()}
+
+
+def first_part(found: Course) -> int:
+  """Evaluations in the first 36% of training, at least three."""
+  return max(3, int(np.ceil(FIRST * len(found['step']))))
+
+
+def prediction_errors(found: Course) -> dict[str, float]:
+  """Root mean square error behind the first 36%, by feature.
+
+  'constant': of the last accuracy seen.
+  """
+  first, y = first_part(found), np.array(found['avg_at_8'])
+  errors = {}
+  for name, x in _features(found).items():
+    slope, intercept = line(x[:first], y[:first])
+    errors[name] = _rms(y[first:] - slope * x[first:] - intercept)
+  return errors | {'constant': _rms(y[first:] - y[first - 1])}
+
+
+def _rms(rest: np.ndarray) -> float:
+  return float(np.sqrt(np.mean(rest**2)))
+
+
+def covariance_identity(found: Course) -> dict[str, float]:
+  """Predicted change of entropy against the measured one.
+
+  correlation, slope  of measured on predicted, over iterations
+  sign                share of iterations in which both have the same one
+  window correlation  of the predictions summed between two evaluations with
+                      the change of held-out entropy there, which has less
+                      noise: the same prompts and draws every time
+  total ratio         change of held-out entropy over the whole course, by
+                      the sum of the predictions
+  """
+  predicted, measured = map(np.array, (found['predicted'], found['measured']))
+  step, entropy = np.array(found['step']), np.array(found['entropy'])
+  # Iterations behind the last prediction count no evaluation.
+  sums = np.cumsum([0.0, *predicted, predicted[-1]])[step]
+  windows, changes = np.diff(sums), np.diff(entropy)
   return {
     'correlation': float(np.corrcoef(predicted, measured)[0, 1]),
     'slope': line(predicted, measured)[0],
-    'sign': float(np.mean(np.sign(predicted) == np.sign(measured))),
+    'same sign': float(np.mean(np.sign(predicted) == np.sign(measured))),
+    'window correlation': float(np.corrcoef(windows, changes)[0, 1]),
+    'total ratio': float(changes.sum() / windows.sum()),
+  }
+
+
+def shares(found: Course) -> dict[str, float]:
+  """How much of the run's change is over after the first 36% of it.
+
+  The paper: 73% of the entropy and 76% of the gain after 8% of the steps.
+  """
+  cut = first_part(found) - 1
+  entropy, accuracy = found['entropy'], found['avg_at_8']
+  return {
+    'entropy at start': entropy[0],
+    'at 36%': entropy[cut],
+    'at end': entropy[-1],
+    'accuracy at start': accuracy[0],
+    'accuracy at 36%': accuracy[cut],
+    'accuracy at end': accuracy[-1],
+  }
+
+
+def at_tokens(found: Course, tokens: float) -> dict[str, float]:
+  """The evaluation after so many generated tokens, interpolated."""
+  return {
+    name: float(np.interp(tokens, found['tokens'], found[name]))
+    for name in EVALUATIONS
   }

@@ -29,6 +29,7 @@ from rl_jax.tasks import PromptResponse
 from rl_jax.verification import VerifierPool
 
 _CONFIG = flags.DEFINE_string('config', None, 'Configuration with the task.')
+_SET = flags.DEFINE_multi_string('set', [], 'PATH=LITERAL, of --config.')
 _DATA = flags.DEFINE_string('data', None, 'JSONL with prompt and response.')
 _MODEL = flags.DEFINE_string('model', None, 'Model to start from.')
 _OUT = flags.DEFINE_string('out', None, 'Model directory.', required=True)
@@ -58,8 +59,7 @@ def main(argv):
   mesh = sharding.make_mesh(MeshConfig(data=jax.device_count()))
   jax.set_mesh(mesh)
   if _CONFIG.value is not None:
-    method = configuration.load_method('reinforce')
-    config = configuration.load_config(_CONFIG.value, method)
+    config = configuration.build(_CONFIG.value, 'reinforce', _SET.value)
     task, source = config.task, config.model
   else:
     task = PromptResponse(path=_DATA.value)

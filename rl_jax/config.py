@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+from rl_jax import accelerators
 from rl_jax import method as method_lib
 from rl_jax.models.transformer import ModelConfig
 from rl_jax.optimizers import OptimizerConfig
@@ -17,19 +18,29 @@ class ModelSource:
   path: a model directory, a Hugging Face directory or a GGUF file; None means
   random initial weights of `config`, with a tokenizer made by the task. With a
   path, `config` only serves to plan memory before the files are there.
+  compute_dtype, attention: 'auto' chooses by platform (accelerators.py).
   """
 
   path: str | None = None
   config: ModelConfig | None = None
-  compute_dtype: str = 'float32'
+  compute_dtype: str = accelerators.AUTO
+  attention: str = accelerators.AUTO  # 'plain', 'cudnn' or 'splash'
   value_head: bool = False
   lora_rank: int = 0
   remat: bool = False
 
+  def __post_init__(self):
+    check_choice(self, 'compute_dtype', accelerators.COMPUTE_DTYPES)
+    check_choice(self, 'attention', accelerators.ATTENTION)
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RolloutConfig:
-  """How many prompts and samples an iteration draws, and how long."""
+  """How many prompts and samples an iteration draws, and how long.
+
+  slots: rows that are decoded at a time, on all devices; a row that ends makes
+    room for the next. Memory and speed only, never mathematics. None: all rows.
+  """
 
   num_prompts: int = 64
   group_size: int = 8
@@ -39,12 +50,14 @@ class RolloutConfig:
   stop: tuple[str, ...] = ()  # one-token texts that end a response, as '\n'
   overlong_prompt: str = 'error'  # or 'skip'
   max_rounds: int = 10  # generation rounds of dynamic sampling
+  slots: int | None = None
 
   def __post_init__(self):
     for field in ('num_prompts', 'group_size', 'max_prompt_tokens'):
       check_range(self, field, 1)
     check_range(self, 'max_response_tokens', 1)
     check_range(self, 'max_rounds', 1)
+    check_range(self, 'slots', 1)
     check_range(self, 'temperature', 0.0, open_low=True)
     check_choice(self, 'overlong_prompt', ('error', 'skip'))
 
@@ -171,5 +184,7 @@ def validate(config: ExperimentConfig) -> None:
     rollout.num_prompts,
   )
   divides('update.microbatch_prompts', microbatch, 'the minibatch', minibatch)
+  if rollout.slots is not None:
+    divides('mesh.data * mesh.fsdp', row_shards, 'rollout.slots', rollout.slots)
   # Whole groups on every row shard: group statistics need no communication.
   divides('mesh.data * mesh.fsdp', row_shards, 'the microbatch', microbatch)

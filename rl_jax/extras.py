@@ -3,10 +3,12 @@
 Rows are described by whoever produced them: the task, the environment, a
 rollout wrapper. A value per row may also arrive as a reward component of
 weight 0 (a task that returns {'outcome': 1.0, 'cluster_id': 3.0}): the key is
-then the component's name without `_B`. `score` adds the statistics of the
-sampling policy that a piece names in `needs` ('hidden', 'group_probs', ...).
+then the component's name without `_B`. For a key on `_NM` (M = 1) the rows of a
+prompt share one value. `score` adds the statistics of the sampling policy that
+a piece names in `needs` ('hidden', 'group_probs', ...).
 """
 
+from rl_jax.masking import by_group, masked_mean
 from rl_jax.types import Array, Trajectories
 
 NO_CUT = 1 << 30  # in extras 'cut_BC': the row has fewer cuts
@@ -47,11 +49,15 @@ def read(traj: Trajectories, key: str) -> Array:
   """
   if key in traj.extras:
     return traj.extras[key]
-  component = key.removesuffix('_B')
-  if key.endswith('_B') and component in traj.rewards:
+  component, _, axes = key.rpartition('_')
+  if axes == 'B' and component in traj.rewards:
     return traj.rewards[component]
+  if axes == 'NM' and component in traj.rewards:
+    value_NG = by_group(traj.rewards[component], traj.group_size)
+    valid_NG = by_group(traj.valid_B, traj.group_size)
+    return masked_mean(value_NG, valid_NG, axis=1, keepdims=True)
   hint = ''
-  if key.endswith('_B'):
+  if axes in ('B', 'NM'):
     hint = f', or let the task return a component {component!r} of weight 0'
   raise ValueError(
     f'traj.extras[{key!r}] is missing ({KEYS[key]}): fill it in before '

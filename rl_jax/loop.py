@@ -58,6 +58,7 @@ class Trainer:
   """One run in one work directory; continues the checkpoint it finds there."""
 
   def __init__(self, config: ExperimentConfig, workdir: str):
+    config = setup.with_compute_dtype(config)
     self.config, self.workdir = config, workdir
     self.profiler = profiling.Profiler()
     self.mesh = setup.prepare(config, workdir)
@@ -208,9 +209,10 @@ class Trainer:
     self.rollouts = rollout_log.RolloutLog(
       rounds=rounds,
       first_serial=counters.group_serial,
-      arrays=rollout_log.arrays(traj, metrics),
+      arrays=rollout_log.arrays(traj, metrics, config.guards.log_rollouts),
       prompts=config.guards.log_rollouts,
       tokenizer=self.policy.tokenizer,
+      stop=self.collector.stop,
     )
     counters.group_serial += len(rounds) * config.rollout.num_prompts
     counters.tokens += tokens

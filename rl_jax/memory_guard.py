@@ -14,7 +14,7 @@ GB = 1e9
 
 
 def advice(config: ExperimentConfig) -> str:
-  """The three knobs that lower the peak, with their values now."""
+  """What lowers the peak, with the values now."""
   rollout, update = config.rollout, config.update
   groups = update.microbatch_prompts
   if groups is None:
@@ -25,6 +25,8 @@ def advice(config: ExperimentConfig) -> str:
     'the numbers stay the same\n'
     f'  model.remat = {config.model.remat}: True keeps only the inputs of '
     'layers and computes the rest twice\n'
+    f'  rollout.slots = {rollout.slots}: fewer rows at a time, a smaller '
+    'cache; the numbers stay the same\n'
     f'  rollout.num_prompts = {rollout.num_prompts} (x group_size = '
     f'{rollout.group_size}), rollout.max_response_tokens = '
     f'{rollout.max_response_tokens}: a smaller cache and fewer activations'

@@ -24,6 +24,7 @@ from rl_jax.rollouts import decode
 
 # Arrays of a kind that are alive together where memory peaks.
 SCORE_COPIES = 3  # scores, weights and their cotangent
+ROW_COPIES = 4  # with and without turning, and the cotangents of both
 MLP_COPIES = 5  # gate, up, silu(gate) * up, and the cotangents of two
 LOGIT_COPIES = 4  # logits, probabilities, their cotangents
 HIDDEN_COPIES = 3  # states, those without padding, their cotangent
@@ -159,6 +160,7 @@ class _Sizes:
   mlp: int
   vocab: int
   itemsize: int  # of the compute dtype
+  slots: int | None  # rows that are decoded at a time
 
   @classmethod
   def of(cls, config, model, mesh) -> '_Sizes':
@@ -178,6 +180,7 @@ class _Sizes:
       mlp=split(model.mlp_size),
       vocab=split(model.vocab_size),
       itemsize=jnp.dtype(model.compute_dtype).itemsize,
+      slots=rollout.slots and -(-rollout.slots // shards),
     )
 
   def activations(self) -> int:
@@ -194,6 +197,10 @@ class _Sizes:
     saved *= tokens * self.itemsize
     scores = rows * S * (S + self.prompt) + self.microbatch * self.prompt**2
     attention = SCORE_COPIES * self.heads * scores * 4
+    if m.attention != 'plain':  # rows and their copies instead of scores
+      row = rows * (S + self.prompt) * m.head_size * self.itemsize
+      saved += m.num_layers * row * self.heads
+      attention = ROW_COPIES * row * (self.heads + 2 * self.kv_heads)
     mlp = MLP_COPIES * tokens * self.mlp * self.itemsize
     hidden = HIDDEN_COPIES * rows * self.response * m.width * self.itemsize
     return saved + hidden + max(attention, mlp)
@@ -201,27 +208,34 @@ class _Sizes:
   def logits(self) -> int:
     """One chunk of scoring."""
     step = self.microbatch * self.group_size * self.vocab
-    span = max(1, min(self.response, scoring.CHUNK_ELEMENTS // step))
+    span = max(1, min(self.response, scoring.chunk_elements() // step))
     return LOGIT_COPIES * span * step * 4
 
   def cache(self) -> int:
-    """Keys and values of every prompt once, and of every row.
+    """Keys and values of every prompt once, and of every slot.
 
-    While the batch narrows the rows that go on have both again.
+    While the batch narrows the rows that go on have both again. A slot that
+    takes several rows has its prompt to itself.
     """
-    rows, places = self.rollout * self.group_size, max(self.response - 1, 1)
-    widths = decode.batch_widths(rows, self.response)
+    m, rows = self.model, self.rollout * self.group_size
+    places = max(self.response - 1, 1)
+    slots = min(self.slots or rows, rows)
+    widths = decode.batch_widths(slots, self.response, m.num_layers)
     narrow = widths[1] * (self.prompt + places) if len(widths) > 1 else 0
-    places = self.rollout * self.prompt + rows * places + narrow
-    token = 2 * self.model.num_layers * self.kv_heads * self.model.head_size
+    places = self.rollout * self.prompt + slots * places + narrow
+    if slots < rows:
+      places += slots * self.prompt
+    token = 2 * m.num_layers * self.kv_heads * m.head_size
     return places * token * self.itemsize
 
   def scratch(self) -> int:
     """The larger of prefill and of the logits of one decoding step."""
     prompts = self.rollout * self.prompt
+    scores = SCORE_COPIES * prompts * self.prompt * self.heads * 4
     prefill = max(
-      SCORE_COPIES * prompts * self.prompt * self.heads * 4,
+      scores if self.model.attention == 'plain' else 0,
       MLP_COPIES * prompts * self.mlp * self.itemsize,
     )
     rows = self.rollout * self.group_size
+    rows = min(self.slots or rows, rows)
     return max(prefill, SAMPLING_COPIES * rows * self.model.vocab_size * 4)

@@ -97,6 +97,7 @@ def make_functions(
         transforms=config.method.logits,
       ),
       max_new_tokens=rollout.max_response_tokens,
+      slots=rollout.slots,
     ),
     score=score if policy or 'logp_ref' in config.method.needs() else None,
     update_minibatch=functools.partial(

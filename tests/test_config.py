@@ -65,6 +65,10 @@ def test_the_shipped_configuration_is_valid():
       {'num_prompts': 6, 'mesh': {'data': 2, 'fsdp': 2}},
       r'mesh.data \* mesh.fsdp = 4 must divide the microbatch = 6',
     ),
+    (
+      {'num_prompts': 8, 'mesh': {'data': 4}, 'slots': 6},
+      r'mesh.data \* mesh.fsdp = 4 must divide rollout.slots = 6',
+    ),
   ],
 )
 def test_batch_arithmetic_names_both_numbers(sizes, message):

@@ -118,6 +118,17 @@ def test_what_is_exact(toy):
   assert adapted.reference == (adapted.optimizer - 8) // 2
 
 
+def test_the_cache_grows_with_the_slots(toy):
+  """By hand: 16 prompts once, 32 slots with a prompt each, 16 again."""
+  config = make_config(toy, rollout__slots='32')
+  places = 16 * 16 + 32 * (16 + 31) + 16 * (16 + 31)
+  assert plan(config, SMALL).cache == 2 * 2 * 2 * 16 * 4 * places
+  # Of every device its part; as many slots as rows are none.
+  assert plan(config, SMALL, data=4).cache < plan(config, SMALL).cache / 3
+  config = make_config(toy, rollout__slots='128')
+  assert plan(config, SMALL).cache == plan(make_config(toy), SMALL).cache
+
+
 def test_a_mesh_divides_it(toy):
   """fsdp: parameters and rows; data: rows alone; tensor: heads, MLP, vocab."""
   config = make_config(toy)
@@ -133,7 +144,7 @@ def test_a_mesh_divides_it(toy):
   assert fsdp.sampler_weights == one.parameters
 
 
-def test_the_three_knobs_lower_the_plan(toy):
+def test_the_knobs_lower_the_plan(toy):
   """Each of them alone, or the advice would be none."""
   base = plan(make_config(toy), SMALL)
   remat = dataclasses.replace(SMALL, remat=True)
@@ -146,6 +157,7 @@ def test_the_three_knobs_lower_the_plan(toy):
   for path, value in {
     'rollout__num_prompts': '8',
     'rollout__max_response_tokens': '16',
+    'rollout__slots': '32',
   }.items():
     smaller = plan(make_config(toy, **{path: value}), SMALL)
     assert smaller.generate < base.generate
@@ -166,6 +178,7 @@ def test_a_limit_is_compared_before_anything_is_loaded(toy, caplog):
   for text in (
     'update.microbatch_prompts = 4',
     'model.remat = False',
+    'rollout.slots = None',
     'rollout.num_prompts = 16',
     'rollout.max_response_tokens = 32',
   ):
@@ -199,3 +212,16 @@ def test_the_shape_of_a_model_is_found_without_weights(toy, tmp_path):
   model = model_shape.of(planned.model, planned.task)
   assert model.num_layers == 28 and model.compute_dtype == 'bfloat16'
   assert model_shape.of(ModelSource(path='nowhere'), None) is None
+
+
+def test_fused_attention_has_no_scores(toy):
+  """What grows with the square of the length is gone; generation too."""
+  config = make_config(
+    toy,
+    rollout__max_prompt_tokens='2048',
+    rollout__max_response_tokens='4096',
+  )
+  plain = plan(config, SMALL)
+  fused = plan(config, dataclasses.replace(SMALL, attention='cudnn'))
+  assert fused.activations < plain.activations / 10
+  assert fused.scratch < plain.scratch / 10

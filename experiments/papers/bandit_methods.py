@@ -3,7 +3,7 @@
 python -m experiments.sweep --paper=bandit_methods --jitted
   --workdir=runs/bandit_methods
 python -m experiments.table --workdir=runs/bandit_methods --comparison
-  --baseline=method=reinforce
+  --baseline=method=reinforce --excerpt=experiments/papers/bandit_methods.jsonl
 """
 
 from experiments import configuration, sweeps
@@ -23,18 +23,20 @@ DESCRIBED = (
   'copo',
   'empo',
   'gui_g1',
+  'guide_grpo',
+  'par',
   'seed_grpo',
 )
-
-
-# Where a default does not fit eight prompts.
-CHANGES = {'riskpo': {'method.credit.BundleRisk.bundle': 4}}
+CHANGES = {
+  'guide_grpo': {'rollout.max_prompt_tokens': 2},  # a hint is one token
+  'riskpo': {'method.credit.BundleRisk.bundle': 4},  # of eight prompts
+}
 
 
 def get_sweep() -> list[sweeps.Setting]:
-  """All of configs/methods, five seeds each; REINFORCE first."""
+  """All of configs/methods but one, five seeds each; REINFORCE first."""
   names = configuration.names('configs.methods')
-  names.remove('guide_grpo')  # the bandit writes no hints
+  names.remove('subpo')  # no set function: a response is one action
   names.sort(key=lambda name: name != 'reinforce')
   plain = [name for name in names if name not in DESCRIBED]
   settings = sweeps.chain(

@@ -1,6 +1,9 @@
 """Language models as functions of (params, config, arrays)."""
 
 from rl_jax.models import presets as presets
+from rl_jax.models.decoding import decode_step as decode_step
+from rl_jax.models.decoding import prefill as prefill
+from rl_jax.models.decoding import unstacked as unstacked
 from rl_jax.models.heads import logits as logits
 from rl_jax.models.heads import value_specs as value_specs
 from rl_jax.models.heads import values as values
@@ -16,8 +19,5 @@ from rl_jax.models.spec import is_spec as is_spec
 from rl_jax.models.tokenizer import ByteTokenizer as ByteTokenizer
 from rl_jax.models.tokenizer import CharTokenizer as CharTokenizer
 from rl_jax.models.transformer import ModelConfig as ModelConfig
-from rl_jax.models.transformer import decode_step as decode_step
 from rl_jax.models.transformer import forward as forward
-from rl_jax.models.transformer import prefill as prefill
 from rl_jax.models.transformer import specs as specs
-from rl_jax.models.transformer import unstacked as unstacked

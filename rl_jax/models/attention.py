@@ -41,8 +41,8 @@ def attend_response(q_NGSJRK, prompt, own) -> Array:
 
   prompt: cached keys and values [N, J, ...] and mask [N, P]; one matrix
   product per group and key head, not G. own: cached keys and values
-  [B, J, ...] and mask [S, T]. The two parts of the softmax are merged by
-  their common maximum and sum. Every product is [x, J, rows, C] by
+  [B, J, ...] and mask [S, T] or [B, S, T]. The two parts of the softmax are
+  merged by their common maximum and sum. Every product is [x, J, rows, C] by
   [x, J, C, columns]: XLA on CPU has slow paths for most other orders.
   """
   (pk, pv, mask_NP), (k, v, mask_ST) = prompt, own
@@ -61,7 +61,7 @@ def attend_response(q_NGSJRK, prompt, own) -> Array:
 
   prompt_mask = (mask_NP > 0)[:, None, None]
   prompt_scores = _scores('njmk,njkp->njmp', q_prompt, pk, prompt_mask)
-  own_mask = jnp.repeat(mask_ST, R, axis=0)[None, None]
+  own_mask = jnp.repeat(mask_ST, R, axis=-2)[..., None, :, :]
   scores = _scores('bjmk,bjkt->bjmt', q_own, k, own_mask)
   peak = lax.stop_gradient(
     jnp.maximum(regroup(prompt_scores.max(-1)), scores.max(-1))

@@ -20,6 +20,10 @@ class PromptCache:
   v_NJPK: tuple[Array, ...]
   mask_NP: Array  # float32, 1 on real tokens
 
+  def take(self, group_W: Array) -> 'PromptCache':
+    """The prompts of some groups."""
+    return jax.tree.map(lambda x: x[group_W], self)
+
 
 @struct.dataclass(kw_only=True)
 class Cache:
@@ -34,7 +38,7 @@ class Cache:
     rows, groups = self.k_BJKT[0].shape[0], self.prompt.mask_NP.shape[0]
     group_W = row_W // (rows // groups)
     return Cache(
-      prompt=jax.tree.map(lambda x: x[group_W], self.prompt),
+      prompt=self.prompt.take(group_W),
       k_BJKT=tuple(x[row_W] for x in self.k_BJKT),
       v_BJTK=tuple(x[row_W] for x in self.v_BJTK),
     )

@@ -1,12 +1,15 @@
-"""The loop over tokens: one per row and step, in a batch that narrows.
+"""The loop over tokens: one per slot and step, in a batch that narrows.
 
-When at most half of the rows are still going, they alone go on, in a batch of
-half the width. All widths are part of one program and nothing waits for the
-host. What a row draws depends on its own counters (randomness.py), so that
-narrowing changes no token (tier E2).
+A row is in one slot from its first token to its last. With fewer slots than
+rows the others wait: when an eighth of the slots is free, as many waiting rows
+take them. When none waits and at most half of the slots are still in use, they
+alone go on, in a batch of half the width. All widths are part of one program
+and nothing waits for the host. What a row draws depends on its own counters
+(randomness.py), so that neither changes a token (tier E2).
 """
 
 from collections.abc import Sequence
+import dataclasses
 from typing import Any
 
 from flax import struct
@@ -20,14 +23,18 @@ from rl_jax.types import POLICY, Array
 
 # Each width is a loop of its own in the program, at the price of compiling it.
 MOST_WIDTHS = 4
+# Layers of all these loops: each compiles for about 0.4 s.
+MOST_LAYERS = 64
 # Below these a loop more costs more than it saves.
 NARROWEST = 16
 FEWEST_TOKENS = 32
+# Rows that come together, as a share of the slots; so many are idle at most.
+REFILL_SHARE = 8
 
 
 @struct.dataclass(kw_only=True)
 class Rows:
-  """What the rows of a batch hold so far, and where each of them stops."""
+  """What the rows hold so far, and where each of them stops."""
 
   response_BT: Array
   kind_BT: Array
@@ -38,28 +45,52 @@ class Rows:
   limit_B: Array  # tokens at most
   key_B: Array
 
-  def going(self, step: Array) -> Array:
-    """bool[B]: rows that get a token at `step` or later."""
-    return (step < self.limit_B) & ~self.finished_B
 
-  def take(self, row_W: Array) -> 'Rows':
-    """Some of the rows."""
-    return jax.tree.map(lambda x: x[row_W], self)
+@struct.dataclass(kw_only=True)
+class Slots:
+  """The rows that are being decoded, all rows, and whose turn is next."""
 
-  def put(self, row_W: Array, rows: 'Rows') -> 'Rows':
-    """Undoes take."""
-    return jax.tree.map(lambda x, y: x.at[row_W].set(y), self, rows)
+  rows: Rows
+  row_W: Array  # the row of each slot
+  step_W: Array  # the token that it gets next
+  caches: tuple[models.Cache, ...]
+  clock: Array  # steps so far; their keys and values lie in a ring
+  begun: Array  # rows that have had a slot: the first ones
+
+  def going(self) -> Array:
+    """bool[W]: slots whose row gets another token."""
+    limit_W = self.rows.limit_B[self.row_W]
+    return (self.step_W < limit_W) & ~self.rows.finished_B[self.row_W]
+
+  def waiting(self) -> Array:
+    """bool: rows without a slot are left."""
+    return self.begun < self.rows.length_B.shape[0]
+
+  def narrowed(self, width: int) -> 'Slots':
+    """The slots that are going, in a batch of `width`."""
+    # Stable: rows of a group stay neighbours.
+    slot_W = jnp.argsort(~self.going(), stable=True)[:width]
+    return self.replace(
+      row_W=self.row_W[slot_W],
+      step_W=self.step_W[slot_W],
+      caches=tuple(cache.take(slot_W) for cache in self.caches),
+    )
 
 
-def batch_widths(rows: int, new_tokens: int) -> list[int]:
-  """The width to begin with and those to narrow to, each half of the last."""
+def batch_widths(rows: int, new_tokens: int, num_layers: int) -> list[int]:
+  """The width to begin with and those to narrow to.
+
+  Each is half of the last; of deep models, which have two, a quarter.
+  """
+  most = min(MOST_WIDTHS, max(1, MOST_LAYERS // num_layers))
+  ratio = 2 if most > 2 else 4
   widths = [rows]
   while (
     new_tokens >= FEWEST_TOKENS
-    and len(widths) < MOST_WIDTHS
-    and widths[-1] >= 2 * NARROWEST
+    and len(widths) < most
+    and widths[-1] >= ratio * NARROWEST
   ):
-    widths.append(-(-widths[-1] // 2))
+    widths.append(-(-widths[-1] // ratio))
   return widths
 
 
@@ -67,73 +98,149 @@ def decode(
   weights: Sequence[Any],
   cfg: models.ModelConfig,
   sampling: SamplingConfig,
-  hidden: Sequence[Array],
-  caches: Sequence[models.Cache],
+  begun: Sequence[tuple[Array, models.PromptCache]],
   rows: Rows,
   *,
+  max_tokens: int,
   new_tokens: int,
+  slots: int,
 ) -> Rows:
   """Draws tokens until every row has ended.
 
-  weights, hidden [B, D] (which predict the first tokens) and caches: of one
-  policy, or of the policy and its lagged copy.
+  weights and begun (what prefill returned: [N, D] and a cache) are of one
+  policy, or of the policy and its lagged copy. slots: rows at a time.
   """
+  total = rows.length_B.shape[0]
+  group = total // begun[0][0].shape[0]
+  decoder = _Decoder(weights, cfg, sampling, begun, group)
+  s = decoder.start(rows, min(slots, total), max_tokens)
+  widths = batch_widths(min(slots, total), new_tokens, cfg.num_layers)
+  for width, narrower in zip(widths, (*widths[1:], 0), strict=True):
+    if width < widths[0]:
+      s = s.narrowed(width)
+    if width < widths[0] or width == total:
+      s = decoder.until(s, narrower)
+    else:
+      s = decoder.until_none_waits(s, narrower)
+  return s.rows
 
-  def advance(carry):
-    step, rows, caches = carry
-    token_B = lax.dynamic_index_in_dim(
-      rows.response_BT, step - 1, 1, keepdims=False
+
+@dataclasses.dataclass(frozen=True)
+class _Decoder:
+  """The steps of decode; its arguments, and rows a group."""
+
+  weights: Sequence[Any]
+  cfg: models.ModelConfig
+  sampling: SamplingConfig
+  begun: Sequence[tuple[Array, models.PromptCache]]
+  group: int
+
+  def start(self, rows: Rows, slots: int, max_tokens: int) -> Slots:
+    """The first rows have their first tokens."""
+    row_W, group = jnp.arange(slots, dtype=jnp.int32), self.group
+    prompts = [prompt for _, prompt in self.begun]
+    if slots < rows.length_B.shape[0]:
+      # Slots that take rows of other groups have their prompt to themselves.
+      prompts, group = [p.take(row_W // group) for p in prompts], 1
+    # The last token is never fed, so the cache needs one place less.
+    places = max(max_tokens - 1, 1)
+    return Slots(
+      rows=self.first_tokens(rows, row_W, jnp.ones(slots, bool)),
+      row_W=row_W,
+      step_W=jnp.ones_like(row_W),
+      caches=tuple(models.extend(p, group, places) for p in prompts),
+      clock=jnp.int32(0),
+      begun=jnp.int32(slots),
     )
+
+  def until(self, s: Slots, width: Array | int) -> Slots:
+    """Steps until at most so many slots are going."""
+    return lax.while_loop(lambda s: s.going().sum() > width, self.advance, s)
+
+  def until_none_waits(self, s: Slots, width: int) -> Slots:
+    """The same, and while rows wait they take free slots."""
+    slots = s.row_W.shape[0]
+    count = max(1, slots // REFILL_SHARE)
+
+    def body(s):
+      most = jnp.where(s.waiting(), slots - count, width)
+      return self.refill(self.until(s, most), count)
+
+    return lax.while_loop(
+      lambda s: s.waiting() | (s.going().sum() > width), body, s
+    )
+
+  def advance(self, s: Slots) -> Slots:
+    """One token for every slot."""
+    token_W = s.rows.response_BT.at[s.row_W, s.step_W - 1].get(mode='clip')
     fed = [
-      models.decode_step(w, cfg, token_B, step - 1, cache)
-      for w, cache in zip(weights, caches, strict=True)
+      models.decode_step(w, self.cfg, token_W, s.step_W - 1, s.clock, cache)
+      for w, cache in zip(self.weights, s.caches, strict=True)
     ]
     hidden, caches = zip(*fed, strict=True)
-    return step + 1, _draw(weights, cfg, sampling, step, hidden, rows), caches
-
-  rows = _draw(weights, cfg, sampling, jnp.int32(0), hidden, rows)
-  step, caches, wider = jnp.int32(1), tuple(caches), []
-  widths = batch_widths(rows.length_B.shape[0], new_tokens)
-  for width in (*widths[1:], 0):
-    step, rows, caches = lax.while_loop(
-      lambda carry, width=width: carry[1].going(carry[0]).sum() > width,
-      advance,
-      (step, rows, caches),
+    return s.replace(
+      rows=self.draw(s.rows, s.row_W, s.step_W, hidden, s.going()),
+      step_W=s.step_W + 1,
+      caches=caches,
+      clock=s.clock + 1,
     )
-    if width:
-      # Stable: rows of a group stay neighbours.
-      row_W = jnp.argsort(~rows.going(step), stable=True)[:width]
-      wider.append((rows, row_W))
-      rows = rows.take(row_W)
-      caches = tuple(cache.take(row_W) for cache in caches)
-  for all_rows, row_W in reversed(wider):
-    rows = all_rows.put(row_W, rows)
-  return rows
 
+  def refill(self, s: Slots, count: int) -> Slots:
+    """Puts up to `count` waiting rows into free slots."""
+    slots, total = s.row_W.shape[0], s.rows.length_B.shape[0]
+    (slot_R,) = jnp.nonzero(~s.going(), size=count, fill_value=slots)
+    row_R = s.begun + jnp.arange(count, dtype=jnp.int32)
+    new_R = (slot_R < slots) & (row_R < total)
+    slot_R = jnp.where(new_R, slot_R, slots)  # past the last one: dropped
+    row_R = jnp.minimum(row_R, total - 1)
 
-def _draw(weights, cfg, sampling, step, hidden, rows):
-  """Writes token `step` of the rows that are still going."""
-  logits = [
-    models.logits(w, cfg, h_BD) for w, h_BD in zip(weights, hidden, strict=True)
-  ]
-  step_B = jnp.full(rows.length_B.shape, step)
-  uniform_B = randomness.token_uniform(rows.key_B, step_B)
-  token_B, logp_B = sample_token(
-    sampling.transform(*logits), uniform_B, sampling.greedy
-  )
-  eos = jnp.asarray(sampling.eos_ids, jnp.int32)
-  new_B = (step >= rows.given_B) & rows.going(step)
-  ended_B = new_B & (token_B[:, None] == eos[None]).any(axis=1)
+    def put(x_W, value_R):
+      return x_W.at[slot_R].set(value_R, mode='drop')
 
-  def write(array_BT, value_B):
-    old_B = lax.dynamic_index_in_dim(array_BT, step, 1, keepdims=False)
-    value_B = jnp.where(new_B, value_B, old_B)
-    return lax.dynamic_update_index_in_dim(array_BT, value_B, step, 1)
+    caches = [
+      cache.replace(
+        prompt=jax.tree.map(put, cache.prompt, prompt.take(row_R // self.group))
+      )
+      for cache, (_, prompt) in zip(s.caches, self.begun, strict=True)
+    ]
+    return s.replace(
+      rows=self.first_tokens(s.rows, row_R, new_R),
+      row_W=put(s.row_W, row_R),
+      step_W=put(s.step_W, jnp.ones_like(row_R)),
+      caches=tuple(caches),
+      begun=s.begun + new_R.sum(),
+    )
 
-  return rows.replace(
-    response_BT=write(rows.response_BT, token_B),
-    kind_BT=write(rows.kind_BT, jnp.full_like(token_B, POLICY)),
-    logp_BT=write(rows.logp_BT, logp_B),
-    length_B=jnp.where(new_B, step + 1, rows.length_B),
-    finished_B=rows.finished_B | ended_B,
-  )
+  def first_tokens(self, rows: Rows, row_W: Array, new_W: Array) -> Rows:
+    """Those that the prompts predict."""
+    hidden = [hidden_ND[row_W // self.group] for hidden_ND, _ in self.begun]
+    return self.draw(rows, row_W, jnp.zeros_like(row_W), hidden, new_W)
+
+  def draw(self, rows, row_W, step_W, hidden, new_W) -> Rows:
+    """Writes token `step` of those rows in new_W that are still going."""
+    logits = [
+      models.logits(w, self.cfg, hidden_WD)
+      for w, hidden_WD in zip(self.weights, hidden, strict=True)
+    ]
+    token_W, logp_W = sample_token(
+      self.sampling.transform(*logits),
+      randomness.token_uniform(rows.key_B[row_W], step_W),
+      self.sampling.greedy,
+    )
+    eos = jnp.asarray(self.sampling.eos_ids, jnp.int32)
+    new_W &= (step_W >= rows.given_B[row_W]) & (step_W < rows.limit_B[row_W])
+    new_W &= ~rows.finished_B[row_W]
+    ended_W = (token_W[:, None] == eos[None]).any(axis=1)
+    # Where nothing is to be written: past the last row.
+    to_W = jnp.where(new_W, row_W, rows.length_B.shape[0])
+
+    def write(x_BT, value_W):
+      return x_BT.at[to_W, step_W].set(value_W, mode='drop')
+
+    return rows.replace(
+      response_BT=write(rows.response_BT, token_W),
+      kind_BT=write(rows.kind_BT, jnp.full_like(token_W, POLICY)),
+      logp_BT=write(rows.logp_BT, logp_W),
+      length_B=rows.length_B.at[to_W].set(step_W + 1, mode='drop'),
+      finished_B=rows.finished_B.at[to_W].set(ended_W, mode='drop'),
+    )

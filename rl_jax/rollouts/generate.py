@@ -59,6 +59,7 @@ def generate(
   sampling: SamplingConfig,
   *,
   max_new_tokens: int,
+  slots: int | None = None,
 ) -> Trajectories:
   """Continues every unfinished row from length_B.
 
@@ -68,6 +69,8 @@ def generate(
   with cfg and max_new_tokens static. Works with and without a mesh in force.
 
   Args:
+    slots: rows that are decoded at a time, of all devices; the cache grows with
+      them. None: all rows.
     key: the run's key; draws depend on it, row_id and the token index alone.
 
   Returns:
@@ -85,16 +88,20 @@ def generate(
   # Cast and gathered over fsdp once, not at every step.
   weights = [prepare_weights(policy, cfg) for policy in policies]
 
+  rows_in_all = traj.length_B.shape[0]
+
   def shard(weights, sampling, begun, rows):
     """Row shards decode on their own: each narrows and stops by itself."""
-    hidden = [jnp.repeat(h_ND, traj.group_size, axis=0) for h_ND, _ in begun]
-    # The last token is never fed, so the cache needs one place less.
-    caches = [
-      models.extend(prompt, traj.group_size, max(max_tokens - 1, 1))
-      for _, prompt in begun
-    ]
+    total = rows.length_B.shape[0]
     return decode(
-      weights, cfg, sampling, hidden, caches, rows, new_tokens=max_new_tokens
+      weights,
+      cfg,
+      sampling,
+      begun,
+      rows,
+      max_tokens=max_tokens,
+      new_tokens=max_new_tokens,
+      slots=total if slots is None else -(-slots * total // rows_in_all),
     )
 
   by_rows = sharding.by_rows(

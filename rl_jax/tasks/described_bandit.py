@@ -27,12 +27,18 @@ class DescribedBandit(Bandit):
   """Adds components of weight 0, so that every extra of a row has a value.
 
   An answer is the action; a single action is the instant mode, the one format
-  and the only candidate. All prompts are equally hard.
+  and the only candidate. All prompts are equally hard. The reference response
+  of every context is the first action, and a hint is the best action.
   """
+
+  def hinted(self, example: Example) -> Example:
+    """With the best action behind the context: 'Cf'."""
+    return dataclasses.replace(example, prompt=example.prompt + example.answer)
 
   def score(self, example: Example, response: str) -> Mapping[str, float]:
     """The bandit's components and the description."""
     found = super().score(example, response)
+    found['reference_reward'] = self._references()[example.id]
     if len(response) != 1 or response not in self.alphabet[self.num_contexts :]:
       return {**found, **_MALFORMED}
     action = self.alphabet.index(response) - self.num_contexts
@@ -49,6 +55,8 @@ class DescribedBandit(Bandit):
     found = super().score_device(
       response_BT, length_B, answer_BA, answer_length_B, tokenizer
     )
+    references = jnp.asarray(self._references())
+    found['reference_reward'] = references[answer_BA[:, 0]]
     letters = self.alphabet[self.num_contexts :]
     actions = [tokenizer.encode(letter)[0] for letter in letters]
     kept_BT = device_verifiers.text_mask(response_BT, length_B, tokenizer)
@@ -65,6 +73,10 @@ class DescribedBandit(Bandit):
       name: jnp.where(number_B > 0, value, _MALFORMED[name])
       for name, value in described.items()
     }
+
+  def _references(self) -> list[float]:
+    """Outcome of the first action in every context."""
+    return [float(row[0] == 1.0) for row in self.table()]
 
 
 def _described(action: Any, outcome: Any) -> dict[str, Any]:

@@ -21,6 +21,8 @@ def test_batch_scale_by_hand(toy):
   np.testing.assert_allclose(actual, 1.870829 * REWARD, rtol=5e-6)
   actual = credit.BatchScale(ddof=0)(REWARD, record(toy))
   np.testing.assert_allclose(actual, 2 * REWARD, rtol=5e-6)
+  actual = credit.BatchScale(ddof=0, eps=0.5)(REWARD, record(toy))
+  np.testing.assert_allclose(actual, REWARD, rtol=5e-6)
 
 
 def test_before_centring_it_is_lite_ppo(toy):

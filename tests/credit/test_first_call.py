@@ -6,7 +6,7 @@ import numpy as np
 from rl_jax import credit
 
 
-def biased(toy, adv, call, length, reward, **fields):
+def biased(toy, adv, call, length, reward, valid=None, **fields):
   """One group."""
   B = len(adv)
   traj = toy.trajectories(
@@ -14,6 +14,7 @@ def biased(toy, adv, call, length, reward, **fields):
     group_size=B,
     reward_B=np.asarray(reward, np.float32),
     length_B=np.asarray(length, np.int32),
+    valid_B=np.ones(B) if valid is None else np.asarray(valid),
     extras={'first_call_B': np.asarray(call)},
   )
   return credit.FirstCallBias(**fields)(jnp.asarray(adv), traj)
@@ -28,6 +29,8 @@ def test_by_hand(toy):
   np.testing.assert_allclose(
     biased(toy, adv, call, length, [1, 1], limit=0.9), [0.9, 0.1], rtol=1e-6
   )
+  below = biased(toy, [-0.5, -0.5], call, length, [1, 1])  # bound .7 |A|
+  np.testing.assert_allclose(below, [-0.15, -0.85], rtol=1e-6)
 
 
 def test_only_right_rows_with_a_call_move(toy):
@@ -37,6 +40,15 @@ def test_only_right_rows_with_a_call_move(toy):
     toy, adv, [100, 300, 900, -1], [400, 600, 50, 50], [1, 1, 0, 1]
   )
   np.testing.assert_allclose(actual, [0.85, 0.15, -0.5, 0.5], rtol=1e-6)
+  invalid = biased(
+    toy,
+    adv,
+    [100, 300, 900, 50],
+    [400, 600, 50, 50],
+    [1, 1, 0, 1],
+    [1, 1, 1, 0],
+  )
+  np.testing.assert_allclose(invalid, actual, rtol=1e-6)
 
 
 def test_reductions(toy):

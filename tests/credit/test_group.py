@@ -19,6 +19,7 @@ def group(toy, valid=(1, 1, 1, 1), groups=1):
 
 R = jnp.array([1.0, 0.0, 0.0, 0.0])
 INVALID_LAST = (1, 1, 1, 0)
+TWO_VALID = (1, 1, 0, 0)
 
 
 def test_center(toy):
@@ -27,6 +28,9 @@ def test_center(toy):
   np.testing.assert_allclose(center(R, group(toy)), [0.75, -0.25, -0.25, -0.25])
   np.testing.assert_allclose(
     center(R, group(toy, INVALID_LAST)), [2 / 3, -1 / 3, -1 / 3, 0], rtol=1e-6
+  )
+  np.testing.assert_allclose(
+    center(R, group(toy, TWO_VALID)), [0.5, -0.5, 0, 0]
   )
 
 
@@ -39,6 +43,7 @@ def test_leave_one_out(toy):
   np.testing.assert_allclose(
     rloo(R, group(toy, INVALID_LAST)), [1, -0.5, -0.5, 0], rtol=1e-6
   )
+  np.testing.assert_allclose(rloo(R, group(toy, TWO_VALID)), [1, -1, 0, 0])
 
 
 @pytest.mark.parametrize(

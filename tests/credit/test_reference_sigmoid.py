@@ -55,3 +55,15 @@ def test_a_missing_key_is_named(toy):
   traj = toy.trajectories(np.ones((1, 1)), group_size=1)
   with pytest.raises(ValueError, match='reference_reward_NM'):
     credit.ReferenceSigmoid()(jnp.zeros(1), traj)
+
+
+def test_one_reference_as_a_component(toy):
+  """A value per prompt, shared by its rows; a failed row (0) does not count."""
+  traj = toy.trajectories(
+    np.ones((4, 1)),
+    group_size=2,
+    valid_B=np.asarray([1.0, 0.0, 1.0, 1.0]),
+    rewards={'reference_reward': np.asarray([2.0, 0.0, 3.0, 3.0])},
+  )
+  R = credit.ReferenceSigmoid()(jnp.asarray([2.0, 2.0, 3.0, 4.0]), traj)
+  np.testing.assert_allclose(R, [0.5, 0.5, 0.5, 0.731059], rtol=1e-5)

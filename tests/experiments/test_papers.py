@@ -16,6 +16,7 @@ from rl_jax import config as config_lib
 from rl_jax import metrics
 
 PAPERS = pathlib.Path(tables.__file__).parent / 'papers'
+OWN_TABLES = {'entropy_mechanism'}  # see test_entropy_tables.py
 
 
 @pytest.mark.parametrize('name', configuration.names('experiments.papers'))
@@ -29,7 +30,7 @@ def test_every_row_of_a_paper_fits(name):
 
 
 @pytest.mark.parametrize(
-  'name', sorted(path.stem for path in PAPERS.glob('*.jsonl'))
+  'name', sorted({path.stem for path in PAPERS.glob('*.jsonl')} - OWN_TABLES)
 )
 def test_a_committed_table_is_fresh(name):
   """What `experiments.table` makes of NAME.jsonl stands in NAME.md."""

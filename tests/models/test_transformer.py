@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rl_jax import models, sharding
+from rl_jax.models import layers
 
 CFG = models.ModelConfig(
   vocab_size=19,
@@ -251,10 +252,26 @@ def test_prefill_and_decode_agree_with_forward(name):
   weights = models.unstacked(params, cfg)
   for step in range(T - 1):
     token_B = jnp.asarray(batch[2][:, step])
-    hidden_BD, cache = decode(weights, cfg, token_B, jnp.int32(step), cache)
+    step_B = jnp.full_like(token_B, step)
+    hidden_BD, cache = decode(weights, cfg, token_B, step_B, step, cache)
     hidden.append(hidden_BD)
   logp = logp_of(params, cfg, jnp.stack(hidden, 1), batch[2])
   np.testing.assert_allclose(logp * batch[3], expected * batch[3], atol=1e-5)
+
+
+def test_the_product_has_the_gradient_of_a_matrix_product():
+  """E1, in both shapes; the transposed copy changes nothing."""
+  rng = np.random.default_rng(0)
+  for inputs, outputs in ((3, 7), (7, 3)):
+    x, weight, dy = (
+      jnp.asarray(rng.normal(size=shape), jnp.float32)
+      for shape in ((5, inputs), (inputs, outputs), (5, outputs))
+    )
+    _, plain = jax.vjp(jnp.matmul, x, weight)
+    y, found = jax.vjp(layers._product, x, weight)
+    np.testing.assert_allclose(y, x @ weight, rtol=1e-5)
+    for one, other in zip(found(dy), plain(dy), strict=True):
+      np.testing.assert_allclose(one, other, rtol=1e-5)
 
 
 @pytest.mark.slow

@@ -42,21 +42,22 @@ def make_params():
   return sharding.init_params(CFG, jax.random.key(0))
 
 
-def run(monkeypatch, traj, widths, sampling=SAMPLING):
+def run(monkeypatch, traj, widths, sampling=SAMPLING, slots=None):
   """Generates with the given batch widths; also counts rows fed by width."""
   fed = []
   decode_step = models.decode_step
 
-  def counted(params, cfg, token_B, step, cache):
+  def counted(params, cfg, token_B, *args):
     jax.debug.callback(lambda width=token_B.shape[0]: fed.append(width))
-    return decode_step(params, cfg, token_B, step, cache)
+    return decode_step(params, cfg, token_B, *args)
 
   with monkeypatch.context() as patched:
     patched.setattr(models, 'decode_step', counted)
     patched.setattr(decode, 'batch_widths', lambda *_: widths)
     # A function of its own: jit would find the program of other widths again.
     generate = jax.jit(
-      lambda *args: rollouts.generate(*args, max_new_tokens=T), static_argnums=1
+      lambda *args: rollouts.generate(*args, max_new_tokens=T, slots=slots),
+      static_argnums=1,
     )
     out = generate(make_params(), CFG, traj, jax.random.key(1), sampling)
     jax.effects_barrier()
@@ -89,20 +90,47 @@ def test_narrowing_changes_no_token_and_feeds_fewer_rows(monkeypatch):
   assert set(fed) == {64, 32, 16, 8}, 'the case must use every width'
 
 
-def test_rows_that_were_given_tokens_or_are_finished(monkeypatch):
-  """Forced openings, finished rows and a width that is no power of two."""
+def given_traj():
+  """Rows with forced openings, and finished ones."""
   traj = make_traj()
   given = np.arange(N * G) % 3
-  traj = traj.replace(
+  return traj.replace(
     response_BT=jnp.where(jnp.arange(T)[None] < given[:, None], 5, 0),
     kind_BT=jnp.where(jnp.arange(T)[None] < given[:, None], ENVIRONMENT, 0),
     length_B=jnp.asarray(given, jnp.int32),
     finished_B=jnp.asarray(np.arange(N * G) % 7 == 3),
   )
+
+
+def test_rows_that_were_given_tokens_or_are_finished(monkeypatch):
+  """Forced openings, finished rows and a width that is no power of two."""
+  traj = given_traj()
   plain, _ = run(monkeypatch, traj, [64])
   found, fed = run(monkeypatch, traj, [64, 37, 19])
   assert_same(found, plain)
   assert len(set(fed)) > 2
+
+
+def test_a_freed_slot_takes_a_waiting_row(monkeypatch):
+  """16 slots for 64 rows, then narrower: same tokens, few idle slots."""
+  traj = make_traj()
+  plain, _ = run(monkeypatch, traj, [64])
+  found, fed = run(monkeypatch, traj, [16, 8], slots=16)
+  assert_same(found, plain)
+  assert set(fed) == {16, 8}
+  # Two free slots are filled at once, so that one of 16 is idle on average.
+  tokens = np.asarray(plain.length_B).sum() - N * G
+  assert tokens <= sum(fed) < 1.35 * tokens
+
+
+@pytest.mark.parametrize('slots, widths', [(1, [1]), (13, [13, 7]), (63, [63])])
+@pytest.mark.slow
+def test_any_number_of_slots(monkeypatch, slots, widths):
+  """Given tokens and finished rows, too: they are done before they begin."""
+  traj = given_traj()
+  plain, _ = run(monkeypatch, traj, [64])
+  found, _ = run(monkeypatch, traj, widths, slots=slots)
+  assert_same(found, plain)
 
 
 @pytest.mark.slow
@@ -116,13 +144,15 @@ def test_rows_that_all_end_together(monkeypatch):
 
 
 @pytest.mark.parametrize(
-  'rows, tokens, expected',
+  'rows, tokens, layers, expected',
   [
-    (256, 128, [256, 128, 64, 32]),
-    (72, 128, [72, 36, 18]),
-    (16, 128, [16]),
-    (256, 8, [256]),
+    (256, 128, 8, [256, 128, 64, 32]),
+    (72, 128, 8, [72, 36, 18]),
+    (16, 128, 8, [16]),
+    (256, 8, 8, [256]),
+    (256, 128, 30, [256, 64]),
+    (256, 128, 80, [256]),
   ],
 )
-def test_batch_widths(rows, tokens, expected):
-  assert decode.batch_widths(rows, tokens) == expected
+def test_batch_widths(rows, tokens, layers, expected):
+  assert decode.batch_widths(rows, tokens, layers) == expected

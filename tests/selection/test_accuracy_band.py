@@ -9,12 +9,12 @@ from rl_jax import selection
 REWARD = np.array([[k > i for i in range(4)] for k in range(5)], np.float32)
 
 
-def kept(toy, valid=None, **fields):
+def kept(toy, valid=None, reward=REWARD, **fields):
   """Weights of the five groups."""
   traj = toy.trajectories(
     np.ones((20, 1)),
     group_size=4,
-    reward_B=REWARD.ravel(),
+    reward_B=np.ravel(reward),
     valid_B=np.ones(20) if valid is None else np.asarray(valid).ravel(),
   )
   return selection.AccuracyBand(**fields)(traj)
@@ -53,5 +53,8 @@ def test_only_valid_rows_count(toy):
   np.testing.assert_array_equal(
     kept(toy, valid, low=0.0, high=1.0), [1, 1, 0, 1, 1]
   )
+  one = np.tile([[0, 1, 0, 0]], (5, 1))
+  half = np.full((5, 4), 0.5)  # one partly right row is a group
+  np.testing.assert_array_equal(kept(toy, one, half), 1)
   with pytest.raises(ValueError, match='AccuracyBand.high = 1.5'):
     selection.AccuracyBand(high=1.5)

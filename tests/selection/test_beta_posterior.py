@@ -70,6 +70,8 @@ def test_the_band_draws_inside_at_random():
     ids, state = selector.select(state, KEY, 2)
     seen |= set(ids.tolist())
   assert seen == {1, 3, 5}
+  state = sharp_state(selector, [0.1, 0.99, 0.8, 0.9, 0.05])  # none inside
+  assert selector.select(state, KEY, 1)[0].tolist() == [2]
 
 
 def test_one_candidate_each_is_a_uniform_draw():

@@ -73,5 +73,18 @@ def test_descriptions_by_hand():
   assert (good['cluster_id'], bad['cluster_id']) == (1.0, -1.0)
   assert (good['format_id'], bad['format_id']) == (1.0, 0.0)
   assert task.score(example, example.answer)['hit_rank'] == 1.0
-  described = good.keys() - {'outcome', 'value', 'format'}
+  described = good.keys() - {'outcome', 'value', 'format', 'reference_reward'}
   assert {f'{name}_B' for name in described} <= extras.KEYS.keys()
+
+
+def test_hints_and_references_of_the_described_bandit():
+  """The hint is the best action; the reference response is always 'a'."""
+  task = DescribedBandit()
+  best = [task.example('train', c).answer for c in range(8)]
+  assert 'a' in best and set(best) != {'a'}
+  for context, answer in enumerate(best):
+    example = task.example('train', context)
+    assert task.hinted(example).prompt == 'ABCDEFGH'[context] + answer
+    for response in ('a', 'b', 'bb'):
+      found = task.score(example, response)['reference_reward']
+      assert found == float(answer == 'a')

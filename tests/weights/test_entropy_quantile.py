@@ -52,6 +52,18 @@ def test_masked_tokens_and_dropped_rows_are_not_ranked(toy):
   np.testing.assert_array_equal(actual, expected)
 
 
+def test_the_threshold_is_a_metric(toy):
+  """The least entropy that is kept; 0 where nothing is trained."""
+  piece = weights.EntropyQuantile(fraction=0.5)
+  for mask, expected in ((1.0, 0.7), (0.0, 0.0)):
+    traj = toy.trajectories(
+      np.full(ENTROPY.shape, mask), group_size=1, entropy_BT=ENTROPY
+    )
+    metrics = piece({}, traj, jax.random.key(0))[1]
+    found = metrics['policy/entropy_threshold']
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 def test_ties_stay_together(toy):
   """Rank 1 is shared: both are kept, so that row order cannot matter."""
   actual = evaluate(toy, 0.2, [[0.9, 0.5, 0.9, 0.3, 0.7]])

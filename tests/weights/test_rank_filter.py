@@ -18,8 +18,10 @@ def factors(toy, reward=REWARD, valid=None, **fields):
     reward_B=np.asarray(reward),
     valid_B=np.ones(B) if valid is None else np.asarray(valid),
   )
-  weight, _ = weights.RankFilter(**fields)({}, traj, jax.random.key(0))
+  weight, metrics = weights.RankFilter(**fields)({}, traj, jax.random.key(0))
   np.testing.assert_array_equal(weight[:, 0], weight[:, 1])
+  filtered = np.asarray(metrics['policy/filtered_fraction'])
+  np.testing.assert_array_equal(filtered, np.asarray(weight) == 0)
   return np.asarray(weight[:, 0])
 
 

@@ -11,7 +11,7 @@ RATIO = np.array([[8.0, 0.5], [6.0, 6.0], [0.4, 0.6], [0.5, 0.6]])
 OLD = np.full((4, 2), -1.0)
 
 
-def evaluate(toy, piece, ratio=RATIO, **fields):
+def evaluate(toy, piece, ratio=RATIO, output=0, **fields):
   """Weights where pi_old / pi_behaviour is `ratio`."""
   traj = toy.trajectories(
     fields.pop('mask_BT', np.ones(ratio.shape)),
@@ -19,7 +19,7 @@ def evaluate(toy, piece, ratio=RATIO, **fields):
     logp_old_BT=OLD,
     logp_behaviour_BT=OLD - np.log(ratio),
   )
-  return piece({}, traj, jax.random.key(0))[0]
+  return piece({}, traj, jax.random.key(0))[output]
 
 
 def test_by_hand(toy):
@@ -27,6 +27,9 @@ def test_by_hand(toy):
   expected = [[8, 0.5], [0, 0], [0, 0], [0.5, 0.6]]
   actual = evaluate(toy, weights.SequenceMask())
   np.testing.assert_allclose(actual, expected, rtol=1e-5)
+  metrics = evaluate(toy, weights.SequenceMask(), output=1)
+  dropped = metrics['policy/dropped_fraction']
+  np.testing.assert_array_equal(dropped, [[0, 0], [1, 1], [1, 1], [0, 0]])
 
 
 def test_masked_tokens_do_not_enter_the_mean(toy):

@@ -1,0 +1,105 @@
+"""The decoder one token at a time, from a cache that prefill begins."""
+
+from typing import Any
+
+import jax
+from jax import lax
+import jax.numpy as jnp
+
+from rl_jax import sharding
+from rl_jax.models import attention, attention_kernels, kv_cache, layers, rope
+from rl_jax.types import Array
+
+
+def prefill(
+  params: dict[str, Any],
+  cfg: Any,
+  prompt_NP: Array,
+  prompt_mask_NP: Array,
+) -> tuple[Array, kv_cache.PromptCache]:
+  """The state [N, D] that predicts the first response token, and the cache."""
+  tables = rope.tables(cfg, rope.prompt_positions(prompt_mask_NP))
+
+  def body(x, layer):
+    q, k, v = layers.qkv(layer, cfg, x, tables)
+    if cfg.attention == 'plain':
+      attended = attention.attend_prompt(q, k, v, prompt_mask_NP)
+    else:
+      attended = attention_kernels.attend(
+        cfg.attention, (q, k, v), None, prompt_mask_NP
+      )
+    x = layers.finish_layer(layer, cfg, x, attended)
+    return sharding.constrain(x, 'rows', None, None), attention.cached(k, v)
+
+  x = sharding.constrain(
+    layers.embed(params, cfg, prompt_NP), 'rows', None, None
+  )
+  x, (k, v) = lax.scan(body, x, layers.stacked_layers(params))
+  hidden = layers.norm(x[:, -1], params['model']['final_norm'], cfg.norm_eps)
+  return hidden, kv_cache.PromptCache(
+    k_NJKP=tuple(k), v_NJPK=tuple(v), mask_NP=prompt_mask_NP
+  )
+
+
+def unstacked(params: dict[str, Any], cfg: Any) -> dict[str, Any]:
+  """Parameters with one tree per layer, for decode_step.
+
+  Sliced before the loop over tokens: its body would copy the slices each time.
+  """
+  stacked = layers.stacked_layers(params)
+  return {
+    'model': params['model'],
+    'layers': tuple(
+      _for_decoding(jax.tree.map(lambda x, i=i: x[i], stacked), cfg)
+      for i in range(cfg.num_layers)
+    ),
+  }
+
+
+def _for_decoding(layer: dict, cfg: Any) -> dict:
+  """The layer with its MLP transposed, unless that has adapters."""
+  names = ('w_gate', 'w_up', 'w_down')
+  if any(name in layer['lora'] for name in names):
+    return layer
+  base = dict(layer['base'])
+  mlp = tuple(base.pop(name).astype(cfg.compute_dtype).T for name in names)
+  return {**layer, 'base': base, 'mlp': mlp}
+
+
+def decode_step(
+  params: dict[str, Any],
+  cfg: Any,
+  token_B: Array,
+  step_B: Array,
+  clock: Array,
+  cache: kv_cache.Cache,
+) -> tuple[Array, kv_cache.Cache]:
+  """Feeds response tokens `step`; states [B, D] predict tokens step + 1.
+
+  params: of `unstacked`. clock: steps before this one. The tokens of a row come
+  one a step; that of T steps ago, which no row has, is overwritten.
+  """
+  prompt = cache.prompt
+  N, G = prompt.mask_NP.shape[0], token_B.shape[0] // prompt.mask_NP.shape[0]
+  start_N = prompt.mask_NP.astype(jnp.int32).sum(axis=1)
+  tables = rope.tables(cfg, jnp.repeat(start_N, G) + step_B)
+  places = cache.k_BJKT[0].shape[-1]
+  age_T = (clock - jnp.arange(places)) % places
+  mask_B1T = age_T[None, None] <= step_B[:, None, None]
+  place = clock % places
+  x = layers.embed(params, cfg, token_B)
+  keys, values = [], []
+  for index, layer in enumerate(params['layers']):
+    q, k, v = layers.qkv(layer, cfg, x, tables)
+    q = q.reshape(N, G, 1, *q.shape[1:])
+    start = (0, 0, 0, place)
+    k = lax.dynamic_update_slice(cache.k_BJKT[index], k[..., None], start)
+    start = (0, 0, place, 0)
+    v = lax.dynamic_update_slice(cache.v_BJTK[index], v[:, :, None], start)
+    shared = (prompt.k_NJKP[index], prompt.v_NJPK[index], prompt.mask_NP)
+    attended = attention.attend_response(q, shared, (k, v, mask_B1T))
+    x = layers.finish_layer(layer, cfg, x, attended)
+    keys.append(k)
+    values.append(v)
+  hidden = layers.norm(x, params['model']['final_norm'], cfg.norm_eps)
+  return hidden, cache.replace(k_BJKT=tuple(keys), v_BJTK=tuple(values))

@@ -1,0 +1,46 @@
+"""Tables of the entropy mechanism: what is committed, and what is refused."""
+
+import pathlib
+
+import pytest
+
+from experiments import entropy_tables, tables
+
+ROOT = pathlib.Path(tables.__file__).parent.parent
+RESULTS = ROOT / 'experiments/papers/entropy_mechanism.jsonl'
+
+
+@pytest.mark.parametrize(
+  'name', ['README.md', 'experiments/papers/entropy_mechanism.md']
+)
+def test_committed_tables_are_fresh(name):
+  """`experiments.entropy_report --update` would change nothing."""
+  lines = entropy_tables.read(str(RESULTS))
+  assert not tables.failures(lines)
+  text = (ROOT / name).read_text()
+  found = entropy_tables.all_tables(lines)
+  shown = [k for k in found if entropy_tables.BEGIN.format(k) in text]
+  assert shown if name == 'README.md' else shown == list(found)
+  assert entropy_tables.with_tables(text, found) == text
+
+
+def test_differences_are_paired_at_equal_tokens():
+  """Both are read at 100 tokens, though one has generated 200."""
+  course = lambda tokens, gain: {
+    'tokens': [0, tokens],
+    **{name: [0.0, gain] for name in entropy_tables.AT_THE_END},
+  }
+  courses = {
+    entropy_tables.BASELINE: {0: course(100, 0.1), 1: course(100, 0.3)},
+    'other': {0: course(200, 0.6), 1: course(200, 1.0)},
+  }
+  last = entropy_tables.differences(courses).splitlines()[-1]
+  assert last.startswith('| other | 2 | +0.200 [+0.200, +0.200] |')
+
+
+def test_nothing_to_show_is_an_error(tmp_path):
+  """An empty sweep is named; so is a row without a run that ended well."""
+  with pytest.raises(ValueError, match='holds no finished run'):
+    entropy_tables.read(str(tmp_path))
+  with pytest.raises(ValueError, match='grpo: all runs failed'):
+    entropy_tables.table({'grpo': {}}, dict, 'row')
