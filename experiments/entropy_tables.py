@@ -89,10 +89,12 @@ def baselines(lines: list[Line]) -> dict[str, dict[int, dict]]:
   )
 
 
-def compared(lines: list[Line]) -> dict[str, dict[int, dict]]:
-  """All rows where they all ran."""
+def compared(
+  lines: list[Line], where: str = COMPARED[0]
+) -> dict[str, dict[int, dict]]:
+  """All rows at one place."""
   return grouped(
-    [line for line in lines if place(line['setting']) == COMPARED], row_name
+    [line for line in lines if place(line['setting']) == where], row_name
   )
 
 
@@ -181,6 +183,7 @@ def _law(course: dict, names: Sequence[str] = LAW) -> dict[str, float]:
 def all_tables(lines: list[Line]) -> dict[str, str]:
   """Name of a table -> its text."""
   grpo, rows = baselines(lines), compared(lines)
+  others = {where: compared(lines, where) for where in COMPARED[1:]}
   return {
     'collapse': table(grpo, entropy_fits.shares, 'GRPO on'),
     'law': table(grpo, _law, 'GRPO on'),
@@ -189,6 +192,10 @@ def all_tables(lines: list[Line]) -> dict[str, str]:
     'methods': methods(rows),
     'differences': differences(rows),
     'coefficients': table(rows, lambda c: _law(c, LAW[:3]), 'row'),
+    **{f'methods on {where}': methods(x) for where, x in others.items()},
+    **{
+      f'differences on {where}': differences(x) for where, x in others.items()
+    },
   }
 
 

@@ -28,7 +28,7 @@ PLACES = (
   'countdown_small',
   'countdown_medium',
 )
-COMPARED = 'countdown_small'  # where all rows run
+COMPARED = ('countdown_small', 'arithmetic_small')  # where the rows run
 CLIP_COV = {'method': 'clip_cov', 'method.group_filter': 'null'}
 KL_COV = {'method': 'kl_cov', 'method.group_filter': 'null'}
 CLIP_FRACTION = 'method.weights.ClipCovDrop.fraction'
@@ -65,12 +65,13 @@ def at(place: str) -> sweeps.Setting:
 
 
 def get_sweep() -> list[sweeps.Setting]:
-  """GRPO everywhere, the other rows at one place; five seeds, or three."""
+  """GRPO everywhere, other rows at two places; five seeds, or three."""
   seeds, few = ({'seed': range(count)} for count in (5, 3))
   baseline = [at(place) | {'method': BASELINE} for place in PLACES]
-  rows = [at(COMPARED) | row for row in (*ROWS, UNCLIPPED)]
+  rows = [at(place) | row for place in COMPARED for row in ROWS]
+  rows.append(at(COMPARED[0]) | UNCLIPPED)
   fractions = [
-    at(COMPARED) | row
+    at(COMPARED[0]) | row
     for value in OTHER_FRACTIONS
     for row in (
       CLIP_COV | {CLIP_FRACTION: value},
