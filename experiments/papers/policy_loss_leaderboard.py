@@ -25,6 +25,8 @@ SETTING = {'model.path': 'runs/tiny_warm', 'evaluation.every': 10}
 # Dynamic sampling and branching go through the loop, which is slow: the middle
 # rate alone, and fewer seeds.
 LOOP_RATE, LOOP_SEEDS = 1e-4, 3
+# Where a default does not fit 16 prompts.
+CHANGES = {'riskpo': {'method.credit.BundleRisk.bundle': 4}}
 NOT_RUN = {'guide_grpo': 'arithmetic writes no hints'}
 
 
@@ -37,7 +39,11 @@ def get_sweep() -> list[sweeps.Setting]:
   settings = sweeps.crossed(
     settings, sweeps.product({'optimizer.learning_rate': RATES})
   )
-  return [setting for setting in settings if _wanted(setting)]
+  return [
+    {**setting, **CHANGES.get(setting['method'], {})}
+    for setting in settings
+    if _wanted(setting)
+  ]
 
 
 def _wanted(setting: sweeps.Setting) -> bool:
