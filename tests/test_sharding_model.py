@@ -75,14 +75,8 @@ def on_one_device():
   return jax.jit(compute)(*make_inputs(None))
 
 
-@pytest.mark.parametrize(
-  'shape',
-  [
-    MESHES[-1],
-    # As a part of whole iterations on these in test_mesh_equality.py.
-    *(pytest.param(shape, marks=pytest.mark.slow) for shape in MESHES[:-1]),
-  ],
-)
+@pytest.mark.slow  # test_mesh_equality.py has it as a part of iterations
+@pytest.mark.parametrize('shape', MESHES)
 def test_rollout_states_and_gradients_on_a_mesh(shape):
   """E2 for tokens, E1 for hidden states and gradients."""
   mesh = sharding.make_mesh(

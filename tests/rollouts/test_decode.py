@@ -102,6 +102,7 @@ def given_traj():
   )
 
 
+@pytest.mark.slow  # narrowing and refill are tested above
 def test_rows_that_were_given_tokens_or_are_finished(monkeypatch):
   """Forced openings, finished rows and a width that is no power of two."""
   traj = given_traj()
