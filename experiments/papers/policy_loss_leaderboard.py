@@ -3,7 +3,7 @@
 python -m experiments.sft --config=configs/arithmetic_tiny.py
   --stop_accuracy=0.5 --evaluate_every=50 --learning_rate=2e-3
   --max_prompt_tokens=6 --max_response_tokens=5 --out=runs/tiny_warm
-export JAX_COMPILATION_CACHE_DIR=/tmp/cache
+export JAX_COMPILATION_CACHE_DIR=runs/compiled
 python -m experiments.sweep --paper=policy_loss_leaderboard --jitted
   --by_stages --workdir=runs/leaderboard
 python -m experiments.reference_rows --paper=policy_loss_leaderboard
