@@ -146,7 +146,10 @@ def arrays(workdir):
 
 
 def assert_same_rollouts(one, two, rtol):
-  """Lines of equal responses; what is logged of tokens has four digits."""
+  """Lines of equal responses; numbers of tokens exact for rtol 0, else E1.
+
+  They are logged with four digits, of which rounding may move the last one.
+  """
   lines = [read_jsonl(path / 'rollouts.jsonl') for path in (one, two)]
   values = [[line.pop('tokens', {}) for line in part] for part in lines]
   assert lines[0] and lines[0] == lines[1]

@@ -64,7 +64,7 @@ def test_the_prediction_is_of_the_next_row():
   expected = {'correlation': 1.0, 'slope': 2.0, 'same sign': 1.0}
   expected['total ratio'] = 3.12 / 7.7
   for name, value in expected.items():
-    np.testing.assert_allclose(numbers[name], value, rtol=1e-6, err_msg=name)
+    np.testing.assert_allclose(numbers[name], value, rtol=1e-9, err_msg=name)
   assert numbers['window correlation'] > 0.99
   with pytest.raises(ValueError, match='4 evaluations are too few'):
     entropy_fits.course(metric_rows()[:7])
