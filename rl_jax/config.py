@@ -173,3 +173,9 @@ def validate(config: ExperimentConfig) -> None:
   divides('update.microbatch_prompts', microbatch, 'the minibatch', minibatch)
   # Whole groups on every row shard: group statistics need no communication.
   divides('mesh.data * mesh.fsdp', row_shards, 'the microbatch', microbatch)
+  divides(
+    'mesh.sequence',
+    mesh.sequence,
+    'rollout.max_response_tokens',
+    rollout.max_response_tokens,
+  )
