@@ -84,7 +84,7 @@ def import_gguf(path: str, mesh: Any = None, **overrides):
   factors = tensors.pop('rope_freqs.weight', None)
   cfg = config_from_gguf(metadata, tensors)
   if factors is not None:
-    scaling = _rope_scaling(factors.read(), cfg, path)
+    scaling = _rope_scaling(factors.read(slice(None)), cfg, path)
     cfg = dataclasses.replace(cfg, rope_scaling=scaling)
   cfg = dataclasses.replace(cfg, **overrides)
   rules = RULES
@@ -115,10 +115,16 @@ class _Metadata:
 
 
 def _stored(gguf, tensor, path: str) -> StoredTensor:
+  def read(part):
+    # Rows are quantised one by one; a vector is small.
+    data = tensor.data[part] if len(tensor.shape) > 1 else tensor.data
+    numbers = gguf.quants.dequantize(data, tensor.tensor_type)
+    return numbers if len(tensor.shape) > 1 else numbers[part]
+
   return StoredTensor(
     tuple(int(n) for n in reversed(tensor.shape)),
     path,
-    lambda: gguf.quants.dequantize(tensor.data, tensor.tensor_type),
+    read,
   )
 
 

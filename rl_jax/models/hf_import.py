@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rl_jax.models import files, tensor_table
+from rl_jax.models import files, placement, tensor_table
 from rl_jax.models import rope as rope_lib
 from rl_jax.models import tokenizer as tokenizer_lib
 from rl_jax.models.tensor_table import Rule, StoredTensor
@@ -167,7 +167,7 @@ def open_safetensors(directory: str) -> dict[str, StoredTensor]:
     path = os.path.join(directory, name)
     for key, view in files.open_tensors(path).items():
       tensors[key] = StoredTensor(
-        tuple(view.get_shape()), path, lambda view=view: view[:]
+        tuple(view.get_shape()), path, view.__getitem__
       )
   return tensors
 
@@ -178,9 +178,19 @@ def _without_copied_head(tensors):
   embed = tensors.get('model.embed_tokens.weight')
   if head is None or embed is None:
     return tensors
-  if head.shape != embed.shape or not np.array_equal(head.read(), embed.read()):
+  if not _equal(head, embed):
     raise ValueError(
       f'lm_head.weight ({head.origin}) differs from the embedding, but '
       'config.json says tie_word_embeddings'
     )
   return {k: v for k, v in tensors.items() if k != 'lm_head.weight'}
+
+
+def _equal(one: StoredTensor, other: StoredTensor) -> bool:
+  """Compares rows by blocks, so that neither is read whole."""
+  if one.shape != other.shape:
+    return False
+  size = one.shape[0]
+  step = max(1, placement.BLOCK_ELEMENTS // (2 * one.shape[1]))
+  rows = (slice(i, min(i + step, size)) for i in range(0, size, step))
+  return all(np.array_equal(one.read(part), other.read(part)) for part in rows)

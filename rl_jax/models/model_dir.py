@@ -13,7 +13,13 @@ from flax import traverse_util
 import numpy as np
 
 from rl_jax import serialization
-from rl_jax.models import files, gguf_import, hf_import, tensor_table
+from rl_jax.models import (
+  files,
+  gguf_import,
+  hf_import,
+  placement,
+  tensor_table,
+)
 from rl_jax.models.tokenizer import (
   Tokenizer,
   check_vocabulary,
@@ -110,9 +116,10 @@ def _own_config(directory: str) -> ModelConfig:
     raise ValueError(f'{path} is damaged: {error}') from error
 
 
-def _reader(view) -> tensor_table.LeafReader:
+def _reader(view) -> placement.LeafReader:
   # Scalars have no axis to slice.
-  return lambda index: view[index] if index else view[()]
+  read = lambda index: view[index] if index else view[()]
+  return placement.LeafReader(read, tuple(range(len(view.get_shape()))))
 
 
 def _check_leaves(expected, shapes: Mapping[str, tuple], origin: str) -> None:

@@ -12,15 +12,12 @@ import math
 from typing import Any, NamedTuple
 
 from flax import traverse_util
-import jax
 import numpy as np
 
 from rl_jax import sharding
-from rl_jax.models import transformer
+from rl_jax.models import placement, transformer
+from rl_jax.models.placement import LeafReader
 from rl_jax.models.transformer import ModelConfig
-
-# Reads the part of a leaf that an index (a slice for each axis) selects.
-LeafReader = Callable[[tuple[slice, ...]], np.ndarray]
 
 
 class Rule(NamedTuple):
@@ -38,7 +35,7 @@ class StoredTensor:
 
   shape: tuple[int, ...]
   origin: str  # the file, for messages
-  read: Callable[[], np.ndarray]
+  read: Callable[[slice], np.ndarray]  # of the rows, or numbers, of a slice
 
 
 def sizes(cfg: ModelConfig) -> dict[str, int]:
@@ -128,28 +125,38 @@ def match(
 
 
 def _leaf_reader(cfg, rule, tensors) -> LeafReader:
-  size = sizes(cfg)
   names = tensor_names(cfg, rule)
+  layers = int('{}' in rule.name)  # leading axes that no file has
+  # The first letter of the file stands alone in the leaf: some of its entries
+  # are rows of the file, and no other row is read.
+  letter = rule.file_axes[0]
+  axis = layers + rule.axes.split().index(letter)
 
   def one(name, index):
-    array = tensors[name].read()
-    return rearrange(array, rule.file_axes, rule.axes, size)[index]
+    start, stop, _ = index[axis].indices(sizes(cfg)[letter])
+    size = {**sizes(cfg), letter: stop - start}
+    (rows, *_) = axes_shape(rule.file_axes, size)
+    each = rows // max(stop - start, 1)
+    array = tensors[name].read(slice(start * each, stop * each))
+    array = rearrange(array, rule.file_axes, rule.axes, size)
+    rest = (*index[layers:axis], slice(None), *index[axis + 1 :])
+    return array[rest]
 
   def read(index):
-    if '{}' not in rule.name:
+    if not layers:
       return one(names[0], index)
-    return np.stack([one(name, index[1:]) for name in names[index[0]]])
+    return np.stack([one(name, index) for name in names[index[0]]])
 
-  return read
+  return LeafReader(read, (0, axis) if layers else (axis,))
 
 
 def fill(
   cfg: ModelConfig, readers: Mapping[str, LeafReader], mesh: Any = None
 ) -> dict[str, Any]:
-  """The parameters, read leaf by leaf straight to their devices.
+  """The parameters, read in blocks straight to their devices.
 
-  With a mesh each device's shard is read alone; the host never holds more
-  than one leaf.
+  With a mesh each device gets its shard alone. However large a leaf is, the
+  host holds a few blocks (see placement).
 
   Raises: ValueError naming the leaves that nothing reads.
   """
@@ -167,19 +174,9 @@ def fill(
       sharding.param_shardings(specs, mesh), sep='/'
     )
   placed = {
-    path: _place(spec, readers[path], shardings.get(path))
+    path: placement.place(
+      readers[path], spec.shape, spec.dtype, shardings.get(path)
+    )
     for path, spec in flat.items()
   }
   return traverse_util.unflatten_dict(placed, sep='/')
-
-
-def _place(spec, read: LeafReader, layout) -> jax.Array:
-  def typed(index):
-    return np.asarray(read(index)).astype(spec.dtype, copy=False)
-
-  shape = tuple(spec.shape)
-  if layout is None:
-    whole = typed(tuple(slice(0, n) for n in shape))
-    # A copy: buffers that alias host memory could not be donated.
-    return jax.device_put(whole, may_alias=False)
-  return jax.make_array_from_callback(shape, layout, typed)

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 
-from rl_jax.models import gguf_import, hf_export, rope, spec
+from rl_jax.models import gguf_import, hf_export, placement, rope, spec
 from rl_jax.models.rope import RopeScaling
 from rl_jax.models.transformer import ModelConfig, specs
 
@@ -126,8 +126,8 @@ def test_every_family_reads_back(architecture, tmp_path):
   jax.tree.map(np.testing.assert_array_equal, loaded, params)
 
 
-def test_quantised_tensors(tmp_path):
-  """Q8_0 keeps 8 bits of the largest of 32 values."""
+def test_quantised_tensors(tmp_path, monkeypatch):
+  """Q8_0 keeps 8 bits of the largest of 32 values; E0 for smaller blocks."""
   params = random_params(CONFIG)
   path = str(tmp_path / 'model.gguf')
   tensors = tensors_of(CONFIG, params, 'llama')
@@ -136,6 +136,9 @@ def test_quantised_tensors(tmp_path):
   wq, original = (p['model']['layers']['wq'] for p in (loaded, params))
   error = np.abs(wq - original).max()
   assert 0 < error < 4.5 / 127 / 2 * 1.1
+  monkeypatch.setattr(placement, 'BLOCK_ELEMENTS', 300)
+  _, in_blocks, _ = gguf_import.import_gguf(path)
+  jax.tree.map(np.testing.assert_array_equal, in_blocks, loaded)
 
 
 def test_tokenizer_of_the_metadata(tmp_path):
