@@ -135,6 +135,20 @@ def _draw(axes, seeds: list[Rows], x_name, metric, style) -> bool:
   return True
 
 
+def _present(runs, x_name: str, metrics: Sequence[str]) -> list[str]:
+  """Those of the metrics that some run has."""
+  names = {
+    n for seeds in runs.values() for rows in seeds for r in rows for n in r
+  }
+  drawn = [m for m in metrics if m in names]
+  if not drawn or x_name not in names:
+    raise ValueError(
+      f'no run has {x_name} and one of {", ".join(metrics)}; '
+      f'there are: {", ".join(sorted(names))}'
+    )
+  return drawn
+
+
 def plot_curves(
   runs: Mapping[str, Sequence[Rows]],
   out: str | os.PathLike[str],
@@ -158,15 +172,7 @@ def plot_curves(
     ValueError: no run has any of the metrics; the message lists what exists.
   """
   x_name, x_label = X_AXES[x]
-  names = {
-    n for seeds in runs.values() for rows in seeds for r in rows for n in r
-  }
-  drawn = [m for m in metrics if m in names]
-  if not drawn or x_name not in names:
-    raise ValueError(
-      f'no run has {x_name} and one of {", ".join(metrics)}; '
-      f'there are: {", ".join(sorted(names))}'
-    )
+  drawn = _present(runs, x_name, metrics)
   columns = min(2, len(drawn))
   lines = -(-len(drawn) // columns)
   figure = Figure(figsize=(5.2 * columns, 3.2 * lines), layout='constrained')

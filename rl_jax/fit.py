@@ -1,6 +1,7 @@
 """Supervised training to a step, an accuracy or a time; saved and resumed."""
 
 from collections.abc import Callable
+import contextlib
 import dataclasses
 import itertools
 import time
@@ -50,6 +51,48 @@ def pair_rows(
   return supervised_rows(tuple(arrays), targets, max_response_tokens)
 
 
+@dataclasses.dataclass
+class _Progress:
+  """The host's part of the state; JSON in every checkpoint."""
+
+  step: int = 0
+  seconds: float = 0.0  # of training
+  done: bool = False
+  row: dict[str, float] = dataclasses.field(default_factory=dict)
+
+
+class _Files:
+  """Checkpoints and metrics of one work directory."""
+
+  def __init__(self, workdir: str):
+    self._writer = MetricsWriter(workdir)
+    self._saver = checkpoint.Checkpointer(f'{workdir}/checkpoints', keep_best=0)
+
+  def restore(self, trainer: SupervisedTrainer) -> _Progress:
+    """Puts the newest state into the trainer, if there is one."""
+    restored = self._saver.restore(checkpoint.abstract_tree(trainer.state))
+    if restored is None:
+      self._writer.truncate_to({}, next_step=0)
+      return _Progress()
+    trainer.state = restored.tree
+    host = dict(restored.host_state)
+    offsets = host.pop('offsets')
+    self._writer.truncate_to(offsets, next_step=host['step'] + 1)
+    return _Progress(**host)
+
+  def save(
+    self, trainer: SupervisedTrainer, at: _Progress, row: dict[str, Any]
+  ) -> None:
+    """Writes the row and starts a checkpoint of this step."""
+    at.row = self._writer.log(at.step, row)
+    host = {**dataclasses.asdict(at), 'offsets': self._writer.offsets()}
+    self._saver.save(at.step, trainer.state, host)
+
+  def close(self) -> None:
+    self._saver.close()
+    self._writer.close()
+
+
 def fit(
   trainer: SupervisedTrainer,
   prompts: PromptSet,
@@ -69,61 +112,37 @@ def fit(
     evaluate: params -> metrics with 'pass_at_1'.
     first_batch: batches of the seed's order that an earlier stage has used.
   """
-  writer = MetricsWriter(workdir)
-  saver = checkpoint.Checkpointer(f'{workdir}/checkpoints', keep_best=0)
-  restored = saver.restore(checkpoint.abstract_tree(trainer.state))
-  host = {'step': 0, 'seconds': 0.0, 'done': False, 'row': {}}
-  if restored is not None:
-    trainer.state, host = restored.tree, restored.host_state
-    writer.truncate_to(host['offsets'], next_step=host['step'] + 1)
-  else:
-    writer.truncate_to({}, next_step=0)
-  row = host['row']
+  files = _Files(workdir)
+  at = files.restore(trainer)
   batches = shuffled_batches(len(prompts), config.batch_size, seed)
-  batches = itertools.islice(batches, first_batch + host['step'], None)
-  step, seconds, done = host['step'], host['seconds'], host['done']
-  with StopSignal() as stop:
-    while not (done or stop.requested):
+  batches = itertools.islice(batches, first_batch + at.step, None)
+  with contextlib.closing(files), StopSignal() as stop:
+    while not (at.done or stop.requested):
       started = time.perf_counter()
       rows = pair_rows(prompts, next(batches), config.max_response_tokens)
       metrics = trainer.step(rows)
       # Waiting here keeps the clock honest; the step is the whole work.
       nll = float(metrics['train/nll'])
-      seconds += time.perf_counter() - started
-      step += 1
-      done = step >= config.max_steps or seconds >= config.max_seconds
-      if step % config.evaluate_every and not (done or stop.requested):
+      at.seconds += time.perf_counter() - started
+      at.step += 1
+      at.done = at.step >= config.max_steps or at.seconds >= config.max_seconds
+      if at.step % config.evaluate_every and not (at.done or stop.requested):
         continue
       found = evaluate(trainer.params)
-      done = done or found['pass_at_1'] >= config.stop_accuracy
-      row = writer.log(
-        step,
-        {
-          'train/nll': nll,
-          'train/grad_norm': metrics['train/grad_norm'],
-          'time/train_seconds': seconds,
-          **{f'evaluation/{k}': v for k, v in found.items()},
-        },
-      )
+      at.done = at.done or found['pass_at_1'] >= config.stop_accuracy
+      row = {
+        'train/nll': nll,
+        'train/grad_norm': metrics['train/grad_norm'],
+        'time/train_seconds': at.seconds,
+        **{f'evaluation/{k}': v for k, v in found.items()},
+      }
+      files.save(trainer, at, row)
       logging.info(
         'supervised step %d, %.0f s: nll %.3f, greedy accuracy %.3f',
-        step,
-        seconds,
+        at.step,
+        at.seconds,
         nll,
         found['pass_at_1'],
       )
-      saver.save(
-        step,
-        trainer.state,
-        {
-          'step': step,
-          'seconds': seconds,
-          'done': done,
-          'row': row,
-          'offsets': writer.offsets(),
-        },
-      )
-  saver.close()
-  writer.close()
   stop.exit_if_requested()
-  return row
+  return at.row

@@ -1,0 +1,114 @@
+"""Every configuration says what to run, what it costs and what comes out."""
+
+import ast
+import importlib
+import pathlib
+import re
+import shlex
+
+import pytest
+
+from experiments import configuration
+from rl_jax import config as config_lib
+
+METHODS = configuration.names('configs.methods')
+PAPERS = configuration.names('experiments.papers')
+CONFIGS = configuration.names('configs')
+FOLDER = pathlib.Path(configuration.__file__).parent
+# Words outside quotes, or quoted text, behind each flag.
+COMMAND = re.compile(
+  r"""python\ -m\ experiments\.(\w+)
+  ((?:\s+(?:\\\s+)?--(?:"[^"]*"|'[^']*'|[^\s"'])+)*)""",
+  re.VERBOSE,
+)
+
+
+def commands(text: str) -> list[tuple[str, list[str]]]:
+  """(binary, arguments) of every command in a text."""
+  return [
+    (name, shlex.split(arguments)) for name, arguments in COMMAND.findall(text)
+  ]
+
+
+def flags_of(binary: str) -> set[str]:
+  """Names of the flags that a binary defines, or asks a module to define.
+
+  Read from the source: two binaries cannot define their flags in one process.
+  """
+  names = {'helpfull'}
+  tree = ast.parse((FOLDER / f'{binary}.py').read_text())
+  for node in ast.walk(tree):
+    if not isinstance(node, ast.Call):
+      continue
+    called = ast.unparse(node.func)
+    if called.startswith('flags.DEFINE_'):
+      names.add(ast.literal_eval(node.args[0]))
+    elif called.endswith('.define_flags'):
+      names |= flags_of(called.split('.')[0])
+  return names
+
+
+def check(binary: str, arguments: list[str]) -> None:
+  """The flags exist, and the configuration that they describe is valid."""
+  known = flags_of(binary)
+  found = [re.fullmatch(r'--(\w+)(?:=(.*))?', text) for text in arguments]
+  assert all(found), arguments
+  unknown = {match[1] for match in found} - known
+  assert not unknown, f'experiments.{binary} has no {unknown}'
+  options = {match[1]: match[2] for match in found}
+  every = lambda name: [match[2] for match in found if match[1] == name]
+  if 'paper' in options:
+    assert options['paper'] in PAPERS
+  if binary == 'train' or 'config' in options:
+    config = configuration.build(
+      options['config'],
+      options.get('method', 'grpo'),
+      every('set'),
+      every('add'),
+    )
+    config_lib.validate(config)
+
+
+def described(name: str) -> str:
+  """The docstring of configs/NAME.py."""
+  return importlib.import_module(f'configs.{name}').__doc__
+
+
+def test_a_wrong_command_is_found():
+  """A misspelt flag, method and field."""
+  (good,) = commands(described('bandit'))
+  check(*good)
+  for wrong in ('--metod=grpo', '--method=grp', '--set=rollout.groups=4'):
+    with pytest.raises((AssertionError, ValueError)):
+      check('train', [*good[1], wrong])
+
+
+@pytest.mark.parametrize('name', CONFIGS)
+def test_configurations_keep_the_contract(name):
+  """A command with this very file, its cost, and what to expect of it."""
+  text = described(name)
+  assert re.search(r'^Cost\b.*: ', text, re.MULTILINE)
+  assert re.search(r'\b[Ee]xpected\b.*:\s', text)
+  found = commands(text)
+  assert any(f'--config=configs/{name}.py' in args for _, args in found)
+  for command in found:
+    check(*command)
+
+
+@pytest.mark.parametrize('name', METHODS)
+def test_commands_of_methods_parse(name):
+  """The method fits the configuration that its docstring names."""
+  found = commands(described(f'methods.{name}'))
+  assert found
+  for command in found:
+    check(*command)
+
+
+@pytest.mark.parametrize('name', PAPERS)
+def test_commands_of_papers_parse(name):
+  """They run this very sweep."""
+  text = importlib.import_module(f'experiments.papers.{name}').__doc__
+  found = commands(text)
+  assert any(f'--paper={name}' in args for _, args in found)
+  for command in found:
+    check(*command)
