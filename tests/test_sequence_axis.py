@@ -9,7 +9,7 @@ import pytest
 
 from rl_jax import models, rollouts, scoring, sharding, types
 
-pytestmark = pytest.mark.devices
+pytestmark = [pytest.mark.devices, pytest.mark.slow]
 
 CFG = models.ModelConfig(
   vocab_size=26,
@@ -74,9 +74,9 @@ def on_one_device():
   ('shape', 'remat', 'chunk'),
   [
     ((1, 2, 2, 2), False, 1 << 24),
-    pytest.param((1, 1, 8, 1), True, 1 << 24, marks=pytest.mark.slow),
+    ((1, 1, 8, 1), True, 1 << 24),
     # One token of a span a chunk.
-    pytest.param((2, 1, 4, 1), False, 100, marks=pytest.mark.slow),
+    ((2, 1, 4, 1), False, 100),
   ],
 )
 def test_statistics_and_gradients(tiny, monkeypatch, shape, remat, chunk):
