@@ -62,21 +62,21 @@ class Round:
 
   indices: np.ndarray  # [N] positions in the prompt set
   examples: list[Any]  # [N]
-  texts: Sequence[str]  # [B]
+  texts: Sequence[str]  # of this process' own rows
   errors: list[str | None]  # [B]
   reward_NG: np.ndarray
   tokens: int  # newly sampled
   responses: dict[str, np.ndarray]  # see evaluate.fetch_responses
 
-  def row(self, n: int, sample: int) -> dict[str, Any]:
-    """What is logged of one response to the n-th prompt."""
+  def row(self, n: int, sample: int, text: str) -> dict[str, Any]:
+    """What is logged of one response, `text`, to the n-th prompt."""
     place = n * self.reward_NG.shape[1] + sample
     example = self.examples[n]
     return {
       'prompt_id': example.id,
       'sample': sample,
       'prompt': example.prompt,
-      'response': self.texts[place],
+      'response': text,
       'answer': example.answer,
       'reward': self.reward_NG[n, sample],
       'error': self.errors[place],
@@ -142,7 +142,7 @@ class Collector:
   ):
     self._config, self.task, self.stages = config, config.task, stages
     self.prompts, self._verifier, self.key = prompts, verifier, key
-    self._stop = stop_ids(prompts.tokenizer, config.rollout.stop)
+    self.stop = stop_ids(prompts.tokenizer, config.rollout.stop)
     self.selector = HostSelector(config.method.selector, len(prompts), key)
     self.rows = sharding.rows(mesh)
     self.whole = whole = sharding.replicated(mesh)
@@ -211,8 +211,9 @@ class Collector:
 
     given_B: tokens of the response that were there before.
     """
-    host = evaluate.fetch_responses(traj)
-    texts = evaluate.Texts(host, self.prompts.tokenizer, self._stop)
+    host = evaluate.fetch_responses(traj, len(examples))
+    own = evaluate.own_rows(len(examples), traj.group_size)
+    texts = evaluate.Texts(host, own, self.prompts.tokenizer, self.stop)
     outcomes = evaluate.verify_own(
       self._verifier, examples, texts, traj.group_size
     )

@@ -46,25 +46,40 @@ def decode_responses(
   return texts
 
 
-def fetch_responses(traj: Trajectories) -> dict[str, np.ndarray]:
-  """The one host read of a generation round: tokens and lengths."""
-  return jax.device_get(
-    {
-      'response': traj.response_BT,
-      'length': traj.length_B,
-      'finished': traj.finished_B,
-      'logp': traj.logp_behaviour_BT,
-    }
-  )
+def own_rows(num_prompts: int, group_size: int) -> slice:
+  """The rows of the prompts that this process decodes and verifies."""
+  own = processes.own(num_prompts)
+  return slice(own.start * group_size, own.stop * group_size)
+
+
+def fetch_responses(
+  traj: Trajectories, num_prompts: int
+) -> dict[str, np.ndarray]:
+  """The host read of a generation round; there may be more prompts.
+
+  response, logp: of this process' own rows of the first num_prompts. length,
+  finished: of all rows, two numbers each.
+  """
+  every = {'length': traj.length_B, 'finished': traj.finished_B}
+  own = {'response': traj.response_BT, 'logp': traj.logp_behaviour_BT}
+  rows = own_rows(num_prompts, traj.group_size)
+  if processes.count() == 1:  # in one read
+    host = jax.device_get(every | own)
+    return host | {name: host[name][rows] for name in own}
+  return jax.device_get(every) | processes.fetch_rows(own, rows)
 
 
 class Texts(Sequence):
-  """The texts of rows, each decoded when it is first asked for."""
+  """The texts of own rows, each decoded when it is first asked for."""
 
   def __init__(
-    self, host: dict[str, np.ndarray], tokenizer: Any, stop: Sequence[int]
+    self,
+    host: dict[str, np.ndarray],
+    own: slice,
+    tokenizer: Any,
+    stop: Sequence[int],
   ):
-    self._host = {name: host[name] for name in ('response', 'length')}
+    self._host = {'response': host['response'], 'length': host['length'][own]}
     self._options = (tokenizer, stop)
     self._known: dict[int, str] = {}
 
@@ -83,14 +98,14 @@ class Texts(Sequence):
 def verify_own(
   verifier: Any, examples: Sequence[Any], texts: Texts, group_size: int
 ) -> list[Outcome]:
-  """Outcomes of all rows of `examples`; there may be more texts.
+  """Outcomes of all rows of `examples`; texts: of this process' own rows.
 
   Each process decodes and judges the rows of its own prompts.
   """
-  own = processes.own(len(examples))
-  rows = range(own.start * group_size, own.stop * group_size)
+  own = own_rows(len(examples), group_size)
+  rows = range(own.start, own.stop)
   outcomes = verifier.score(
-    [examples[row // group_size] for row in rows], [texts[row] for row in rows]
+    [examples[row // group_size] for row in rows], list(texts)
   )
   if processes.count() == 1:
     return outcomes
@@ -189,8 +204,12 @@ class Evaluator:
       examples, prompt, mask, ids = self._prompts.batch(padded)
       # The counter of randomness is the position in the evaluation set.
       traj = begin(prompt, mask, ids, start, 0)
-      host = fetch_responses(generate(params, traj=traj, key=self._key))
-      texts = Texts(host, self._tokenizer, self._stop)
+      traj = generate(params, traj=traj, key=self._key)
+      host = fetch_responses(traj, len(real))
+      own = own_rows(len(real), group_size)
+      texts = Texts(host, own, self._tokenizer, self._stop)
+      logp = host['logp'].sum(axis=1).tolist()
+      logp = [x for part in processes.gather(logp) for x in part]
       real_examples = examples[: len(real)]
       outcomes = verify_own(self._verifier, real_examples, texts, group_size)
       shape = (len(real), group_size)
@@ -204,7 +223,7 @@ class Evaluator:
           'outcome': np.asarray(correct).reshape(shape),
           'length': host['length'][:count].reshape(shape),
           'finished': host['finished'][:count].reshape(shape),
-          'logp': host['logp'][:count].sum(axis=1).reshape(shape),
+          'logp': np.asarray(logp, np.float32).reshape(shape),
         }
       )
     return {k: np.concatenate([p[k] for p in parts]) for k in parts[0]}

@@ -208,9 +208,10 @@ class Trainer:
     self.rollouts = rollout_log.RolloutLog(
       rounds=rounds,
       first_serial=counters.group_serial,
-      arrays=rollout_log.arrays(traj, metrics),
+      arrays=rollout_log.arrays(traj, metrics, config.guards.log_rollouts),
       prompts=config.guards.log_rollouts,
       tokenizer=self.policy.tokenizer,
+      stop=self.collector.stop,
     )
     counters.group_serial += len(rounds) * config.rollout.num_prompts
     counters.tokens += tokens

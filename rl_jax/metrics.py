@@ -142,8 +142,9 @@ class MetricsWriter:
       if np.ndim(value) != 0:
         raise ValueError(f'{name} has shape {np.shape(value)}: not a scalar')
     row = {'step': int(step), 'time/wall_seconds': round(self.seconds(), 3)}
+    rollouts = rollouts if self._files else None  # read where it is written
     metrics, arrays = _to_host(metrics, rollouts and rollouts.arrays)
-    if rollouts and self._files:
+    if rollouts:
       self.log_rollouts(step, rollouts.lines(arrays))
     self.last = row | metrics
     self._append(METRICS, [to_json(self.last)])

@@ -1,9 +1,10 @@
 """The processes of one run: start, agreement, and what each of them does.
 
 Every process runs the same program on the same numbers. Prompts, serials and
-selector states are computed on every process and equal by construction; text
-is decoded and verified for `own` rows alone, and the outcomes of all rows reach
-all processes by one `gather` a generation round. Process 0 writes the files.
+selector states are computed on every process and equal by construction; tokens
+are read, decoded and verified for `own` rows alone, and the outcomes of all
+rows reach all processes by one `gather` a generation round. Process 0 writes
+the files, and reads the responses that it logs.
 With one process each function is the obvious no-op.
 """
 
@@ -99,6 +100,24 @@ def own(size: int) -> slice:
   within a process.
   """
   return slice(size * index() // count(), size * (index() + 1) // count())
+
+
+def fetch_rows(tree: Any, rows: slice) -> Any:
+  """Host copies of some rows of arrays that every process holds whole.
+
+  Another slice on every process: only these rows leave the device.
+  """
+  if count() == 1:
+    return jax.tree.map(lambda x: x[rows], jax.device_get(tree))
+
+  def cut(x):
+    whole = x.addressable_data(0)
+    # The mesh in force has devices of others, who cut other rows.
+    alone = jax.sharding.Mesh(np.asarray([whole.device]), ('own',))
+    with jax.set_mesh(alone):
+      return jax.lax.slice_in_dim(whole, rows.start, rows.stop)
+
+  return jax.device_get(jax.tree.map(cut, tree))
 
 
 def gather(value: Any) -> list[Any]:

@@ -7,12 +7,14 @@ one iteration late. So nobody waits for them.
 
 from collections.abc import Mapping, Sequence
 import dataclasses
+import functools
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from rl_jax import evaluate
 from rl_jax.config import ExperimentConfig
 from rl_jax.types import Array, Metrics, Trajectories
 
@@ -123,9 +125,10 @@ class RolloutLog:
 
   rounds: list[Any]  # collect.Round, in the order of their group serials
   first_serial: int
-  arrays: Mapping[str, Any]  # on the device: row ids, weights, token fields
+  arrays: Mapping[str, Any]  # on the device: see the function of that name
   prompts: int  # of the batch that are logged
   tokenizer: Any
+  stop: Sequence[int]  # tokens that end a text and are no part of it
 
   def lines(self, host: Mapping[str, Any]) -> list[dict[str, Any]]:
     """One entry per response; host: what `arrays` holds, read."""
@@ -140,11 +143,12 @@ class RolloutLog:
         continue
       known.add((serial, sample))
       done = self.rounds[number]
-      place = n * done.reward_NG.shape[1] + sample
-      lines.append(done.row(n, sample) | {'weight': float(weight_B[row])})
+      ids = host['response'][row][: host['length'][row]]
+      (text,) = evaluate.decode_responses(
+        {'response': [ids], 'length': [len(ids)]}, self.tokenizer, self.stop
+      )
+      lines.append(done.row(n, sample, text) | {'weight': float(weight_B[row])})
       if tokens is not None and row < len(tokens['seen']):
-        length = int(done.responses['length'][place])
-        ids = done.responses['response'][place][:length]
         lines[-1][TOKENS] = self._tokens(tokens, row, ids)
     return lines
 
@@ -159,11 +163,26 @@ class RolloutLog:
     return {'text': token_texts(self.tokenizer, ids), **values}
 
 
-def arrays(traj: Trajectories, metrics: Metrics) -> dict[str, Any]:
-  """The device side of a RolloutLog; takes the tokens out of the metrics."""
-  found = {'row_id': traj.row_id_B2, 'weight': traj.weight_B}
+def arrays(
+  traj: Trajectories, metrics: Metrics, prompts: int
+) -> dict[str, Any]:
+  """The device side of a RolloutLog; takes the tokens out of the metrics.
+
+  Responses of the rows that are logged, whichever process has verified them.
+  """
+  rows = max(0, min(prompts, traj.num_prompts)) * traj.group_size
+  found = {
+    'row_id': traj.row_id_B2,
+    'weight': traj.weight_B,
+    **_first(rows, {'response': traj.response_BT, 'length': traj.length_B}),
+  }
   tokens = metrics.pop(TOKENS, None)
   return found if tokens is None else {**found, TOKENS: tokens}
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _first(rows: int, tree: Any) -> Any:
+  return jax.tree.map(lambda x: x[:rows], tree)
 
 
 def mean_metrics(per_step: Sequence[Metrics]) -> Metrics:

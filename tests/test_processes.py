@@ -9,12 +9,14 @@ import socket
 import subprocess
 import sys
 import time
+import types
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax import processes
+from rl_jax import evaluate, processes
 from rl_jax.checkpoint import Checkpointer
 from rl_jax.checkpoint_files import committed_steps
 from rl_jax.metrics import read_jsonl
@@ -143,10 +145,24 @@ def arrays(workdir):
   return found
 
 
+def assert_same_rollouts(one, two, rtol):
+  """Lines of equal responses; what is logged of tokens has four digits."""
+  lines = [read_jsonl(path / 'rollouts.jsonl') for path in (one, two)]
+  values = [[line.pop('tokens', {}) for line in part] for part in lines]
+  assert lines[0] and lines[0] == lines[1]
+  if not rtol:
+    assert values[0] == values[1]
+  for a, b in zip(*values, strict=True):
+    assert a.keys() == b.keys() and a.get('text') == b.get('text')
+    for name in a.keys() - {'text'}:
+      np.testing.assert_allclose(
+        a[name], b[name], 1e-3, rtol, err_msg=name, strict=True
+      )
+
+
 def assert_same_run(one, two, rtol):
   """E2 for tokens and rewards; rtol 0: all bit for bit (E0), else E1."""
-  rollouts = [without_time(path / 'rollouts.jsonl') for path in (one, two)]
-  assert rollouts[0] and rollouts[0] == rollouts[1]
+  assert_same_rollouts(one, two, rtol)
   rows = [without_time(path / 'metrics.jsonl') for path in (one, two)]
   assert len(rows[0]) == len(rows[1])
   for a, b in zip(*rows, strict=True):
@@ -414,6 +430,39 @@ def test_rows_are_shared_out(monkeypatch):
     assert [x for part in parts for x in part] == list(range(size))
     lengths = [len(part) for part in parts]
     assert max(lengths) - min(lengths) <= 1
+
+
+def test_only_own_rows_leave_the_device(monkeypatch):
+  """The second of two processes reads prompts 1 and 2 of three, not 0.
+
+  Of a fourth prompt, which only fills the batch, nobody reads anything.
+  """
+  fetched, device_get = [], jax.device_get
+
+  def record(tree):
+    fetched.extend(x.shape for x in jax.tree.leaves(tree))
+    return device_get(tree)
+
+  monkeypatch.setattr(jax, 'device_get', record)
+  monkeypatch.setattr(processes, 'count', lambda: 2)
+  monkeypatch.setattr(processes, 'index', lambda: 1)
+  token_BT = jnp.arange(40).reshape(8, 5)
+  traj = types.SimpleNamespace(
+    group_size=2,
+    response_BT=token_BT,
+    logp_behaviour_BT=-token_BT,
+    length_B=jnp.arange(8),
+    finished_B=jnp.ones(8, bool),
+  )
+  host = evaluate.fetch_responses(traj, 3)
+  np.testing.assert_array_equal(host['response'], token_BT[2:6])
+  np.testing.assert_array_equal(host['logp'], -token_BT[2:6])
+  np.testing.assert_array_equal(host['length'], range(8))
+  assert set(fetched) == {(8,), (4, 5)}
+  tokenizer = types.SimpleNamespace(decode=lambda ids: f'{ids[-1]}')
+  own = evaluate.own_rows(3, 2)
+  texts = evaluate.Texts(host, own, tokenizer, stop=[29])
+  assert list(texts) == ['11', '17', '23', '28']
 
 
 class Hub:

@@ -58,7 +58,7 @@ def test_token_texts_add_up_to_the_text():
 
 
 def make_round(texts, serial):
-  """One prompt, two samples."""
+  """One prompt, two samples, of which this process may have read none."""
   return Round(
     indices=np.array([0]),
     examples=[types.SimpleNamespace(id=serial, prompt='p', answer=None)],
@@ -66,10 +66,7 @@ def make_round(texts, serial):
     errors=[None, None],
     reward_NG=np.array([[0.5, 1.0]], np.float32),
     tokens=2,
-    responses={
-      'response': np.array([[ord(t), 257] for t in texts]),
-      'length': np.array([2, 1]),
-    },
+    responses={},
   )
 
 
@@ -81,11 +78,14 @@ def test_lines_are_those_of_the_trained_rows():
     arrays={},
     prompts=1,
     tokenizer=ByteTokenizer(),
+    stop=(257,),
   )
   field = np.array([[0.123456, 2.0]])
   host = {
     'row_id': np.array([[8, 1], [8, 0], [8, 1]]),
     'weight': np.array([1.0, 0.0, 1.0]),
+    'response': np.array([[ord(t), 257] for t in 'dcd']),
+    'length': np.array([1, 2, 1]),
     'tokens': {
       'x': field,
       'trained': np.array([[1.0, 1.0]]),

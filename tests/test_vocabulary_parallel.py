@@ -16,7 +16,7 @@ from configs import bandit
 from rl_jax import abstract_run, models, rollouts, scoring, sharding, types
 from rl_jax.overrides import override
 
-pytestmark = pytest.mark.devices
+pytestmark = [pytest.mark.devices, pytest.mark.slow]
 
 # No other size of the programs has this factor.
 PRIME = 131
@@ -94,8 +94,8 @@ def scored(cfg, mesh, whole_model):
   ('shape', 'tied', 'chunk', 'whole_model'),
   [
     ((2, 2, 2), True, 1 << 24, False),
-    pytest.param((1, 1, 8), False, 8 * V, True, marks=pytest.mark.slow),
-    pytest.param((1, 2, 4), True, 4 * V, True, marks=pytest.mark.slow),
+    ((1, 1, 8), False, 8 * V, True),
+    ((1, 2, 4), True, 4 * V, True),
   ],
 )
 def test_no_device_holds_whole_logits(
@@ -123,7 +123,6 @@ def test_no_device_holds_whole_logits(
   assert tiny.relative_gap(grads, one_grads) < 1e-5
 
 
-@pytest.mark.slow
 def test_the_stages_of_a_run_hold_no_whole_logits(toy):
   """`score` and `update` in microbatches, as a run compiles them.
 

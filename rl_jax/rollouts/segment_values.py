@@ -6,6 +6,7 @@ from flax import struct
 import jax.numpy as jnp
 import numpy as np
 
+from rl_jax import evaluate, processes
 from rl_jax.extras import NO_CUT
 from rl_jax.types import PAD, Array, Trajectories, check_range, static
 
@@ -48,11 +49,20 @@ class SegmentValues:
       row[: len(cuts)] = cuts[: self.max_cuts]
     return cuts_BC
 
+  def _all_cuts(self, traj: Trajectories, done: Any) -> np.ndarray:
+    """The cut points of all rows; each process has read its own rows."""
+    own = evaluate.own_rows(traj.num_prompts, traj.group_size)
+    length_B = done.responses['length'][own]
+    own_BC = self.cut_points(done.responses['logp'], length_B)
+    parts = processes.gather(own_BC.tolist())
+    cuts = [cut_C for part in parts for cut_C in part]
+    return np.asarray(cuts, np.int32).reshape(-1, self.max_cuts)
+
   def extend(
     self, traj: Trajectories, done: Any, sampler: Any
   ) -> tuple[Trajectories, list[Any]]:
     """(rows with values of their cuts, one round of continuations a cut)."""
-    cut_BC = self.cut_points(done.responses['logp'], done.responses['length'])
+    cut_BC = self._all_cuts(traj, done)
     value_BC, rounds = np.zeros(cut_BC.shape, np.float32), []
     for j, cut_B in enumerate(cut_BC.T):
       if (cut_B == NO_CUT).all():
