@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+from rl_jax import accelerators
 from rl_jax import method as method_lib
 from rl_jax.models.transformer import ModelConfig
 from rl_jax.optimizers import OptimizerConfig
@@ -17,14 +18,20 @@ class ModelSource:
   path: a model directory, a Hugging Face directory or a GGUF file; None means
   random initial weights of `config`, with a tokenizer made by the task. With a
   path, `config` only serves to plan memory before the files are there.
+  compute_dtype, attention: 'auto' chooses by platform (accelerators.py).
   """
 
   path: str | None = None
   config: ModelConfig | None = None
-  compute_dtype: str = 'float32'
+  compute_dtype: str = accelerators.AUTO
+  attention: str = accelerators.AUTO  # 'plain', 'cudnn' or 'splash'
   value_head: bool = False
   lora_rank: int = 0
   remat: bool = False
+
+  def __post_init__(self):
+    check_choice(self, 'compute_dtype', accelerators.COMPUTE_DTYPES)
+    check_choice(self, 'attention', accelerators.ATTENTION)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -58,6 +58,7 @@ class Trainer:
   """One run in one work directory; continues the checkpoint it finds there."""
 
   def __init__(self, config: ExperimentConfig, workdir: str):
+    config = setup.with_compute_dtype(config)
     self.config, self.workdir = config, workdir
     self.profiler = profiling.Profiler()
     self.mesh = setup.prepare(config, workdir)

@@ -24,6 +24,7 @@ from rl_jax.rollouts import decode
 
 # Arrays of a kind that are alive together where memory peaks.
 SCORE_COPIES = 3  # scores, weights and their cotangent
+ROW_COPIES = 4  # with and without turning, and the cotangents of both
 MLP_COPIES = 5  # gate, up, silu(gate) * up, and the cotangents of two
 LOGIT_COPIES = 4  # logits, probabilities, their cotangents
 HIDDEN_COPIES = 3  # states, those without padding, their cotangent
@@ -199,6 +200,10 @@ class _Sizes:
       + self.microbatch * self.prompt**2
     )
     attention = SCORE_COPIES * self.heads * scores * 4
+    if m.attention != 'plain':  # rows and their copies instead of scores
+      row = rows * (S + self.prompt) * m.head_size * self.itemsize
+      saved += m.num_layers * row * self.heads
+      attention = ROW_COPIES * row * (self.heads + 2 * self.kv_heads)
     mlp = MLP_COPIES * tokens * self.mlp * self.itemsize
     hidden = HIDDEN_COPIES * rows * (S + 1) * m.width * self.itemsize
     return saved + hidden + max(attention, mlp)
@@ -206,7 +211,7 @@ class _Sizes:
   def logits(self) -> int:
     """One chunk of scoring."""
     step = self.microbatch * self.group_size * self.vocab
-    span = max(1, min(self.response, scoring.CHUNK_ELEMENTS // step))
+    span = max(1, min(self.response, scoring.chunk_elements() // step))
     return LOGIT_COPIES * span * step * 4
 
   def cache(self) -> int:
@@ -224,8 +229,9 @@ class _Sizes:
   def scratch(self) -> int:
     """The larger of prefill and of the logits of one decoding step."""
     prompts = self.rollout * self.prompt
+    scores = SCORE_COPIES * prompts * self.prompt * self.heads * 4
     prefill = max(
-      SCORE_COPIES * prompts * self.prompt * self.heads * 4,
+      scores if self.model.attention == 'plain' else 0,
       MLP_COPIES * prompts * self.mlp * self.itemsize,
     )
     rows = self.rollout * self.group_size

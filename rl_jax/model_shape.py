@@ -4,7 +4,7 @@ import dataclasses
 import os
 from typing import Any
 
-from rl_jax import serialization, setup
+from rl_jax import accelerators, serialization, setup
 from rl_jax.config import ModelSource
 from rl_jax.models import model_dir, transformer
 
@@ -30,10 +30,10 @@ def of(source: ModelSource, task: Any) -> transformer.ModelConfig | None:
     model = source.config
   if model is None:
     return None
-  return dataclasses.replace(
+  model = dataclasses.replace(
     model,
-    compute_dtype=source.compute_dtype,
     remat=source.remat,
     value_head=source.value_head,
     lora_rank=source.lora_rank,
   )
+  return accelerators.resolve(model, source.compute_dtype, source.attention)

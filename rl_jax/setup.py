@@ -12,6 +12,7 @@ import numpy as np
 
 from rl_jax import (
   abstract_run,
+  accelerators,
   checkpoint,
   processes,
   randomness,
@@ -39,6 +40,7 @@ FREE = (
   'mesh.',
   'checkpoint.',
   'model.remat:',
+  'model.attention:',
   'update.microbatch_prompts:',
   'evaluation.batch_prompts:',
   'verifier.num_workers:',
@@ -70,7 +72,6 @@ def load_policy(
   With LoRA only the adapters and the value head are trainable.
   """
   changes = dict(
-    compute_dtype=source.compute_dtype,
     remat=source.remat,
     value_head=source.value_head,
     lora_rank=source.lora_rank,
@@ -79,6 +80,7 @@ def load_policy(
   if source.path is not None:
     model, params, tokenizer = load_checkpoint(source.path, mesh)
     model = dataclasses.replace(model, **changes)
+    model = accelerators.resolve(model, source.compute_dtype, source.attention)
     # A head or adapters that the source does not have start fresh.
     fresh = sharding.init_missing(model, params, key, mesh)
     wanted = transformer.specs(model)
@@ -90,6 +92,7 @@ def load_policy(
     model = dataclasses.replace(
       source.config, vocab_size=tokenizer.vocab_size, **changes
     )
+    model = accelerators.resolve(model, source.compute_dtype, source.attention)
     params = sharding.init_params(model, key, mesh)
   trainable, frozen = abstract_run.split_trainable(model, params)
   return Policy(
@@ -106,7 +109,8 @@ def load_checkpoint(
   """
   path = os.path.join(source, CONFIG_FILE)
   if not os.path.exists(path):
-    return model_dir.load_any(source, mesh)
+    model, params, tokenizer = model_dir.load_any(source, mesh)
+    return accelerators.resolve(model), params, tokenizer
   with open(path) as file:
     config = serialization.from_json(file.read())
   policy = load_policy(config.model, config.task, config.seed, mesh)
@@ -240,6 +244,20 @@ def run_key(seed: int, mesh: jax.sharding.Mesh) -> jax.Array:
 def method_on_mesh(method: Method, mesh: jax.sharding.Mesh) -> Method:
   """The method with float32 leaves, replicated over the mesh."""
   return processes.put(method.as_arrays(), sharding.replicated(mesh))
+
+
+def with_compute_dtype(config: ExperimentConfig) -> ExperimentConfig:
+  """The configuration with the dtype that 'auto' means on this platform.
+
+  It is what is written down: a run that moves to another kind of machine keeps
+  its numbers, or is refused.
+  """
+  dtype, _ = accelerators.choose_dtype(
+    config.model.compute_dtype, accelerators.Platform.of(jax.devices()[0])
+  )
+  return dataclasses.replace(
+    config, model=dataclasses.replace(config.model, compute_dtype=dtype)
+  )
 
 
 def prepare(config: ExperimentConfig, workdir: str | None) -> jax.sharding.Mesh:

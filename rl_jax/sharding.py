@@ -205,6 +205,30 @@ def by_tokens(
   )
 
 
+def on_parts(
+  function: Callable, arrays: Sequence[Array], logical_axes: Sequence[tuple]
+) -> Array:
+  """Runs function on what each device holds of the arrays by the RULES.
+
+  For kernels, which the compiler cannot divide. The result lies as the first
+  array does. Just function without a mesh in force.
+  """
+  sizes = _axes_in_force()
+  if math.prod(sizes.values()) == 1:
+    return function(*arrays)
+  specs = tuple(
+    _partition(x.shape, axes, sizes)
+    for x, axes in zip(arrays, logical_axes, strict=True)
+  )
+  return jax.shard_map(
+    function,
+    in_specs=specs,
+    out_specs=specs[0],
+    axis_names=set(sizes),
+    check_vma=False,
+  )(*arrays)
+
+
 def init_params(cfg: Any, key: Array, mesh: Mesh | None = None) -> Any:
   """Parameters of a ModelConfig, born sharded: never whole on one device."""
   return init_missing(cfg, {}, key, mesh)

@@ -199,3 +199,16 @@ def test_the_shape_of_a_model_is_found_without_weights(toy, tmp_path):
   model = model_shape.of(planned.model, planned.task)
   assert model.num_layers == 28 and model.compute_dtype == 'bfloat16'
   assert model_shape.of(ModelSource(path='nowhere'), None) is None
+
+
+def test_fused_attention_has_no_scores(toy):
+  """What grows with the square of the length is gone; generation too."""
+  config = make_config(
+    toy,
+    rollout__max_prompt_tokens='2048',
+    rollout__max_response_tokens='4096',
+  )
+  plain = plan(config, SMALL)
+  fused = plan(config, dataclasses.replace(SMALL, attention='cudnn'))
+  assert fused.activations < plain.activations / 10
+  assert fused.scratch < plain.scratch / 10

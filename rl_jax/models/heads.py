@@ -4,7 +4,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from rl_jax.models import spec
+from rl_jax.models import mixed_precision, spec
 from rl_jax.types import Array
 
 
@@ -15,11 +15,8 @@ def logits(params: dict[str, Any], cfg: Any, hidden: Array) -> Array:
     equation, weight = '...d,vd->...v', params['model']['embed']
   else:
     equation, weight = '...d,dv->...v', params['model']['lm_head']
-  return jnp.einsum(
-    equation,
-    hidden.astype(dtype),
-    weight.astype(dtype),
-    preferred_element_type=jnp.float32,
+  return mixed_precision.product(
+    equation, hidden.astype(dtype), weight.astype(dtype)
   )
 
 

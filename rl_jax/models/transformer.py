@@ -15,7 +15,16 @@ from jax import lax
 import jax.numpy as jnp
 
 from rl_jax import sharding
-from rl_jax.models import attention, heads, kv_cache, lora, rope, spec
+from rl_jax.models import (
+  attention,
+  attention_kernels,
+  heads,
+  kv_cache,
+  lora,
+  mixed_precision,
+  rope,
+  spec,
+)
 from rl_jax.types import Array, check_choice, check_range
 
 DTYPES = ('float32', 'bfloat16', 'float16')
@@ -41,6 +50,7 @@ class ModelConfig:
   max_positions: int = 2048
   param_dtype: str = 'float32'
   compute_dtype: str = 'float32'
+  attention: str = 'plain'  # or a kernel, of all but decode_step
   remat: bool = False  # keep only the layers' inputs for the backward pass
   value_head: bool = False
   lora_rank: int = 0  # 0: no adapters
@@ -57,6 +67,8 @@ class ModelConfig:
     check_range(self, 'norm_eps', 0.0, open_low=True)
     check_choice(self, 'param_dtype', DTYPES)
     check_choice(self, 'compute_dtype', DTYPES)
+    kernels = ('plain', *attention_kernels.KERNELS)
+    check_choice(self, 'attention', kernels)
     if self.num_heads % self.num_kv_heads:
       raise ValueError(
         f'ModelConfig.num_heads = {self.num_heads} is not a multiple of '
@@ -158,7 +170,7 @@ def _qkv(layer, cfg, x, tables) -> tuple[Array, Array, Array]:
   q, k, v = (_project(layer, cfg, name, h) for name in ('wq', 'wk', 'wv'))
   if cfg.qkv_bias:
     q, k, v = (
-      y + jnp.broadcast_to(base[name].astype(y.dtype), y.shape)
+      mixed_precision.add_bias(y, base[name])
       for y, name in ((q, 'bq'), (k, 'bk'), (v, 'bv'))
     )
   if cfg.qk_norm:
@@ -185,9 +197,8 @@ def _stacked_layers(params) -> dict[str, Any]:
 
 
 def _embed(params, cfg, token) -> Array:
-  table = params['model']['embed'].astype(cfg.compute_dtype)
-  # Whole over fsdp: a gather along a split width would copy everything.
-  return sharding.constrain(table, 'vocab', None)[token]
+  table = params['model']['embed']
+  return mixed_precision.lookup(table, token, cfg.compute_dtype)
 
 
 def forward(
@@ -229,8 +240,13 @@ def forward(
 
   def body(x, layer):
     (qp, q), (kp, k), (vp, v) = map(parts, _qkv(layer, cfg, x, tables))
-    attended = attention.attend_prompt(qp, kp, vp, prompt_mask_NP)
-    if S:
+    if cfg.attention != 'plain':
+      attended = attention_kernels.attend(
+        cfg.attention, (qp, kp, vp), (q, k, v), prompt_mask_NP
+      )
+    else:
+      attended = attention.attend_prompt(qp, kp, vp, prompt_mask_NP)
+    if S and cfg.attention == 'plain':
       k, v = (y.reshape(B, S, *y.shape[3:]) for y in (k, v))
       own = attention.attend_response(
         q,
@@ -244,7 +260,9 @@ def forward(
 
   # Without remat the products with weights are kept. The rest is recomputed:
   # cheaper on CPU than storing it, and there is less to store.
-  policy = jax.checkpoint_policies.dots_with_no_batch_dims_saveable
+  policy = attention_kernels.saveable(
+    jax.checkpoint_policies.dots_with_no_batch_dims_saveable
+  )
   policy = None if cfg.remat else policy
   x = sharding.constrain(_embed(params, cfg, token), 'rows', None, None)
   x, _ = lax.scan(
@@ -268,7 +286,12 @@ def prefill(
 
   def body(x, layer):
     q, k, v = _qkv(layer, cfg, x, tables)
-    attended = attention.attend_prompt(q, k, v, prompt_mask_NP)
+    if cfg.attention == 'plain':
+      attended = attention.attend_prompt(q, k, v, prompt_mask_NP)
+    else:
+      attended = attention_kernels.attend(
+        cfg.attention, (q, k, v), None, prompt_mask_NP
+      )
     x = _finish_layer(layer, cfg, x, attended)
     return sharding.constrain(x, 'rows', None, None), attention.cached(k, v)
 

@@ -1,0 +1,145 @@
+"""What a run computes with: chosen by platform, logged with the reason.
+
+  compute_dtype  bfloat16 on GPU and TPU, float32 elsewhere
+  attention      'cudnn' on NVIDIA GPUs, 'splash' on TPU, 'plain' elsewhere and
+                 wherever those cannot run
+
+Parameters, log-softmax, statistics, losses and gradient sums are not affected:
+they keep param_dtype and float32.
+"""
+
+import dataclasses
+import functools
+from typing import Any
+
+from absl import logging
+import jax
+
+from rl_jax.models import attention_kernels, transformer
+
+AUTO, PLAIN, CUDNN, SPLASH = 'auto', 'plain', 'cudnn', 'splash'
+ATTENTION = (AUTO, PLAIN, CUDNN, SPLASH)
+COMPUTE_DTYPES = (AUTO, *transformer.DTYPES)
+HALF = ('bfloat16', 'float16')
+
+
+@dataclasses.dataclass(frozen=True)
+class Platform:
+  """Where the programs run."""
+
+  name: str  # 'cpu', 'cuda', 'rocm', 'tpu'
+  capability: tuple[int, ...] = ()  # compute capability of CUDA, as (9, 0)
+
+  @classmethod
+  def of(cls, device: Any) -> 'Platform':
+    """The platform of a jax.Device."""
+    if device.platform not in ('gpu', 'cuda', 'rocm'):
+      return cls(device.platform)
+    if 'rocm' in device.client.platform_version.lower():
+      return cls('rocm')
+    numbers = str(device.compute_capability).split('.')
+    return cls('cuda', tuple(int(number) for number in numbers))
+
+
+def choose_dtype(wanted: str, platform: Platform) -> tuple[str, str]:
+  """(compute dtype, reason)."""
+  if wanted != AUTO:
+    return wanted, 'as configured'
+  if platform.name in ('cuda', 'rocm', 'tpu'):
+    return 'bfloat16', f'matrix units of {platform.name} are made for it'
+  return 'float32', f'{platform.name} has no fast bfloat16'
+
+
+def choose_attention(
+  wanted: str, platform: Platform, dtype: str, head_size: int
+) -> tuple[str, str]:
+  """(kernel of training, scoring and prefill, reason).
+
+  Sequence lengths do not matter: rows are padded to what a kernel takes.
+
+  Raises: ValueError if the wanted kernel cannot run.
+  """
+  obstacles = {
+    CUDNN: _cudnn_obstacle(platform, dtype, head_size),
+    SPLASH: _splash_obstacle(platform, head_size),
+  }
+  if wanted == PLAIN:
+    return PLAIN, 'as configured'
+  if wanted == AUTO:
+    native = {'cuda': CUDNN, 'tpu': SPLASH}.get(platform.name)
+    if native is None:
+      return PLAIN, f'no kernel for {platform.name}'
+    obstacle = obstacles[native]
+    return (PLAIN, f'{native}: {obstacle}') if obstacle else (native, 'fits')
+  if obstacles[wanted]:
+    allowed = [AUTO, PLAIN, *(k for k in obstacles if not obstacles[k])]
+    raise ValueError(
+      f'model.attention = {wanted!r} cannot run here: {obstacles[wanted]}. '
+      f'Allowed: {", ".join(allowed)}'
+    )
+  return wanted, 'as configured'
+
+
+def _cudnn_obstacle(platform, dtype, head_size) -> str | None:
+  """Limits of cuDNN's fused attention, forward and backward."""
+  if platform.name != 'cuda':
+    return f'it needs an NVIDIA GPU, and this is {platform.name}'
+  if platform.capability < (8, 0):
+    found = '.'.join(map(str, platform.capability))
+    return f'it needs compute capability 8.0, and this is {found}'
+  if dtype not in HALF:
+    return f'it needs {" or ".join(HALF)}, and the compute dtype is {dtype}'
+  largest = 256 if platform.capability >= (9, 0) else 128
+  if head_size % 8 or head_size > largest:
+    return (
+      f'it needs a head size that is a multiple of 8 up to {largest}, and '
+      f'this is {head_size}'
+    )
+  return None
+
+
+def _splash_obstacle(platform, head_size) -> str | None:
+  """Limits of the Pallas kernel, as far as its programs lower for TPU."""
+  if platform.name != 'tpu':
+    return f'it needs a TPU, and this is {platform.name}'
+  if head_size % 64:
+    return (
+      'it is used with head sizes that are a multiple of 64, and this is '
+      f'{head_size}'
+    )
+  return None
+
+
+def resolve(
+  model: transformer.ModelConfig,
+  compute_dtype: str = AUTO,
+  attention: str = AUTO,
+  platform: Platform | None = None,
+) -> transformer.ModelConfig:
+  """The model with what this platform computes with; logs every choice once.
+
+  Nothing is compiled. A kernel that the installed libraries refuse, say because
+  cuDNN is missing, is an error if it was asked for, otherwise 'plain'.
+
+  Raises: ValueError if model.attention asks for a kernel that cannot run.
+  """
+  platform = platform or Platform.of(jax.devices()[0])
+  dtype, why = choose_dtype(compute_dtype, platform)
+  _log('compute_dtype', dtype, why)
+  head_size = model.head_size
+  kernel, why = choose_attention(attention, platform, dtype, head_size)
+  refusal = attention_kernels.refusal(kernel, dtype, head_size)
+  if refusal and attention == AUTO:
+    kernel, why = PLAIN, f'{kernel}: {refusal}'
+  elif refusal:
+    raise ValueError(
+      f'model.attention = {attention!r} cannot run here: {refusal}. '
+      f'Allowed: {AUTO}, {PLAIN}'
+    )
+  _log('attention', kernel, why)
+  return dataclasses.replace(model, compute_dtype=dtype, attention=kernel)
+
+
+@functools.cache
+def _log(field: str, value: str, reason: str) -> None:
+  logging.info('%s: %s (%s)', field, value, reason)

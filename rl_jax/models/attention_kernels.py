@@ -1,0 +1,162 @@
+"""Attention of prompts and responses by fused kernels of accelerators.
+
+Fused kernels know one mask at full speed, the causal one. So each row becomes
+one sequence of its group's prompt and its response, turned to the left until
+all padding lies at the end, where no real token sees it:
+
+  [pad pad p p p | r r r r]  ->  [p p p r r r r pad pad]
+
+The result is exact for any padding. The layers around it still encode a prompt
+once per group; attention itself sees it G times, in exchange for no array of
+scores. Two kernel calls, one for the prompt and one for the response, merged
+by their log-sum-exp would spare that, but jax.nn.dot_product_attention rounds
+the log-sum-exp to the compute dtype and stops its gradient.
+"""
+
+from collections.abc import Callable
+import functools
+
+import jax
+import jax.numpy as jnp
+
+from rl_jax import sharding
+from rl_jax.types import Array
+
+# Of what the splash kernel keeps for its backward pass.
+RESIDUALS = 'attention_residuals'
+SPLASH_BLOCK = 128  # of queries and keys; sequences are multiples of it
+# (q [B, T, J, R, K], k [B, T, J, K], v [B, T, J, K]) -> [B, T, J, R, K].
+Kernel = Callable[[Array, Array, Array], Array]
+
+
+def _by_jax_nn(implementation: str) -> Kernel:
+  def attend(q, k, v):
+    B, T, J, R, K = q.shape
+    out = jax.nn.dot_product_attention(
+      q.reshape(B, T, J * R, K),
+      k,
+      v,
+      scale=1.0,  # queries are scaled
+      is_causal=True,
+      implementation=implementation,
+    )
+    return out.reshape(q.shape)
+
+  return attend
+
+
+def splash(q: Array, k: Array, v: Array, interpret: bool = False) -> Array:
+  """The Pallas kernel for TPU; interpret runs it anywhere, slowly."""
+  from jax.experimental.pallas.ops.tpu.splash_attention import (
+    splash_attention_kernel,
+    splash_attention_mask,
+  )
+
+  B, T, J, R, K = q.shape
+  mask = splash_attention_mask.CausalMask((T, T))
+  kernel = splash_attention_kernel.make_splash_mha(
+    splash_attention_mask.MultiHeadMask([mask] * (J * R)),
+    head_shards=1,
+    q_seq_shards=1,
+    residual_checkpoint_name=RESIDUALS,
+    interpret=interpret,
+  )
+  heads_first = lambda x: jnp.swapaxes(x.reshape(B, T, -1, K), 1, 2)
+  out = jax.vmap(kernel)(heads_first(q), heads_first(k), heads_first(v))
+  return jnp.swapaxes(out, 1, 2).reshape(q.shape)
+
+
+# Name -> (kernel, what sequence lengths are multiples of). With an odd length
+# JAX refuses cuDNN's backward pass.
+KERNELS = {'cudnn': (_by_jax_nn('cudnn'), 2), 'splash': (splash, SPLASH_BLOCK)}
+REFERENCE = _by_jax_nn('xla')  # the same by plain products
+
+
+def refusal(name: str, dtype: str, head_size: int) -> str | None:
+  """Why the installed libraries refuse a kernel and its gradient; else None.
+
+  Nothing is compiled. 'plain' is never refused.
+  """
+  if name not in KERNELS:
+    return None
+  kernel, multiple = KERNELS[name]
+  q = jax.ShapeDtypeStruct((1, multiple, 1, 1, head_size), dtype)
+  k = jax.ShapeDtypeStruct((1, multiple, 1, head_size), dtype)
+  total = lambda *arrays: kernel(*arrays).astype(jnp.float32).sum()
+  try:
+    jax.eval_shape(jax.grad(total, argnums=(0, 1, 2)), q, k, k)
+  except (RuntimeError, ValueError, ImportError) as error:
+    return str(error).splitlines()[0]
+  return None
+
+
+def attend(name: str, prompt: tuple, response: tuple | None, mask_NP: Array):
+  """Attention within prompts, and of responses to prompt and themselves.
+
+  prompt: q [N, P, J, R, K], k and v [N, P, J, K], left-padded. response: the
+  same with [N, G, S, ...], right-padded; None for prompts alone. Returns [N,
+  P + G * S, J, R, K]; what stands at padding is finite and means nothing.
+  """
+  (N, P), S = mask_NP.shape, 0
+  rows = [x[:, None] for x in prompt]
+  if response is not None:
+    S = response[0].shape[2]
+    rows = [_append(*parts) for parts in zip(rows, response, strict=True)]
+  kernel, multiple = KERNELS[name]
+  end = -(P + S) % multiple
+  pad_N = P - mask_NP.astype(jnp.int32).sum(axis=1)
+  turned = []
+  for x in rows:
+    x = jnp.pad(x, [(0, 0), (0, 0), (0, end)] + [(0, 0)] * (x.ndim - 3))
+    x = _turn(x, pad_N)
+    turned.append(x.reshape(-1, *x.shape[2:]))
+  axes = ('rows', None, 'kv_heads', None, None)
+  out = sharding.on_parts(kernel, turned, (axes, axes[:-1], axes[:-1]))
+  out = _turn(out.reshape(N, -1, *out.shape[1:]), -pad_N)
+  own = out[:, :, P : P + S].reshape(N, -1, *out.shape[3:])
+  return jnp.concatenate([out[:, 0, :P], own], axis=1)
+
+
+def _append(prompt: Array, response: Array) -> Array:
+  """[N, 1, P, ...] before each of [N, G, S, ...].
+
+  By way of float32, in which the gradients of the G copies are then summed.
+  """
+  shape = (*response.shape[:2], *prompt.shape[2:])
+  copies = jnp.broadcast_to(prompt.astype(jnp.float32), shape)
+  return jnp.concatenate([copies.astype(prompt.dtype), response], axis=2)
+
+
+@jax.custom_vjp
+def _turn(x: Array, shift_N: Array) -> Array:
+  """Rotates axis 2 of x [N, G, T, ...] to the left.
+
+  The gradient is the opposite rotation: a gather, where autodiff would scatter.
+  """
+  length = x.shape[2]
+  index_NT = (jnp.arange(length)[None] + shift_N[:, None]) % length
+  take = lambda y, index_T: y.at[:, index_T].get(mode='promise_in_bounds')
+  return jax.vmap(take)(x, index_NT)
+
+
+_turn.defvjp(
+  lambda x, shift_N: (_turn(x, shift_N), shift_N),
+  lambda shift_N, g: (_turn(g, -shift_N), None),
+)
+
+
+def saveable(policy: Callable) -> Callable:
+  """A remat policy that also keeps what kernels need backwards."""
+  named = jax.checkpoint_policies.save_only_these_names(RESIDUALS)
+
+  @functools.wraps(policy)
+  def saved(primitive, *args, **params):
+    # JAX gives cuDNN's residuals no name; the primitive has one.
+    cudnn = primitive.name.startswith('dot_product_attention_fwd')
+    return (
+      cudnn
+      or policy(primitive, *args, **params)
+      or named(primitive, *args, **params)
+    )
+
+  return saved
