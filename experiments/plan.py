@@ -49,9 +49,9 @@ def mesh_config(config) -> sharding.MeshConfig:
         f'--mesh={",".join(_MESH.value)}: expected DATA,FSDP,TENSOR whose '
         f'product is --devices={_DEVICES.value}'
       )
-    return sharding.MeshConfig(**dict(zip(sharding.AXES, sizes, strict=True)))
+    return sharding.MeshConfig(data=sizes[0], fsdp=sizes[1], tensor=sizes[2])
   own = config.mesh
-  if own.data * own.fsdp * own.tensor == _DEVICES.value:
+  if own.data * own.fsdp * own.sequence * own.tensor == _DEVICES.value:
     return own
   return sharding.MeshConfig(fsdp=_DEVICES.value)
 

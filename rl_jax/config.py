@@ -188,3 +188,9 @@ def validate(config: ExperimentConfig) -> None:
     divides('mesh.data * mesh.fsdp', row_shards, 'rollout.slots', rollout.slots)
   # Whole groups on every row shard: group statistics need no communication.
   divides('mesh.data * mesh.fsdp', row_shards, 'the microbatch', microbatch)
+  divides(
+    'mesh.sequence',
+    mesh.sequence,
+    'rollout.max_response_tokens',
+    rollout.max_response_tokens,
+  )

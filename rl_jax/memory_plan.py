@@ -161,6 +161,7 @@ class _Sizes:
   vocab: int
   itemsize: int  # of the compute dtype
   slots: int | None  # rows that are decoded at a time
+  spans: int  # of a response, on different devices in an update
 
   @classmethod
   def of(cls, config, model, mesh) -> '_Sizes':
@@ -181,11 +182,12 @@ class _Sizes:
       vocab=split(model.vocab_size),
       itemsize=jnp.dtype(model.compute_dtype).itemsize,
       slots=rollout.slots and -(-rollout.slots // shards),
+      spans=axes[sharding.SEQUENCE],
     )
 
   def activations(self) -> int:
     """Saved for the backward pass, and the largest part of one layer."""
-    m, S = self.model, self.response - 1
+    m, S = self.model, (self.response - 1) // self.spans
     rows = self.microbatch * self.group_size
     tokens = self.microbatch * self.prompt + rows * S
     products = (self.heads + 2 * self.kv_heads) * m.head_size
@@ -195,14 +197,17 @@ class _Sizes:
     saved = m.num_layers * m.width
     saved += products * (1 if m.remat else m.num_layers)
     saved *= tokens * self.itemsize
-    scores = rows * S * (S + self.prompt) + self.microbatch * self.prompt**2
+    scores = (
+      rows * S * (self.response - 1 + self.prompt)
+      + self.microbatch * self.prompt**2
+    )
     attention = SCORE_COPIES * self.heads * scores * 4
     if m.attention != 'plain':  # rows and their copies instead of scores
       row = rows * (S + self.prompt) * m.head_size * self.itemsize
       saved += m.num_layers * row * self.heads
       attention = ROW_COPIES * row * (self.heads + 2 * self.kv_heads)
     mlp = MLP_COPIES * tokens * self.mlp * self.itemsize
-    hidden = HIDDEN_COPIES * rows * self.response * m.width * self.itemsize
+    hidden = HIDDEN_COPIES * rows * (S + 1) * m.width * self.itemsize
     return saved + hidden + max(attention, mlp)
 
   def logits(self) -> int:

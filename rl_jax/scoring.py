@@ -183,18 +183,27 @@ def _in_chunks(function, arrays, vocab_size):
   # reduction of the output weights over fsdp, so the fewer the better.
   rows = B // sharding.parts(B, 'rows')
   columns = vocab_size // sharding.parts(vocab_size, 'vocab')
-  span = max(1, min(T, chunk_elements() // (rows * columns)))
+  devices = sharding.parts(T, 'tokens')
+  own = T // devices
+  span = max(1, min(own, chunk_elements() // (rows * columns)))
   function = jax.checkpoint(function)
-  if span == T:
+  if span == own:
     return function(*arrays)
-  chunks = -(-T // span)
+  chunks = -(-own // span)
 
   def split(x):
-    pad = [(0, 0), (0, chunks * span - T)] + [(0, 0)] * (x.ndim - 2)
-    return jnp.pad(x, pad).reshape(B, chunks, span, *x.shape[2:]).swapaxes(0, 1)
+    """[chunks, B, tokens]: a chunk has the same places of every device's T."""
+    x = x.reshape(B, devices, own, *x.shape[2:])
+    pad = [(0, 0)] * 2 + [(0, chunks * span - own)] + [(0, 0)] * (x.ndim - 3)
+    x = jnp.pad(x, pad).reshape(B, devices, chunks, span, *x.shape[3:])
+    x = jnp.moveaxis(x, 2, 0)
+    return x.reshape(chunks, B, devices * span, *x.shape[4:])
 
   def merge(x):
-    return x.swapaxes(0, 1).reshape(B, chunks * span, *x.shape[3:])[:, :T]
+    x = x.reshape(chunks, B, devices, span, *x.shape[3:])
+    x = jnp.moveaxis(x, 0, 2)
+    x = x.reshape(B, devices, chunks * span, *x.shape[4:])[:, :, :own]
+    return x.reshape(B, T, *x.shape[3:])
 
   stats = jax.lax.map(lambda x: function(*x), tuple(map(split, arrays)))
   return jax.tree.map(merge, stats)

@@ -18,13 +18,15 @@ import numpy as np
 
 from rl_jax.types import Array, check_range
 
-AXES = ('data', 'fsdp', 'tensor')
+SEQUENCE = 'sequence'
+AXES = ('data', 'fsdp', SEQUENCE, 'tensor')
 ROW_AXES = ('data', 'fsdp')
 
 # Logical axis -> mesh axes. A size that a mesh axis does not divide stays
 # whole: a vocabulary of 19 characters is copied rather than refused.
 RULES = {
   'rows': ROW_AXES,  # prompts N and rows B; groups are never split
+  'tokens': SEQUENCE,  # of responses, in score and update
   'layers': None,
   'vocab': 'tensor',
   'width': 'fsdp',
@@ -40,11 +42,14 @@ class MeshConfig:
   """Devices along each mesh axis.
 
   data: copies of the parameters. fsdp: rows and parameters are both split.
-  tensor: heads, MLP and vocabulary are split.
+  sequence: the tokens of a response are split in score and update, for long
+  responses; while sampling the rows. tensor: heads, MLP and vocabulary are
+  split.
   """
 
   data: int = 1
   fsdp: int = 1
+  sequence: int = 1
   tensor: int = 1
 
   def __post_init__(self):
@@ -61,9 +66,10 @@ def make_mesh(cfg: MeshConfig, devices: list | None = None) -> Mesh:
   devices = jax.devices() if devices is None else devices
   shape = tuple(getattr(cfg, axis) for axis in AXES)
   if math.prod(shape) != len(devices):
+    axes = ' '.join(f'{axis}={n}' for axis, n in zip(AXES, shape, strict=True))
     raise ValueError(
-      f'mesh data={cfg.data} fsdp={cfg.fsdp} tensor={cfg.tensor} needs '
-      f'{math.prod(shape)} devices, but there are {len(devices)}'
+      f'mesh {axes} needs {math.prod(shape)} devices, but there are '
+      f'{len(devices)}'
     )
   grid = np.asarray(devices).reshape(shape)
   return Mesh(grid, AXES, axis_types=(AxisType.Auto,) * len(AXES))
@@ -156,18 +162,45 @@ def by_rows(
 
   split: for each argument, True if its leading axis is prompts or rows, False
   if every shard needs all of it. Results have rows. Axes other than those of
-  rows stay under the compiler's control. Just function, if there is one shard
-  or if the shards do not divide the prompts.
+  rows stay under the compiler's control; the sequence axis has rows here as
+  well, if it divides them. Just function, if there is one shard or if the
+  shards do not divide the prompts.
   """
-  shards = math.prod(_axes_in_force().get(axis, 1) for axis in ROW_AXES)
+  sizes = _axes_in_force()
+  for axes in ((*ROW_AXES, SEQUENCE), ROW_AXES):
+    shards = math.prod(sizes.get(axis, 1) for axis in axes)
+    if num_prompts % shards == 0:
+      break
   if shards == 1 or num_prompts % shards:
     return function
-  rows = PartitionSpec(ROW_AXES)
+  axes = tuple(axis for axis in axes if axis in sizes)
+  rows = PartitionSpec(axes)
   return jax.shard_map(
     function,
     in_specs=tuple(rows if divided else PartitionSpec() for divided in split),
     out_specs=rows,
-    axis_names=set(ROW_AXES),
+    axis_names=set(axes),
+    check_vma=False,
+  )
+
+
+def by_tokens(
+  function: Callable, split: Sequence[bool], tokens: int
+) -> Callable:
+  """Runs function once per span of `tokens`, which lie on the second axis.
+
+  split: for each argument, True if it has that axis, False if every span needs
+  all of it. Results have it. Other mesh axes stay under the compiler's control.
+  Just function, if there is one span.
+  """
+  if parts(tokens, 'tokens') == 1:
+    return function
+  spans = PartitionSpec(None, SEQUENCE)
+  return jax.shard_map(
+    function,
+    in_specs=tuple(spans if divided else PartitionSpec() for divided in split),
+    out_specs=spans,
+    axis_names={SEQUENCE},
     check_vma=False,
   )
 

@@ -7,7 +7,6 @@ import functools
 
 import jax
 import jax.numpy as jnp
-from jax.sharding import AbstractMesh, AxisType
 import pytest
 
 from experiments import configuration
@@ -78,7 +77,7 @@ def test_builds_and_lowers_on_an_abstract_mesh(name):
   model = type(model)(
     **{**vars(model), 'compute_dtype': 'bfloat16', 'remat': True}
   )
-  mesh = AbstractMesh((1, 4, 2), sharding.AXES, (AxisType.Auto,) * 3)
+  mesh = sharding.abstract_mesh(sharding.MeshConfig(fsdp=4, tensor=2))
   specs = transformer.specs(model)
   params = jax.tree.map(
     lambda spec, place: jax.ShapeDtypeStruct(

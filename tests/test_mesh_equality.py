@@ -29,6 +29,8 @@ OTHER_MESHES = [
   for shape in itertools.product((1, 2, 4, 8), repeat=3)
   if math.prod(shape) == 8 and shape not in MESHES
 ]
+# The last axis splits the four tokens of a response.
+SEQUENCE_MESHES = [(1, 1, 2, 4), (1, 2, 2, 2), (2, 2, 1, 2)]
 MODEL = ModelConfig(
   vocab_size=1,
   num_layers=1,
@@ -49,10 +51,10 @@ def no_mesh_left():
 
 
 def make_mesh(shape):
-  """Axes data, fsdp, tensor over the first devices."""
+  """Axes data, fsdp, tensor, and perhaps sequence, over the first devices."""
+  axes = dict(zip(('data', 'fsdp', 'tensor', 'sequence'), shape, strict=False))
   return sharding.make_mesh(
-    sharding.MeshConfig(data=shape[0], fsdp=shape[1], tensor=shape[2]),
-    jax.devices()[: math.prod(shape)],
+    sharding.MeshConfig(**axes), jax.devices()[: math.prod(shape)]
   )
 
 
@@ -165,6 +167,7 @@ CASES = [
   *(('grpo', shape) for shape in MESHES),
   *((name, (2, 2, 2)) for name in REPRESENTATIVES),
   *(pytest.param('grpo', shape, marks=SLOW) for shape in OTHER_MESHES),
+  *(pytest.param('grpo', shape, marks=SLOW) for shape in SEQUENCE_MESHES),
   *(
     pytest.param(name, shape, marks=SLOW)
     for name in REPRESENTATIVES

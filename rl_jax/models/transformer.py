@@ -21,6 +21,7 @@ from rl_jax.models import (
   layers,
   lora,
   rope,
+  sequence_parallel,
   spec,
 )
 from rl_jax.types import Array, check_choice, check_range
@@ -145,6 +146,11 @@ def forward(
   are 0.
   """
   (N, P), (B, T) = prompt_NP.shape, response_BT.shape
+  if sharding.parts(T, 'tokens') > 1:
+    hidden = sequence_parallel.forward(
+      params, cfg, prompt_NP, prompt_mask_NP, response_BT
+    )
+    return jnp.where(response_mask_BT[..., None] > 0, hidden, 0)
   G, S, D = B // N, T - 1, cfg.width  # the last token predicts nothing
   # Splits an axis of P + G * S tokens into its two parts.
   parts = lambda x: (x[:, :P], x[:, P:].reshape(N, G, S, *x.shape[2:]))
