@@ -24,7 +24,9 @@ from rl_jax import config as config_lib
 
 _DEVICES = flags.DEFINE_integer('devices', 64, 'Devices to plan for.')
 _MESH = flags.DEFINE_list(
-  'mesh', None, 'DATA,FSDP,TENSOR. Default: that of the config, or all fsdp.'
+  'mesh',
+  None,
+  'DATA,FSDP,TENSOR[,SEQUENCE]. Default: that of the config, or all fsdp.',
 )
 _CARD = flags.DEFINE_enum('card', 'h100', list(plan_costs.CARDS), 'Its peaks.')
 _FLOPS = flags.DEFINE_float('flops', None, "FLOP/s instead of the card's.")
@@ -44,14 +46,15 @@ def mesh_config(config) -> sharding.MeshConfig:
       sizes = [int(text) for text in _MESH.value]
     except ValueError:
       sizes = []
-    if len(sizes) != 3 or math.prod(sizes) != _DEVICES.value:
+    if len(sizes) not in (3, 4) or math.prod(sizes) != _DEVICES.value:
       raise ValueError(
-        f'--mesh={",".join(_MESH.value)}: expected DATA,FSDP,TENSOR whose '
-        f'product is --devices={_DEVICES.value}'
+        f'--mesh={",".join(_MESH.value)}: expected DATA,FSDP,TENSOR[,SEQUENCE] '
+        f'whose product is --devices={_DEVICES.value}'
       )
-    return sharding.MeshConfig(data=sizes[0], fsdp=sizes[1], tensor=sizes[2])
+    axes = ('data', 'fsdp', 'tensor', 'sequence')
+    return sharding.MeshConfig(**dict(zip(axes, sizes, strict=False)))
   own = config.mesh
-  if own.data * own.fsdp * own.sequence * own.tensor == _DEVICES.value:
+  if math.prod(dataclasses.asdict(own).values()) == _DEVICES.value:
     return own
   return sharding.MeshConfig(fsdp=_DEVICES.value)
 
@@ -78,7 +81,7 @@ def main(argv):
   config = configuration.from_flags()
   config = dataclasses.replace(config, mesh=mesh_config(config))
   config_lib.validate(config)
-  model = model_shape.of(config.model, config.task)
+  model = model_shape.of(config.model, config.task, config.mesh.sequence)
   if model is None:
     raise ValueError(
       f'the shape of {config.model.path} is known only from its weights: use '

@@ -79,6 +79,15 @@ def roofline(
     rollout.max_response_tokens,
   )
   forward = benchmark_costs.model_flops(model, shape, 'generate') / devices
+  # Where responses are split, each of these devices has the prompts to itself.
+  sizes = dataclasses.asdict(config.mesh)
+  spans = sharding.parts(rollout.max_response_tokens, 'tokens', sizes)
+  prompts = dataclasses.replace(shape, group_size=0)
+  again = benchmark_costs.model_flops(model, prompts, 'generate') / devices
+  spread = forward + (spans - 1) * again
+  # Devices that sample the same rows as others.
+  shards = config.mesh.data * config.mesh.fsdp * config.mesh.sequence
+  alike = shards // sharding.parts(rollout.num_prompts, 'sampled_rows', sizes)
   minibatch = update.minibatch_prompts or rollout.num_prompts
   pieces = rollout.num_prompts // (update.microbatch_prompts or minibatch)
   steps = update.epochs * rollout.num_prompts // minibatch
@@ -94,19 +103,19 @@ def roofline(
   found = {
     'generate': Bound(
       'generate',
-      forward,
+      alike * forward,
       rollout.max_response_tokens * (weights + plan.cache / 2),
       sent.get('generate', 0.0),
     ),
     'score': Bound(
       'score',
-      passes * forward,
+      passes * spread,
       passes * pieces * weights,
       sent.get('score', 0.0),
     ),
     'update': Bound(
       'update',
-      update.epochs * times * forward,
+      update.epochs * times * spread,
       update.epochs * pieces * (times * weights + 2 * plan.activations)
       + steps * optimizer,
       steps * sent.get('update', 0.0),

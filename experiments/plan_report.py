@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any
 
 from experiments import plan_costs
+from rl_jax import sharding
 from rl_jax.collectives import Collective
 from rl_jax.config import ExperimentConfig
 from rl_jax.memory_plan import MemoryPlan
@@ -16,6 +17,9 @@ def header(config: ExperimentConfig, model: ModelConfig) -> str:
   """What is planned."""
   rollout, update, mesh = config.rollout, config.update, config.mesh
   count = spec.count(specs(model))
+  sizes, tokens = dataclasses.asdict(mesh), rollout.max_response_tokens
+  spans = sharding.parts(tokens, 'tokens', sizes)
+  samplers = sharding.parts(rollout.num_prompts, 'sampled_rows', sizes)
   return (
     f'{count / 1e9:.3g} billion parameters, {model.num_layers} layers, '
     f'{model.param_dtype} weights, {model.compute_dtype} compute, '
@@ -23,8 +27,11 @@ def header(config: ExperimentConfig, model: ModelConfig) -> str:
     f'mesh data={mesh.data} fsdp={mesh.fsdp} sequence={mesh.sequence} '
     f'tensor={mesh.tensor}; '
     f'{rollout.num_prompts} prompts of {rollout.max_prompt_tokens} x '
-    f'{rollout.group_size} samples of {rollout.max_response_tokens} tokens, '
+    f'{rollout.group_size} samples of {tokens} tokens, '
     f'{update.microbatch_prompts or "all"} prompts a microbatch\n'
+    f'score and update: rows split over {mesh.data * mesh.fsdp}, the '
+    f'{tokens} tokens of a response over {spans}; sampling: rows over '
+    f'{samplers}\n'
   )
 
 

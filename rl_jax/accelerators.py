@@ -51,17 +51,29 @@ def choose_dtype(wanted: str, platform: Platform) -> tuple[str, str]:
 
 
 def choose_attention(
-  wanted: str, platform: Platform, dtype: str, head_size: int
+  wanted: str,
+  platform: Platform,
+  dtype: str,
+  head_size: int,
+  spans: int = 1,
 ) -> tuple[str, str]:
   """(kernel of training, scoring and prefill, reason).
 
   Sequence lengths do not matter: rows are padded to what a kernel takes.
 
+  Args:
+    spans: parts of a response on different devices, mesh.sequence.
+
   Raises: ValueError if the wanted kernel cannot run.
   """
+  split = (
+    f'it needs whole responses, and mesh.sequence = {spans} splits them'
+    if spans > 1
+    else None
+  )
   obstacles = {
-    CUDNN: _cudnn_obstacle(platform, dtype, head_size),
-    SPLASH: _splash_obstacle(platform, head_size),
+    CUDNN: split or _cudnn_obstacle(platform, dtype, head_size),
+    SPLASH: split or _splash_obstacle(platform, head_size),
   }
   if wanted == PLAIN:
     return PLAIN, 'as configured'
@@ -115,11 +127,13 @@ def resolve(
   compute_dtype: str = AUTO,
   attention: str = AUTO,
   platform: Platform | None = None,
+  spans: int = 1,
 ) -> transformer.ModelConfig:
   """The model with what this platform computes with; logs every choice once.
 
   Nothing is compiled. A kernel that the installed libraries refuse, say because
   cuDNN is missing, is an error if it was asked for, otherwise 'plain'.
+  spans: of the mesh, sharding.spans.
 
   Raises: ValueError if model.attention asks for a kernel that cannot run.
   """
@@ -127,7 +141,7 @@ def resolve(
   dtype, why = choose_dtype(compute_dtype, platform)
   _log('compute_dtype', dtype, why)
   head_size = model.head_size
-  kernel, why = choose_attention(attention, platform, dtype, head_size)
+  kernel, why = choose_attention(attention, platform, dtype, head_size, spans)
   refusal = attention_kernels.refusal(kernel, dtype, head_size)
   if refusal and attention == AUTO:
     kernel, why = PLAIN, f'{kernel}: {refusal}'

@@ -1,9 +1,10 @@
 """The configuration of one experiment: a tree of frozen dataclasses."""
 
 import dataclasses
+import math
 from typing import Any
 
-from rl_jax import accelerators
+from rl_jax import accelerators, sharding
 from rl_jax import method as method_lib
 from rl_jax.models.transformer import ModelConfig
 from rl_jax.optimizers import OptimizerConfig
@@ -185,7 +186,14 @@ def validate(config: ExperimentConfig) -> None:
   )
   divides('update.microbatch_prompts', microbatch, 'the minibatch', minibatch)
   if rollout.slots is not None:
-    divides('mesh.data * mesh.fsdp', row_shards, 'rollout.slots', rollout.slots)
+    sizes = dataclasses.asdict(mesh)
+    axes = sharding.axes_of(rollout.num_prompts, 'sampled_rows', sizes)
+    divides(
+      ' * '.join(f'mesh.{axis}' for axis in axes),
+      math.prod(sizes[axis] for axis in axes),
+      'rollout.slots',
+      rollout.slots,
+    )
   # Whole groups on every row shard: group statistics need no communication.
   divides('mesh.data * mesh.fsdp', row_shards, 'the microbatch', microbatch)
   divides(

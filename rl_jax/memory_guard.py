@@ -59,7 +59,7 @@ def check(config: ExperimentConfig, limit: int | None) -> None:
   the optimizer's state, is larger than the limit; and what validate raises.
   """
   validate(config)  # a mistake is told before what it would cost
-  model = model_shape.of(config.model, config.task)
+  model = model_shape.of(config.model, config.task, config.mesh.sequence)
   if model is None:
     return
   plan = memory_plan.estimate(

@@ -168,11 +168,12 @@ class _Sizes:
     rollout, axes = config.rollout, dict(mesh.shape)
     minibatch = config.update.minibatch_prompts or rollout.num_prompts
     shards = math.prod(axes[axis] for axis in sharding.ROW_AXES)
+    samplers = sharding.parts(rollout.num_prompts, 'sampled_rows', axes)
     split = lambda n: n if n % axes['tensor'] else n // axes['tensor']
     return cls(
       model=model,
       microbatch=-(-(config.update.microbatch_prompts or minibatch) // shards),
-      rollout=-(-rollout.num_prompts // shards),
+      rollout=-(-rollout.num_prompts // samplers),
       group_size=rollout.group_size,
       prompt=rollout.max_prompt_tokens,
       response=rollout.max_response_tokens,
@@ -181,13 +182,15 @@ class _Sizes:
       mlp=split(model.mlp_size),
       vocab=split(model.vocab_size),
       itemsize=jnp.dtype(model.compute_dtype).itemsize,
-      slots=rollout.slots and -(-rollout.slots // shards),
-      spans=axes[sharding.SEQUENCE],
+      slots=rollout.slots and -(-rollout.slots // samplers),
+      spans=sharding.spans(mesh),
     )
 
   def activations(self) -> int:
     """Saved for the backward pass, and the largest part of one layer."""
-    m, S = self.model, (self.response - 1) // self.spans
+    m, own = self.model, self.response // self.spans
+    # The last token is not fed; if responses are split, every place is.
+    S = own if self.spans > 1 else own - 1
     rows = self.microbatch * self.group_size
     tokens = self.microbatch * self.prompt + rows * S
     products = (self.heads + 2 * self.kv_heads) * m.head_size
@@ -202,18 +205,22 @@ class _Sizes:
       + self.microbatch * self.prompt**2
     )
     attention = SCORE_COPIES * self.heads * scores * 4
+    if self.spans > 1:  # keys and values of all devices, and their cotangents
+      whole = 2 * 2 * rows * self.response * self.kv_heads * m.head_size
+      attention += whole * self.itemsize
     if m.attention != 'plain':  # rows and their copies instead of scores
       row = rows * (S + self.prompt) * m.head_size * self.itemsize
       saved += m.num_layers * row * self.heads
       attention = ROW_COPIES * row * (self.heads + 2 * self.kv_heads)
     mlp = MLP_COPIES * tokens * self.mlp * self.itemsize
-    hidden = HIDDEN_COPIES * rows * (S + 1) * m.width * self.itemsize
+    hidden = HIDDEN_COPIES * rows * own * m.width * self.itemsize
     return saved + hidden + max(attention, mlp)
 
   def logits(self) -> int:
     """One chunk of scoring."""
     step = self.microbatch * self.group_size * self.vocab
-    span = max(1, min(self.response, scoring.chunk_elements() // step))
+    own = self.response // self.spans
+    span = max(1, min(own, scoring.chunk_elements() // step))
     return LOGIT_COPIES * span * step * 4
 
   def cache(self) -> int:

@@ -9,11 +9,13 @@ from rl_jax.config import ModelSource
 from rl_jax.models import model_dir, transformer
 
 
-def of(source: ModelSource, task: Any) -> transformer.ModelConfig | None:
+def of(
+  source: ModelSource, task: Any, spans: int = 1
+) -> transformer.ModelConfig | None:
   """The model that setup.load_policy would build; None if nothing says.
 
   A path that does not exist yet is planned for by source.config, if given; a
-  GGUF file has its shape in its tensors.
+  GGUF file has its shape in its tensors. spans: of the mesh, sharding.spans.
   """
   model = None
   if source.path is None:
@@ -36,4 +38,6 @@ def of(source: ModelSource, task: Any) -> transformer.ModelConfig | None:
     value_head=source.value_head,
     lora_rank=source.lora_rank,
   )
-  return accelerators.resolve(model, source.compute_dtype, source.attention)
+  return accelerators.resolve(
+    model, source.compute_dtype, source.attention, spans=spans
+  )

@@ -96,8 +96,8 @@ def is_main() -> bool:
 def own(size: int) -> slice:
   """The part of `size` prompts that this process decodes and verifies.
 
-  Contiguous, as rows lie on the devices of a mesh whose tensor axis stays
-  within a process.
+  Contiguous, as rows lie on the devices of a mesh whose axes sequence and
+  tensor stay within a process.
   """
   return slice(size * index() // count(), size * (index() + 1) // count())
 

@@ -102,10 +102,17 @@ def token_statistics(
   )
   if VALUES in needs:
     stats[VALUES] = heads.values(params, hidden_BTD)
-  stats = {k: zero_masked(v, traj.mask_BT) for k, v in stats.items()}
+  stats = {
+    k: _whole_rows(zero_masked(v, traj.mask_BT)) for k, v in stats.items()
+  }
   if HIDDEN in needs:
     stats[HIDDEN] = hidden_BTD * traj.mask_BT[:, :, None]
   return stats
+
+
+def _whole_rows(x: Array) -> Array:
+  """[B, T] with the tokens of a row on one device: pieces scan along them."""
+  return sharding.constrain(x, 'rows', None) if x.ndim == 2 else x
 
 
 def _logit_functionals(

@@ -78,11 +78,16 @@ def load_policy(
     value_head=source.value_head,
     lora_rank=source.lora_rank,
   )
+  computing = dict(
+    compute_dtype=source.compute_dtype,
+    attention=source.attention,
+    spans=sharding.spans(mesh),
+  )
   key = randomness.purpose_key(jax.random.key(seed), randomness.INIT)
   if source.path is not None:
     model, params, tokenizer = load_checkpoint(source.path, mesh)
     model = dataclasses.replace(model, **changes)
-    model = accelerators.resolve(model, source.compute_dtype, source.attention)
+    model = accelerators.resolve(model, **computing)
     # A head or adapters that the source does not have start fresh.
     fresh = sharding.init_missing(model, params, key, mesh)
     wanted = transformer.specs(model)
@@ -94,7 +99,7 @@ def load_policy(
     model = dataclasses.replace(
       source.config, vocab_size=tokenizer.vocab_size, **changes
     )
-    model = accelerators.resolve(model, source.compute_dtype, source.attention)
+    model = accelerators.resolve(model, **computing)
     params = sharding.init_params(model, key, mesh)
   trainable, frozen = abstract_run.split_trainable(model, params)
   return Policy(
@@ -112,7 +117,8 @@ def load_checkpoint(
   path = os.path.join(source, CONFIG_FILE)
   if not os.path.exists(path):
     model, params, tokenizer = model_dir.load_any(source, mesh)
-    return accelerators.resolve(model), params, tokenizer
+    model = accelerators.resolve(model, spans=sharding.spans(mesh))
+    return model, params, tokenizer
   with open(path) as file:
     config = serialization.from_json(file.read())
   policy = load_policy(config.model, config.task, config.seed, mesh)

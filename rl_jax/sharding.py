@@ -22,11 +22,12 @@ SEQUENCE = 'sequence'
 AXES = ('data', 'fsdp', SEQUENCE, 'tensor')
 ROW_AXES = ('data', 'fsdp')
 
-# Logical axis -> mesh axes. A size that a mesh axis does not divide stays
-# whole: a vocabulary of 19 characters is copied rather than refused.
+# Logical axis -> mesh axes. Axes that do not divide a size are left out, the
+# last first: a vocabulary of 19 characters is copied rather than refused.
 RULES = {
   'rows': ROW_AXES,  # prompts N and rows B; groups are never split
-  'tokens': SEQUENCE,  # of responses, in score and update
+  'sampled_rows': (*ROW_AXES, SEQUENCE),  # the same in prefill and decoding
+  'tokens': SEQUENCE,  # T of responses in score and update
   'layers': None,
   'vocab': 'tensor',
   'width': 'fsdp',
@@ -42,9 +43,8 @@ class MeshConfig:
   """Devices along each mesh axis.
 
   data: copies of the parameters. fsdp: rows and parameters are both split.
-  sequence: the tokens of a response are split in score and update, for long
-  responses; while sampling the rows. tensor: heads, MLP and vocabulary are
-  split.
+  sequence: the tokens of responses are split in score and update, for long
+  ones; while sampling, the rows. tensor: heads, MLP and vocabulary are split.
   """
 
   data: int = 1
@@ -81,16 +81,21 @@ def abstract_mesh(cfg: MeshConfig) -> AbstractMesh:
   return AbstractMesh(shape, AXES, (AxisType.Auto,) * len(AXES))
 
 
+def axes_of(
+  size: int, logical: str | None, sizes: dict[str, int]
+) -> tuple[str, ...]:
+  """The mesh axes, of those in sizes, that RULES split a dimension over."""
+  rule = RULES[logical] if logical is not None else None
+  names = (rule,) if isinstance(rule, str) else rule or ()
+  names = tuple(name for name in names if name in sizes)
+  while size % math.prod(sizes[name] for name in names):
+    names = names[:-1]
+  return names
+
+
 def _partition(shape, logical_axes, sizes: dict[str, int]) -> PartitionSpec:
-  """Applies RULES; only mesh axes in sizes that divide the dimension."""
-  entries = []
-  for size, logical in zip(shape, logical_axes, strict=True):
-    rule = RULES[logical] if logical is not None else None
-    names = (rule,) if isinstance(rule, str) else rule or ()
-    names = tuple(name for name in names if name in sizes)
-    whole = size % math.prod(sizes[name] for name in names) != 0
-    entries.append(None if whole or not names else names)
-  return PartitionSpec(*entries)
+  pairs = zip(shape, logical_axes, strict=True)
+  return PartitionSpec(*(axes_of(*pair, sizes) or None for pair in pairs))
 
 
 def param_shardings(specs: Any, mesh: Mesh) -> Any:
@@ -120,6 +125,11 @@ def of(tree: Any) -> Any:
   return jax.tree.map(lambda x: x.sharding, tree)
 
 
+def spans(mesh: Mesh | AbstractMesh | None) -> int:
+  """Into how many parts, on different devices, a mesh splits responses."""
+  return 1 if mesh is None else dict(mesh.shape).get(SEQUENCE, 1)
+
+
 def _axes_in_force() -> dict[str, int]:
   """Sizes of the mesh axes that the compiler may use; {} without a mesh."""
   mesh = jax.sharding.get_abstract_mesh()
@@ -134,12 +144,10 @@ def _axes_in_force() -> dict[str, int]:
   }
 
 
-def parts(size: int, logical: str) -> int:
-  """Into how many parts the mesh in force splits a dimension by the RULES."""
-  sizes = _axes_in_force()
-  (names,) = _partition((size,), (logical,), sizes)
-  names = (names,) if isinstance(names, str) else names or ()
-  return math.prod(sizes[name] for name in names)
+def parts(size: int, logical: str, sizes: dict[str, int] | None = None) -> int:
+  """Into how many parts RULES split it on the mesh in force, or of sizes."""
+  sizes = _axes_in_force() if sizes is None else sizes
+  return math.prod(sizes[name] for name in axes_of(size, logical, sizes))
 
 
 def constrain(x: Array, *logical_axes: str | None) -> Array:
@@ -158,22 +166,16 @@ def constrain(x: Array, *logical_axes: str | None) -> Array:
 def by_rows(
   function: Callable, split: Sequence[bool], num_prompts: int
 ) -> Callable:
-  """Runs function once per shard of rows, each on its own, without waiting.
+  """Runs function once per shard of sampled rows, each without waiting.
 
   split: for each argument, True if its leading axis is prompts or rows, False
   if every shard needs all of it. Results have rows. Axes other than those of
-  rows stay under the compiler's control; the sequence axis has rows here as
-  well, if it divides them. Just function, if there is one shard or if the
-  shards do not divide the prompts.
+  rows stay under the compiler's control. Just function, if there is one shard.
   """
   sizes = _axes_in_force()
-  for axes in ((*ROW_AXES, SEQUENCE), ROW_AXES):
-    shards = math.prod(sizes.get(axis, 1) for axis in axes)
-    if num_prompts % shards == 0:
-      break
-  if shards == 1 or num_prompts % shards:
+  axes = axes_of(num_prompts, 'sampled_rows', sizes)
+  if math.prod(sizes[name] for name in axes) == 1:
     return function
-  axes = tuple(axis for axis in axes if axis in sizes)
   rows = PartitionSpec(axes)
   return jax.shard_map(
     function,
@@ -184,23 +186,19 @@ def by_rows(
   )
 
 
-def by_tokens(
-  function: Callable, split: Sequence[bool], tokens: int
-) -> Callable:
-  """Runs function once per span of `tokens`, which lie on the second axis.
+def by_tokens(function: Callable, split: Sequence[bool]) -> Callable:
+  """Runs function once per span of tokens, which lie on the second axis.
 
   split: for each argument, True if it has that axis, False if every span needs
-  all of it. Results have it. Other mesh axes stay under the compiler's control.
-  Just function, if there is one span.
+  all of it. Results have it. Axes other than that of tokens stay under the
+  compiler's control.
   """
-  if parts(tokens, 'tokens') == 1:
-    return function
-  spans = PartitionSpec(None, SEQUENCE)
+  spans = PartitionSpec(None, RULES['tokens'])
   return jax.shard_map(
     function,
     in_specs=tuple(spans if divided else PartitionSpec() for divided in split),
     out_specs=spans,
-    axis_names={SEQUENCE},
+    axis_names={RULES['tokens']},
     check_vma=False,
   )
 

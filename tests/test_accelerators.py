@@ -62,6 +62,8 @@ def test_a_kernel_that_cannot_run_is_refused_with_what_is_allowed():
   source = ModelSource(config=models.presets.tiny(), attention='splash')
   with pytest.raises(ValueError, match=r"'splash' .*is cpu.* auto, plain$"):
     setup.load_policy(source, tasks.Arithmetic(), 0, None)
+  with pytest.raises(ValueError, match=r'mesh.sequence = 2 .* auto, plain$'):
+    accelerators.choose_attention('splash', TPU, 'bfloat16', 64, spans=2)
   with pytest.raises(ValueError, match="'flash'.*auto, plain"):
     ModelSource(attention='flash')
   with pytest.raises(ValueError, match='compute_dtype'):
@@ -76,6 +78,7 @@ def test_a_library_that_refuses_means_plain_or_an_error():
   with pytest.raises(ValueError, match='cuDNN.*auto, plain'):
     accelerators.resolve(model, attention='cudnn', platform=HOPPER)
   assert accelerators.resolve(model, platform=TPU).attention == 'splash'
+  assert accelerators.resolve(model, platform=TPU, spans=2).attention == 'plain'
 
 
 def test_here():

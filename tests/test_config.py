@@ -67,7 +67,11 @@ def test_the_shipped_configuration_is_valid():
     ),
     (
       {'num_prompts': 8, 'mesh': {'data': 4}, 'slots': 6},
-      r'mesh.data \* mesh.fsdp = 4 must divide rollout.slots = 6',
+      'mesh.sequence = 4 must divide rollout.slots = 6',
+    ),
+    (
+      {'max_response_tokens': 6, 'mesh': {'sequence': 4}},
+      'mesh.sequence = 4 must divide rollout.max_response_tokens = 6',
     ),
   ],
 )

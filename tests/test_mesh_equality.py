@@ -30,7 +30,14 @@ OTHER_MESHES = [
   if math.prod(shape) == 8 and shape not in MESHES
 ]
 # The last axis splits the four tokens of a response.
-SEQUENCE_MESHES = [(1, 1, 2, 4), (1, 2, 2, 2), (2, 2, 1, 2)]
+SEQUENCE_MESHES = [
+  (1, 1, 1, 2),
+  (1, 1, 1, 4),
+  (2, 1, 1, 2),
+  (1, 2, 1, 2),
+  (1, 1, 2, 2),
+  (1, 2, 2, 2),
+]
 MODEL = ModelConfig(
   vocab_size=1,
   num_layers=1,
@@ -167,7 +174,16 @@ CASES = [
   *(('grpo', shape) for shape in MESHES),
   *((name, (2, 2, 2)) for name in REPRESENTATIVES),
   *(pytest.param('grpo', shape, marks=SLOW) for shape in OTHER_MESHES),
-  *(pytest.param('grpo', shape, marks=SLOW) for shape in SEQUENCE_MESHES),
+  *(
+    pytest.param(name, shape, marks=SLOW)
+    for name in ('grpo', 'ppo')
+    for shape in SEQUENCE_MESHES
+  ),
+  # A lagged copy, hidden states, statistics of groups and of the vocabulary.
+  *(
+    pytest.param(name, (1, 2, 2, 2), marks=SLOW)
+    for name in ('nlpo', 'rep_exp', 'tw_grpo', 'self_certainty', 'clip_cov')
+  ),
   *(
     pytest.param(name, shape, marks=SLOW)
     for name in REPRESENTATIVES
@@ -206,6 +222,8 @@ def test_an_iteration_on_a_mesh(toy, tiny, name, shape):
       pytest.param(shape, [*MESHES, *OTHER_MESHES], marks=SLOW)
       for shape in (ONE, (1, 2, 4), (4, 2, 1))
     ),
+    pytest.param((1, 1, 1, 2), [ONE], marks=SLOW),
+    pytest.param(ONE, [(1, 1, 1, 2), (1, 2, 2, 2)], marks=SLOW),
   ],
 )
 def test_a_checkpoint_moves_between_meshes(toy, tmp_path, written, read):
@@ -284,20 +302,26 @@ def test_a_run_on_8_devices(toy, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_run_moves_to_another_mesh(toy, tmp_path, caplog):
-  """E2, E1: two iterations on (8, 1, 1), two on (1, 2, 4) in smaller pieces.
+@pytest.mark.parametrize(
+  ('name', 'axis'),
+  [('grpo', 'tensor'), ('grpo', 'sequence'), ('ppo', 'sequence')],
+)
+def test_a_run_moves_to_another_mesh(toy, tmp_path, caplog, name, axis):
+  """E2, E1: two iterations on data = 8, two on fsdp = 2 and axis = 4.
 
-  Tokens and rewards are those of four iterations on the first mesh.
+  The second ones in smaller pieces. Tokens and rewards are those of four
+  iterations on the first mesh.
   """
-  config = make_config(toy, 'grpo')
+  config = make_config(toy, name)
   here = override(override(config, 'iterations', '4'), 'mesh.data', '8')
   there = override(override(here, 'mesh.data', '1'), 'mesh.fsdp', '2')
-  there = override(there, 'mesh.tensor', '4')
+  there = override(there, f'mesh.{axis}', '4')
   there = override(there, 'update.microbatch_prompts', '2')
   loop.Trainer(here, str(tmp_path / 'whole')).run()
   loop.Trainer(override(here, 'iterations', '2'), str(tmp_path / 'moved')).run()
   loop.Trainer(there, str(tmp_path / 'moved')).run()
   assert 'another mesh.data: 8 -> 1' in caplog.text
+  assert f'another mesh.{axis}: 1 -> 4' in caplog.text
   assert 'another update.microbatch_prompts: None -> 2' in caplog.text
   rows, rollouts = (
     [read_jsonl(tmp_path / run / name) for run in ('whole', 'moved')]

@@ -1,5 +1,6 @@
 """Responses split over the sequence axis equal whole ones."""
 
+import dataclasses
 import functools
 
 import jax
@@ -8,8 +9,6 @@ import numpy as np
 import pytest
 
 from rl_jax import models, rollouts, scoring, sharding, types
-
-pytestmark = [pytest.mark.devices, pytest.mark.slow]
 
 CFG = models.ModelConfig(
   vocab_size=26,
@@ -21,14 +20,18 @@ CFG = models.ModelConfig(
   mlp_size=48,
   value_head=True,
 )
-N, G, P, T = 4, 2, 5, 8
-NEEDS = ('logp', 'entropy', 'values', 'group_probs')
+N, G, P = 4, 2, 5
+PPO = ('logp', 'entropy', 'values')
+OTHERS = ('logp', 'hidden', 'group_probs', 'group_divergence', 'self_certainty')
 
 
-def make_inputs(mesh, rng):
+def make_inputs(cfg, tokens, mesh):
   """Ragged prompts and responses, and weights far from uniform."""
-  params = sharding.init_params(CFG, jax.random.key(0), mesh)
+  rng = np.random.default_rng(0)
+  params = sharding.init_params(cfg, jax.random.key(0), mesh)
   params['model']['embed'] *= 5
+  if 'lora' in params:  # adapters that do something
+    params['lora'] = jax.tree.map(lambda x: x + 0.1, params['lora'])
   params['value_head']['w'] += 0.1
   prompt_mask_NP = np.arange(P)[None] >= rng.integers(0, P, (N, 1))
   traj = rollouts.start_trajectories(
@@ -36,59 +39,124 @@ def make_inputs(mesh, rng):
     prompt_mask_NP.astype('float32'),
     np.arange(N),
     group_size=G,
-    max_response_tokens=T,
+    max_response_tokens=tokens,
   )
-  on_BT = jnp.asarray(np.arange(T) < rng.integers(1, T + 1, (N * G, 1)))
+  on_BT = np.arange(tokens) < rng.integers(1, tokens + 1, (N * G, 1))
+  response_BT = rng.integers(0, 26, (N * G, tokens))
   traj = traj.replace(
-    response_BT=jnp.asarray(rng.integers(0, 26, (N * G, T)), jnp.int32),
+    response_BT=jnp.asarray(response_BT, jnp.int32),
     kind_BT=jnp.where(on_BT, types.POLICY, types.PAD),
-    mask_BT=on_BT.astype(jnp.float32),
+    mask_BT=jnp.asarray(on_BT, jnp.float32),
   )
-  if mesh is not None:
-    traj = jax.device_put(traj, sharding.rows(mesh))
-  return params, traj
+  return params, traj if mesh is None else jax.device_put(
+    traj, sharding.rows(mesh)
+  )
 
 
-def scored(mesh, remat):
-  """(gradients, statistics), every token and statistic weighing something."""
-  cfg = models.ModelConfig(**{**vars(CFG), 'remat': remat})
+def scored(cfg, needs, tokens, mesh=None):
+  """(gradients, statistics); every token and statistic weighs something."""
 
   def loss(params, traj):
-    stats = scoring.token_statistics(params, cfg, traj, NEEDS, 0.7)
-    weigh = lambda x: jnp.sin(jnp.arange(x.size, dtype=x.dtype)).reshape(
-      x.shape
-    )
-    return sum((weigh(x) * x).sum() for x in stats.values()), stats
+    stats = scoring.token_statistics(params, cfg, traj, needs, 0.7)
+    weigh = lambda x: jnp.sin(jnp.arange(x.size, dtype=x.dtype))
+    return sum(weigh(x) @ x.ravel() for x in stats.values()), stats
 
-  inputs = make_inputs(mesh, np.random.default_rng(0))
+  inputs = make_inputs(cfg, tokens, mesh)
   return jax.device_get(jax.jit(jax.grad(loss, has_aux=True))(*inputs))
 
 
-@functools.cache
-def on_one_device():
-  """What the others must be equal to."""
-  return scored(None, False)
+on_one_device = functools.cache(scored)
 
 
-@pytest.mark.parametrize(
-  ('shape', 'remat', 'chunk'),
-  [
-    ((1, 2, 2, 2), False, 1 << 24),
-    ((1, 1, 8, 1), True, 1 << 24),
-    # One token of a span a chunk.
-    ((2, 1, 4, 1), False, 100),
-  ],
-)
-def test_statistics_and_gradients(tiny, monkeypatch, shape, remat, chunk):
-  """E1 against one device; shape: data, fsdp, sequence, tensor."""
-  one_grads, one_stats = on_one_device()
-  monkeypatch.setattr(scoring, 'CHUNK_ELEMENTS', chunk)
-  axes = dict(zip(sharding.AXES, shape, strict=True))
-  mesh = sharding.make_mesh(sharding.MeshConfig(**axes))
+def assert_equal_to_one_device(tiny, axes, needs, tokens, **changes):
+  """E1: statistics and gradients on the first devices of a mesh."""
+  cfg = dataclasses.replace(CFG, **changes)
+  sizes = sharding.MeshConfig(**axes)
+  count = int(np.prod(list(axes.values())))
+  mesh = sharding.make_mesh(sizes, jax.devices()[:count])
   with jax.set_mesh(mesh):
-    grads, stats = scored(mesh, remat)
-  for name in NEEDS:
+    grads, stats = scored(cfg, needs, tokens, mesh)
+  whole = dataclasses.replace(cfg, remat=False)
+  one_grads, one_stats = on_one_device(whole, needs, tokens)
+  for name in needs:
     np.testing.assert_allclose(
       stats[name], one_stats[name], rtol=1e-5, atol=2e-5, err_msg=name
     )
   assert tiny.relative_gap(grads, one_grads) < 1e-5
+
+
+@pytest.mark.devices
+def test_two_spans_of_a_response(tiny):
+  """E1: the smallest case of all below."""
+  small = dict(num_layers=1, width=8, num_heads=1, num_kv_heads=1, mlp_size=8)
+  axes = dict(fsdp=2, sequence=2)
+  assert_equal_to_one_device(tiny, axes, ('logp', 'values'), 4, **small)
+
+
+@pytest.mark.devices
+@pytest.mark.slow
+@pytest.mark.parametrize(
+  'axes',
+  [
+    dict(sequence=2),
+    dict(sequence=4),
+    dict(data=2, sequence=2),
+    dict(fsdp=2, sequence=2),
+    dict(tensor=2, sequence=2),
+    dict(fsdp=2, sequence=2, tensor=2),
+    dict(sequence=8),
+  ],
+)
+def test_statistics_and_gradients(tiny, axes):
+  """E1 on every kind of mesh; the vocabulary is split with tensor."""
+  assert_equal_to_one_device(tiny, axes, PPO, 8)
+
+
+@pytest.mark.devices
+@pytest.mark.slow
+@pytest.mark.parametrize(
+  ('axes', 'needs', 'tokens', 'changes'),
+  [
+    (dict(data=2, sequence=4), OTHERS, 8, {}),
+    (dict(fsdp=2, sequence=2, tensor=2), OTHERS, 8, {}),
+    (dict(fsdp=2, sequence=4), PPO, 8, dict(lora_rank=2)),
+    (dict(fsdp=2, sequence=4), PPO, 8, dict(remat=True, qk_norm=True)),
+    # Tokens that do not divide are not split.
+    (dict(sequence=4), PPO, 6, {}),
+  ],
+)
+def test_every_statistic_and_switch(tiny, axes, needs, tokens, changes):
+  """E1: hidden states and groups, adapters, rematerialisation."""
+  assert_equal_to_one_device(tiny, axes, needs, tokens, **changes)
+
+
+@pytest.mark.devices
+@pytest.mark.slow
+def test_chunks_of_one_token_of_a_span(tiny, monkeypatch):
+  """E1: memory only, also where no chunk holds a whole span."""
+  on_one_device(CFG, PPO, 8)
+  monkeypatch.setattr(scoring, 'CHUNK_ELEMENTS', 100)
+  axes = dict(data=2, sequence=4)
+  assert_equal_to_one_device(tiny, axes, PPO, 8)
+
+
+def test_kernels_of_attention_are_refused():
+  """While tracing: they would see a span without what lies before it."""
+  cfg = dataclasses.replace(CFG, attention='splash')
+  params, traj = jax.eval_shape(lambda: make_inputs(cfg, 8, None))
+  mesh = sharding.abstract_mesh(sharding.MeshConfig(sequence=2))
+  score = lambda *inputs: scoring.token_statistics(*inputs, PPO, 1.0)
+  with jax.sharding.use_abstract_mesh(mesh):
+    with pytest.raises(ValueError, match="'splash' .* Allowed: 'plain'"):
+      jax.eval_shape(lambda p, t: score(p, cfg, t), params, traj)
+
+
+def test_sampling_has_rows_where_responses_are_split():
+  """Also if only some of the axes divide the prompts."""
+  mesh = sharding.abstract_mesh(sharding.MeshConfig(fsdp=2, sequence=4))
+  with jax.sharding.use_abstract_mesh(mesh):
+    assert sharding.parts(8, 'rows') == 2
+    assert sharding.parts(8, 'sampled_rows') == 8
+    assert sharding.parts(4, 'sampled_rows') == 2
+    assert sharding.parts(12, 'tokens') == 4
+    assert sharding.parts(6, 'tokens') == 1

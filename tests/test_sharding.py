@@ -56,11 +56,12 @@ def test_parameters_are_born_on_their_devices():
 
 
 def test_parts_are_those_of_the_mesh_in_force():
-  """A size that does not divide stays whole; no mesh, one part."""
+  """Axes that do not divide are left out; no mesh, one part."""
   assert sharding.parts(32, 'rows') == 1
   mesh = sharding.abstract_mesh(sharding.MeshConfig(data=2, fsdp=4, tensor=2))
   with jax.sharding.use_abstract_mesh(mesh):
     assert sharding.parts(32, 'rows') == 8
-    assert sharding.parts(12, 'rows') == 1
+    assert sharding.parts(12, 'rows') == 2
+    assert sharding.parts(13, 'rows') == 1
     assert sharding.parts(10, 'vocab') == 2
     assert sharding.parts(10, 'head_size') == 1

@@ -29,11 +29,11 @@ def prefill(
         cfg.attention, (q, k, v), None, prompt_mask_NP
       )
     x = layers.finish_layer(layer, cfg, x, attended)
-    return sharding.constrain(x, 'rows', None, None), attention.cached(k, v)
+    x = sharding.constrain(x, 'sampled_rows', None, None)
+    return x, attention.cached(k, v)
 
-  x = sharding.constrain(
-    layers.embed(params, cfg, prompt_NP), 'rows', None, None
-  )
+  x = layers.embed(params, cfg, prompt_NP)
+  x = sharding.constrain(x, 'sampled_rows', None, None)
   x, (k, v) = lax.scan(body, x, layers.stacked_layers(params))
   hidden = layers.norm(x[:, -1], params['model']['final_norm'], cfg.norm_eps)
   return hidden, kv_cache.PromptCache(

@@ -25,7 +25,15 @@ def forward(
   prompt_mask_NP: Array,
   response_BT: Array,
 ) -> Array:
-  """As transformer.forward, but not 0 at padding; [B, T, D] split along T."""
+  """As transformer.forward, but not 0 at padding; [B, T, D] split along T.
+
+  Raises: ValueError for kernels of attention, which need whole responses.
+  """
+  if cfg.attention != 'plain':
+    raise ValueError(
+      f'ModelConfig.attention = {cfg.attention!r} needs whole responses, but '
+      "the mesh's sequence axis splits them. Allowed: 'plain'"
+    )
   T = response_BT.shape[1]
   # Slot t is fed token t - 1, so that its state predicts token t. Slot 0 has
   # none: nobody attends to it, and the prompt's last state takes its place.
@@ -37,7 +45,7 @@ def forward(
   def span(params, x_NPD, prompt_mask_NP, fed_BSD, slot_1S):
     return _span(params, cfg, x_NPD, prompt_mask_NP, fed_BSD, slot_1S[0], T)
 
-  hidden = sharding.by_tokens(span, (False, False, False, True, True), T)(
+  hidden = sharding.by_tokens(span, (False, False, False, True, True))(
     params,
     x_NPD,
     prompt_mask_NP,

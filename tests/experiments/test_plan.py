@@ -96,7 +96,7 @@ def test_the_plan_of_the_bandit_on_8_devices():
 @pytest.mark.parametrize(
   ('arguments', 'text'),
   [
-    (['--devices=8', '--mesh=2,2'], '--mesh=2,2: expected DATA,FSDP,TENSOR'),
+    (['--devices=8', '--mesh=2,2'], '--mesh=2,2: expected DATA,FSDP,TENSOR['),
     (['--devices=8', '--mesh=2,2,x'], 'product is --devices=8'),
     (['--devices=0'], '--devices=0 must be at least 1'),
     (['--devices=3'], 'must divide the microbatch'),
