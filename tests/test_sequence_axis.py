@@ -28,11 +28,10 @@ OTHERS = ('logp', 'hidden', 'group_probs', 'group_divergence', 'self_certainty')
 def make_inputs(cfg, tokens, mesh):
   """Ragged prompts and responses, and weights far from uniform."""
   rng = np.random.default_rng(0)
-  params = sharding.init_params(cfg, jax.random.key(0), mesh)
-  params['model']['embed'] *= 5
-  if 'lora' in params:  # adapters that do something
-    params['lora'] = jax.tree.map(lambda x: x + 0.1, params['lora'])
-  params['value_head']['w'] += 0.1
+  params = jax.tree.map(
+    lambda x: rng.normal(0.0, 0.3, x.shape).astype(x.dtype),
+    models.spec.abstract(models.specs(cfg)),
+  )
   prompt_mask_NP = np.arange(P)[None] >= rng.integers(0, P, (N, 1))
   traj = rollouts.start_trajectories(
     rng.integers(0, 26, (N, P)),
@@ -48,9 +47,10 @@ def make_inputs(cfg, tokens, mesh):
     kind_BT=jnp.where(on_BT, types.POLICY, types.PAD),
     mask_BT=jnp.asarray(on_BT, jnp.float32),
   )
-  return params, traj if mesh is None else jax.device_put(
-    traj, sharding.rows(mesh)
-  )
+  if mesh is None:
+    return params, traj
+  layout = sharding.param_shardings(models.specs(cfg), mesh)
+  return jax.device_put((params, traj), (layout, sharding.rows(mesh)))
 
 
 def scored(cfg, needs, tokens, mesh=None):
@@ -87,10 +87,34 @@ def assert_equal_to_one_device(tiny, axes, needs, tokens, **changes):
 
 @pytest.mark.devices
 def test_two_spans_of_a_response(tiny):
-  """E1: the smallest case of all below."""
-  small = dict(num_layers=1, width=8, num_heads=1, num_kv_heads=1, mlp_size=8)
-  axes = dict(fsdp=2, sequence=2)
-  assert_equal_to_one_device(tiny, axes, ('logp', 'values'), 4, **small)
+  """E1 for states and gradients, the smallest case of all below."""
+  rows, cfg = tiny.rollout(num_prompts=2, length=4), tiny.CFG
+  rng = np.random.default_rng(0)
+  params = jax.tree.map(
+    lambda x: rng.normal(0.0, 0.3, x.shape).astype('float32'),
+    models.spec.abstract(models.specs(cfg)['model']),
+  )
+  weight_BTD = rng.normal(size=(4, 4, cfg.width)).astype('float32')
+
+  def loss(params):
+    hidden_BTD = models.forward(
+      {'model': params},
+      cfg,
+      rows.prompt_NP,
+      rows.prompt_mask_NP,
+      rows.response_BT,
+      rows.mask_BT,
+    )
+    return (weight_BTD * hidden_BTD).sum(), hidden_BTD
+
+  states = lambda: jax.jit(jax.grad(loss, has_aux=True))(params)
+  one_grads, one_hidden = states()
+  mesh = sharding.make_mesh(sharding.MeshConfig(sequence=2), jax.devices()[:2])
+  with jax.set_mesh(mesh):
+    grads, hidden = states()
+  assert hidden.sharding.shard_shape(hidden.shape)[1] == 2
+  np.testing.assert_allclose(hidden, one_hidden, atol=2e-5)
+  assert tiny.relative_gap(grads, one_grads) < 1e-5
 
 
 @pytest.mark.devices
