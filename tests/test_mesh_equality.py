@@ -179,10 +179,10 @@ CASES = [
     for name in ('grpo', 'ppo')
     for shape in SEQUENCE_MESHES
   ),
-  # A lagged copy, hidden states, statistics of groups and of the vocabulary.
+  # A lagged copy, hidden states, statistics of groups, draws by token.
   *(
     pytest.param(name, (1, 2, 2, 2), marks=SLOW)
-    for name in ('nlpo', 'rep_exp', 'tw_grpo', 'self_certainty', 'clip_cov')
+    for name in ('nlpo', 'rep_exp', 'tw_grpo', 'clip_cov')
   ),
   *(
     pytest.param(name, shape, marks=SLOW)

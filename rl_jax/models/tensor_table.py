@@ -145,7 +145,8 @@ def _leaf_reader(cfg, rule, tensors) -> LeafReader:
   def read(index):
     if not layers:
       return one(names[0], index)
-    return np.stack([one(name, index) for name in names[index[0]]])
+    chosen = [one(name, index) for name in names[index[0]]]
+    return chosen[0][None] if len(chosen) == 1 else np.stack(chosen)
 
   return LeafReader(read, (0, axis) if layers else (axis,))
 
