@@ -261,6 +261,8 @@ STATEFUL = (
     ('hapo', (*STATEFUL, '--set=mesh.fsdp=2', '--set=mesh.tensor=2'), 2),
     # Every row lies on both processes.
     ('hapo', (*STATEFUL, '--set=mesh.tensor=2'), 1),
+    # So do the tokens of every response.
+    ('hapo', (*STATEFUL, '--set=mesh.sequence=2'), 1),
     # Rows are read, branched and continued.
     ('spo_chain', ('--set=mesh.data=2', '--set=evaluation.every=0'), 1),
   ],

@@ -46,11 +46,14 @@ class ValueClip:
       traj.returns_BT,
     )
     chex.assert_equal_shape([value_BT, old_BT, target_BT, traj.mask_BT])
-    step_BT = jnp.clip(value_BT - old_BT, -self.clip, self.clip)
+    moved_BT = value_BT - old_BT
+    step_BT = jnp.clip(moved_BT, -self.clip, self.clip)
     error_BT = (value_BT - target_BT) ** 2
     held_BT = (old_BT + step_BT - target_BT) ** 2
+    # Inside the clip both are the same but for rounding.
+    clipped_BT = (step_BT != moved_BT) & (held_BT > error_BT)
     return self.coef * jnp.maximum(error_BT, held_BT), {
       'value/error': error_BT,
-      'value/clip_fraction': held_BT > error_BT,
+      'value/clip_fraction': clipped_BT,
       'value/mean': value_BT,
     }
