@@ -52,9 +52,10 @@ def plan(config, model, **axes):
   return memory_plan.estimate(config, model, mesh)
 
 
-def ratios(config, model):
+def ratios(config, model, sequence=1):
   """Planned over compiled bytes of the update and of generate."""
-  mesh = sharding.make_mesh(sharding.MeshConfig(), jax.devices()[:1])
+  sizes = sharding.MeshConfig(sequence=sequence)
+  mesh = sharding.make_mesh(sizes, jax.devices()[:sequence])
   lowered = abstract_run.AbstractRun(config, model, mesh).lower()
   found = memory_plan.estimate(config, model, mesh)
   # Stages do not receive what they do not use.
@@ -83,6 +84,20 @@ def test_stages_lower_without_weights(toy):
 def test_a_small_update_needs_what_is_planned(toy):
   """Within a factor of 1.5 of compiled.memory_analysis(), both stages."""
   for stage, ratio in ratios(make_config(toy), SMALL).items():
+    assert 1 / 1.5 < ratio < 1.5, stage
+
+
+@pytest.mark.devices
+@pytest.mark.slow
+def test_a_split_update_needs_what_is_planned(toy):
+  """Within a factor of 1.5 as well, for long responses on four devices."""
+  config = make_config(
+    toy,
+    rollout__num_prompts='4',
+    rollout__max_response_tokens='512',
+    update__microbatch_prompts='2',
+  )
+  for stage, ratio in ratios(config, SMALL, sequence=4).items():
     assert 1 / 1.5 < ratio < 1.5, stage
 
 
@@ -130,7 +145,7 @@ def test_the_cache_grows_with_the_slots(toy):
 
 
 def test_a_mesh_divides_it(toy):
-  """fsdp: parameters and rows; data: rows alone; tensor: heads, MLP, vocab."""
+  """fsdp: parameters, rows; data: rows; tensor: heads, MLP, vocab; tokens."""
   config = make_config(toy)
   one, data = plan(config, SMALL), plan(config, SMALL, data=4)
   fsdp, tensor = plan(config, SMALL, fsdp=4), plan(config, SMALL, tensor=2)
@@ -142,6 +157,11 @@ def test_a_mesh_divides_it(toy):
   # The sampler's weights are whole over fsdp; a single device makes no copy.
   assert one.sampler_weights == 0
   assert fsdp.sampler_weights == one.parameters
+  # Prompts of an update are whole on every device of the sequence axis.
+  split = plan(config, SMALL, sequence=4)
+  assert split.parameters == one.parameters
+  assert one.cache == 4 * split.cache
+  assert one.activations / 4 < split.activations < one.activations / 2.5
 
 
 def test_the_knobs_lower_the_plan(toy):

@@ -93,6 +93,16 @@ def test_the_plan_of_the_bandit_on_8_devices():
 
 
 @pytest.mark.slow
+def test_the_plan_of_split_responses():
+  """Two tokens over two devices; sampling has rows on all of them."""
+  done = plan('--devices=8', '--mesh=2,2,1,2', '--nocompile')
+  assert done.returncode == 0, done.stderr
+  assert 'fsdp=2 sequence=2 tensor=1' in done.stdout
+  line = 'rows split over 4, the 2 tokens of a response over 2; sampling: rows '
+  assert line + 'over 8' in done.stdout
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
   ('arguments', 'text'),
   [
@@ -100,6 +110,7 @@ def test_the_plan_of_the_bandit_on_8_devices():
     (['--devices=8', '--mesh=2,2,x'], 'product is --devices=8'),
     (['--devices=0'], '--devices=0 must be at least 1'),
     (['--devices=3'], 'must divide the microbatch'),
+    (['--devices=4', '--mesh=1,1,1,4'], 'mesh.sequence = 4 must divide'),
   ],
 )
 def test_a_bad_plan_is_refused(arguments, text):
