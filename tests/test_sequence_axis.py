@@ -87,34 +87,28 @@ def assert_equal_to_one_device(tiny, axes, needs, tokens, **changes):
 
 @pytest.mark.devices
 def test_two_spans_of_a_response(tiny):
-  """E1 for states and gradients, the smallest case of all below."""
+  """E1 for states; the slow tests below have gradients, which compile long."""
   rows, cfg = tiny.rollout(num_prompts=2, length=4), tiny.CFG
   rng = np.random.default_rng(0)
   params = jax.tree.map(
     lambda x: rng.normal(0.0, 0.3, x.shape).astype('float32'),
-    models.spec.abstract(models.specs(cfg)['model']),
+    models.spec.abstract({'model': models.specs(cfg)['model']}),
   )
-  weight_BTD = rng.normal(size=(4, 4, cfg.width)).astype('float32')
-
-  def loss(params):
-    hidden_BTD = models.forward(
-      {'model': params},
-      cfg,
-      rows.prompt_NP,
-      rows.prompt_mask_NP,
-      rows.response_BT,
-      rows.mask_BT,
-    )
-    return (weight_BTD * hidden_BTD).sum(), hidden_BTD
-
-  states = lambda: jax.jit(jax.grad(loss, has_aux=True))(params)
-  one_grads, one_hidden = states()
+  inputs = (
+    rows.prompt_NP,
+    rows.prompt_mask_NP,
+    rows.response_BT,
+    rows.mask_BT,
+  )
+  states = lambda: jax.jit(models.forward, static_argnums=1)(
+    params, cfg, *inputs
+  )
+  one = states()
   mesh = sharding.make_mesh(sharding.MeshConfig(sequence=2), jax.devices()[:2])
   with jax.set_mesh(mesh):
-    grads, hidden = states()
-  assert hidden.sharding.shard_shape(hidden.shape)[1] == 2
-  np.testing.assert_allclose(hidden, one_hidden, atol=2e-5)
-  assert tiny.relative_gap(grads, one_grads) < 1e-5
+    two = states()
+  assert two.sharding.shard_shape(two.shape)[1] == 2
+  np.testing.assert_allclose(two, one, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.devices
