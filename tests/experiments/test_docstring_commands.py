@@ -19,7 +19,7 @@ FOLDER = pathlib.Path(configuration.__file__).parent
 # Words outside quotes, or quoted text, behind each flag.
 COMMAND = re.compile(
   r"""python\ -m\ experiments\.(\w+)
-  ((?:\s+(?:\\\s+)?--(?:"[^"]*"|'[^']*'|[^\s"'])+)*)""",
+  ((?:\s+(?:\\\s+)?--(?:"[^"]*"|'[^']*'|[^\s"'`])+)*)""",
   re.VERBOSE,
 )
 
