@@ -103,7 +103,7 @@ class Lagrangian:
     violation_K = mean_K - jnp.asarray(self.thresholds)
     gradient_K = jax.grad(lambda x_K: squash(x_K) @ violation_K)(held_K)
     norm = safe_sqrt((gradient_K**2).sum())
-    gradient_K *= jnp.minimum(1.0, self.max_gradient / jnp.maximum(norm, 1e-12))
+    gradient_K *= self.max_gradient / jnp.maximum(norm, self.max_gradient)
     momentum_K = self.momentum * state['momentum'] + gradient_K
     held_K -= self.learning_rate * momentum_K
     if self.squash == 'none':

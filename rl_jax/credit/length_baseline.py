@@ -35,6 +35,4 @@ class LengthWeightedCenter:
     baseline_N1 = masked_mean(
       shifted_NG, valid_NG * tokens_NG, axis=1, keepdims=True
     )
-    enough_N1 = valid_NG.sum(1, keepdims=True) >= 2
-    kept_NG = (valid_NG > 0) & enough_N1
-    return ungroup(jnp.where(kept_NG, shifted_NG - baseline_N1, 0.0))
+    return ungroup(jnp.where(valid_NG > 0, shifted_NG - baseline_N1, 0.0))

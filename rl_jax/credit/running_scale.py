@@ -53,7 +53,7 @@ class RunningScale:
     within = masked_var(reward_B, valid_B) * added
     squares = state['squares'] + within + between
     mean = state['mean'] + step * safe_divide(added, count)
-    std = safe_sqrt(safe_divide(squares, jnp.maximum(count - 1.0, 0.0)))
+    std = safe_sqrt(squares / jnp.maximum(count - 1.0, 1.0))
     # A constant stream has no scale, but means that differ in the last digit.
     constant = std <= ROUNDING * jnp.abs(mean)
     scale = jnp.where(constant, 1.0, std) + self.eps

@@ -50,7 +50,8 @@ def _mixed(traj: Trajectories, above: float) -> tuple[Array, Array, Array]:
   share_N1 = safe_divide(
     right_NG.sum(1, keepdims=True), valid_NG.sum(1, keepdims=True)
   )
-  share_NG = jnp.where(share_N1 < 1, share_N1, 0.0) * jnp.ones_like(valid_NG)
+  share_N1 = jnp.where(share_N1 < 1, share_N1, 0.0)
+  share_NG = jnp.broadcast_to(share_N1, valid_NG.shape)
   return right_B, wrong_B, ungroup(share_NG)
 
 
@@ -59,7 +60,7 @@ def _threshold(s_BT: Array, right_B: Array, traj: Trajectories) -> Array:
   mean_B = masked_mean(s_BT, traj.mask_BT, axis=1)
   mean_NG = by_group(jnp.where(right_B > 0, mean_B, jnp.inf), traj.group_size)
   low_N1 = mean_NG.min(axis=1, keepdims=True)
-  return ungroup(low_N1 * jnp.ones_like(mean_NG))
+  return ungroup(jnp.broadcast_to(low_N1, mean_NG.shape))
 
 
 @struct.dataclass(kw_only=True)

@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from flax import struct
+import jax.numpy as jnp
 
 from rl_jax.masking import loss_mask, whiten
 from rl_jax.types import Array, Trajectories, check_range, static
@@ -31,5 +32,5 @@ class Whiten:
     """[B] or [B, T] -> [B, T]."""
     mask_BT = loss_mask(traj) * traj.valid_B[:, None]
     if credit.ndim == 1:
-      credit = credit[:, None] * traj.mask_BT
+      credit = jnp.broadcast_to(credit[:, None], mask_BT.shape)
     return whiten(credit, mask_BT, self.eps, ddof=self.ddof)

@@ -4,7 +4,6 @@ from typing import Any, ClassVar
 
 import chex
 from flax import struct
-import jax
 import jax.numpy as jnp
 
 from rl_jax.masking import loss_mask, masked_center
@@ -21,7 +20,7 @@ class KLCov:
     selected: the max(floor(fraction * tokens), 1) largest cov_t
 
   Means and ranks are over the trained tokens of the minibatch. |d| is written
-  d * sg(sign(d)), so at d = 0 its gradient is 0 (that of jnp.abs is 1).
+  d * sign(d), so at d = 0 its gradient is 0 (that of jnp.abs is 1).
   Source: "The Entropy Mechanism of Reinforcement Learning for Reasoning
   Language Models", KL-Cov; PRIME-RL/Entropy-Mechanism-of-RL core_algos.py. The
   code ranks per microbatch and penalises |d|, where the paper says KL.
@@ -47,15 +46,15 @@ class KLCov:
     chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
     difference_BT = log_ratio(logp_BT, traj.logp_old_BT, traj.mask_BT)
     mask_BT = loss_mask(traj)
-    fixed_BT = jax.lax.stop_gradient(logp_BT)
-    cov_BT = masked_center(adv_BT, mask_BT) * masked_center(fixed_BT, mask_BT)
+    cov_BT = masked_center(adv_BT, mask_BT) * masked_center(logp_BT, mask_BT)
     count = jnp.maximum(jnp.floor(self.fraction * (mask_BT > 0).sum()), 1.0)
-    # The count is traced, so ranks are compared instead of slicing a top-k.
+    # The count is traced, so ranks are compared instead of slicing a top-k;
+    # ranks and signs have no gradient.
     order = jnp.where(mask_BT > 0, -cov_BT, jnp.inf).ravel()
     rank_BT = jnp.argsort(jnp.argsort(order)).reshape(cov_BT.shape)
     selected_BT = (mask_BT > 0) & (rank_BT < count)
-    sign_BT = jax.lax.stop_gradient(jnp.sign(difference_BT))
-    penalty_BT = jnp.where(selected_BT, difference_BT * sign_BT, 0.0)
+    size_BT = difference_BT * jnp.sign(difference_BT)
+    penalty_BT = jnp.where(selected_BT, size_BT, 0.0)
     loss_BT = -adv_BT * jnp.exp(difference_BT) + self.coef * penalty_BT
     return loss_BT, {
       'policy/selected_fraction': selected_BT,

@@ -4,7 +4,6 @@ from typing import Any, ClassVar
 
 import chex
 from flax import struct
-import jax
 import jax.numpy as jnp
 
 from rl_jax.masking import masked_sum
@@ -56,12 +55,11 @@ class LLDS:
     kept_BT = (traj.mask_BT > 0) & (adv_BT >= 0)
     kept_BT = kept_BT.astype(jnp.float32)
     fall_BT = -log_ratio(logp_BT, traj.logp_old_BT, traj.mask_BT) * kept_BT
-    fixed_BT = jax.lax.stop_gradient(fall_BT)
     if self.gate == 'action':
-      total_BT = run_sum(fixed_BT, kept_BT)
+      total_BT = run_sum(fall_BT, kept_BT)
     else:
-      total_B1 = masked_sum(fixed_BT, kept_BT, axis=1, keepdims=True)
+      total_B1 = masked_sum(fall_BT, kept_BT, axis=1, keepdims=True)
       total_BT = jnp.broadcast_to(total_B1, fall_BT.shape)
-    held_BT = (total_BT > 0) & (fixed_BT > 0)
+    held_BT = (total_BT > 0) & (fall_BT > 0)  # no gradient
     penalty_BT = jnp.where(held_BT, fall_BT, 0.0)
     return self.coef * penalty_BT, {'policy/displacement': penalty_BT}

@@ -28,7 +28,7 @@ class HintGuided:
   """
 
   # Failed: no valid reward of the group is above this, in units of the reward.
-  solved_above: float = struct.field(default=0.5, pytree_node=False)
+  solved_above: float = 0.5
   role: ClassVar[str] = 'rollout'
 
   def __post_init__(self):

@@ -30,7 +30,7 @@ class SegmentValues:
   samples: int = static(default=4)
   interval: int = static(default=5)  # every n-th uncertain token
   max_cuts: int = static(default=8)  # generation rounds an iteration
-  threshold: float = struct.field(default=0.9, pytree_node=False)
+  threshold: float = 0.9
   role: ClassVar[str] = 'rollout'
 
   def __post_init__(self):
@@ -56,7 +56,7 @@ class SegmentValues:
     own_BC = self.cut_points(done.responses['logp'], length_B)
     parts = processes.gather(own_BC.tolist())
     cuts = [cut_C for part in parts for cut_C in part]
-    return np.asarray(cuts, np.int32).reshape(-1, self.max_cuts)
+    return np.asarray(cuts, np.int32)
 
   def extend(
     self, traj: Trajectories, done: Any, sampler: Any
@@ -71,7 +71,7 @@ class SegmentValues:
         self.branches, traj, cut_B, np.int32(sampler.next_serial)
       )
       found = sampler.go_on(starts, done)
-      reward_BM = found.reward_NG.reshape(-1, self.samples)
+      reward_BM = found.reward_NG.reshape(len(cut_B), self.samples)
       known_BM = np.isfinite(reward_BM)
       total_B = np.where(known_BM, reward_BM, 0.0).sum(axis=1)
       with np.errstate(invalid='ignore'):

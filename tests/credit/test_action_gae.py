@@ -73,3 +73,6 @@ def test_turns_are_actions(toy):
   traj = row(toy, values, np.zeros((1, 7)), mask)
   adv = credit.ActionGAE(gamma=0.5, lam=1.0)(jnp.array([1.0]), traj)
   np.testing.assert_allclose(adv, [[0.3, 0.1, 0, 0, 0.4, 0.2, 0]], rtol=1e-5)
+  target = credit.ActionReturn(gamma=0.5, lam=1.0)(jnp.array([1.0]), traj)
+  expected = [[0.5, 0.5, 0, 0, 1.0, 1.0, 0]]
+  np.testing.assert_allclose(target, expected, rtol=1e-5)

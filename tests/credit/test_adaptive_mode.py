@@ -7,14 +7,15 @@ import pytest
 from rl_jax import credit
 
 
-def shaped(toy, mode, forced, reward, **fields):
-  """The reward of one group, all valid."""
+def shaped(toy, mode, forced, reward, valid=None, **fields):
+  """The reward of one group, all valid unless told."""
   B = len(mode)
   reward = np.asarray(reward, np.float32)
   traj = toy.trajectories(
     np.ones((B, 1)),
     group_size=B,
     reward_B=reward,
+    valid_B=np.ones(B) if valid is None else np.asarray(valid, np.float32),
     extras={'mode_B': np.asarray(mode), 'forced_B': np.asarray(forced)},
   )
   return credit.AdaptiveModeReward(**fields)(jnp.asarray(reward), traj)
@@ -28,6 +29,12 @@ def test_by_hand(toy, instant, factor):
   agentic (paid), instant."""
   R = shaped(toy, [0, 0, 2, 2, 0], [1, 1, 1, 0, 0], [*instant, 1, 1, 1])
   np.testing.assert_allclose(R, [*instant, 1, factor, 1], rtol=1e-6)
+
+
+def test_invalid_rows_are_not_in_the_rate(toy):
+  """Forced instant rows 1, 0 and an invalid 1: p = 1/2 pays 3/4."""
+  R = shaped(toy, [0, 0, 0, 1], [1, 1, 1, 0], [1, 0, 1, 1], valid=[1, 1, 0, 1])
+  np.testing.assert_allclose(R[3], 0.75, rtol=1e-6)
 
 
 def test_the_rate_is_one_at_most(toy):

@@ -51,6 +51,21 @@ def test_eps_is_added_to_the_widths():
   np.testing.assert_allclose(weight, [-2, 0.571429], rtol=1e-5)
 
 
+def test_eps_is_added_to_the_std(toy):
+  """eps .1: u = 3 / .7 and 1 / .7, over 2.5 and by 3 / sqrt 2 + .1: 1.714286 /
+  2.221320 and .571429 / 2.221320."""
+  adv, _ = risk(toy, scale=True, eps=0.1)
+  np.testing.assert_allclose(adv[0], [0.771742, 0.257247], rtol=1e-4)
+
+
+def test_small_deviations_are_taken_as_none(toy):
+  """A prompt's std of .0015 divides, .0005 does not: A = -3 at S = 0."""
+  root = np.sqrt(2.0)
+  reward = np.array([[0, 0.0015 * root], [0, 0.0005 * root]], np.float32)
+  adv, _ = risk(toy, reward=reward, credit='std')
+  np.testing.assert_allclose(adv[:, 0], [-2000, -3], rtol=1e-4)
+
+
 def test_credit_by_hand(toy):
   """A = 2 and .666667. share: deviations 0, 0, +-1/2 thrice, so a third of A
   on prompts 2 to 4; std: divided by sqrt(1/2) there and by 1 elsewhere."""

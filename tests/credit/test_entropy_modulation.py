@@ -28,6 +28,15 @@ def test_by_hand(toy):
   np.testing.assert_allclose(adv[:, MASK[0] > 0], expected, rtol=1e-4)
 
 
+def test_eps_is_added_to_the_range(toy):
+  """eps .8 doubles it: H = 0, .125, .5; exp(-H) = 1, .882497, .606531 with mean
+  .829676: g = 1.205290, 1.063665, .731045, less their mean 1."""
+  piece = credit.EntropyModulation(zeta=0.0, eps=0.8)
+  adv = piece(jnp.ones(1), row(toy))[0, MASK[0] > 0]
+  expected = [0.205290, 0.205290, 0.063665, 0.063665, -0.268955, -0.268955]
+  np.testing.assert_allclose(adv, expected, rtol=1e-4)
+
+
 def test_without_modulation_it_is_the_centred_advantage(toy):
   """E1: k = zeta = 0 leaves A - mean over steps of A. Row 0 has three steps of
   A = 3, row 1 one of A = -1: mean 2."""
@@ -41,15 +50,17 @@ def test_without_modulation_it_is_the_centred_advantage(toy):
   np.testing.assert_allclose(adv[1, :3], -3.0, rtol=1e-6)
 
 
-def test_invalid_rows_move_no_statistic(toy):
-  """E1: the step entropies of an invalid row are not in the range or means."""
+@pytest.mark.parametrize('field', ['valid_B', 'weight_B'])
+def test_rows_that_do_not_count_move_no_statistic(toy, field):
+  """E1: the step entropies of an invalid row, or one of weight 0, are not in
+  the range or means."""
   piece = credit.EntropyModulation()
   alone = piece(jnp.ones(1), row(toy))
   both = toy.trajectories(
     np.concatenate([MASK, MASK]),
     group_size=2,
     entropy_BT=np.concatenate([ENTROPY, 5 * ENTROPY]),
-    valid_B=np.array([1.0, 0.0]),
+    **{field: np.array([1.0, 0.0])},
   )
   adv = piece(jnp.ones(2), both)
   on = MASK[0] > 0

@@ -29,6 +29,9 @@ def test_by_hand(toy):
   np.testing.assert_allclose(
     biased(toy, adv, call, length, [1, 1], limit=0.9), [0.9, 0.1], rtol=1e-6
   )
+  # A call at the very start counts: p = 0, 200 have the same differences.
+  start = biased(toy, adv, [0, 200], length, [1, 1])
+  np.testing.assert_allclose(start, [0.85, 0.15], rtol=1e-6)
   below = biased(toy, [-0.5, -0.5], call, length, [1, 1])  # bound .7 |A|
   np.testing.assert_allclose(below, [-0.15, -0.85], rtol=1e-6)
 

@@ -56,6 +56,10 @@ def test_environment_tokens_pass_credit_through(toy):
   mask = np.array([[1, 0, 1, 0, 0, 1, 0]])
   gae = credit.GAE()(jnp.array([1.0]), row(toy, values, mask))
   np.testing.assert_allclose(gae, [[0.4515, 0, 0.37, 0, 0, 0.6, 0]], rtol=1e-5)
+  target = credit.LambdaReturn()(jnp.array([1.0]), row(toy, values, mask))
+  np.testing.assert_allclose(
+    target, [[0.9515, 0, 0.97, 0, 0, 1.0, 0]], rtol=1e-5
+  )
 
 
 def test_fields_are_checked():

@@ -12,11 +12,12 @@ ROOT = np.sqrt(0.5)
 
 def rollout(toy, outcome, form, gap=(0.0, 0.0)):
   """One group of two one-token rows; gap = logp_old - logp_ref."""
+  reference = np.array([-3.0, -1.0])
   return toy.trajectories(
     np.ones((2, 1)),
     group_size=2,
-    logp_old_BT=np.asarray(gap)[:, None],
-    logp_ref_BT=np.zeros((2, 1)),
+    logp_old_BT=(reference + gap)[:, None],
+    logp_ref_BT=reference[:, None],
     rewards={'outcome': np.asarray(outcome), 'format': np.asarray(form)},
   )
 

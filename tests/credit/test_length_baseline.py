@@ -38,7 +38,10 @@ def test_a_constant_drops_out(toy):
   np.testing.assert_allclose(
     piece(REWARD + 10, traj), piece(REWARD, traj), rtol=1e-5
   )
-  np.testing.assert_array_equal(piece(jnp.full(4, 0.1), traj), 0)
+  for lengths in ([4, 1, 1, 2], [4, 3, 3, 3], [4, 3, 4, 2]):
+    for reward in (0.1, 0.7):  # float32 means of these are not always exact
+      equal = piece(jnp.full(4, reward), record(toy, lengths))
+      np.testing.assert_array_equal(equal, 0)
 
 
 def test_invalid_rows_do_not_count(toy):

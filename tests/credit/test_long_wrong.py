@@ -36,6 +36,12 @@ def test_limits(toy):
   )
 
 
+def test_growth_is_a_base(toy):
+  """b = 2, one and two tokens too many: 2 - 1/2 and 2 - 1/4."""
+  actual = factor(toy, [1, 0, 0], [5, 6, 7], growth=1.0)
+  np.testing.assert_allclose(actual, [1, 1.5, 1.75], rtol=1e-6)
+
+
 def test_order_of_rows_does_not_matter(toy):
   """E1."""
   reward, length = np.array([1, 0, 0, 1]), np.array([5, 9, 900, 7])

@@ -28,6 +28,23 @@ def test_by_hand(toy):
   np.testing.assert_allclose(scaled, [0.387298, 1.0], rtol=1e-5)
 
 
+def test_eps_is_added_to_the_std(toy):
+  """1 and 3 divided by sqrt 2 + 1."""
+  piece = credit.RunningScale(eps=1.0)
+  scaled, _ = feed(toy, piece, piece.init(1), [1, 3])
+  np.testing.assert_allclose(scaled, [0.414214, 1.242641], rtol=1e-5)
+
+
+def test_what_counts_as_constant(toy):
+  """A std of 1.35e-6 of the mean (1024 and one of 1024 + 2^-9) is a scale, one
+  of 6.7e-7 is rounding: 2^-10 / (2^-9 / sqrt 2), and 2^-11 itself."""
+  piece = credit.RunningScale(center=True)
+  scaled, _ = feed(toy, piece, piece.init(1), [1024, 1024 + 2**-9])
+  np.testing.assert_allclose(scaled, [-0.707107, 0.707107], rtol=1e-5)
+  scaled, _ = feed(toy, piece, piece.init(1), [1024, 1024 + 2**-10])
+  np.testing.assert_allclose(scaled, [-(2**-11), 2**-11], rtol=1e-5)
+
+
 def test_a_constant_stream_is_left_alone(toy):
   """No division by a standard deviation of 0."""
   piece = credit.RunningScale()
@@ -46,11 +63,11 @@ def test_any_split_of_the_stream_has_the_same_moments(toy):
   )
   for name in whole:
     np.testing.assert_allclose(parts[name], whole[name], rtol=1e-5)
-  hundred = [100 * x for x in stream]
-  again, _ = feed(
-    toy, piece, piece.init(1), hundred[:2], hundred[2:4], hundred[4:]
-  )
-  np.testing.assert_allclose(again, last, rtol=1e-5)
+  piece = credit.RunningScale(eps=1e-12)
+  for unit in (100, 1e-4):
+    other = [unit * x for x in stream]
+    again, _ = feed(toy, piece, piece.init(1), other[:2], other[2:4], other[4:])
+    np.testing.assert_allclose(again, last, rtol=1e-5)
 
 
 def test_invalid_rewards_are_not_counted(toy):

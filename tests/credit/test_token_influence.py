@@ -28,7 +28,7 @@ def rollout(toy, **fields):
   return toy.trajectories(
     fields.pop('mask_BT', np.ones((2, 2))),
     group_size=2,
-    response_BT=TOKENS,
+    response_BT=fields.pop('response_BT', TOKENS),
     reward_B=fields.pop('reward_B', np.array([1.0, 0.0])),
     extras={'hidden': hidden, 'group_probs': fields.pop('probs', PROBS)},
     **fields,
@@ -47,6 +47,7 @@ def test_influence_is_the_double_sum(toy):
   B, T, D, V = 3, 4, 5, 6
   p = rng.dirichlet(np.ones(V), (B, T))
   tokens = rng.integers(V, size=(B, T))
+  tokens[0, 1] = tokens[0, 0]  # one token twice, side by side
   hidden = rng.normal(size=(B, T, D))
   mask = np.array([[1, 1, 1, 0], [1, 1, 0, 0], [1, 1, 1, 1.0]])
   traj = toy.trajectories(
@@ -71,6 +72,21 @@ def test_thr_by_hand(toy):
   piece = credit.TokenHiddenReward(direction=0.1, beta=0.5)
   actual = piece(jnp.array([2.0, -2.0]), rollout(toy))
   np.testing.assert_allclose(actual, [[0, 2.2], [-1.8, -2.2]], rtol=1e-6)
+
+
+def test_thr_threshold_by_hand(toy):
+  """One token everywhere, g = 1/2: M = (2 - 6) / 2, s = -h. Right row -2, 6:
+  tau = .5 mean |s| = 2, which 2 does not exceed; wrong row -1.5 and -4."""
+  hidden = np.array([[[2.0], [-6.0]], [[1.5], [4.0]]])
+  traj = rollout(
+    toy,
+    response_BT=np.full((2, 2), 3),
+    hidden=hidden,
+    probs=np.full((2, 2, 4), 0.5),
+  )
+  piece = credit.TokenHiddenReward(direction=0.1, beta=0.5)
+  actual = piece(jnp.array([2.0, -2.0]), traj)
+  np.testing.assert_allclose(actual, [[0, 2.2], [0, -2.2]], rtol=1e-6)
 
 
 def test_nthr_by_hand(toy):

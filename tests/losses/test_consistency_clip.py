@@ -50,6 +50,21 @@ def test_weight_by_hand(toy):
   traj, _ = rollout(toy, [0, 1], [1, 0], [1, -1], [1, 1])
   weight, _ = losses.ConsistencyClip(gamma=2.0, rho=0.5).blend(traj)
   np.testing.assert_allclose(weight, [0.595390], rtol=1e-5)
+  # Two rows without an answer do not agree either.
+  traj, _ = rollout(toy, [-1, -1], [1, 0], [1, -1], [1, 1])
+  weight, _ = losses.ConsistencyClip(gamma=2.0, rho=0.5).blend(traj)
+  np.testing.assert_allclose(weight, [0.595390], rtol=1e-5)
+
+
+def test_masked_tokens_and_the_metric(toy):
+  """w = 1/2 in both groups. A masked token has no prompt-level advantage; the
+  local one of row 1 is 0 as well."""
+  traj, logp = rollout(toy, [0] * 4, [0, 0, 1, 1], [1, 0, 1, -1], [1] * 4)
+  traj = traj.replace(mask_BT=jnp.array([[1.0], [0], [1], [1]]))
+  loss = losses.ConsistencyClip(gamma=0.0)
+  value, metrics = loss({'logp': logp}, traj, jax.random.key(0))
+  np.testing.assert_array_equal(value[1], 0)
+  np.testing.assert_allclose(metrics['policy/local_weight'], 0.5, rtol=1e-6)
 
 
 def test_both_surrogates_are_clipped_apart(toy):

@@ -23,15 +23,16 @@ def coefficient(toy, loss, old, new, adv):
 
 def test_total_variation_by_hand(toy):
   """.7 -> .9 is .2 too far up for A > 0, not for A < 0 (ratio 1.285714);
-  .9 -> .7 the other way round. 1e-4 -> .01 has ratio 100, cut at 20."""
+  .9 -> .7 the other way round, also for A = 1/2. 1e-4 -> .01 has ratio 100, cut
+  at 20."""
   actual = coefficient(
     toy,
     TV,
-    [0.7, 0.7, 0.9, 0.9, 1e-4],
-    [0.9, 0.9, 0.7, 0.7, 0.01],
-    [1.0, -1, -1, 1, 1],
+    [0.7, 0.7, 0.9, 0.9, 0.9, 1e-4],
+    [0.9, 0.9, 0.7, 0.7, 0.7, 0.01],
+    [1.0, -1, -1, 1, 0.5, 1],
   )
-  expected = [0, -1.285714, 0, 0.777778, 20]
+  expected = [0, -1.285714, 0, 0.777778, 0.388889, 20]
   np.testing.assert_allclose(actual, expected, rtol=1e-5)
 
 
@@ -61,11 +62,18 @@ def test_on_policy_it_is_reinforce(toy):
     np.testing.assert_allclose(actual, adv, rtol=1e-6)
 
 
-def test_certain_tokens_stay_finite(toy):
-  """Probability 1 before or after: the binary KL has log(0) on paper."""
-  for old, new in (([1.0, 0.5]), ([0.5, 1.0])):
-    actual = coefficient(toy, KL, [old, old], [new, new], [1.0, -1.0])
-    assert np.isfinite(actual).all()
+def test_certain_tokens_by_hand(toy):
+  """Probability 1 before or after: the binary KL has log(0) on paper. 1 -> .5
+  is log 2, .5 -> 1 more: kept where A is against the move. .999 -> 1 has moved
+  .999 log .999 + .001 log(.001 / 2^-24) = .0087 nats: inside."""
+  actual = coefficient(
+    toy,
+    KL,
+    [1.0, 1.0, 0.5, 0.5, 0.999],
+    [0.5, 0.5, 1.0, 1.0, 1.0],
+    [1.0, -1, 1, -1, 1],
+  )
+  np.testing.assert_allclose(actual, [0.5, 0, 0, -2, 1.001001], rtol=1e-5)
 
 
 def test_fields_are_checked():

@@ -1,5 +1,7 @@
 """The clipped geometric mean of GMPO by hand."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -29,11 +31,28 @@ def coefficient(toy, change, adv, loss=None, **fields):
     ([0.6, -0.6], -1.0, [-1.105171, 0]),
     # Inside: e^.1 at both.
     ([0.3, -0.1], 2.0, [2.210342, 2.210342]),
+    # -.6 is held for A < 0 alone: mean -.2, e^-.2 = .818731, times 1/2.
+    ([0.2, -0.6], 0.5, [0.409365, 0.409365]),
   ],
 )
 def test_by_hand(toy, change, adv, expected):
-  """Three rows, derived above."""
+  """Four rows, derived above."""
   np.testing.assert_allclose(coefficient(toy, change, adv), expected, rtol=1e-5)
+
+
+def test_clipped_tokens_are_counted(toy):
+  """.6 with A > 0, -.6 with A < 0."""
+  change = np.array([[0.6, -0.2], [0.6, -0.6]])
+  traj = toy.trajectories(
+    np.ones((2, 2)),
+    group_size=2,
+    advantages_BT=np.array([[1.0] * 2, [-1.0] * 2]),
+  )
+  stats = {'logp': jnp.asarray(change, jnp.float32)}
+  _, metrics = losses.GMPO()(stats, traj, jax.random.key(0))
+  np.testing.assert_array_equal(
+    metrics['policy/clip_fraction'], [[1, 0], [0, 1]]
+  )
 
 
 def test_on_policy_it_is_reinforce(toy):

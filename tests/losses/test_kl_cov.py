@@ -31,16 +31,19 @@ def test_by_hand(toy):
 
 
 def test_two_tokens_are_selected(toy):
-  """fraction .4 of 6 tokens is floor(2.4) = 2: tokens 5 and 0."""
+  """fraction .4 of 6 tokens is floor(2.4) = 2: tokens 5 and 0 pay .1 for a rise
+  of .1 on top of -A e^.1 = -+1.105171."""
   old = LOGP - 0.1
   traj = toy.trajectories(
     np.ones((1, 6)), group_size=1, logp_old_BT=old, advantages_BT=ADV
   )
   stats = {'logp': jnp.asarray(LOGP, jnp.float32)}
-  _, metrics = losses.KLCov(fraction=0.4)(stats, traj, jax.random.key(0))
+  loss, metrics = losses.KLCov(fraction=0.4)(stats, traj, jax.random.key(0))
   np.testing.assert_array_equal(
     metrics['policy/selected_fraction'], [[1, 0, 0, 0, 0, 1]]
   )
+  expected = -1.105171 * ADV + [[0.1, 0, 0, 0, 0, 0.1]]
+  np.testing.assert_allclose(loss, expected, rtol=1e-5)
 
 
 def test_no_spurious_gradient_at_the_old_policy(toy):

@@ -1,5 +1,7 @@
 """Prefix weights of MinPRO by hand."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -37,6 +39,17 @@ def test_clips(toy):
     [[-1.1, 0, 0, -0.91]],
     rtol=1e-5,
   )
+
+
+def test_cut_tokens_are_counted(toy):
+  """w = 1.1, .77, .63, .91: two below .8. 1.3 alone is above 1.28."""
+  for ratio, cut in ((RATIO, [[0, 1, 1, 0]]), (np.array([[1.3]]), [[1]])):
+    traj = toy.trajectories(
+      np.ones(ratio.shape), group_size=1, advantages_BT=np.ones(ratio.shape)
+    )
+    stats = {'logp': jnp.log(jnp.asarray(ratio, jnp.float32))}
+    _, metrics = losses.MinPRO()(stats, traj, jax.random.key(0))
+    np.testing.assert_array_equal(metrics['policy/clip_fraction'], cut)
 
 
 def test_on_policy_it_is_reinforce(toy):

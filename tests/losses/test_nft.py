@@ -70,6 +70,19 @@ def test_rates_stay_off_the_edges(toy):
   )
 
 
+def test_the_rate_is_a_mean_over_groups(toy):
+  """Groups of two with 1/2 and .98: .74."""
+  traj = toy.trajectories(
+    np.ones((4, 1)),
+    group_size=2,
+    logp_old_BT=OLD,
+    advantages_BT=np.array([[1.0], [0], [1], [1]]),
+  )
+  stats = {'logp': jnp.asarray(OLD, jnp.float32)}
+  _, metrics = losses.NFT()(stats, traj, jax.random.key(0))
+  np.testing.assert_allclose(metrics['policy/correct_rate'], 0.74, rtol=1e-6)
+
+
 def test_a_row_is_right_above_one_half(toy):
   """E0: credits .51 and .49 are told apart like 1 and 0."""
   near = coefficient(toy, reward=0.49 + 0.02 * REWARD)

@@ -6,6 +6,8 @@ import json
 import pathlib
 import sys
 
+import mutants
+
 ROOT = pathlib.Path(__file__).parents[2]
 # Mutants that say the same, or nearly: {file: {mutant: why}}.
 EQUIVALENT = pathlib.Path(__file__).with_name('equivalent.json')
@@ -47,29 +49,34 @@ def reasons() -> dict[tuple[str, str], str]:
 
 
 def report(files: dict[str, list[str]], path: pathlib.Path) -> int:
-  """Prints the table and what survives; 1 if anything survives unexplained."""
-  by_file = collections.defaultdict(list)
-  for row in read(path).values():
-    by_file[row['file']].append(row)
-  missing = sorted(set().union(*files.values()) - set(by_file))
-  known = reasons()
+  """Prints the table and what survives; 1 if anything survives unexplained.
+
+  Counts the mutants of today's source; 1 also if some were not tried.
+  """
+  found, by_file, known = read(path), {}, reasons()
+  untried, gone = [], set(known)
+  for file in sorted(set().union(*files.values())):
+    source = (ROOT / file).read_text()
+    keys = [(file, mutant.name) for mutant in mutants.mutants(source)]
+    by_file[file] = [found[key] for key in keys if key in found]
+    gone -= set(keys)
+    if left := len(keys) - len(by_file[file]):
+      untried.append(f'{file} ({left})')
   print('| method | mutants | killed | equivalent | survived |')
   print('|---|---|---|---|---|')
   for name, used in files.items():
     print(_line(name, [r for file in used for r in by_file[file]], known))
   every = [row for rows in by_file.values() for row in rows]
   print(_line('all files, once each', every, known))
-  if missing:
-    print('\nno mutants tried: ' + ', '.join(missing))
+  if untried:
+    print('\nnot tried yet: ' + ', '.join(untried))
   open_ = [row for row in every if _kind(row, known) == 'survived']
   for row in open_:
     print(f'survived: {row["file"]}:{row["line"]}: {row["name"]}')
-  stale = {k for k in known if k[0] in by_file} - {
-    (row['file'], row['name']) for row in every if not row['killer']
-  }
+  stale = gone | {k for k in known if found.get(k, {}).get('killer')}
   for file, name in sorted(stale):
     print(f'equivalent.json names what was killed or is gone: {file}: {name}')
-  return int(bool(open_ or stale or missing))
+  return int(bool(open_ or stale or untried))
 
 
 def _kind(row, known):

@@ -61,6 +61,8 @@ def test_branches_keep_the_tokens_up_to_the_cut(toy):
   np.testing.assert_array_equal(
     found.kind_BT == POLICY, np.arange(3) < np.asarray(found.length_B)[:, None]
   )
+  logp = np.where(found.kind_BT == POLICY, np.log([0.5, 0.95, 0.2]), 0.0)
+  np.testing.assert_allclose(found.logp_behaviour_BT, logp, rtol=1e-6)
   assert PAD != POLICY and not found.rewards
   assert found.row_id_B2[:, 0].tolist() == [7] * 4 + [8] * 4
   assert found.row_id_B2[:, 1].tolist() == [0, 1, 2, 3] * 2
@@ -111,6 +113,7 @@ def test_values_are_means_of_the_continuations(toy):
     found.extras['cut_value_BC'][:, :2], [[0.5, 0], [1, 0.5], [0, 0], [1, 1]]
   )
   np.testing.assert_array_equal(found.weight_B, [1, 1, 0, 1])
+  np.testing.assert_array_equal(found.valid_B, [1, 1, 0, 1])
   # Trained are the tokens that are less likely than .9.
   np.testing.assert_array_equal(found.mask_BT, [[1, 0, 1]] * 4)
 

@@ -26,6 +26,15 @@ def test_posterior_by_hand():
   np.testing.assert_allclose([state['a'][1], state['b'][1]], [6, 8])
 
 
+def test_prior_and_bounds_by_hand():
+  """a0 = 2, b0 = 3, decay .5. Rewards 3, -1, .5, 0 count as 1, 0, .5, 0: 1.5 of
+  4, so a = 1 + 1 + 1.5 and b = 1.5 + 1.5 + 2.5."""
+  selector = selection.BetaPosterior(prior_success=2.0, prior_failure=3.0)
+  rewards = np.array([[3.0, -1.0, 0.5, 0.0]], np.float32)
+  state = selector.observe(selector.init(1), np.array([0]), rewards)
+  np.testing.assert_allclose([state['a'][0], state['b'][0]], [3.5, 5.5])
+
+
 def test_fixed_point():
   """a0 + n s / (1 - decay) = 1 + 16 s for a constant s = 3/4."""
   selector = selection.BetaPosterior()
@@ -71,7 +80,20 @@ def test_the_band_draws_inside_at_random():
     seen |= set(ids.tolist())
   assert seen == {1, 3, 5}
   state = sharp_state(selector, [0.1, 0.99, 0.8, 0.9, 0.05])  # none inside
-  assert selector.select(state, KEY, 1)[0].tolist() == [2]
+  ids, after = selector.select(state, KEY, 1)
+  assert ids.tolist() == [2]
+  assert int(after['batches']) == 1
+
+
+def test_a_band_of_everything_is_a_uniform_draw():
+  """E0: all 64 candidates lie in [0, 1], so the first four of the random order
+  are drawn, as if there were no others."""
+  all_64, four = (
+    selection.BetaPosterior(rule='band', low=0.0, high=1.0, candidate_ratio=n)
+    for n in (16, 1)
+  )
+  ids, _ = all_64.select(all_64.init(64), KEY, 4)
+  np.testing.assert_array_equal(ids, four.select(four.init(64), KEY, 4)[0])
 
 
 def test_one_candidate_each_is_a_uniform_draw():
