@@ -150,7 +150,8 @@ def test_the_stages_of_a_run_hold_no_whole_logits(toy):
 
 def sent_elements(text):
   """Sizes of the vocabulary's arrays that devices send one another."""
-  sent = r'= (.*?) (?:all-gather|all-to-all|all-reduce|collective-permute)'
+  kinds = 'all-gather|all-to-all|all-reduce|reduce-scatter|collective-permute'
+  sent = rf'= (.*?) (?:{kinds})'
   shapes = re.findall(r'\[([\d,]+)\]', ' '.join(re.findall(sent, text)))
   sizes = {math.prod(map(int, shape.split(','))) for shape in shapes}
   return {size for size in sizes if size % PRIME == 0}
