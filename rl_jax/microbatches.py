@@ -72,35 +72,27 @@ def one_pass(
   def merged(whole):
     return scoring.merge_groups(whole, rows.num_prompts)
 
-  value_and_grad = jax.value_and_grad(
-    lambda *whole: objective(*map(merged, whole)), has_aux=True
-  )
-
   def accumulate(carry, inputs):
-    (grads, whole, _), (index, piece) = carry, inputs
+    grads, whole = carry
+    index, piece = inputs
     stats, vjp, fixed = jax.vjp(
       lambda p: statistics(p, piece), params, has_aux=True
     )
     whole = jax.tree.map(
       lambda x, new: x.at[index].set(new), whole, (stats, fixed)
     )
-    found, cotangents = value_and_grad(*whole)
+    stats, fixed = whole
+    cotangents = jax.grad(
+      lambda stats: objective(merged(stats), merged(fixed))[0]
+    )(stats)
     mine = jax.tree.map(lambda x: x[index], cotangents)
-    return (_add(grads, *vjp(mine)), whole, found), None
+    return (_add(grads, *vjp(mine)), whole), None
 
-  # Loss and metrics are those after the last microbatch; taken behind the loop,
-  # the objective would be compiled once more.
-  found, _ = jax.eval_shape(value_and_grad, stats, fixed)
-  (grads, _, (loss, metrics)), _ = jax.lax.scan(
-    accumulate,
-    (_zeros(params), (stats, fixed), jax.tree.map(_zero, found)),
-    (jnp.arange(pieces), split),
+  (grads, whole), _ = jax.lax.scan(
+    accumulate, (_zeros(params), (stats, fixed)), (jnp.arange(pieces), split)
   )
+  loss, metrics = objective(*merged(whole))
   return grads, loss, metrics
-
-
-def _zero(x):
-  return jnp.zeros(x.shape, x.dtype)
 
 
 def _zeros(params):
