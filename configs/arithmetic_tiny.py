@@ -5,7 +5,8 @@
     --max_prompt_tokens=6 --max_response_tokens=5 --out=runs/tiny_warm
   python -m experiments.train --config=configs/arithmetic_tiny.py --method=grpo
     --set=model.path=runs/tiny_warm --workdir=runs/tiny_grpo
-Two optimizer steps a rollout, so that clips on the ratio act.
+Two optimizer steps a rollout, so that clips act; the task describes its
+responses, for methods that read more than the reward.
 Cost: a minute or two for each command on 2 CPU cores, most of it compilation.
 Expected: see experiments/papers/policy_loss_leaderboard.md.
 """
@@ -22,6 +23,7 @@ from rl_jax.config import (
 from rl_jax.method import Method
 from rl_jax.models import ModelConfig
 from rl_jax.optimizers import OptimizerConfig
+from rl_jax.tasks import DescribedArithmetic
 
 
 def get_config(method: Method) -> ExperimentConfig:
@@ -30,6 +32,7 @@ def get_config(method: Method) -> ExperimentConfig:
   return dataclasses.replace(
     small,
     iterations=50,
+    task=DescribedArithmetic(**dataclasses.asdict(small.task)),
     model=ModelSource(
       config=ModelConfig(
         vocab_size=1,  # replaced by the size of the task's alphabet

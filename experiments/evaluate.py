@@ -18,7 +18,7 @@ import jax
 import numpy as np
 
 from experiments import configuration, process_flags
-from rl_jax import processes, setup, sharding
+from rl_jax import policy_loading, processes, sharding
 from rl_jax.checkpoint import quiet_orbax
 from rl_jax.evaluate import Evaluator
 from rl_jax.prompts import PromptSet
@@ -82,7 +82,7 @@ def main(argv):
   task = load_task()
   mesh = sharding.make_mesh(MeshConfig(data=jax.device_count()))
   jax.set_mesh(mesh)
-  model, params, tokenizer = setup.load_checkpoint(
+  model, params, tokenizer = policy_loading.load_checkpoint(
     _CHECKPOINT.value, mesh, _STEP.value
   )
   prompts = PromptSet(task, _SPLIT.value, tokenizer, _PROMPT.value)

@@ -10,7 +10,7 @@ from absl import app, flags, logging
 import jax
 
 from experiments import configuration
-from rl_jax import setup, sharding
+from rl_jax import policy_loading, sharding
 from rl_jax.checkpoint import quiet_orbax
 from rl_jax.models import hf_export, transformer
 from rl_jax.sharding import MeshConfig
@@ -30,7 +30,9 @@ def main(argv: list[str]) -> None:
     raise app.UsageError(f'unexpected arguments {argv[1:]}')
   quiet_orbax()
   mesh = sharding.make_mesh(MeshConfig(fsdp=jax.device_count()))
-  cfg, params, tokenizer = setup.load_checkpoint(_CHECKPOINT.value, mesh)
+  cfg, params, tokenizer = policy_loading.load_checkpoint(
+    _CHECKPOINT.value, mesh
+  )
   hf_export.export_hf(_OUT.value, cfg, params, tokenizer, _DTYPE.value)
   logging.info('wrote %s', _OUT.value)
 

@@ -19,7 +19,7 @@ from absl import app, flags, logging
 import jax
 
 from experiments import configuration, quickstart_table
-from rl_jax import checkpoint, metrics, overrides, setup
+from rl_jax import checkpoint, metrics, overrides, policy_loading, setup
 from rl_jax.checkpoint import quiet_orbax
 from rl_jax.config import EvaluationConfig
 from rl_jax.fit import FitConfig, fit
@@ -119,7 +119,7 @@ class Quickstart:
 
   def _policy(self, source=None):
     model = dataclasses.replace(self.config.model, path=source)
-    return setup.load_policy(model, self.config.task, self.seed, self.mesh)
+    return policy_loading.load(model, self.config.task, self.seed, self.mesh)
 
   def _held_out(self, policy):
     """Greedy and 8 samples on 500 held-out pairs, and tokens per second."""

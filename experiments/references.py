@@ -18,8 +18,8 @@ from rl_jax import (
   fit,
   jitted_evaluation,
   jitted_prompts,
+  policy_loading,
   randomness,
-  setup,
   sharding,
 )
 from rl_jax import prompts as prompts_lib
@@ -45,7 +45,7 @@ def supervised(
   """
   mesh = sharding.make_mesh(config.mesh, jax.devices()[:1])
   with jax.set_mesh(mesh):
-    policy = setup.load_policy(config.model, config.task, 0, mesh)
+    policy = policy_loading.load(config.model, config.task, 0, mesh)
     held_out = jitted_prompts.encode(
       config, policy.tokenizer, 'validation', config.evaluation.num_prompts
     )
@@ -112,7 +112,7 @@ def best_of_n(
   drawn = config.iterations * rollout.num_prompts * rollout.group_size
   n, lines = drawn // count, []
   with jax.set_mesh(mesh):
-    policy = setup.load_policy(config.model, config.task, 0, mesh)
+    policy = policy_loading.load(config.model, config.task, 0, mesh)
     params = {**policy.frozen, **policy.trainable}
     held_out = jitted_prompts.encode(
       config, policy.tokenizer, 'validation', count

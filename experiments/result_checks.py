@@ -71,8 +71,8 @@ def read_page(
     missing = len(set(digests) - {row.get('digest') for row in rows})
     if missing:
       notes.append(f'{missing} of {len(set(digests))} runs are not finished')
-  failed = [row for row in rows if row.get('failed') is not None]
-  notes += [f'FAILED: {row["name"]}: {row["failed"]}' for row in failed]
+  source = leaderboard if leaderboard_tokens else tables
+  notes += [f'FAILED: {line}' for line in source.failures(rows)]
   every_row = rows
   rows = [row for row in rows if row.get('failed') is None]
   if not rows:

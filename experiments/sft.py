@@ -16,7 +16,7 @@ from absl import flags, logging
 import jax
 
 from experiments import configuration
-from rl_jax import setup, sharding
+from rl_jax import policy_loading, sharding
 from rl_jax.checkpoint import quiet_orbax
 from rl_jax.evaluate import Evaluator
 from rl_jax.fit import FitConfig, fit
@@ -66,7 +66,7 @@ def main(argv):
     source = configuration.load_config('bandit', None).model
   if _MODEL.value is not None:
     source = dataclasses.replace(source, path=_MODEL.value)
-  policy = setup.load_policy(source, task, _SEED.value, mesh)
+  policy = policy_loading.load(source, task, _SEED.value, mesh)
   trainer = SupervisedTrainer(
     policy,
     OptimizerConfig(

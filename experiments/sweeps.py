@@ -24,7 +24,14 @@ from absl import logging
 import jax
 
 from experiments import configuration, courses
-from rl_jax import guards, metrics, overrides, serialization, setup, whole_run
+from rl_jax import (
+  guards,
+  metrics,
+  overrides,
+  run_directory,
+  serialization,
+  whole_run,
+)
 from rl_jax.config import ExperimentConfig
 from rl_jax.loop import Trainer
 
@@ -208,8 +215,8 @@ def execute_jitted(
   lines = []
   for i, run in enumerate(together):
     directory = os.path.join(workdir, run.name)
-    setup.check_workdir(configs[i], directory)
-    setup.write_config(configs[i], directory)
+    run_directory.check(configs[i], directory)
+    run_directory.write_config(configs[i], directory)
     writer = metrics.MetricsWriter(directory, tensorboard=False)
     writer.truncate_to({})
     rows = whole_run.rows(found, i, configs[i].evaluation.every)

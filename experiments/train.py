@@ -15,7 +15,13 @@ from absl import app, flags, logging
 import jax
 
 from experiments import configuration, process_flags
-from rl_jax import memory_guard, processes, profiling, serialization, setup
+from rl_jax import (
+  memory_guard,
+  processes,
+  profiling,
+  run_directory,
+  serialization,
+)
 from rl_jax.checkpoint import quiet_orbax
 from rl_jax.loop import Trainer
 
@@ -44,7 +50,7 @@ def main(argv):
   process_flags.start()
   window = None
   if _PROFILE.value is not None:
-    done = setup.iterations_done(_WORKDIR.value)
+    done = run_directory.iterations_done(_WORKDIR.value)
     window = profiling.parse_window(_PROFILE.value, done, config.iterations)
   with memory_guard.guarded(config):
     trainer = Trainer(config, _WORKDIR.value)

@@ -20,7 +20,7 @@ import jax
 import numpy as np
 
 from experiments import configuration
-from rl_jax import metrics, setup, sharding
+from rl_jax import metrics, policy_loading, sharding
 from rl_jax.checkpoint import quiet_orbax
 from rl_jax.evaluate import Evaluator
 from rl_jax.prompts import PromptSet
@@ -82,7 +82,7 @@ def tasks(config, template):
 
 def outcomes(source, config, sets, mesh):
   """Set -> {'greedy': [n], 'samples': [n, k]} of one policy."""
-  model, params, tokenizer = setup.load_checkpoint(source, mesh)
+  model, params, tokenizer = policy_loading.load_checkpoint(source, mesh)
   rollout, found = config.rollout, {}
   for name, task in sets.items():
     prompts = PromptSet(task, 'test', tokenizer, 512)

@@ -26,10 +26,12 @@ import jax.numpy as jnp
 from rl_jax import (
   checkpoint,
   guards,
+  policy_loading,
   processes,
   profiling,
   progress,
   rollout_log,
+  run_directory,
   setup,
   signals,
 )
@@ -68,7 +70,7 @@ class Trainer:
   def _build(self) -> None:
     """Everything that needs the mesh: weights, stages, state, files."""
     config, workdir = self.config, self.workdir
-    self.policy = setup.load_policy(
+    self.policy = policy_loading.load(
       config.model, config.task, config.seed, self.mesh
     )
     rollout = config.rollout
@@ -109,7 +111,7 @@ class Trainer:
       self.evaluator = setup.make_evaluator(
         config, self.policy, self.verifier, self.mesh
       )
-    setup.write_config(config, workdir)
+    run_directory.write_config(config, workdir)
     self.counters = Counters()
     rate = config.optimizer.learning_rate
     self.entropy_change = EntropyChange(rate, self.mesh)

@@ -4,13 +4,18 @@ import dataclasses
 import os
 from typing import Any
 
-from rl_jax import accelerators, serialization, setup
+from rl_jax import (
+  accelerators,
+  policy_loading,
+  run_directory,
+  serialization,
+)
 from rl_jax.config import ModelSource
 from rl_jax.models import model_dir, transformer
 
 
 def of(source: ModelSource, task: Any) -> transformer.ModelConfig | None:
-  """The model that setup.load_policy would build; None if nothing says.
+  """The model that policy_loading.load would build; None if nothing says.
 
   A path that does not exist yet is planned for by source.config, if given; a
   GGUF file has its shape in its tensors.
@@ -18,10 +23,10 @@ def of(source: ModelSource, task: Any) -> transformer.ModelConfig | None:
   model = None
   if source.path is None:
     if source.config is not None:
-      size = setup.task_tokenizer(task).vocab_size
+      size = policy_loading.task_tokenizer(task).vocab_size
       model = dataclasses.replace(source.config, vocab_size=size)
-  elif os.path.exists(os.path.join(source.path, setup.CONFIG_FILE)):
-    with open(os.path.join(source.path, setup.CONFIG_FILE)) as file:
+  elif os.path.exists(os.path.join(source.path, run_directory.CONFIG_FILE)):
+    with open(os.path.join(source.path, run_directory.CONFIG_FILE)) as file:
       saved = serialization.from_json(file.read())
     model = of(saved.model, saved.task)
   elif os.path.exists(source.path):

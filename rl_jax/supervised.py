@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from rl_jax import losses, randomness, setup, sharding
+from rl_jax import losses, policy_loading, randomness, setup, sharding
 from rl_jax import update as update_lib
 from rl_jax.aggregation import TokenMean
 from rl_jax.method import Method
@@ -79,7 +79,7 @@ class SupervisedTrainer:
 
   def __init__(
     self,
-    policy: setup.Policy,
+    policy: policy_loading.Policy,
     optimizer: OptimizerConfig,
     mesh: jax.sharding.Mesh,
     *,

@@ -27,6 +27,7 @@ from rl_jax import (
   jitted_evaluation,
   jitted_prompts,
   jitted_run,
+  policy_loading,
   serialization,
   setup,
   sharding,
@@ -134,7 +135,7 @@ class WholeRuns:
     self._mesh = jax.sharding.Mesh(np.asarray(devices), ('runs',))
     self._one = one = sharding.make_mesh(first.mesh, devices[:1])
     policies = [
-      setup.load_policy(c.model, c.task, c.seed, one) for c in configs
+      policy_loading.load(c.model, c.task, c.seed, one) for c in configs
     ]
     policy = policies[0]
     setup.check_lengths(first.rollout, policy.model)

@@ -7,7 +7,7 @@ import pytest
 
 from configs import arithmetic
 from configs.methods import grpo
-from rl_jax import accelerators, models, setup, tasks
+from rl_jax import accelerators, models, policy_loading, setup, tasks
 from rl_jax.accelerators import Platform
 from rl_jax.config import ModelSource
 
@@ -61,7 +61,7 @@ def test_a_kernel_that_cannot_run_is_refused_with_what_is_allowed():
     accelerators.choose_attention('cudnn', TPU, 'bfloat16', 64)
   source = ModelSource(config=models.presets.tiny(), attention='splash')
   with pytest.raises(ValueError, match=r"'splash' .*is cpu.* auto, plain$"):
-    setup.load_policy(source, tasks.Arithmetic(), 0, None)
+    policy_loading.load(source, tasks.Arithmetic(), 0, None)
   with pytest.raises(ValueError, match="'flash'.*auto, plain"):
     ModelSource(attention='flash')
   with pytest.raises(ValueError, match='compute_dtype'):

@@ -86,3 +86,47 @@ def test_length_must_be_positive():
   """The message names the field."""
   with pytest.raises(ValueError, match='SeqMeanTokenSumNorm.length = 0'):
     aggregation.SeqMeanTokenSumNorm(length=0.0)
+
+
+# DeGRPO's aggregation: rows of five and three tokens, A = 1 and -1.
+SPLIT_MASK = jnp.array([[1.0, 1, 1, 1, 1, 0], [1, 1, 1, 0, 0, 0]])
+SPLIT_LOSS = jnp.array([[-1.0] * 6, [1.0] * 6])  # on-policy: -A
+
+
+def test_control_split_by_hand():
+  """Control (-1 + 1) / 2 = 0; the others (-4 + 2) / 6 = -1/3. Pooled: -1/4."""
+  weight = aggregation.ControlSplit(coef=1e-3)(SPLIT_MASK, ONES, 2)
+  np.testing.assert_allclose((weight * SPLIT_LOSS).sum(), -1 / 3, rtol=1e-5)
+  np.testing.assert_allclose(weight[0, :2], [5e-4, 1 / 6], rtol=1e-5)
+  pooled = aggregation.TokenMean()(SPLIT_MASK, ONES, 2)
+  np.testing.assert_allclose((pooled * SPLIT_LOSS).sum(), -1 / 4, rtol=1e-5)
+
+
+def test_coef_rows_over_other_tokens_is_the_pooled_mean():
+  """E1: 2 / 6 gives every token 1/6, the token mean times 8/6."""
+  weight = aggregation.ControlSplit(coef=2 / 6)(SPLIT_MASK, ONES, 2)
+  pooled = aggregation.TokenMean()(SPLIT_MASK, ONES, 2)
+  np.testing.assert_allclose(weight, pooled * 8 / 6, rtol=1e-5)
+
+
+def test_control_token_does_not_see_the_length():
+  """E0: a longer row 1 leaves the first column as it was."""
+  longer = SPLIT_MASK.at[1, 3:].set(1.0)
+  np.testing.assert_array_equal(
+    aggregation.ControlSplit()(longer, ONES, 2)[:, 0],
+    aggregation.ControlSplit()(SPLIT_MASK, ONES, 2)[:, 0],
+  )
+
+
+def test_dropped_rows_and_single_tokens():
+  """Row 1 has weight 0: one row, four other tokens. A response of one token has
+  no second term."""
+  weight = aggregation.ControlSplit(coef=1.0)(
+    SPLIT_MASK, jnp.array([1.0, 0.0]), 2
+  )
+  np.testing.assert_allclose(weight[0], [1, 0.25, 0.25, 0.25, 0.25, 0])
+  np.testing.assert_array_equal(weight[1], 0)
+  single = aggregation.ControlSplit(coef=1.0)(
+    jnp.array([[1.0, 0]]), jnp.ones(1), 1
+  )
+  np.testing.assert_array_equal(single, [[1, 0]])

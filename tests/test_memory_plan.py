@@ -13,7 +13,7 @@ from rl_jax import (
   memory_guard,
   memory_plan,
   model_shape,
-  setup,
+  run_directory,
   sharding,
 )
 from rl_jax.config import ModelSource
@@ -205,7 +205,7 @@ def test_the_shape_of_a_model_is_found_without_weights(toy, tmp_path):
   config = make_config(toy)
   model = model_shape.of(config.model, config.task)
   assert model == dataclasses.replace(SMALL, vocab_size=18)
-  setup.write_config(config, str(tmp_path))
+  run_directory.write_config(config, str(tmp_path))
   source = ModelSource(path=str(tmp_path), remat=True)
   assert model_shape.of(source, None) == dataclasses.replace(model, remat=True)
   planned = configuration.build('qwen2p5_7b_gsm8k', 'grpo')

@@ -12,7 +12,16 @@ import pytest
 
 from configs import bandit
 from experiments import configuration
-from rl_jax import checkpoint, loop, scoring, setup, sharding, stages, update
+from rl_jax import (
+  checkpoint,
+  loop,
+  policy_loading,
+  scoring,
+  setup,
+  sharding,
+  stages,
+  update,
+)
 from rl_jax.config import ModelSource, RolloutConfig, UpdateConfig
 from rl_jax.metrics import read_jsonl
 from rl_jax.models import ModelConfig
@@ -80,7 +89,7 @@ def parts(toy, shape):
   """(mesh, policy, key, sampled trajectories) on a mesh."""
   config, mesh = make_config(toy, 'grpo'), make_mesh(shape)
   with jax.set_mesh(mesh):
-    policy = setup.load_policy(config.model, config.task, 0, mesh)
+    policy = policy_loading.load(config.model, config.task, 0, mesh)
     made = make_stages(config, policy, mesh)
     key = setup.run_key(0, mesh)
     prompts = PromptSet(config.task, 'train', policy.tokenizer, 4)
@@ -271,7 +280,7 @@ def test_a_run_on_8_devices(toy, tmp_path):
   assert trainer.stages.update_minibatch._cache_size() <= 2
   one = make_mesh(ONE)
   with jax.set_mesh(one):
-    _, params, _ = setup.load_checkpoint(str(tmp_path), one)
+    _, params, _ = policy_loading.load_checkpoint(str(tmp_path), one)
   jax.tree.map(
     np.testing.assert_array_equal,
     *jax.device_get(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rl_jax import fit as fit_lib
-from rl_jax import setup, sharding, supervised
+from rl_jax import policy_loading, sharding, supervised
 from rl_jax.config import ModelSource
 from rl_jax.metrics import read_jsonl
 from rl_jax.models import ModelConfig
@@ -39,14 +39,14 @@ def mesh():
 
 def make_trainer(mesh, **fields):
   """A trainer of the bandit from the same initial weights."""
-  policy = setup.load_policy(ModelSource(config=MODEL), Bandit(), 0, mesh)
+  policy = policy_loading.load(ModelSource(config=MODEL), Bandit(), 0, mesh)
   optimizer = OptimizerConfig(learning_rate=3e-2)
   return supervised.SupervisedTrainer(policy, optimizer, mesh, **fields)
 
 
 def prompts():
   """All contexts of the bandit."""
-  tokenizer = setup.task_tokenizer(Bandit())
+  tokenizer = policy_loading.task_tokenizer(Bandit())
   return PromptSet(Bandit(), 'train', tokenizer, 1)
 
 

@@ -11,7 +11,7 @@ Headline: 32B: BrowseComp 13.4, AIME25 70.4, HLE 16.7.
 Evidence: reconstructed from notes; the official code has inference only.
 Paper and code: which mode's success rate, and how the parts of the reward
   combine, are unverified.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/arithmetic_described.py
   --method=a2fm
 """
 

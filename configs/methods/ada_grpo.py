@@ -9,7 +9,7 @@ Defaults: KL 1e-3, clip 0.2 (run.sh). total_steps is 100 here; set it to the
 Headline: 30% fewer tokens on average, up to 70%.
 Evidence: verified in code (TEAM-ARM/ARM core_algos.py).
 Paper and code: the same.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/arithmetic_described.py
   --method=ada_grpo
 """
 

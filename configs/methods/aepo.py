@@ -9,7 +9,7 @@ Defaults: leave-one-out baseline, clip 0.2/0.4, no KL (run_3b.sh).
 Headline: up to 9% relative gain over RLVR on GUI grounding.
 Evidence: verified in code (InfiXAI/InfiGUI-G1 reward_fn.py).
 Paper and code: an empty list is well formed in the code and scores 0.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/arithmetic_described.py
   --method=aepo
 """
 

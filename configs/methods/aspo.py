@@ -9,7 +9,7 @@ Defaults: delta -2, kappa 0.7 (conservative; aggressive -2.5, 0.9); clip
 Headline: pass@k above the text model for all k up to 256.
 Evidence: read in paper (equation 2), and in a verl recipe.
 Paper and code: the recipe bounds by kappa |A|, the paper by kappa A.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/arithmetic_described.py
   --method=aspo
 """
 

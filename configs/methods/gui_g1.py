@@ -9,7 +9,7 @@ Headline: 3B: ScreenSpot 90.3, ScreenSpot-Pro 37.1.
 Evidence: verified in code (Yuqi-Zhou/GUI-G1 grpo_trainer.py).
 Paper and code: the paper takes the weight from the relative size of the target
   box, the code from a precomputed column.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/arithmetic_described.py
   --method=gui_g1
 """
 

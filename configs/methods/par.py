@@ -8,7 +8,7 @@ Defaults: k 1, 0.01 a token off beyond 300 tokens, 10 references (1 suffices),
 Headline: AlpacaEval 2.0 win rate at least 5 points above other shapings.
 Evidence: verified in code (PorUna-byte/PAR reward_shaper.py).
 Paper and code: the GRPO trainer's KL has the log-ratio's sign flipped; here k3.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/arithmetic_described.py
   --method=par
 """
 

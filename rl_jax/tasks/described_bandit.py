@@ -4,30 +4,16 @@ from collections.abc import Mapping
 import dataclasses
 from typing import Any
 
-from rl_jax.tasks import base
+from rl_jax.tasks import base, descriptions
 from rl_jax.tasks.bandit import Bandit
 from rl_jax.tasks.base import Example
-
-# Of a response that is no single action. `extras.KEYS` says what they mean.
-_MALFORMED = {
-  'cluster_id': -1.0,  # has no answer
-  'difficulty': 1.0,
-  'first_call': -1.0,  # no call: a bandit has no tools
-  'forced': 0.0,
-  'format': 0.0,  # a cost or a reward of its own, no extra
-  'format_id': 0.0,
-  'hit_rank': 0.0,
-  'mode': 1.0,
-  'num_answers': -1.0,
-}
 
 
 @dataclasses.dataclass(frozen=True)
 class DescribedBandit(Bandit):
   """Adds components of weight 0, so that every extra of a row has a value.
 
-  An answer is the action; a single action is the instant mode, the one format
-  and the only candidate. All prompts are equally hard. The reference response
+  An answer is the action. All prompts are equally hard. The reference response
   of every context is the first action, and a hint is the best action.
   """
 
@@ -39,10 +25,14 @@ class DescribedBandit(Bandit):
     """The bandit's components and the description."""
     found = super().score(example, response)
     found['reference_reward'] = self._references()[example.id]
+    found['difficulty'] = 1.0
     if len(response) != 1 or response not in self.alphabet[self.num_contexts :]:
-      return {**found, **_MALFORMED}
+      return {**found, **descriptions.MALFORMED}
     action = self.alphabet.index(response) - self.num_contexts
-    return {**found, **_described(float(action), found[base.OUTCOME])}
+    return {
+      **found,
+      **descriptions.single_answer(float(action), found[base.OUTCOME]),
+    }
 
   def score_device(
     self, response_BT, length_B, answer_BA, answer_length_B, tokenizer
@@ -68,27 +58,13 @@ class DescribedBandit(Bandit):
       actions,
       [[float(i) for i in range(1, len(actions) + 1)]],
     )
-    described = _described(number_B - 1.0, found[base.OUTCOME])
+    found['difficulty'] = jnp.ones_like(number_B)
+    described = descriptions.single_answer(number_B - 1.0, found[base.OUTCOME])
     return found | {
-      name: jnp.where(number_B > 0, value, _MALFORMED[name])
+      name: jnp.where(number_B > 0, value, descriptions.MALFORMED[name])
       for name, value in described.items()
     }
 
   def _references(self) -> list[float]:
     """Outcome of the first action in every context."""
     return [float(row[0] == 1.0) for row in self.table()]
-
-
-def _described(action: Any, outcome: Any) -> dict[str, Any]:
-  """Components of a single action; numbers or arrays [B]."""
-  return {
-    'cluster_id': action,
-    'difficulty': 1.0,
-    'first_call': -1.0,
-    'forced': 0.0,
-    'format': 1.0,
-    'format_id': 1.0,
-    'hit_rank': outcome,
-    'mode': 0.0,
-    'num_answers': 1.0,
-  }

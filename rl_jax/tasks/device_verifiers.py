@@ -72,6 +72,34 @@ def table_lookup(
   return jnp.where(jnp.sum(kept_BT, axis=1) == 1, value_B, 0.0)
 
 
+def decimal(
+  response_BT: Array,
+  kept_BT: Array,
+  tokenizer: Any,
+  most_digits: int,
+  reverse: bool,
+) -> tuple[Array, Array, Array]:
+  """(absolute value i32[B], has a minus bool[B], is a number bool[B]).
+
+  Grammar: one to most_digits (at most 9) digits behind an optional minus;
+  reverse: written from the last character to the first.
+  """
+  code_V = jnp.asarray(_character_codes(tokenizer))
+  code_BT = code_V[jnp.clip(response_BT, 0, code_V.shape[0] - 1)]
+  count_B1 = jnp.sum(kept_BT, axis=1, keepdims=True)
+  place_BT = jnp.cumsum(kept_BT, axis=1) - 1
+  if not reverse:
+    place_BT = count_B1 - 1 - place_BT
+  is_digit_BT = kept_BT & (code_BT < 10)
+  is_minus_BT = kept_BT & (code_BT == _MINUS) & (place_BT == count_B1 - 1)
+  digits_B = jnp.sum(is_digit_BT, axis=1)
+  power_BT = 10 ** jnp.clip(place_BT, 0, most_digits - 1)
+  value_B = jnp.sum(jnp.where(is_digit_BT, code_BT * power_BT, 0), axis=1)
+  valid_B = jnp.all(is_digit_BT | is_minus_BT | ~kept_BT, axis=1)
+  valid_B &= (digits_B >= 1) & (digits_B <= most_digits)
+  return value_B, jnp.any(is_minus_BT, axis=1), valid_B
+
+
 def flat_expression(
   response_BT: Array,
   kept_BT: Array,

@@ -30,6 +30,12 @@ def test_by_hand(toy, instant, factor):
   np.testing.assert_allclose(R, [*instant, 1, factor, 1], rtol=1e-6)
 
 
+def test_the_rate_is_one_at_most(toy):
+  """Rewards of 2: p = 1, so that nothing is left, and not 1 - 4."""
+  R = shaped(toy, [0, 0, 1], [1, 1, 0], [2, 2, 1])
+  np.testing.assert_array_equal(R, [2, 2, 0])
+
+
 def test_without_forced_rows_it_is_grpo(toy):
   """E0: nothing is known of the instant mode."""
   reward = [1.0, 0, 1, 1]

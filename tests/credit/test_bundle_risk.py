@@ -45,6 +45,12 @@ def test_weight_of_scores_by_hand():
   )
 
 
+def test_eps_is_added_to_the_widths():
+  """eps .1: v = -1 / .3 at S = 0 and u = 1 / .7 at S = 2."""
+  weight = credit.BundleRisk(eps=0.1).risk(jnp.array([0.0, 2.0]), 1.0, 4.0)
+  np.testing.assert_allclose(weight, [-2, 0.571429], rtol=1e-5)
+
+
 def test_credit_by_hand(toy):
   """A = 2 and .666667. share: deviations 0, 0, +-1/2 thrice, so a third of A
   on prompts 2 to 4; std: divided by sqrt(1/2) there and by 1 elsewhere."""

@@ -45,15 +45,15 @@ def test_factor_by_hand(toy, scale, factor):
 
 
 def test_likelihoods_weigh_the_clusters(toy):
-  """Two rows, p = 3/4 and 1/4 after renormalising: H = .562335."""
+  """Three rows of which two agree, p = .6 and .2 + .2: H = .673012."""
   traj = toy.trajectories(
-    np.ones((2, 1)),
-    group_size=2,
-    logp_old_BT=np.log([[0.6], [0.2]]),
-    extras={'cluster_id_B': np.array([0, 1])},
+    np.ones((3, 1)),
+    group_size=3,
+    logp_old_BT=np.log([[0.6], [0.2], [0.2]]),
+    extras={'cluster_id_B': np.array([0, 1, 1])},
   )
   entropy = credit.SemanticEntropyScale().entropy(traj)
-  np.testing.assert_allclose(entropy, [0.562335], rtol=1e-5)
+  np.testing.assert_allclose(entropy, [0.673012], rtol=1e-5)
 
 
 def test_agreement_and_alpha_zero_change_nothing(toy):

@@ -27,6 +27,14 @@ def test_by_hand(toy):
   np.testing.assert_allclose(white[0, 0], -1.341641, rtol=1e-5)
 
 
+def test_invalid_rows_do_not_count(toy):
+  """The last row has a weight, but nothing valid: as above."""
+  traj = toy.trajectories(MASK, group_size=3, valid_B=np.array([1.0, 1.0, 0.0]))
+  np.testing.assert_array_equal(
+    credit.Whiten()(A, traj), credit.Whiten()(A, batch(toy))
+  )
+
+
 def test_eps_is_added_to_the_variance(toy):
   """5/3 + 7/3 = 4: divided by 2."""
   white = credit.Whiten(eps=7 / 3)(A, batch(toy))

@@ -1,4 +1,4 @@
-"""Every configuration says what to run, what it costs and what comes out."""
+"""Every command that is written down parses; every configuration has one."""
 
 import ast
 import importlib
@@ -14,11 +14,12 @@ from rl_jax import config as config_lib
 METHODS = configuration.names('configs.methods')
 PAPERS = configuration.names('experiments.papers')
 CONFIGS = configuration.names('configs')
+DOCUMENTS = ('README.md', *(f'experiments/papers/{name}.md' for name in PAPERS))
 FOLDER = pathlib.Path(configuration.__file__).parent
 # Words outside quotes, or quoted text, behind each flag.
 COMMAND = re.compile(
   r"""python\ -m\ experiments\.(\w+)
-  ((?:\s+(?:\\\s+)?--(?:"[^"]*"|'[^']*'|[^\s"'])+)*)""",
+  ((?:\s+(?:\\\s+)?--(?:"[^"]*"|'[^']*'|[^\s"'`])+)*)""",
   re.VERBOSE,
 )
 
@@ -26,7 +27,8 @@ COMMAND = re.compile(
 def commands(text: str) -> list[tuple[str, list[str]]]:
   """(binary, arguments) of every command in a text."""
   return [
-    (name, shlex.split(arguments)) for name, arguments in COMMAND.findall(text)
+    (name, shlex.split(arguments.replace('\\\n', ' ')))
+    for name, arguments in COMMAND.findall(text)
   ]
 
 
@@ -110,5 +112,15 @@ def test_commands_of_papers_parse(name):
   text = importlib.import_module(f'experiments.papers.{name}').__doc__
   found = commands(text)
   assert any(f'--paper={name}' in args for _, args in found)
+  for command in found:
+    check(*command)
+
+
+@pytest.mark.parametrize('path', DOCUMENTS)
+def test_commands_of_documents_parse(path):
+  """The ones a reader would copy; a name without flags is only mentioned."""
+  text = (FOLDER.parent / path).read_text()
+  found = [command for command in commands(text) if command[1]]
+  assert found
   for command in found:
     check(*command)

@@ -98,7 +98,7 @@ def test_the_page_has_the_same_table(tmp_path):
     str(path), 'reward/mean', 'a', None, False, leaderboard_tokens=100
   )
   assert [table['header'], *table['rows']] == leaderboard.cells(rows, 'a', 100)
-  assert notes == ['FAILED: c0: why'] and 'sorts' in table['hint']
+  assert notes == ['FAILED: c: 1 failed: why'] and 'sorts' in table['hint']
 
 
 def test_best_and_majority_of_n():

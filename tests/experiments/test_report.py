@@ -317,7 +317,7 @@ def test_a_table_alone_is_a_page(tmp_path):
   failed = row | {'failed': 'three steps in a row', 'setting': {'seed': 1}}
   path.write_text(json.dumps(row) + '\n' + json.dumps(failed) + '\n')
   _, notes = result_checks.read_page(str(path), 'x', None, None, False)
-  assert notes == ['FAILED: d: three steps in a row']
+  assert notes == ['FAILED: all: 1 failed: three steps in a row']
   with pytest.raises(ValueError, match='holds no finished run'):
     result_checks.read_page(str(tmp_path / 'none'), 'x', None, None, False)
 

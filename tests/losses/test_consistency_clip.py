@@ -37,6 +37,14 @@ def test_global_advantage_by_hand(toy):
   np.testing.assert_allclose(weight, np.full(3, 9.357623e-14), rtol=1e-4)
 
 
+def test_eps_is_added_and_one_valid_row_is_a_group(toy):
+  """The same returns with eps 1/2: half of it. The last row is not valid."""
+  traj, _ = rollout(toy, [0] * 6, [0, 0, 1, 0, 1, 9], np.zeros(6), np.ones(6))
+  traj = traj.replace(valid_B=jnp.array([1.0, 1, 1, 1, 1, 0]))
+  _, shared = losses.ConsistencyClip(eps=0.5).blend(traj)
+  np.testing.assert_allclose(shared, [-0.5, 0, 0.5], atol=1e-6)
+
+
 def test_weight_by_hand(toy):
   """H = log 2 = .693147 and gamma 2, rho 1/2: sigmoid(.386294) = .595390."""
   traj, _ = rollout(toy, [0, 1], [1, 0], [1, -1], [1, 1])

@@ -73,6 +73,8 @@ def test_dropped_rows_leave_the_pairs(toy):
   )
   np.testing.assert_allclose(value, 0.85**2, rtol=1e-5)
   assert gradient[2, 0] == 0
+  value, gradient = evaluate(toy, losses.CoPG(), weight_B=np.array([1.0, 0, 0]))
+  assert value == 0 and not gradient.any()  # no pair
 
 
 def test_fields_are_checked():

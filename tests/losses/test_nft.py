@@ -76,6 +76,16 @@ def test_a_row_is_right_above_one_half(toy):
   np.testing.assert_array_equal(near, coefficient(toy))
 
 
+def test_ratios_are_cut(toy):
+  """15 nats count as 10: a right row has -w log r = -.75 * 10."""
+  traj = toy.trajectories(
+    np.ones((4, 1)), group_size=4, logp_old_BT=OLD, advantages_BT=REWARD
+  )
+  logp = jnp.asarray(OLD, jnp.float32).at[0].add(15.0)
+  value, _ = losses.NFT()({'logp': logp}, traj, jax.random.key(0))
+  np.testing.assert_allclose(value[0], [-7.5], rtol=1e-5)
+
+
 def test_invalid_rows_do_not_enter_the_rate(toy):
   """One right of two valid rows: p = 1/2."""
   valid = np.array([1.0, 1, 0, 0])

@@ -12,11 +12,12 @@ from rl_jax import losses
 # (ratio, A) -> loss and coefficient -dl/dlogp, with clip .2 and dual clip 3:
 #   1.5, 1: -min(1.5, 1.2)      0.5, 1: -min(.5, .8)
 #   1.5,-1: max(1.5, 1.2)       0.5,-1: max(.5, .8)      5,-1: min(5, 3)
+#   5, .5: -min(2.5, .6)
 # Where a constant wins the gradient is 0; elsewhere it is A * ratio.
-RATIO = np.array([1.5, 0.5, 1.5, 0.5, 5.0])
-ADV = np.array([1.0, 1.0, -1.0, -1.0, -1.0])
-LOSS = [-1.2, -0.5, 1.5, 0.8, 3.0]
-COEFFICIENT = [0.0, 0.5, -1.5, 0.0, 0.0]
+RATIO = np.array([1.5, 0.5, 1.5, 0.5, 5.0, 5.0])
+ADV = np.array([1.0, 1.0, -1.0, -1.0, -1.0, 0.5])
+LOSS = [-1.2, -0.5, 1.5, 0.8, 3.0, -0.6]
+COEFFICIENT = [0.0, 0.5, -1.5, 0.0, 0.0, 0.0]
 
 
 def table(toy, loss, ratio, advantage):
@@ -36,17 +37,17 @@ def table(toy, loss, ratio, advantage):
 
 
 def test_by_hand(toy):
-  """The table above; without dual clip the last entry is 5."""
+  """The table above; without dual clip entry 4 is 5."""
   loss, coefficient, metrics = table(
     toy, losses.PPOClip(dual_clip=3.0), RATIO, ADV
   )
   np.testing.assert_allclose(loss, LOSS, rtol=1e-5)
   np.testing.assert_allclose(coefficient, COEFFICIENT, rtol=1e-5)
   np.testing.assert_array_equal(
-    metrics['policy/clip_fraction'][0], [1, 0, 0, 1, 0]
+    metrics['policy/clip_fraction'][0], [1, 0, 0, 1, 0, 1]
   )
   np.testing.assert_array_equal(
-    metrics['policy/dual_clip_fraction'][0], [0, 0, 0, 0, 1]
+    metrics['policy/dual_clip_fraction'][0], [0, 0, 0, 0, 1, 0]
   )
   loss, coefficient, metrics = table(toy, losses.PPOClip(), RATIO, ADV)
   np.testing.assert_allclose(loss[4], 5.0, rtol=1e-5)

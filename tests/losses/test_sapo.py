@@ -26,13 +26,15 @@ def coefficient(toy, ratio, adv, loss=None):
 
 
 def test_by_hand(toy):
-  """Losses -3 and 2.857143; coefficients 1.573959 and -1.534723."""
+  """Losses -3 and 2.857143; coefficients 1.573959 and -1.534723; the
+  slope is 4 (3/4) (1/4)."""
   old = np.full((1, 2), -1.0)
   traj = toy.trajectories(
     np.ones((1, 2)), group_size=1, logp_old_BT=old, advantages_BT=ADV
   )
   logp = jnp.asarray(old + np.log(RATIO), jnp.float32)
-  value, _ = losses.SAPO()({'logp': logp}, traj, jax.random.key(0))
+  value, metrics = losses.SAPO()({'logp': logp}, traj, jax.random.key(0))
+  np.testing.assert_allclose(metrics['policy/gate'], 0.75, rtol=1e-5)
   np.testing.assert_allclose(value, [[-3.0, 2.857143]], rtol=1e-5)
   np.testing.assert_allclose(
     coefficient(toy, RATIO, ADV), [[1.573959, -1.534723]], rtol=1e-5

@@ -7,7 +7,7 @@ from rl_jax import losses
 
 # Product ratios of the rows: e, .4, 1.7, .4. Rows 1 and 2 are wrong.
 RATIO = np.array([[np.e, 1.0], [0.5, 0.8], [1.7, 1.0], [0.4, 1.0]])
-ADV = np.array([[1.0, 1], [-1, -1], [-1, -1], [1, 1]])
+ADV = np.array([[1.0, 1], [-2, -2], [-1, -1], [1, 1]])
 OLD = np.full((4, 2), -1.0)
 
 
@@ -22,9 +22,9 @@ def coefficient(toy, loss=None, ratio=RATIO, **fields):
 
 
 def test_by_hand(toy):
-  """Right rows weigh 1; wrong rows .4, and 1.7 cut to 1."""
+  """Right rows weigh 1; wrong rows .4 (A = -2), and 1.7 cut to 1."""
   np.testing.assert_allclose(
-    coefficient(toy), [[1, 1], [-0.4, -0.4], [-1, -1], [1, 1]], rtol=1e-5
+    coefficient(toy), [[1, 1], [-0.8, -0.8], [-1, -1], [1, 1]], rtol=1e-5
   )
 
 
@@ -33,7 +33,7 @@ def test_limits(toy):
   loss = losses.TOPR(
     positive_low=0.0, positive_high=2.0, negative_low=0.5, negative_high=3.0
   )
-  expected = np.array([[2.0], [-0.5], [-1.7], [0.4]]) * np.ones((4, 2))
+  expected = np.array([[2.0], [-1.0], [-1.7], [0.4]]) * np.ones((4, 2))
   np.testing.assert_allclose(coefficient(toy, loss), expected, rtol=1e-5)
 
 

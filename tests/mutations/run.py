@@ -31,7 +31,7 @@ import mutants  # noqa: E402
 import pytest  # noqa: E402
 import verdicts  # noqa: E402
 
-LIMIT = 60  # seconds for the tests of one mutant
+LIMIT = 60  # CPU seconds for the tests of one mutant
 GOLDENS = 'tests/test_policy_method_goldens.py'
 DEFAULTS = 'tests/test_published_defaults.py'
 
@@ -140,14 +140,14 @@ def failing(arguments) -> str | None:
   flags += ['--tb=no']
   quiet = io.StringIO()
   with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
-    signal.signal(signal.SIGALRM, _out_of_time)
-    signal.alarm(LIMIT)
+    signal.signal(signal.SIGPROF, _out_of_time)
+    signal.setitimer(signal.ITIMER_PROF, LIMIT)
     try:
       pytest.main([*flags, *arguments], plugins=[found])
     except TimeoutError:
       found.killer = found.killer or 'time limit'
     finally:
-      signal.alarm(0)
+      signal.setitimer(signal.ITIMER_PROF, 0)
   return found.killer
 
 

@@ -41,6 +41,18 @@ def test_the_ratio_is_across_prompts_by_hand(toy, advantage, expected):
   np.testing.assert_allclose(pushes[:, 0], [advantage, expected], rtol=1e-4)
 
 
+def test_hinted_rows_of_a_solved_prompt_weigh_nothing(toy):
+  """E0: prompt 0 failed, prompt 1 did not; a plain and a hinted row each."""
+  plain = toy.trajectories(
+    np.ones((2, 1)), group_size=1, logp_behaviour_BT=np.full((2, 1), -2.0)
+  )
+  traj = join_groups(plain, plain, jnp.array([True, False]))
+  np.testing.assert_array_equal(traj.valid_B, [1, 1, 1, 0])
+  np.testing.assert_array_equal(traj.weight_B, [1, 1, 1, 0])
+  np.testing.assert_array_equal(traj.mask_BT[:, 0], [1, 1, 1, 0])
+  np.testing.assert_array_equal(traj.logp_behaviour_BT[:, 0], [-2, -2, -2, 0])
+
+
 def test_countdown_hints_at_the_first_operation():
   """The verifier judges the same answer."""
   task = Countdown()

@@ -4,9 +4,10 @@ import jax
 import numpy as np
 import pytest
 
+from rl_jax import extras
 from rl_jax.models.tokenizer import CharTokenizer
-from rl_jax.tasks import Arithmetic
-from rl_jax.tasks.base import SPLITS
+from rl_jax.tasks import Arithmetic, DescribedArithmetic
+from rl_jax.tasks.base import SPLITS, Example
 
 
 def _parse(prompt):
@@ -88,9 +89,16 @@ def test_bad_arguments_are_named():
     Arithmetic().split_of(1, 100)
 
 
-def test_device_verifier_agrees_with_host_on_random_tokens():
+@pytest.mark.parametrize(
+  'task',
+  [
+    Arithmetic(digits=1),
+    DescribedArithmetic(digits=1),
+    DescribedArithmetic(digits=1, signed=False, reverse=True),
+  ],
+)
+def test_device_verifier_agrees_with_host_on_random_tokens(task):
   """Padding, end tokens, truncation and near misses included."""
-  task = Arithmetic(digits=1)
   tokenizer = CharTokenizer(task.alphabet)
   random = np.random.default_rng(0)
   examples = [task.example('train', i % 37) for i in range(4000)]
@@ -108,16 +116,41 @@ def test_device_verifier_agrees_with_host_on_random_tokens():
   def score(tokens, lengths, answer, answer_length):
     return task.score_device(tokens, lengths, answer, answer_length, tokenizer)
 
-  device = np.asarray(
-    score(
-      tokens.astype(np.int32), lengths.astype(np.int32), answer, answer_length
-    )['outcome']
+  device = score(
+    tokens.astype(np.int32), lengths.astype(np.int32), answer, answer_length
   )
   host = []
   for example, row, length in zip(examples, tokens, lengths, strict=True):
     ids = list(row[:length])
     if tokenizer.eos_ids[0] in ids:
       ids = ids[: ids.index(tokenizer.eos_ids[0])]
-    host.append(task.score(example, tokenizer.decode(ids))['outcome'])
-  np.testing.assert_array_equal(device, host)
-  assert 500 < device.sum() < 3500
+    host.append(task.score(example, tokenizer.decode(ids)))
+  assert device.keys() == host[0].keys()
+  for name, value in device.items():
+    np.testing.assert_array_equal(value, [row[name] for row in host], name)
+  assert 500 < device['outcome'].sum() < 3500
+
+
+def test_descriptions_by_hand():
+  """57 + 68 = 125 carries twice; 521 - 430 borrows at the tens alone.
+
+  Reversed '70-' is -7 and '7-' too; '--7' and a fourth digit are no number.
+  """
+  task = DescribedArithmetic(digits=2, reverse=True)
+  example = lambda prompt: Example(prompt=prompt, answer='', id=0)
+  scores = lambda prompt, text='': task.score(example(prompt), text)
+  assert scores('57+68=')['difficulty'] == 3.0
+  assert scores('521-430=')['difficulty'] == 2.0
+  assert scores('430-521=')['difficulty'] == 2.0
+  assert scores('57+68=')['reference_reward'] == 0.0
+  assert scores('41-20=')['reference_reward'] == 1.0
+  clusters = {
+    text: scores('41-20=', text)['cluster_id']
+    for text in ('7', '70', '7-', '70-', '0', '0-', '', '7--', '1234', '-7')
+  }
+  assert list(clusters.values()) == [14, 14, 15, 15, 0, 0, -1, -1, -1, -1]
+  described = scores('41-20=', '7').keys()
+  described -= {'outcome', 'format', 'reference_reward'}
+  assert {f'{name}_B' for name in described} <= extras.KEYS.keys()
+  with pytest.raises(ValueError, match='DescribedArithmetic.digits = 6'):
+    DescribedArithmetic(digits=6)

@@ -1,0 +1,20 @@
+"""3-digit arithmetic for methods that read more than the reward.
+
+Command: python -m experiments.train --config=configs/arithmetic_described.py
+  --method=empo --workdir=runs/empo
+Cost and expected: as configs/arithmetic.py, whose rewards it has.
+"""
+
+import dataclasses
+
+from configs import arithmetic
+from rl_jax.config import ExperimentConfig
+from rl_jax.method import Method
+from rl_jax.tasks import DescribedArithmetic
+
+
+def get_config(method: Method) -> ExperimentConfig:
+  """configs/arithmetic.py with clusters of answers, difficulties and so on."""
+  config = arithmetic.get_config(method)
+  task = DescribedArithmetic(**dataclasses.asdict(config.task))
+  return dataclasses.replace(config, task=task)

@@ -1,0 +1,106 @@
+"""The policy of a run: its model, tokenizer and parameters, born sharded."""
+
+import dataclasses
+import os
+from typing import Any
+
+import jax
+
+from rl_jax import (
+  abstract_run,
+  accelerators,
+  checkpoint,
+  randomness,
+  serialization,
+  sharding,
+)
+from rl_jax.config import ModelSource
+from rl_jax.models import model_dir, transformer
+from rl_jax.models.tokenizer import CharTokenizer
+from rl_jax.run_directory import CONFIG_FILE
+
+
+@dataclasses.dataclass(frozen=True)
+class Policy:
+  """A model on a mesh: trainable and frozen parts of its parameters."""
+
+  model: transformer.ModelConfig
+  tokenizer: Any
+  trainable: Any
+  frozen: Any
+
+  @property
+  def params(self) -> Any:
+    """The whole tree that model functions take."""
+    return {**self.frozen, **self.trainable}
+
+
+def load(
+  source: ModelSource, task: Any, seed: int, mesh: jax.sharding.Mesh
+) -> Policy:
+  """Loads or initialises the policy, born sharded.
+
+  With LoRA only the adapters and the value head are trainable.
+  """
+  changes = dict(
+    remat=source.remat,
+    value_head=source.value_head,
+    lora_rank=source.lora_rank,
+  )
+  key = randomness.purpose_key(jax.random.key(seed), randomness.INIT)
+  if source.path is not None:
+    model, params, tokenizer = load_checkpoint(source.path, mesh)
+    model = dataclasses.replace(model, **changes)
+    model = accelerators.resolve(model, source.compute_dtype, source.attention)
+    # A head or adapters that the source does not have start fresh.
+    fresh = sharding.init_missing(model, params, key, mesh)
+    wanted = transformer.specs(model)
+    params = {name: {**params, **fresh}[name] for name in wanted}
+  else:
+    tokenizer = task_tokenizer(task)
+    if source.config is None:
+      raise ValueError('model.path or model.config must be given')
+    model = dataclasses.replace(
+      source.config, vocab_size=tokenizer.vocab_size, **changes
+    )
+    model = accelerators.resolve(model, source.compute_dtype, source.attention)
+    params = sharding.init_params(model, key, mesh)
+  trainable, frozen = abstract_run.split_trainable(model, params)
+  return Policy(
+    model=model, tokenizer=tokenizer, trainable=trainable, frozen=frozen
+  )
+
+
+def load_checkpoint(
+  source: str, mesh: jax.sharding.Mesh, step: int | None = None
+) -> tuple[transformer.ModelConfig, Any, Any]:
+  """(model, params, tokenizer) of a work directory of training or a model.
+
+  Of a work directory: the newest valid checkpoint, or that of iteration step.
+  """
+  path = os.path.join(source, CONFIG_FILE)
+  if not os.path.exists(path):
+    model, params, tokenizer = model_dir.load_any(source, mesh)
+    return accelerators.resolve(model), params, tokenizer
+  with open(path) as file:
+    config = serialization.from_json(file.read())
+  policy = load(config.model, config.task, config.seed, mesh)
+  saver = checkpoint.Checkpointer(os.path.join(source, 'checkpoints'))
+  abstract = checkpoint.abstract_tree({'state': {'params': policy.trainable}})
+  restored = saver.restore(abstract, step, partial=True)
+  saver.close()
+  if restored is None:
+    raise ValueError(f'{source} holds no checkpoint yet')
+  params = {**policy.frozen, **restored.tree['state']['params']}
+  return policy.model, params, policy.tokenizer
+
+
+def task_tokenizer(task: Any) -> Any:
+  """The character tokenizer of a procedural task."""
+  alphabet = getattr(task, 'alphabet', None)
+  if alphabet is None:
+    raise ValueError(
+      f'{type(task).__name__} has no alphabet of its own: set model.path to '
+      'a model with a tokenizer'
+    )
+  return CharTokenizer(alphabet)
