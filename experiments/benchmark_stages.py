@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from configs.methods import grpo
-from rl_jax import batch, models, rollouts, setup, sharding
+from rl_jax import batch, compilation, models, rollouts, setup, sharding
 from rl_jax import update as update_lib
 from rl_jax.optimizers import OptimizerConfig, init_sharded, make_optimizer
 from rl_jax.rollouts.start import make_start
@@ -85,6 +85,7 @@ class Stages:
     self.method = self.method.replace(losses=self.method.losses[:1])
     self.method = self.method.as_arrays()
     self.compile_seconds = {}
+    jit = functools.partial(jax.jit, compiler_options=compilation.options())
     common = dict(model=cfg, temperature=1.0, pieces=pieces)
     generate = functools.partial(
       rollouts.generate,
@@ -94,7 +95,7 @@ class Stages:
       slots=slots,
     )
     self.generate = self._compiled(
-      'generate', jax.jit(generate), params, traj=self.empty, key=self.key
+      'generate', jit(generate), params, traj=self.empty, key=self.key
     )
     self.full = self.generate(params, traj=self.empty, key=self.key)
     rewards = rng.integers(0, 2, self.full.length_B.shape).astype(np.float32)
@@ -104,7 +105,7 @@ class Stages:
     if stage == 'score':
       score = functools.partial(update_lib.score, **common)
       self.score = self._compiled(
-        'score', jax.jit(score), params, None, self.full, self.method
+        'score', jit(score), params, None, self.full, self.method
       )
     if stage in ('update', 'step'):
       update = functools.partial(
@@ -115,7 +116,7 @@ class Stages:
       )
       self.update = self._compiled(
         'update',
-        jax.jit(update, donate_argnames='state'),
+        jit(update, donate_argnames='state'),
         state=self.state,
         **self._update_arguments(self.batch),
       )

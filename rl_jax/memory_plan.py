@@ -28,7 +28,7 @@ ROW_COPIES = 4  # with and without turning, and the cotangents of both
 MLP_COPIES = 5  # gate, up, silu(gate) * up, and the cotangents of two
 LOGIT_COPIES = 4  # logits, probabilities, their cotangents
 HIDDEN_COPIES = 3  # states, those without padding, their cotangent
-SAMPLING_COPIES = 4  # logits, log-probabilities, probabilities, running sum
+SAMPLING_COPIES = 3  # logits, and twice those at the temperature
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

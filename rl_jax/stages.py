@@ -17,7 +17,7 @@ import jax
 import numpy as np
 
 from rl_jax import batch as batch_lib
-from rl_jax import processes, randomness, rollout_log, sharding
+from rl_jax import compilation, processes, randomness, rollout_log, sharding
 from rl_jax import update as update_lib
 from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
@@ -124,16 +124,17 @@ def make_stages(
   """
   rollout, whole = config.rollout, sharding.replicated(mesh)
   functions = make_functions(config, model, tokenizer)
+  jit = functools.partial(jax.jit, compiler_options=compilation.options())
   return Stages(
     start=make_start(mesh, rollout.group_size, rollout.max_response_tokens),
-    generate=jax.jit(functions.generate, out_shardings=whole),
+    generate=jit(functions.generate, out_shardings=whole),
     score=(
-      jax.jit(functions.score, out_shardings=whole)
+      jit(functions.score, out_shardings=whole)
       if functions.score
       else _nothing_to_score
     ),
     make_batch=jax.jit(batch_lib.make_batch, out_shardings=whole),
-    update_minibatch=jax.jit(
+    update_minibatch=jit(
       functools.partial(
         functions.update_minibatch, log_rows=rollout_log.num_rows(config)
       ),

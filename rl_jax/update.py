@@ -235,9 +235,7 @@ def update_minibatch(
     metrics[rollout_log.TOKENS] = tokens
   norm = optax.tree.norm(grads)
   ok = jnp.isfinite(norm) & jnp.isfinite(loss)
-  grads = jax.tree.map(
-    lambda g, p: jnp.where(ok, g, 0.0).astype(p.dtype), grads, state.params
-  )
+  grads = jax.tree.map(lambda g, p: g.astype(p.dtype), grads, state.params)
   updates, opt_state = optimizer.update(grads, state.opt_state, state.params)
   params = optax.apply_updates(state.params, updates)
 

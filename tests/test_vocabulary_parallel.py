@@ -1,14 +1,18 @@
-"""Scoring with the output weights split over the tensor axis.
+"""Scoring and sampling with the output weights split over the tensor axis.
 
 The compiler splits the log-softmax by itself: every device computes the logits
 of its own part of the vocabulary, and maxima, sums and the taken token's logit
-are combined as [rows] numbers. These tests hold it to that.
+are combined as [rows] numbers. Sampling also sends the sums of blocks and one
+block of logits a row. These tests hold it to that.
 """
 
+import functools
+import math
 import re
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import NamedSharding, PartitionSpec
 import numpy as np
 import pytest
 
@@ -123,22 +127,60 @@ def test_no_device_holds_whole_logits(
   assert tiny.relative_gap(grads, one_grads) < 1e-5
 
 
-def test_the_stages_of_a_run_hold_no_whole_logits(toy):
-  """`score` and `update` in microbatches, as a run compiles them.
-
-  `generate` is not asserted: a token is drawn from the whole row of
-  probabilities, which is gathered.
-  """
+def lowered_run(toy, mesh):
+  """The stages of a run of 16 prompts; too few tokens for a second width."""
   config = bandit.get_config(toy.get_method('grpo'))
   for path, text in {
     'rollout.num_prompts': '16',
     'rollout.max_prompt_tokens': '16',
-    'rollout.max_response_tokens': '32',
+    'rollout.max_response_tokens': '16',
     'update.microbatch_prompts': '4',
   }.items():
     config = override(config, path, text)
-  run = abstract_run.AbstractRun(config, make_model(), make_mesh((2, 2, 2)))
-  lowered = run.lower()
+  return abstract_run.AbstractRun(config, make_model(), mesh).lower()
+
+
+def test_the_stages_of_a_run_hold_no_whole_logits(toy):
+  """`score` and `update` in microbatches, as a run compiles them."""
+  lowered = lowered_run(toy, make_mesh((2, 2, 2)))
   for stage in ('score', 'update'):
     text = lowered[stage].compile().as_text()
     assert vocabulary_axes(text) == {V // 2}, stage
+
+
+def sent_elements(text):
+  """Sizes of the vocabulary's arrays that devices send one another."""
+  kinds = 'all-gather|all-to-all|all-reduce|reduce-scatter|collective-permute'
+  sent = rf'= (.*?) (?:{kinds})'
+  shapes = re.findall(r'\[([\d,]+)\]', ' '.join(re.findall(sent, text)))
+  sizes = {math.prod(map(int, shape.split(','))) for shape in shapes}
+  return {size for size in sizes if size % PRIME == 0}
+
+
+@pytest.mark.parametrize('greedy', [False, True])
+def test_a_token_is_drawn_without_whole_logits(greedy):
+  """E2 for tokens; a block has 4 of the 524 tokens of a device."""
+  rng = np.random.default_rng(0)
+  logits_BV = np.float32(rng.normal(size=(32, V)) * 4)
+  uniform_B = rng.random(32, np.float32)
+  draw = functools.partial(rollouts.sample_token, greedy=greedy)
+  one = jax.jit(draw)(logits_BV, uniform_B)
+  mesh = make_mesh((2, 2, 2))
+  with jax.set_mesh(mesh):
+    split = PartitionSpec(sharding.ROW_AXES, 'tensor')
+    logits_BV = jax.device_put(logits_BV, NamedSharding(mesh, split))
+    uniform_B = jax.device_put(uniform_B, sharding.rows(mesh))
+    program = jax.jit(draw).lower(logits_BV, uniform_B).compile()
+    found = program(logits_BV, uniform_B)
+  np.testing.assert_array_equal(found[0], one[0])
+  np.testing.assert_allclose(found[1], one[1], rtol=1e-5, atol=1e-5)
+  assert sent_elements(program.as_text()) <= {8 * V // 4}
+
+
+@pytest.mark.parametrize('shape, block', [((2, 2, 2), 4), ((1, 2, 4), 2)])
+def test_generate_sends_no_logits(toy, shape, block):
+  """As a run compiles it: output weights over fsdp, and sums of blocks."""
+  text = lowered_run(toy, make_mesh(shape))['generate'].compile().as_text()
+  rows = 16 * 8 // (shape[0] * shape[1])
+  sums, weights = rows * V // block, 32 * V // shape[2]
+  assert sums in sent_elements(text) <= {sums, weights}

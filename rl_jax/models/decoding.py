@@ -1,5 +1,6 @@
 """The decoder one token at a time, from a cache that prefill begins."""
 
+import functools
 from typing import Any
 
 import jax
@@ -36,8 +37,9 @@ def prefill(
   x = sharding.constrain(x, 'sampled_rows', None, None)
   x, (k, v) = lax.scan(body, x, layers.stacked_layers(params))
   hidden = layers.norm(x[:, -1], params['model']['final_norm'], cfg.norm_eps)
+  keys, values = zip(*_by_layer((k, v), cfg.num_layers), strict=True)
   return hidden, kv_cache.PromptCache(
-    k_NJKP=tuple(k), v_NJPK=tuple(v), mask_NP=prompt_mask_NP
+    k_NJKP=keys, v_NJPK=values, mask_NP=prompt_mask_NP
   )
 
 
@@ -46,14 +48,28 @@ def unstacked(params: dict[str, Any], cfg: Any) -> dict[str, Any]:
 
   Sliced before the loop over tokens: its body would copy the slices each time.
   """
-  stacked = layers.stacked_layers(params)
+  stacked = _by_layer(layers.stacked_layers(params), cfg.num_layers)
   return {
     'model': params['model'],
-    'layers': tuple(
-      _for_decoding(jax.tree.map(lambda x, i=i: x[i], stacked), cfg)
-      for i in range(cfg.num_layers)
-    ),
+    'layers': tuple(_for_decoding(layer, cfg) for layer in stacked),
   }
+
+
+def _by_layer(stacked: Any, num_layers: int) -> list[Any]:
+  """One tree a layer.
+
+  XLA compiles equal code once: one slice for all layers, as long as the number
+  of the layer is not a constant in it. It does not evaluate a sort.
+  """
+  numbers = lax.sort([jnp.full(2, i) for i in range(num_layers)])
+
+  def layer(number):
+    take = functools.partial(
+      lax.dynamic_index_in_dim, index=number, keepdims=False
+    )
+    return jax.tree.map(take, stacked)
+
+  return [layer(number_2[0]) for number_2 in numbers]
 
 
 def _for_decoding(layer: dict, cfg: Any) -> dict:
@@ -80,7 +96,7 @@ def decode_step(
   one a step; that of T steps ago, which no row has, is overwritten.
   """
   prompt = cache.prompt
-  N, G = prompt.mask_NP.shape[0], token_B.shape[0] // prompt.mask_NP.shape[0]
+  G = token_B.shape[0] // prompt.mask_NP.shape[0]
   start_N = prompt.mask_NP.astype(jnp.int32).sum(axis=1)
   tables = rope.tables(cfg, jnp.repeat(start_N, G) + step_B)
   places = cache.k_BJKT[0].shape[-1]
@@ -90,16 +106,23 @@ def decode_step(
   x = layers.embed(params, cfg, token_B)
   keys, values = [], []
   for index, layer in enumerate(params['layers']):
-    q, k, v = layers.qkv(layer, cfg, x, tables)
-    q = q.reshape(N, G, 1, *q.shape[1:])
-    start = (0, 0, 0, place)
-    k = lax.dynamic_update_slice(cache.k_BJKT[index], k[..., None], start)
-    start = (0, 0, place, 0)
-    v = lax.dynamic_update_slice(cache.v_BJTK[index], v[:, :, None], start)
     shared = (prompt.k_NJKP[index], prompt.v_NJPK[index], prompt.mask_NP)
-    attended = attention.attend_response(q, shared, (k, v, mask_B1T))
-    x = layers.finish_layer(layer, cfg, x, attended)
+    own = (cache.k_BJKT[index], cache.v_BJTK[index], mask_B1T)
+    x, k, v = _layer_step(layer, cfg, x, tables, shared, own, place)
     keys.append(k)
     values.append(v)
   hidden = layers.norm(x, params['model']['final_norm'], cfg.norm_eps)
   return hidden, cache.replace(k_BJKT=tuple(keys), v_BJTK=tuple(values))
+
+
+@functools.partial(jax.jit, static_argnames='cfg')  # traced once for all layers
+def _layer_step(layer, cfg, x, tables, shared, own, place):
+  """(states behind the layer, its keys, its values); writes at `place`."""
+  k_BJKT, v_BJTK, mask_B1T = own
+  N, G = shared[0].shape[0], x.shape[0] // shared[0].shape[0]
+  q, k, v = layers.qkv(layer, cfg, x, tables)
+  q = q.reshape(N, G, 1, *q.shape[1:])
+  k = lax.dynamic_update_slice(k_BJKT, k[..., None], (0, 0, 0, place))
+  v = lax.dynamic_update_slice(v_BJTK, v[:, :, None], (0, 0, place, 0))
+  attended = attention.attend_response(q, shared, (k, v, mask_B1T))
+  return layers.finish_layer(layer, cfg, x, attended), k, v

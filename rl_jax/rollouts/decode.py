@@ -114,7 +114,9 @@ def decode(
   group = total // begun[0][0].shape[0]
   decoder = _Decoder(weights, cfg, sampling, begun, group)
   s = decoder.start(rows, min(slots, total), max_tokens)
-  widths = batch_widths(min(slots, total), new_tokens, cfg.num_layers)
+  widths = [min(slots, total)]
+  if sampling.eos_ids:  # without any, rows last until their limit together
+    widths = batch_widths(widths[0], new_tokens, cfg.num_layers)
   for width, narrower in zip(widths, (*widths[1:], 0), strict=True):
     if width < widths[0]:
       s = s.narrowed(width)

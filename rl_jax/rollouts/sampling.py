@@ -4,11 +4,14 @@ A transform is called with the logits of the policy, and with those of its
 lagged copy, params['lagged'], if a transform of the method has a `period`.
 """
 
+import math
+
 import chex
 from flax import struct
 import jax
 import jax.numpy as jnp
 
+from rl_jax import sharding
 from rl_jax.types import Array, check_range, static
 
 
@@ -129,19 +132,55 @@ def sample_token(
 ) -> tuple[Array, Array]:
   """Draws a token per row by inverse CDF: (int32[B], its logp, float32[B]).
 
-  One uniform per token instead of V Gumbel draws. A token of probability 0
-  cannot be drawn, although rounding may leave the running sum not monotone.
+  One uniform per token instead of V Gumbel draws; first the block of tokens,
+  by the blocks' sums, then the token in it. No array but the logits has V
+  columns, and where those are split over devices, blocks are too: [B, blocks]
+  and [B, block] numbers are sent. A token of probability 0 cannot be drawn.
   """
   chex.assert_rank([logits_BV, uniform_B], [2, 1])
-  logp_BV = jax.nn.log_softmax(logits_BV.astype(jnp.float32), axis=-1)
-  token_B = jnp.argmax(logp_BV, axis=-1)
-  if not greedy:
-    probs_BV = jnp.exp(logp_BV)
-    cdf_BV = jnp.cumsum(probs_BV, axis=-1)
-    target_B1 = uniform_B[:, None] * cdf_BV[:, -1:]
-    above_BV = (cdf_BV > target_B1) & (probs_BV > 0)
-    token_B = jnp.where(
-      above_BV.any(axis=-1), jnp.argmax(above_BV, axis=-1), token_B
-    )
-  logp_B = jnp.take_along_axis(logp_BV, token_B[:, None], axis=-1)[:, 0]
-  return token_B.astype(jnp.int32), logp_B
+  (B, V), block = logits_BV.shape, block_size(logits_BV.shape[1])
+  logits_BKC = logits_BV.astype(jnp.float32).reshape(B, V // block, block)
+  logits_BKC = sharding.constrain(logits_BKC, 'rows', 'vocab', None)
+  peak_B = logits_BKC.max(axis=(1, 2))
+  mass_BK = jnp.exp(logits_BKC - peak_B[:, None, None]).sum(axis=-1)
+  running_BK = jnp.cumsum(mass_BK, axis=-1)
+  total_B = running_BK[:, -1]
+  if greedy:
+    token_B = jnp.argmax(logits_BV, axis=-1)
+    logp_B = -jnp.log(total_B)  # at the peak
+    return token_B.astype(jnp.int32), logp_B
+  target_B = uniform_B * total_B
+  k_B = _first_above(mass_BK, running_BK, target_B)
+  before_B = jnp.where(k_B > 0, _pick(running_BK, k_B - 1), 0.0)
+  logits_BC = _pick(logits_BKC, k_B)
+  mass_BC = jnp.exp(logits_BC - peak_B[:, None])
+  running_BC = jnp.cumsum(mass_BC, axis=-1)
+  c_B = _first_above(mass_BC, running_BC, target_B - before_B)
+  logp_B = _pick(logits_BC, c_B) - peak_B - jnp.log(total_B)
+  return (k_B * block + c_B).astype(jnp.int32), logp_B
+
+
+def block_size(vocab_size: int) -> int:
+  """Tokens a block: near the root of what a device has, which they divide."""
+  columns = vocab_size // sharding.parts(vocab_size, 'vocab')
+  root = math.isqrt(columns)
+  return next(size for size in range(root, 0, -1) if columns % size == 0)
+
+
+def _first_above(mass_RK: Array, running_RK: Array, target_R: Array) -> Array:
+  """The first entry with mass whose running sum is above the target.
+
+  If rounding leaves none above it, the last one with mass. Running sums need
+  not be monotone: they are added up in a tree.
+  """
+  size = mass_RK.shape[1]
+  index_1K, has_mass_RK = jnp.arange(size)[None], mass_RK > 0
+  above_RK = has_mass_RK & (running_RK > target_R[:, None])
+  first_R = jnp.where(above_RK, index_1K, size).min(axis=-1)
+  return jnp.minimum(first_R, jnp.where(has_mass_RK, index_1K, 0).max(axis=-1))
+
+
+def _pick(x: Array, index_R: Array) -> Array:
+  """x[r, index[r]] of every row r; the index is cut to what there is."""
+  index = index_R.reshape(-1, *(1,) * (x.ndim - 1))
+  return jnp.take_along_axis(x, index, axis=1, mode='clip')[:, 0]

@@ -144,6 +144,26 @@ def test_rows_that_all_end_together(monkeypatch):
   assert fed == [64] * (T - 1)
 
 
+def test_without_end_tokens_there_is_one_width(monkeypatch):
+  """Rows then last until their limit; a second width would only be compiled."""
+
+  def widths(*_):
+    raise LookupError('asked for widths')
+
+  def trace(sampling):
+    generate = functools.partial(rollouts.generate, max_new_tokens=T)
+    key = jax.random.key(1)
+    return jax.eval_shape(
+      lambda params: generate(params, CFG, make_traj(), key, sampling),
+      make_params(),
+    )
+
+  monkeypatch.setattr(decode, 'batch_widths', widths)
+  assert trace(rollouts.SamplingConfig()).response_BT.shape == (N * G, T)
+  with pytest.raises(LookupError):
+    trace(SAMPLING)
+
+
 @pytest.mark.parametrize(
   'rows, tokens, layers, expected',
   [

@@ -129,6 +129,12 @@ def test_behaviour_logp_equals_the_forward(sampling):
   assert float(jnp.abs(gap).max()) < 1e-4
 
 
+def test_slices_of_layers_share_code():
+  """XLA has not evaluated the sort that hides the layers' numbers from it."""
+  unstacked = jax.jit(models.unstacked, static_argnums=1)
+  assert ' sort(' in unstacked.lower(make_params(), CFG).compile().as_text()
+
+
 def test_lora_reaches_the_sampler():
   """Adapters that are not zero change the draws as they change forward."""
   cfg = dataclasses.replace(CFG, lora_rank=2, value_head=True)
