@@ -37,7 +37,7 @@ def token_fields(traj: Trajectories, metrics: Metrics) -> dict[str, Array]:
   entropy, logp: of the weights that sampled, by the trainer, in nats
   logp_gap: the sampler's log-prob minus the trainer's
   clip, dropped, selected, ...: 1 where a piece counts the token in its
-  `policy/*_fraction`
+  `policy/*_fraction`; value_clip: in `value/clip_fraction`, and so on
   """
   mask_BT = traj.mask_BT
   fields = {
@@ -49,8 +49,8 @@ def token_fields(traj: Trajectories, metrics: Metrics) -> dict[str, Array]:
   }
   for name, value in metrics.items():
     if name.endswith(_FRACTION) and value.shape == mask_BT.shape:
-      name = name.rpartition('/')[2].removesuffix(_FRACTION)
-      fields[name] = value.astype(jnp.float32)
+      name = name.removesuffix(_FRACTION).removeprefix('policy/')
+      fields[name.replace('/', '_')] = value.astype(jnp.float32)
   return {name: x * mask_BT for name, x in fields.items() if x is not None}
 
 

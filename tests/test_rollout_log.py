@@ -47,6 +47,22 @@ def test_rows_are_found_in_their_minibatch():
   ]
 
 
+def test_fractions_of_several_losses_keep_their_names(toy):
+  """The clip of the policy and that of the values; a scalar is left out."""
+  traj = toy.trajectories(np.array([[1, 0], [1, 1]]), group_size=2)
+  fields = rollout_log.token_fields(
+    traj,
+    {
+      'policy/clip_fraction': jnp.array([[True, True], [False, True]]),
+      'value/clip_fraction': jnp.ones((2, 2)),
+      'batch/kept_group_fraction': jnp.float32(0.5),
+    },
+  )
+  assert fields['clip'].tolist() == [[1, 0], [0, 1]]
+  assert fields['value_clip'].tolist() == [[1, 0], [1, 1]]
+  assert not [name for name in fields if 'kept' in name]
+
+
 def test_token_texts_add_up_to_the_text():
   """A character of three bytes stands at its last; invalid bytes end."""
   tokenizer = ByteTokenizer()

@@ -332,7 +332,7 @@ function paint(node, x) {
 
 const fieldNames = {
   logp: 'log-prob', logp_gap: 'log-prob gap, sampler minus trainer',
-  clip: 'clipped by the ratio limit', dropped: 'dropped from the loss',
+  clip: 'clipped by the ratio limit', value_clip: 'clipped by the value limit', dropped: 'dropped from the loss',
 };
 const fieldName = (field) => fieldNames[field] || field.replaceAll('_', ' ');
 
