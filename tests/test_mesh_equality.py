@@ -170,15 +170,7 @@ def iteration(toy, name, shape):
 IN_EXTRAS = scoring.KNOWN - {'logp', 'entropy', 'values'}
 SLOW = pytest.mark.slow
 # One for every seam: what credit, losses, weights and aggregation may do.
-REPRESENTATIVES = (
-  'reinforce',
-  'rloo',
-  'dr_grpo',
-  'dapo',
-  'ppo',
-  'clip_cov',
-  'kl_cov',
-)
+REPRESENTATIVES = ('reinforce', 'dapo', 'ppo', 'clip_cov', 'kl_cov')
 CASES = [
   *(('grpo', shape) for shape in MESHES),
   *((name, (2, 2, 2)) for name in REPRESENTATIVES),

@@ -47,3 +47,24 @@ def test_a_committed_table_is_fresh(name):
   assert tables.render(cells, 'markdown') in text
   for line in failures:  # none is dropped silently
     assert line.split(':')[0].removeprefix('method=') in text
+
+
+def test_readme_quotes_the_leaderboard():
+  """Every row there has the cells of the table, best first."""
+  rows = metrics.read_jsonl(PAPERS / 'policy_loss_leaderboard.jsonl')
+  header, *cells = leaderboard.cells(
+    rows, 'grpo', policy_loss_leaderboard.TOKENS
+  )
+  lines = (PAPERS.parents[1] / 'README.md').read_text().splitlines()
+  start = next(
+    i for i, line in enumerate(lines) if line.startswith('| method | seeds | f')
+  )
+  split = lambda line: [cell.strip() for cell in line.strip('|').split('|')]
+  columns, quoted = split(lines[start]), []
+  for line in lines[start + 2 :]:
+    if not line.startswith('|'):
+      break
+    quoted.append(split(line))
+  known = [[row[header.index(name)] for name in columns] for row in cells]
+  assert len(quoted) > 10 and 'grpo' in [row[0] for row in quoted]
+  assert quoted == [row for row in known if row in quoted]
