@@ -94,10 +94,9 @@ def roofline(
   # What a forward pass reads: weights in the compute dtype, whole over fsdp.
   item = jnp.dtype(model.compute_dtype).itemsize
   weights = plan.sampler_weights or plan.parameters * item // 4
-  references = 1 if 'logp_ref' in config.method.needs() else 0
-  passes = references + (1 if steps > 1 else 0)
+  passes = int('logp_ref' in config.method.needs()) + int(steps > 1)
   # Without scores a minibatch in pieces is read through once before.
-  unscored = 1 if steps == 1 and pieces > 1 else 0
+  unscored = int(steps == 1 and pieces > 1)
   times = 3 + model.remat + unscored
   optimizer = 2 * (plan.parameters + plan.optimizer) + 2 * plan.gradients
   found = {

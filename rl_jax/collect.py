@@ -107,7 +107,7 @@ class Sampler:
 
   def go_on(self, traj: Trajectories, done: Round) -> Round:
     """Continues unfinished rows of the prompts of `done` and judges them."""
-    given_B = jax.device_get(traj.length_B)
+    given_B = processes.read(traj.length_B)
     traj = self._generate(processes.put(traj, self._collector.rows))
     judged, _ = self._collector.judge(
       traj, done.examples, done.indices, given_B
@@ -182,7 +182,7 @@ class Collector:
       trajs.append(traj)
       if not filtered:
         break
-      keep_N = jax.device_get(self.stages.filter_groups(method, traj))
+      keep_N = processes.read(self.stages.filter_groups(method, traj))
       kept += [
         number * rollout.num_prompts + int(i) for i in np.flatnonzero(keep_N)
       ]

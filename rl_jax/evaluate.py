@@ -64,9 +64,9 @@ def fetch_responses(
   own = {'response': traj.response_BT, 'logp': traj.logp_behaviour_BT}
   rows = own_rows(num_prompts, traj.group_size)
   if processes.count() == 1:  # in one read
-    host = jax.device_get(every | own)
+    host = processes.read(every | own)
     return host | {name: host[name][rows] for name in own}
-  return jax.device_get(every) | processes.fetch_rows(own, rows)
+  return processes.read(every) | processes.fetch_rows(own, rows)
 
 
 class Texts(Sequence):

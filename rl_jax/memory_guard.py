@@ -7,7 +7,7 @@ import dataclasses
 from absl import logging
 import jax
 
-from rl_jax import memory_plan, model_shape, sharding
+from rl_jax import memory_plan, model_shape, policy_loading, sharding
 from rl_jax.config import ExperimentConfig, validate
 
 GB = 1e9
@@ -86,8 +86,12 @@ def check(config: ExperimentConfig, limit: int | None) -> None:
 def guarded(config: ExperimentConfig) -> Iterator[None]:
   """Checks, then turns an out-of-memory error of XLA into one with advice.
 
-  Raises MemoryError for RESOURCE_EXHAUSTED, and what `check` raises.
+  Raises MemoryError for RESOURCE_EXHAUSTED, ValueError without the devices of
+  the mesh or the model of the path, and what `check` raises.
   """
+  validate(config)
+  sharding.make_mesh(config.mesh)
+  policy_loading.check(config.model)
   check(config, device_limit())
   try:
     yield

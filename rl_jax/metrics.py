@@ -89,7 +89,7 @@ def save_arrays(path: str | os.PathLike[str], tree: Any) -> None:
 
 def _to_host(metrics: Mapping[str, Any], arrays: Any) -> tuple[dict, Any]:
   """(Python numbers in the order given, arrays) by a single device_get."""
-  on_host, arrays = jax.device_get((dict(metrics), arrays))
+  on_host, arrays = processes.read((dict(metrics), arrays))
   return {
     name: value.item() if hasattr(value, 'item') else value
     for name, value in ((name, on_host[name]) for name in metrics)

@@ -76,6 +76,13 @@ def load(
   )
 
 
+def check(source: ModelSource) -> None:
+  """Raises ValueError if the path is neither a work directory nor a model."""
+  path = source.path
+  if path is not None and not os.path.exists(os.path.join(path, CONFIG_FILE)):
+    model_dir.loader_of(path)
+
+
 def load_checkpoint(
   source: str, mesh: jax.sharding.Mesh, step: int | None = None
 ) -> tuple[transformer.ModelConfig, Any, Any]:

@@ -36,13 +36,15 @@ def alive() -> None:
 
 @contextlib.contextmanager
 def waiting():
-  """Around an exchange with the other processes."""
+  """Around what ends only when the other processes have come as far."""
   global _waiting
   alive()
   _waiting = True
-  yield
-  _waiting = False
-  alive()
+  try:
+    yield
+  finally:
+    _waiting = False
+    alive()
 
 
 def _watch(stall_seconds, name):

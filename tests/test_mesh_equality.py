@@ -173,10 +173,22 @@ def iteration(toy, name, shape):
 IN_EXTRAS = scoring.KNOWN - {'logp', 'entropy', 'values'}
 SLOW = pytest.mark.slow
 # One for every seam: what credit, losses, weights and aggregation may do.
-REPRESENTATIVES = ('reinforce', 'dapo', 'ppo', 'clip_cov', 'kl_cov')
+REPRESENTATIVES = (
+  'reinforce',
+  'rloo',
+  'dr_grpo',
+  'dapo',
+  'ppo',
+  'clip_cov',
+  'kl_cov',
+)
+ADVANTAGE_ALONE = ('rloo', 'dr_grpo')  # in the fast run GRPO stands for them
 CASES = [
   *(('grpo', shape) for shape in MESHES),
-  *((name, (2, 2, 2)) for name in REPRESENTATIVES),
+  *(
+    pytest.param(name, (2, 2, 2), marks=SLOW if name in ADVANTAGE_ALONE else ())
+    for name in REPRESENTATIVES
+  ),
   *(pytest.param('grpo', shape, marks=SLOW) for shape in OTHER_MESHES),
   *(
     pytest.param(name, shape, marks=SLOW)

@@ -4,7 +4,7 @@ A model directory holds model.json (the ModelConfig), weights.safetensors (the
 parameter tree, leaves named by their path) and the tokenizer's files.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 import dataclasses
 import os
 from typing import Any
@@ -84,12 +84,17 @@ def load_any(
   source: str, mesh: Any = None, **overrides
 ) -> tuple[ModelConfig, dict[str, Any], Tokenizer]:
   """Loads a model directory, a Hugging Face directory or a GGUF file."""
+  return loader_of(source)(source, mesh, **overrides)
+
+
+def loader_of(source: str) -> Callable[..., Any]:
+  """What loads it; raises ValueError if it is no model."""
   if os.path.isfile(source) and source.endswith('.gguf'):
-    return gguf_import.import_gguf(source, mesh, **overrides)
+    return gguf_import.import_gguf
   if os.path.exists(os.path.join(source, CONFIG)):
-    return load_model(source, mesh, **overrides)
+    return load_model
   if os.path.exists(os.path.join(source, 'config.json')):
-    return hf_import.import_hf(source, mesh, **overrides)
+    return hf_import.import_hf
   raise ValueError(
     f'{source} is no model: neither a .gguf file nor a directory with '
     f'{CONFIG} (ours) or config.json (Hugging Face)'

@@ -164,25 +164,10 @@ def forward(
     axis=1,
   )
   tables = rope.tables(cfg, position)
-  causal_ST = jnp.tril(jnp.ones((S, S), bool))
 
   def body(x, layer):
-    (qp, q), (kp, k), (vp, v) = map(parts, layers.qkv(layer, cfg, x, tables))
-    if cfg.attention != 'plain':
-      attended = attention_kernels.attend(
-        cfg.attention, (qp, kp, vp), (q, k, v), prompt_mask_NP
-      )
-    else:
-      attended = attention.attend_prompt(qp, kp, vp, prompt_mask_NP)
-    if S and cfg.attention == 'plain':
-      k, v = (y.reshape(B, S, *y.shape[3:]) for y in (k, v))
-      own = attention.attend_response(
-        q,
-        (*attention.cached(kp, vp), prompt_mask_NP),
-        (*attention.cached(k, v), causal_ST),
-      )
-      own = own.reshape(N, G * S, *attended.shape[2:])
-      attended = jnp.concatenate([attended, own], axis=1)
+    pairs = map(parts, layers.qkv(layer, cfg, x, tables))
+    attended = _attend(cfg, *zip(*pairs, strict=True), prompt_mask_NP)
     x = layers.finish_layer(layer, cfg, x, attended)
     return sharding.constrain(x, 'rows', None, None), None
 
@@ -203,3 +188,30 @@ def forward(
   hidden = jnp.concatenate([first, x_NGSD], axis=2).reshape(B, T, D)
   hidden = jnp.where(response_mask_BT[..., None] > 0, hidden, 0)
   return sharding.constrain(hidden, 'rows', None, None)
+
+
+def _attend(
+  cfg: ModelConfig, prompt: tuple, response: tuple, prompt_mask_NP: Array
+) -> Array:
+  """Attention of prompts and their responses, [N, P + G * S, heads, size].
+
+  Each is (q, k, v): of prompts [N, P, ...], of responses [N, G, S, ...].
+  """
+  if cfg.attention != 'plain':
+    return attention_kernels.attend(
+      cfg.attention, prompt, response, prompt_mask_NP
+    )
+  (qp, kp, vp), (q, k, v) = prompt, response
+  attended = attention.attend_prompt(qp, kp, vp, prompt_mask_NP)
+  N, G, S = q.shape[:3]
+  if not S:
+    return attended
+  k, v = (y.reshape(N * G, S, *y.shape[3:]) for y in (k, v))
+  causal_ST = jnp.tril(jnp.ones((S, S), bool))
+  own = attention.attend_response(
+    q,
+    (*attention.cached(kp, vp), prompt_mask_NP),
+    (*attention.cached(k, v), causal_ST),
+  )
+  own = own.reshape(N, G * S, *attended.shape[2:])
+  return jnp.concatenate([attended, own], axis=1)
