@@ -20,6 +20,7 @@ from rl_jax.models import (
   heads,
   layers,
   lora,
+  packing,
   rope,
   sequence_parallel,
   spec,
@@ -138,12 +139,14 @@ def forward(
   prompt_mask_NP: Array,
   response_BT: Array,
   response_mask_BT: Array,
+  capacity: int | None = None,
 ) -> Array:
   """Hidden states [B, T, D]; that at t predicts response token t.
 
   The tokens of a group are one sequence, its prompt and then its G responses,
   for everything but attention: no prompt is encoded twice. States at padding
-  are 0.
+  are 0. capacity: padding of responses takes part in attention alone, as the
+  tokens of a group are packed into so many slots (see packing).
   """
   (N, P), (B, T) = prompt_NP.shape, response_BT.shape
   if sharding.parts(T, 'tokens') > 1:
@@ -154,21 +157,18 @@ def forward(
   G, S, D = B // N, T - 1, cfg.width  # the last token predicts nothing
   # Splits an axis of P + G * S tokens into its two parts.
   parts = lambda x: (x[:, :P], x[:, P:].reshape(N, G, S, *x.shape[2:]))
-  token = jnp.concatenate(
-    [prompt_NP, response_BT[:, :S].reshape(N, G * S)], axis=1
+  token, position, real = _sequences(
+    prompt_NP, prompt_mask_NP, response_BT, response_mask_BT
   )
-  start_N = prompt_mask_NP.astype(jnp.int32).sum(axis=1)
-  step = jnp.tile(jnp.arange(S, dtype=jnp.int32), G)
-  position = jnp.concatenate(
-    [rope.prompt_positions(prompt_mask_NP), start_N[:, None] + step[None]],
-    axis=1,
-  )
-  tables = rope.tables(cfg, position)
+  slots = None if capacity is None else P + capacity
+  pack, unpack = packing.movers(real, slots)
+  tables = rope.tables(cfg, pack(position))
 
   def body(x, layer):
-    pairs = map(parts, layers.qkv(layer, cfg, x, tables))
+    qkv = layers.qkv(layer, cfg, x, tables)
+    pairs = (parts(unpack(y)) for y in qkv)
     attended = _attend(cfg, *zip(*pairs, strict=True), prompt_mask_NP)
-    x = layers.finish_layer(layer, cfg, x, attended)
+    x = layers.finish_layer(layer, cfg, x, pack(attended))
     return sharding.constrain(x, 'rows', None, None), None
 
   # Without remat the products with weights are kept. The rest is recomputed:
@@ -177,17 +177,31 @@ def forward(
     jax.checkpoint_policies.dots_with_no_batch_dims_saveable
   )
   policy = None if cfg.remat else policy
-  x = sharding.constrain(layers.embed(params, cfg, token), 'rows', None, None)
+  x = layers.embed(params, cfg, pack(token))
+  x = sharding.constrain(x, 'rows', None, None)
   x, _ = lax.scan(
     jax.checkpoint(body, policy=policy), x, layers.stacked_layers(params)
   )
-  x_NPD, x_NGSD = parts(
-    layers.norm(x, params['model']['final_norm'], cfg.norm_eps)
-  )
+  x = layers.norm(x, params['model']['final_norm'], cfg.norm_eps)
+  x_NPD, x_NGSD = parts(unpack(x))
   first = jnp.broadcast_to(x_NPD[:, None, -1:], (N, G, 1, D))
   hidden = jnp.concatenate([first, x_NGSD], axis=2).reshape(B, T, D)
   hidden = jnp.where(response_mask_BT[..., None] > 0, hidden, 0)
   return sharding.constrain(hidden, 'rows', None, None)
+
+
+def _sequences(prompt_NP, prompt_mask_NP, response_BT, response_mask_BT):
+  """(token, position, which are no padding of responses), [N, P + G * S]."""
+  N, S = prompt_NP.shape[0], response_BT.shape[1] - 1
+  group = lambda x_BS: x_BS.reshape(N, -1)
+  join = lambda *parts: jnp.concatenate(parts, axis=1)
+  start_N = prompt_mask_NP.astype(jnp.int32).sum(axis=1)
+  step = jnp.tile(jnp.arange(S, dtype=jnp.int32), response_BT.shape[0] // N)
+  return (
+    join(prompt_NP, group(response_BT[:, :S])),
+    join(rope.prompt_positions(prompt_mask_NP), start_N[:, None] + step[None]),
+    join(jnp.ones_like(prompt_mask_NP), group(response_mask_BT[:, 1:])),
+  )
 
 
 def _attend(

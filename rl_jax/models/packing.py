@@ -1,0 +1,68 @@
+"""Compaction of the real tokens of each group: padding then costs nothing.
+
+  places  [N, L, ...]  all tokens of a group, real ones and padding
+  slots   [N, C, ...]  its real ones in the same order, and zeros behind them
+
+Layers that treat every token by itself run on slots. Packing and unpacking are
+partial permutations within a group, each the transpose of the other: gradients
+are gathers too, and groups that lie on different devices never meet.
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rl_jax.types import Array
+
+Move = Callable[[Array], Array]
+
+
+def capacity(length_NG: np.ndarray, tokens: int) -> int | None:
+  """Slots for the fed tokens of every group: half of the places, or None.
+
+  Of a response of `length` out of `tokens` places length - 1 tokens are fed to
+  the model. None: they do not fit in some group, or there is too little to
+  save. On the host, so that a run has at most two programs.
+  """
+  places = length_NG.shape[1] * (tokens - 1)
+  half = -(-places // 2)
+  fed_N = np.maximum(length_NG - 1, 0).sum(axis=1)
+  return half if fed_N.max() <= half else None
+
+
+def movers(real_NL: Array, slots: int | None) -> tuple[Move, Move]:
+  """(pack, unpack): [N, L, ...] -> [N, slots, ...] and back.
+
+  Slots without a token and places that are not real become 0. What is beyond
+  `slots` is lost. None: nothing moves.
+  """
+  if slots is None:
+    return (lambda x: x), (lambda x: x)
+  real_NL = real_NL > 0
+  rank_NL = jnp.cumsum(real_NL, axis=1, dtype=jnp.int32) - 1
+  to_places = (jnp.clip(rank_NL, 0, slots - 1), real_NL & (rank_NL < slots))
+  source_NC = jnp.argsort(~real_NL, axis=1, stable=True)[:, :slots]
+  used_NC = jnp.arange(slots)[None] <= rank_NL[:, -1:]
+  to_slots = (source_NC, used_NC)
+  return (
+    lambda x: _move(x, to_slots, to_places),
+    lambda x: _move(x, to_places, to_slots),
+  )
+
+
+@jax.custom_vjp
+def _move(x: Array, there: tuple, back: tuple) -> Array:
+  """x at the indices where the mask of `there` is on, else 0."""
+  del back
+  index_NM, on_NM = there
+  take = lambda x, index_M: x.at[index_M].get(mode='promise_in_bounds')
+  on = on_NM.reshape(*on_NM.shape, *(1,) * (x.ndim - 2))
+  return jnp.where(on, jax.vmap(take)(x, index_NM), 0)
+
+
+_move.defvjp(
+  lambda x, there, back: (_move(x, there, back), (there, back)),
+  lambda saved, g: (_move(g, *saved[::-1]), None, None),
+)
