@@ -157,8 +157,11 @@ class Collector:
     method: Method,
     first_serial: int,
     policy_version: int,
-  ) -> tuple[Trajectories, dict, list[Round]]:
-    """(scored trajectories with rewards, score metrics, the rounds)."""
+  ) -> tuple[Trajectories, dict, list[Round], np.ndarray]:
+    """(scored trajectories with rewards, score metrics, the rounds, length_NG).
+
+    The last are the lengths of the responses in the batch, on the host.
+    """
     rollout = self._config.rollout
     score = lambda traj: self.stages.score(params, reference, traj, method)
     sampler = Sampler(self, params, policy_version, first_serial)
@@ -175,7 +178,8 @@ class Collector:
       self.selector.observe(indices, done.reward_NG)
       rounds.append(done)
       if early:
-        return traj, metrics, rounds
+        lengths = done.responses['length'].reshape(done.reward_NG.shape)
+        return traj, metrics, rounds, lengths
       if method.rollout is not None:
         traj, more = method.rollout.extend(traj, done, sampler)
         rounds += more
@@ -190,8 +194,10 @@ class Collector:
         break
     if filtered:
       traj = self._fill(trajs, kept)
+    # Of no single round; nothing but the batch itself is still computed.
+    lengths = processes.read(traj.length_B).reshape(traj.num_prompts, -1)
     traj, metrics = score(traj)
-    return traj, metrics, rounds
+    return traj, metrics, rounds, lengths
 
   def verify(
     self, traj: Trajectories, examples: list[Any], indices: np.ndarray

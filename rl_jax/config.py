@@ -69,11 +69,15 @@ class UpdateConfig:
 
   minibatch_prompts: one optimizer step each; None is the whole rollout.
   microbatch_prompts: memory only, never mathematics; None is one piece.
+  pack: where the responses of an iteration are at most half full, all groups
+    alike, padding takes part in attention alone. Memory and speed only, never
+    mathematics; a second program is compiled when it is first used.
   """
 
   epochs: int = 1
   minibatch_prompts: int | None = None
   microbatch_prompts: int | None = None
+  pack: bool = True
 
   def __post_init__(self):
     check_range(self, 'epochs', 1)

@@ -178,7 +178,7 @@ class Trainer:
     counters, config = self.counters, self.config
     started = time.perf_counter()
     frozen = self._frozen()
-    traj, scores, rounds = self.collector.collect(
+    traj, scores, rounds, length_NG = self.collector.collect(
       {**frozen, **self.state.params},
       self.reference,
       self.method,
@@ -198,6 +198,7 @@ class Trainer:
       traj=traj,
       key=self.key,
       iteration=counters.iteration,
+      length_NG=length_NG,
     )
     tokens = sum(r.tokens for r in rounds)
     metrics = {**scores, **batch, **update}

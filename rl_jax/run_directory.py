@@ -19,6 +19,7 @@ FREE = (
   'model.attention:',
   'rollout.slots:',
   'update.microbatch_prompts:',
+  'update.pack:',
   'evaluation.batch_prompts:',
   'verifier.num_workers:',
   'verifier.memory_limit_bytes:',

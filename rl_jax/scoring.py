@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from rl_jax import sharding, types
 from rl_jax.masking import zero_masked
 from rl_jax.method import Method
-from rl_jax.models import heads, transformer
+from rl_jax.models import heads, packing, transformer
 from rl_jax.rollouts.sampling import apply_transforms
 from rl_jax.types import Array, Trajectories
 
@@ -61,6 +61,7 @@ def token_statistics(
   needs: Collection[str],
   temperature: float,
   logits_transforms: tuple = (),
+  capacity: int | None = None,
 ) -> dict[str, Array]:
   """Statistics [B, T] of the response tokens under params, 0 where masked.
 
@@ -70,7 +71,8 @@ def token_statistics(
   D]. group_probs: probabilities of all response tokens of the row's group, [B,
   T, G * T]. group_divergence: how far the group's distributions lie apart at
   position t, the same for all of its rows. With params['lagged'] the transforms
-  also see the logits of that policy, without gradient.
+  also see the logits of that policy, without gradient. capacity: slots for the
+  fed tokens of a group (packing.capacity); speed and memory only.
   """
   on_BT = (traj.kind_BT != types.PAD).astype(jnp.float32)
 
@@ -82,6 +84,7 @@ def token_statistics(
       traj.prompt_mask_NP,
       traj.response_BT,
       on_BT,
+      capacity,
     )
 
   hidden_BTD = states(params)
@@ -97,9 +100,10 @@ def token_statistics(
     temperature=temperature,
     logits_transforms=logits_transforms,
   )
-  stats = _in_chunks(
-    row, (traj.response_BT, traj.mask_BT, *hidden), model.vocab_size
-  )
+  pack, unpack = _movers(on_BT, traj.num_prompts, needs, capacity)
+  arrays = map(pack, (traj.response_BT, traj.mask_BT, *hidden))
+  stats = _in_chunks(row, tuple(arrays), model.vocab_size)
+  stats = jax.tree.map(unpack, stats)
   if VALUES in needs:
     stats[VALUES] = heads.values(params, hidden_BTD)
   stats = {
@@ -108,6 +112,22 @@ def token_statistics(
   if HIDDEN in needs:
     stats[HIDDEN] = hidden_BTD * traj.mask_BT[:, :, None]
   return stats
+
+
+def _movers(on_BT, num_prompts, needs, capacity):
+  """(pack, unpack) between [B, T, ...] and what logits are computed of."""
+  B, T = on_BT.shape
+  split = sharding.parts(T, 'tokens') > 1
+  if capacity is None or split or {GROUP_PROBS, GROUP_DIVERGENCE} & set(needs):
+    return packing.movers(on_BT, None)
+  group = lambda x: x.reshape(num_prompts, -1, *x.shape[2:])
+  # One token more a row than is fed: the first is told by the prompt.
+  slots = min(capacity + B // num_prompts, B * T // num_prompts)
+  pack, unpack = packing.movers(group(on_BT), slots)
+  return (
+    lambda x: pack(group(x)),
+    lambda x: unpack(x).reshape(B, T, *x.shape[2:]),
+  )
 
 
 def _whole_rows(x: Array) -> Array:
@@ -279,13 +299,14 @@ def statistics_in_pieces(
   temperature: float,
   logits_transforms: tuple,
   pieces: int,
+  capacity: int | None = None,
 ) -> dict[str, Array]:
   """token_statistics over strided pieces of the batch, one after the other."""
   N = traj.num_prompts
 
   def one(piece):
     return token_statistics(
-      params, model, piece, needs, temperature, logits_transforms
+      params, model, piece, needs, temperature, logits_transforms, capacity
     )
 
   if pieces == 1:

@@ -21,7 +21,7 @@ from rl_jax import compilation, processes, randomness, rollout_log, sharding
 from rl_jax import update as update_lib
 from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
-from rl_jax.models import transformer
+from rl_jax.models import packing, transformer
 from rl_jax.optimizers import make_optimizer
 from rl_jax.prompts import stop_ids
 from rl_jax.rollouts import sampling
@@ -68,6 +68,7 @@ class Stages:
   filter_groups: Any
   functions: Functions
   seed: int
+  pack: bool  # the update of responses that are mostly padding
   replicated: jax.sharding.Sharding
 
 
@@ -140,13 +141,14 @@ def make_stages(
       ),
       donate_argnames='state',
       out_shardings=(sharding.of(state), whole),
-      static_argnames='reuse_scores',
+      static_argnames=('reuse_scores', 'capacity'),
     ),
     filter_groups=jax.jit(
       lambda method, traj: method.group_filter(traj), out_shardings=whole
     ),
     functions=functions,
     seed=config.seed,
+    pack=config.update.pack and sharding.spans(mesh) == 1,
     replicated=whole,
   )
 
@@ -159,15 +161,23 @@ def update(
   traj: Trajectories,
   key: jax.Array,
   iteration: int,
+  length_NG: np.ndarray,
 ) -> tuple[TrainState, Metrics, int]:
-  """All optimizer steps of one rollout; metrics are means over them."""
+  """All optimizer steps of one rollout; metrics are means over them.
+
+  length_NG: of the responses, on the host; it chooses one of two programs.
+  """
   # On the host: the order is a small function of (seed, iteration, epoch).
   groups_KM = stages.functions.minibatches(
     stages.seed, iteration, traj.num_prompts
   )
   groups = [processes.put(group_M, stages.replicated) for group_M in groups_KM]
+  capacity = None
+  if stages.pack:
+    capacity = packing.capacity(length_NG, traj.response_BT.shape[1])
+  step = functools.partial(stages.update_minibatch, capacity=capacity)
   state, metrics = optimizer_steps(
-    stages.update_minibatch, state, frozen, method, traj, key, groups
+    step, state, frozen, method, traj, key, groups
   )
   return state, metrics, len(groups)
 

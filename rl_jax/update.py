@@ -42,7 +42,8 @@ def score(
 ) -> tuple[Trajectories, Metrics]:
   """Fills logp_ref and, if policy, logp_old, entropy and values.
 
-  Both without gradient, from the reference and from the current weights.
+  Both without gradient, from the reference and from the current weights. Never
+  packed: it is dispatched before the host has read any length.
   """
   statistics = functools.partial(
     scoring.statistics_in_pieces,
@@ -121,29 +122,31 @@ def minibatch_gradient(
   pieces: int,
   reuse_scores: bool,
   token_fields: bool = False,
+  capacity: int | None = None,
 ) -> tuple[Any, Array, Metrics]:
   """Gradient of the whole-minibatch objective, its value and its metrics.
 
   Unscored trajectories are on-policy: logp_old is this forward's logp, without
   gradient. With token_fields the metrics have the entry 'tokens', see
-  rollout_log.
+  rollout_log. capacity: see packing.
   """
   # What only credit reads was computed once, by score.
   trained = scoring.model_needs(method, LOSS_SLOTS) | {scoring.LOGP}
   unscored = traj.logp_old_BT is None
   needs = trained | {scoring.ENTROPY} if unscored else trained
 
-  def parted(stats):
-    """Statistics to be differentiated, and those that only metrics read."""
-    fixed = {name: stats.pop(name) for name in set(stats) - trained}
-    return stats, jax.lax.stop_gradient(fixed)
+  of_rows = dict(
+    model=model,
+    temperature=temperature,
+    logits_transforms=method.logits,
+    capacity=capacity,
+  )
 
   def statistics(trainable, rows, needs=needs):
-    return parted(
-      scoring.token_statistics(
-        {**frozen, **trainable}, model, rows, needs, temperature, method.logits
-      )
+    found = scoring.token_statistics(
+      {**frozen, **trainable}, traj=rows, needs=needs, **of_rows
     )
+    return _parted(found, trained)
 
   loss_of = _objective(method, traj, key, token_fields)
   rows = scoring.forward_inputs(traj)
@@ -160,18 +163,18 @@ def minibatch_gradient(
     stats = scored_statistics(traj, needs)
   else:
     stats = scoring.statistics_in_pieces(
-      {**frozen, **params},
-      model,
-      traj,
-      needs,
-      temperature,
-      method.logits,
-      pieces,
+      {**frozen, **params}, traj=traj, needs=needs, pieces=pieces, **of_rows
     )
   again = functools.partial(statistics, needs=trained)
   return microbatches.two_passes(
-    params, again, loss_of, rows, pieces, parted(stats)
+    params, again, loss_of, rows, pieces, _parted(stats, trained)
   )
+
+
+def _parted(stats, trained):
+  """Statistics to be differentiated, and those that only metrics read."""
+  fixed = {name: stats.pop(name) for name in set(stats) - trained}
+  return stats, jax.lax.stop_gradient(fixed)
 
 
 def _objective(method, traj, key, token_fields):
@@ -208,11 +211,13 @@ def update_minibatch(
   pieces: int,
   reuse_scores: bool,
   log_rows: int = 0,
+  capacity: int | None = None,
 ) -> tuple[TrainState, Metrics]:
   """One optimizer step on the groups group_M; donate the state.
 
   A non-finite loss or gradient changes nothing but `skipped`. With log_rows the
   metrics have the entry 'tokens': fields of the first rows of the batch.
+  capacity: slots for the fed tokens of a group (packing.capacity).
   """
   traj = scoring.take_groups(traj, group_M)
   grads, loss, metrics = minibatch_gradient(
@@ -227,6 +232,7 @@ def update_minibatch(
     pieces=pieces,
     reuse_scores=reuse_scores,
     token_fields=log_rows > 0,
+    capacity=capacity,
   )
   if log_rows:
     tokens = rollout_log.pick(

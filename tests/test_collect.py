@@ -122,9 +122,11 @@ def run(answers, method=PLAIN, max_rounds=4, first_serial=10):
     key=KEY,
   )
   with jax.transfer_guard('disallow'):
-    result = collector.collect(
+    *result, length_NG = collector.collect(
       None, None, method.as_arrays(), first_serial, policy_version=7
     )
+  assert length_NG.shape == (2, G)
+  np.testing.assert_array_equal(length_NG.ravel(), result[0].length_B)
   return *result, collector
 
 

@@ -42,6 +42,7 @@ def test_a_run_may_move(config, tmp_path, caplog):
   free = {
     'mesh.tensor': '2',
     'update.microbatch_prompts': '4',
+    'update.pack': 'false',
     'checkpoint.every': '3',
     'verifier.num_workers': '2',
     'model.remat': 'true',
