@@ -1,6 +1,7 @@
 """Whole runs on the bandit: exact resume, few host reads, guards, learning."""
 
 import collections
+import dataclasses
 from typing import ClassVar
 
 from flax import struct
@@ -15,7 +16,9 @@ from rl_jax.aggregation import TokenMean
 from rl_jax.checkpoint import Checkpointer
 from rl_jax.method import Method
 from rl_jax.metrics import read_jsonl
+from rl_jax.models import packing
 from rl_jax.overrides import override
+from rl_jax.tasks import Arithmetic
 
 HALF = 20
 
@@ -458,3 +461,52 @@ def test_segment_values_learn_the_bandit(toy, tmp_path):
   groups = config.rollout.num_prompts * sum(rounds)
   assert trainer.counters.group_serial == groups
   assert row['reward/mean'] > rows[0]['reward/mean'] + 0.3
+
+
+@pytest.mark.slow
+def test_packed_runs(toy, tmp_path, monkeypatch):
+  """E2 for the tokens, E1 for the metrics of an iteration, packed or not.
+
+  E0: 2 + 2 iterations equal 4, packed and plain ones in turn.
+  """
+  monkeypatch.setattr(packing, 'SHORTEST', 2)
+  capacity, chosen = packing.capacity, []
+
+  def spy(length_NG, tokens):
+    chosen.append(capacity(length_NG, tokens))
+    return chosen[-1]
+
+  monkeypatch.setattr(packing, 'capacity', spy)
+  config = dataclasses.replace(
+    make_config(
+      toy.get_method('grpo'),
+      iterations='4',
+      rollout__max_response_tokens='6',
+      rollout__stop="('1', '3', '4', '7')",
+      guards__log_rollouts='8',
+    ),
+    task=Arithmetic(digits=1),
+  )
+  config = override(config, 'rollout.max_prompt_tokens', '4')
+
+  def run(name, path='update.pack', text='true'):
+    trainer = loop.Trainer(override(config, path, text), str(tmp_path / name))
+    trainer.run()
+    files = ('metrics.jsonl', 'rollouts.jsonl')
+    rows = [stripped(read_jsonl(tmp_path / name / file)) for file in files]
+    return trainer.state, *rows
+
+  state, rows, rollouts = run('whole')
+  assert chosen[0] == 20 and set(chosen) == {20, None}  # of 8 * 5 places
+  run('halves', 'iterations', '2')
+  half_state, *half_rows = run('halves')
+  assert half_rows == [rows, rollouts]
+  jax.tree.map(np.testing.assert_array_equal, half_state, state)
+  count = len(chosen)
+  _, plain_rows, plain_rollouts = run('plain', text='false')
+  assert len(chosen) == count
+  for name, value in plain_rows[0].items():
+    np.testing.assert_allclose(rows[0][name], value, 1e-5, 1e-5, err_msg=name)
+  for one, other in zip(rollouts, plain_rollouts, strict=True):
+    if one['step'] == 1:
+      assert one['response'] == other['response']

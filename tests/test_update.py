@@ -1,6 +1,7 @@
 """One optimizer step: exact for every loss, and safe."""
 
 import functools
+import types
 from typing import ClassVar
 
 from flax import struct
@@ -13,6 +14,7 @@ import pytest
 from rl_jax import losses, randomness, stages, update, weights
 from rl_jax.aggregation import TokenMean
 from rl_jax.method import Method
+from rl_jax.models import packing
 from rl_jax.types import TrainState
 
 KEY = jax.random.key(5)
@@ -66,7 +68,7 @@ def nudged(tiny, scale):
 
 
 @functools.cache
-def gradient(tiny, method, pieces, *, reuse_scores=False):
+def gradient(tiny, method, pieces, *, reuse_scores=False, capacity=None):
   """A jitted (params, traj) -> (gradient, loss, metrics), compiled once."""
 
   def compute(params, traj):
@@ -80,6 +82,7 @@ def gradient(tiny, method, pieces, *, reuse_scores=False):
       temperature=tiny.TEMPERATURE,
       pieces=pieces,
       reuse_scores=reuse_scores,
+      capacity=capacity,
     )
 
   return jax.jit(compute)
@@ -121,6 +124,72 @@ def test_padding_and_group_order_change_nothing(toy, tiny, scored):
     got, got_loss, _ = compute(tiny.params(), other)
     assert tiny.relative_gap(got, grads) < 1e-5
     np.testing.assert_allclose(got_loss, loss, rtol=1e-5, atol=1e-6)
+
+
+def shortened(traj, lengths):
+  """The first tokens of every row; what comes behind them is garbage."""
+  length_B = jnp.asarray(lengths, jnp.int32)
+  on_BT = jnp.arange(traj.mask_BT.shape[1])[None] < length_B[:, None]
+  keep = lambda x: None if x is None else jnp.where(on_BT, x, 0)
+  fields = ('logp_old', 'logp_ref', 'entropy', 'values', 'advantages')
+  return traj.replace(
+    length_B=length_B,
+    mask_BT=on_BT.astype(jnp.float32),
+    kind_BT=on_BT.astype(jnp.int32),
+    **{f'{name}_BT': keep(getattr(traj, f'{name}_BT')) for name in fields},
+  )
+
+
+@pytest.mark.parametrize(
+  ('name', 'pieces'),
+  [
+    ('grpo', 4),  # one pass
+    ('clip_cov', 2),  # two passes
+    ('ppo', 2),  # a value head
+    # What logits of whole groups tell, hidden states, logits of a lagged copy.
+    *(
+      pytest.param(name, 1, marks=pytest.mark.slow)
+      for name in ('gspo', 'nthr', 'tw_grpo', 'rep_exp', 'self_certainty')
+    ),
+  ],
+)
+def test_packing_changes_nothing(toy, tiny, scored, name, pieces):
+  """E1: the same loss, metrics and gradient; a full group, an empty row."""
+  method = get_method(toy, name)
+  traj = shortened(scored, [5, 0, 1, 4, 2, 2, 1, 1])
+  expected = gradient(tiny, method, pieces)(tiny.params(), traj)
+  grads, loss, metrics = gradient(tiny, method, pieces, capacity=4)(
+    tiny.params(), traj
+  )
+  assert optax.tree.norm(expected[0]) > 1e-3
+  assert tiny.relative_gap(grads, expected[0]) < 1e-5
+  np.testing.assert_allclose(loss, expected[1], rtol=1e-5, atol=1e-6)
+  assert metrics.keys() == expected[2].keys()
+  for key, value in metrics.items():
+    np.testing.assert_allclose(value, expected[2][key], rtol=1e-4, atol=1e-5)
+
+
+def test_the_host_chooses_the_program(monkeypatch):
+  """By the lengths of the batch; never where the mesh splits responses."""
+  monkeypatch.setattr(packing, 'SHORTEST', 2)
+  found = []
+
+  def step(state, capacity, **kwargs):
+    del kwargs
+    found.append(capacity)
+    return state, {}
+
+  for pack, lengths in ((True, [[5, 1]]), (True, [[5, 2]]), (False, [[1, 1]])):
+    one = types.SimpleNamespace(
+      pack=pack,
+      seed=0,
+      functions=types.SimpleNamespace(minibatches=lambda *_: np.zeros((1, 1))),
+      update_minibatch=step,
+      replicated=jax.sharding.SingleDeviceSharding(jax.devices()[0]),
+    )
+    traj = types.SimpleNamespace(response_BT=np.zeros((2, 5)), num_prompts=1)
+    stages.update(one, None, {}, None, traj, KEY, 0, np.asarray(lengths))
+  assert found == [4, None, None]
 
 
 def test_scores_of_the_same_weights_are_reused(toy, tiny, scored):

@@ -17,15 +17,19 @@ import numpy as np
 from rl_jax.types import Array
 
 Move = Callable[[Array], Array]
+# Tokens of a response: below, a second program costs more than it saves.
+SHORTEST = 32
 
 
 def capacity(length_NG: np.ndarray, tokens: int) -> int | None:
   """Slots for the fed tokens of every group: half of the places, or None.
 
   Of a response of `length` out of `tokens` places length - 1 tokens are fed to
-  the model. None: they do not fit in some group, or there is too little to
-  save. On the host, so that a run has at most two programs.
+  the model. None: those of some group do not fit, or responses are shorter than
+  SHORTEST. One value a configuration, so that a run has at most two programs.
   """
+  if tokens < SHORTEST:
+    return None
   places = length_NG.shape[1] * (tokens - 1)
   half = -(-places // 2)
   fed_N = np.maximum(length_NG - 1, 0).sum(axis=1)
