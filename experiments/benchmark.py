@@ -9,14 +9,18 @@ matrix product and a plain copy, seconds to trace and compile, peak memory.
 Every row generates --new_tokens tokens, or with --mean_length ends at a random
 token (lengths are geometric); then the costs stand for the longest case, and
 only seconds and generated tokens say something, and times_full_width: seconds a
-token over those of 64 rows that all last, measured in the same process. FLOP
+token over those of 64 rows that all last, measured in the same process. An
+update of such rows is packed if they fit in `capacity` places a group;
+times_unpacked is its time over that of the same update without packing. FLOP
 are those of the model (2 a weight and token, thrice for an update, attention
 over what is visible, the prompt once a group), without recomputation.
 """
 
 import dataclasses
+import functools
 import json
 import resource
+import time
 
 from absl import app, flags
 import jax
@@ -55,6 +59,19 @@ def full_width_seconds(cfg, shape, mesh):
   return float(np.median(times)) / shape.rows / shape.new_tokens
 
 
+def times_unpacked(packed, plain):
+  """Median ratio of the seconds of two updates, taken in turn."""
+
+  def seconds(stages):
+    started = time.perf_counter()
+    stages.call('update')
+    return time.perf_counter() - started
+
+  both = range(_REPEATS.value + 1)
+  ratios = [seconds(packed) / seconds(plain) for _ in both]
+  return float(np.median(ratios[1:]))
+
+
 def main(argv):
   """Compiles, times and prints one line."""
   del argv
@@ -65,7 +82,8 @@ def main(argv):
   pieces = _PIECES.value or default_pieces(shape)
   with jax.set_mesh(mesh):
     flop_rate, byte_rate = costs.roofline(cfg.compute_dtype)
-    stages = Stages(
+    make = functools.partial(
+      Stages,
       cfg,
       shape,
       stage,
@@ -74,11 +92,15 @@ def main(argv):
       mean_length=_MEAN.value,
       slots=_SLOTS.value,
     )
+    stages = make()
     times = costs.seconds(lambda: stages.call(stage), _REPEATS.value)
     low, median, high = np.quantile(times, (0.25, 0.5, 0.75))
     full = None
     if _MEAN.value and stage == 'generate':
       full = full_width_seconds(cfg, shape, mesh)
+    unpacked = None
+    if stages.capacity is not None:
+      unpacked = times_unpacked(stages, make(pack=False))
   flops = costs.model_flops(cfg, shape, stage) / median
   generated = int(stages.full.length_B.sum())
   row = {
@@ -108,6 +130,8 @@ def main(argv):
       'full_width_seconds_per_token': full,
       'times_full_width': median / generated / full,
     }
+  if unpacked is not None:
+    row |= {'capacity': stages.capacity, 'times_unpacked': unpacked}
   print(json.dumps(row))
 
 

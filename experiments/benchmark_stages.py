@@ -10,6 +10,7 @@ import numpy as np
 from configs.methods import grpo
 from rl_jax import batch, compilation, models, rollouts, setup, sharding
 from rl_jax import update as update_lib
+from rl_jax.models import packing
 from rl_jax.optimizers import OptimizerConfig, init_sharded, make_optimizer
 from rl_jax.rollouts.start import make_start
 from rl_jax.types import TrainState
@@ -63,7 +64,16 @@ class Stages:
   """The jitted stages of one configuration; those that run, compiled ahead."""
 
   def __init__(
-    self, cfg, shape, stage, mesh, *, pieces=1, mean_length=0.0, slots=None
+    self,
+    cfg,
+    shape,
+    stage,
+    mesh,
+    *,
+    pieces=1,
+    mean_length=0.0,
+    slots=None,
+    pack=True,
   ):
     start = make_start(mesh, shape.group_size, shape.new_tokens)
     rng = np.random.default_rng(0)
@@ -107,11 +117,17 @@ class Stages:
       self.score = self._compiled(
         'score', jit(score), params, None, self.full, self.method
       )
+    # In a step every rollout has its own lengths.
+    self.capacity = None
+    if stage == 'update' and pack:
+      length_NG = np.reshape(self.full.length_B, (shape.num_prompts, -1))
+      self.capacity = packing.capacity(length_NG, shape.new_tokens)
     if stage in ('update', 'step'):
       update = functools.partial(
         update_lib.update_minibatch,
         optimizer=optimizer,
         reuse_scores=False,
+        capacity=self.capacity,
         **common,
       )
       self.update = self._compiled(

@@ -18,22 +18,25 @@ def short_responses(monkeypatch):
 
 
 def test_pack_and_unpack():
-  """E0, by hand: two groups of five places, three slots.
+  """E0, by hand: groups of five places, three slots.
 
   The third group has more tokens than slots: the last is lost, not moved.
   """
-  real_NL = jnp.asarray([[1, 0, 0, 1, 0], [0, 0, 0, 0, 0], [1, 1, 0, 1, 1]])
-  x_NL2 = jnp.arange(1.0, 31).reshape(3, 5, 2)
-  pack, unpack = packing.movers(real_NL, 3)
-  packed = pack(x_NL2)
+  real_NL = np.array([[1, 0, 0, 1, 0], [0, 0, 0, 0, 0], [1, 1, 0, 1, 1]])
+  x_NL2 = np.arange(1.0, 31, dtype=np.float32).reshape(3, 5, 2)
+
+  @jax.jit
+  def both(real_NL, x_NL2):
+    pack, unpack = packing.movers(real_NL, 3)
+    packed = pack(x_NL2)
+    # Garbage in slots without a token must reach no place.
+    return packed, unpack(jnp.where(packed > 0, packed, 99.0))
+
+  packed, back = both(real_NL, x_NL2)
   first = [[1, 7, 0], [0, 0, 0], [21, 23, 27]]
   np.testing.assert_array_equal(packed[..., 0], first)
-  back = [[1, 0, 0, 7, 0], [0] * 5, [21, 23, 0, 27, 0]]
-  np.testing.assert_array_equal(unpack(packed)[..., 0], back)
-  kept = real_NL.at[2, 4].set(0)[..., None]
-  np.testing.assert_array_equal(unpack(packed), x_NL2 * kept)
-  # Garbage in unused slots reaches no place.
-  np.testing.assert_array_equal(unpack(packed + 5) - 5 * kept, unpack(packed))
+  kept_NL = real_NL * [[1] * 5, [1] * 5, [1, 1, 1, 1, 0]]
+  np.testing.assert_array_equal(back, x_NL2 * kept_NL[..., None])
 
 
 def test_nothing_moves_without_slots():
@@ -45,20 +48,21 @@ def test_nothing_moves_without_slots():
 
 def test_gradients_are_the_other_way():
   """E0: both Jacobians are the transposes of the maps, and gathers."""
-  rng = np.random.default_rng(0)
-  real_NL = jnp.asarray(rng.integers(0, 2, (4, 6)))
-  pack, unpack = packing.movers(real_NL, 4)
+  real_NL = np.random.default_rng(0).integers(0, 2, (4, 6))
+  eye = lambda size: jnp.tile(jnp.eye(size)[None], (4, 1, 1))
 
-  for move, inputs, outputs in ((pack, 6, 4), (unpack, 4, 6)):
-    eye = lambda size: jnp.tile(jnp.eye(size)[None], (4, 1, 1))
-    matrix_NOI = move(eye(inputs))
-    _, back = jax.vjp(move, jnp.ones((4, inputs, outputs)))
-    (transposed_NIO,) = back(eye(outputs))
+  def matrices(real_NL):
+    found = []
+    pack, unpack = packing.movers(real_NL, 4)
+    for move, inputs, outputs in ((pack, 6, 4), (unpack, 4, 6)):
+      _, back = jax.vjp(move, jnp.ones((4, inputs, outputs)))
+      found.append((move(eye(inputs)), *back(eye(outputs))))
+    return found
+
+  assert 'scatter' not in str(jax.make_jaxpr(matrices)(real_NL))
+  for matrix_NOI, transposed_NIO in jax.jit(matrices)(real_NL):
     np.testing.assert_array_equal(transposed_NIO.swapaxes(1, 2), matrix_NOI)
     assert matrix_NOI.sum() == np.minimum(real_NL.sum(axis=1), 4).sum()
-    gradient = jax.grad(lambda x, move=move: move(x).sum())
-    text = str(jax.make_jaxpr(gradient)(jnp.ones((4, inputs))))
-    assert 'gather' in text and 'scatter' not in text
 
 
 @pytest.mark.parametrize(
@@ -100,6 +104,29 @@ def test_short_responses_are_not_packed(monkeypatch):
   assert packing.capacity(np.ones((2, 2), int), 6) == 5
 
 
+@pytest.mark.devices
+def test_groups_stay_on_their_devices():
+  """No collective in packing, unpacking and the gradient of both."""
+  mesh = sharding.make_mesh(sharding.MeshConfig(data=2, fsdp=2, tensor=2))
+
+  def gradient(real_NL, x_NLD):
+    def loss(x_NLD):
+      pack, unpack = packing.movers(real_NL, 3)
+      return jnp.sin(unpack(jnp.cos(pack(x_NLD)))).sum(axis=(1, 2))
+
+    return jax.vjp(loss, x_NLD)[1](jnp.ones(8))
+
+  shapes = [
+    jax.ShapeDtypeStruct(shape, jnp.float32, sharding=sharding.rows(mesh))
+    for shape in ((8, 5), (8, 5, 2))
+  ]
+  with jax.set_mesh(mesh):
+    compiled = jax.jit(gradient).lower(*shapes).compile()
+  assert not collectives.count(compiled.as_text(), devices=8)
+  assert 'gather(' in compiled.as_text()
+
+
+@pytest.mark.slow
 @pytest.mark.devices
 def test_on_a_mesh(tiny):
   """E1: gradients of log-probs; nothing is sent that was not sent before."""
