@@ -20,14 +20,18 @@ import dataclasses
 import functools
 import json
 import resource
-import time
 
 from absl import app, flags
 import jax
 import numpy as np
 
 from experiments import benchmark_costs as costs
-from experiments.benchmark_stages import PRESETS, STAGES, Stages
+from experiments.benchmark_stages import (
+  PRESETS,
+  STAGES,
+  Stages,
+  times_unpacked,
+)
 from rl_jax import host_memory, sharding
 
 _STAGE = flags.DEFINE_enum('stage', 'step', (*STAGES, 'step'), 'What to time.')
@@ -59,19 +63,6 @@ def full_width_seconds(cfg, shape, mesh):
   return float(np.median(times)) / shape.rows / shape.new_tokens
 
 
-def times_unpacked(packed, plain):
-  """Median ratio of the seconds of two updates, taken in turn."""
-
-  def seconds(stages):
-    started = time.perf_counter()
-    stages.call('update')
-    return time.perf_counter() - started
-
-  both = range(_REPEATS.value + 1)
-  ratios = [seconds(packed) / seconds(plain) for _ in both]
-  return float(np.median(ratios[1:]))
-
-
 def main(argv):
   """Compiles, times and prints one line."""
   del argv
@@ -100,7 +91,7 @@ def main(argv):
       full = full_width_seconds(cfg, shape, mesh)
     unpacked = None
     if stages.capacity is not None:
-      unpacked = times_unpacked(stages, make(pack=False))
+      unpacked = times_unpacked(stages, make(pack=False), _REPEATS.value)
   flops = costs.model_flops(cfg, shape, stage) / median
   generated = int(stages.full.length_B.sum())
   row = {

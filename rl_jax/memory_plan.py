@@ -6,8 +6,9 @@
 
 The first and the larger of the others must fit. Parameters, optimizer, copies
 and cache are exact; gradients, activations and logits count the arrays that the
-programs hold at their peak, one by one below. tests/test_memory_plan.py
-compares the sums with what XLA says of the compiled programs.
+programs hold at their peak, one by one below, of full responses: an update that
+is packed needs less. tests/test_memory_plan.py compares the sums with what XLA
+says of the compiled programs.
 """
 
 import dataclasses
