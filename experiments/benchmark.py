@@ -89,9 +89,10 @@ def main(argv):
     full = None
     if _MEAN.value and stage == 'generate':
       full = full_width_seconds(cfg, shape, mesh)
-    unpacked = None
-    if stages.capacity is not None:
-      unpacked = times_unpacked(stages, make(pack=False), _REPEATS.value)
+    packing = {}
+    if stages.capacity:
+      ratio = times_unpacked(stages, make(pack=False), _REPEATS.value)
+      packing = {'capacity': stages.capacity, 'times_unpacked': ratio}
   flops = costs.model_flops(cfg, shape, stage) / median
   generated = int(stages.full.length_B.sum())
   row = {
@@ -121,9 +122,7 @@ def main(argv):
       'full_width_seconds_per_token': full,
       'times_full_width': median / generated / full,
     }
-  if unpacked is not None:
-    row |= {'capacity': stages.capacity, 'times_unpacked': unpacked}
-  print(json.dumps(row))
+  print(json.dumps(row | packing))
 
 
 if __name__ == '__main__':

@@ -63,6 +63,8 @@ def ending_ids(cfg, mean_length):
 class Stages:
   """The jitted stages of one configuration; those that run, compiled ahead."""
 
+  capacity = None  # of an update that is packed
+
   def __init__(
     self,
     cfg,
@@ -117,25 +119,28 @@ class Stages:
       self.score = self._compiled(
         'score', jit(score), params, None, self.full, self.method
       )
-    # In a step every rollout has its own lengths.
-    self.capacity = None
-    if stage == 'update' and pack:
-      length_NG = np.reshape(self.full.length_B, (shape.num_prompts, -1))
-      self.capacity = packing.capacity(length_NG, shape.new_tokens)
     if stage in ('update', 'step'):
-      update = functools.partial(
-        update_lib.update_minibatch,
-        optimizer=optimizer,
-        reuse_scores=False,
-        capacity=self.capacity,
-        **common,
-      )
-      self.update = self._compiled(
-        'update',
-        jit(update, donate_argnames='state'),
-        state=self.state,
-        **self._update_arguments(self.batch),
-      )
+      # In a step every rollout has its own lengths.
+      self._make_update(jit, pack and stage == 'update', optimizer, common)
+
+  def _make_update(self, jit, pack, optimizer, common):
+    if pack:
+      length_NG = np.reshape(self.full.length_B, (len(self.groups), -1))
+      tokens = self.full.response_BT.shape[1]
+      self.capacity = packing.capacity(length_NG, tokens)
+    update = functools.partial(
+      update_lib.update_minibatch,
+      optimizer=optimizer,
+      reuse_scores=False,
+      capacity=self.capacity,
+      **common,
+    )
+    self.update = self._compiled(
+      'update',
+      jit(update, donate_argnames='state'),
+      state=self.state,
+      **self._update_arguments(self.batch),
+    )
 
   def _compiled(self, name, function, *args, **kwargs):
     started = time.perf_counter()

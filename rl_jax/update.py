@@ -242,21 +242,25 @@ def update_minibatch(
   norm = optax.tree.norm(grads)
   ok = jnp.isfinite(norm) & jnp.isfinite(loss)
   grads = jax.tree.map(lambda g, p: g.astype(p.dtype), grads, state.params)
+  return _step(state, grads, optimizer, ok), {
+    'train/loss': loss,
+    'train/grad_norm': norm,
+    'train/skipped': jnp.where(ok, 0.0, 1.0),
+    **metrics,
+  }
+
+
+def _step(state, grads, optimizer, ok) -> TrainState:
+  """The state after an optimizer step, if ok; else with one more skipped."""
   updates, opt_state = optimizer.update(grads, state.opt_state, state.params)
   params = optax.apply_updates(state.params, updates)
 
   def keep(new, old):
     return jnp.where(ok, new, old)
 
-  new_state = state.replace(
+  return state.replace(
     step=state.step + 1,
     params=jax.tree.map(keep, params, state.params),
     opt_state=jax.tree.map(keep, opt_state, state.opt_state),
     skipped=state.skipped + jnp.where(ok, 0, 1),
   )
-  return new_state, {
-    'train/loss': loss,
-    'train/grad_norm': norm,
-    'train/skipped': jnp.where(ok, 0.0, 1.0),
-    **metrics,
-  }
