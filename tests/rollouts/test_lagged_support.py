@@ -69,12 +69,12 @@ def sampled(tiny):
   return draw(params, jax.random.key(0)), params, piece
 
 
-def score(tiny, params, traj, *transforms):
+def score(tiny, params, traj, *transforms, capacity=None):
   """Log-probs and their gradient with respect to params."""
 
   def logp(params):
     stats = scoring.token_statistics(
-      params, tiny.CFG, traj, (), 1.0, transforms
+      params, tiny.CFG, traj, (), 1.0, transforms, capacity
     )
     return stats['logp'].sum(), stats['logp']
 
@@ -114,3 +114,16 @@ def test_settings_are_checked():
   """Naming the field."""
   with pytest.raises(ValueError, match='LaggedSupport.p = 0.0'):
     LaggedSupport(p=0.0)
+
+
+@pytest.mark.slow
+def test_packed_logits_see_the_same_copy(tiny, sampled):
+  """E1: log-probs and gradients of packed responses."""
+  traj, params, piece = sampled
+  lengths = np.asarray([5, 1, 2, 3, 1, 1, 3, 0])[:, None]
+  on_BT = (np.arange(5)[None] < lengths).astype(np.int32)
+  traj = traj.replace(kind_BT=on_BT, mask_BT=on_BT.astype(np.float32))
+  found, grads = score(tiny, params, traj, piece, capacity=4)
+  expected, plain_grads = score(tiny, params, traj, piece)
+  np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+  assert tiny.relative_gap(grads, plain_grads) < 1e-5
