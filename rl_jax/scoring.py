@@ -217,6 +217,7 @@ def _in_chunks(function, arrays, vocab_size):
   if span == own:
     return function(*arrays)
   chunks = -(-own // span)
+  span = -(-own // chunks)  # of equal sizes: the last one is not mostly padding
 
   def split(x):
     """[chunks, B, tokens]: a chunk has the same places of every device's T."""

@@ -106,6 +106,21 @@ def test_chunks_change_nothing(tiny, monkeypatch):
     np.testing.assert_allclose(chunked_stats[name], value, atol=1e-5)
 
 
+def test_chunks_are_of_equal_sizes(monkeypatch):
+  """9 tokens in spans of at most 8: twice 5, not 8 and 1 with 7 of padding."""
+  monkeypatch.setattr(scoring, 'CHUNK_ELEMENTS', 8 * 2 * 3)
+  shapes = []
+
+  def function(x_BC):
+    shapes.append(x_BC.shape)
+    return {'double': 2 * x_BC}
+
+  x_BT = np.arange(18).reshape(2, 9)
+  found = scoring._in_chunks(function, (x_BT,), vocab_size=3)
+  np.testing.assert_array_equal(found['double'], 2 * x_BT)
+  assert set(shapes) == {(2, 5)}
+
+
 def test_no_array_holds_all_logits(tiny, monkeypatch):
   """The compiled gradient has no [B, T, V] array once chunks are used."""
   traj, params = tiny.rollout(length=6), tiny.params()
