@@ -122,8 +122,7 @@ def _movers(on_BT, num_prompts, needs, capacity):
     return packing.movers(on_BT, None)
   group = lambda x: x.reshape(num_prompts, -1, *x.shape[2:])
   # One token more a row than is fed: the first is told by the prompt.
-  slots = min(capacity + B // num_prompts, B * T // num_prompts)
-  pack, unpack = packing.movers(group(on_BT), slots)
+  pack, unpack = packing.movers(group(on_BT), capacity + B // num_prompts)
   return (
     lambda x: pack(group(x)),
     lambda x: unpack(x).reshape(B, T, *x.shape[2:]),

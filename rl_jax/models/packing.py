@@ -44,7 +44,7 @@ def movers(real_NL: Array, slots: int | None) -> tuple[Move, Move]:
   """
   if slots is None:
     return (lambda x: x), (lambda x: x)
-  real_NL = real_NL > 0
+  slots, real_NL = min(slots, real_NL.shape[1]), real_NL > 0
   rank_NL = jnp.cumsum(real_NL, axis=1, dtype=jnp.int32) - 1
   to_places = (jnp.clip(rank_NL, 0, slots - 1), real_NL & (rank_NL < slots))
   source_NC = jnp.argsort(~real_NL, axis=1, stable=True)[:, :slots]
