@@ -9,12 +9,14 @@ matrix product and a plain copy, seconds to trace and compile, peak memory.
 Every row generates --new_tokens tokens, or with --mean_length ends at a random
 token (lengths are geometric); then the costs stand for the longest case, and
 only seconds and generated tokens say something, and times_full_width: seconds a
-token over those of 64 rows that all last, measured in the same process. FLOP
-are those of the model (2 a weight and token, thrice for an update, attention
-over what is visible, the prompt once a group), without recomputation.
+token over those of 64 rows that all last, measured in the same process. With
+--stage=step the stages are also timed alone, in turn with the step. FLOP are
+those of the model (2 a weight and token, thrice for an update, attention over
+what is visible, the prompt once a group), without recomputation.
 """
 
 import dataclasses
+import functools
 import json
 import resource
 
@@ -39,6 +41,7 @@ _PIECES = flags.DEFINE_integer(
 )
 _SLOTS = flags.DEFINE_integer('slots', None, 'Rows decoded at a time.')
 FULL_WIDTH = 64
+PARTS = ('generate', 'update')  # of a step; the rest takes milliseconds
 
 
 def default_pieces(shape):
@@ -64,7 +67,7 @@ def main(argv):
   mesh = sharding.make_mesh(sharding.MeshConfig(data=jax.device_count()))
   pieces = _PIECES.value or default_pieces(shape)
   with jax.set_mesh(mesh):
-    flop_rate, byte_rate = costs.roofline(cfg.compute_dtype)
+    flop_rate, byte_rate = costs.roofline(cfg.compute_dtype, mesh)
     stages = Stages(
       cfg,
       shape,
@@ -74,8 +77,12 @@ def main(argv):
       mean_length=_MEAN.value,
       slots=_SLOTS.value,
     )
-    times = costs.seconds(lambda: stages.call(stage), _REPEATS.value)
-    low, median, high = np.quantile(times, (0.25, 0.5, 0.75))
+    calls = {
+      name: functools.partial(stages.call, name)
+      for name in (*(PARTS if stage == 'step' else ()), stage)
+    }
+    times = costs.seconds_in_turn(calls, _REPEATS.value)
+    low, median, high = np.quantile(times[stage], (0.25, 0.5, 0.75))
     full = None
     if _MEAN.value and stage == 'generate':
       full = full_width_seconds(cfg, shape, mesh)
@@ -103,6 +110,12 @@ def main(argv):
   if stage == 'generate':
     moved = costs.least_bytes(cfg, shape, stages.state.params) / median
     row |= {'bytes_per_second': moved, 'share_of_copy': moved / byte_rate}
+  if stage == 'step':
+    parts = {name: float(np.median(times[name])) for name in PARTS}
+    row |= {
+      'stage_seconds': parts,
+      'stages_over_step': sum(parts.values()) / median,
+    }
   if full is not None:
     row |= {
       'full_width_seconds_per_token': full,
