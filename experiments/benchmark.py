@@ -10,10 +10,11 @@ Every row generates --new_tokens tokens, or with --mean_length ends at a random
 token (lengths are geometric); then the costs stand for the longest case, and
 only seconds and generated tokens say something, and times_full_width: seconds a
 token over those of 64 rows that all last, measured in the same process. An
-update of such rows is packed if they fit in `capacity` places a group;
-times_unpacked is its time over that of the same update without packing. FLOP
-are those of the model (2 a weight and token, thrice for an update, attention
-over what is visible, the prompt once a group), without recomputation.
+update of such rows is packed if they fit in `capacity` places a group, and
+times_unpacked is its time over that without packing, taken in turn. With
+--stage=step the stages are also timed alone, in turn with the step. FLOP are
+those of the model (2 a weight and token, thrice for an update, attention over
+what is visible, the prompt once a group), without recomputation.
 """
 
 import dataclasses
@@ -26,12 +27,7 @@ import jax
 import numpy as np
 
 from experiments import benchmark_costs as costs
-from experiments.benchmark_stages import (
-  PRESETS,
-  STAGES,
-  Stages,
-  times_unpacked,
-)
+from experiments.benchmark_stages import PRESETS, STAGES, Stages
 from rl_jax import host_memory, sharding
 
 _STAGE = flags.DEFINE_enum('stage', 'step', (*STAGES, 'step'), 'What to time.')
@@ -47,6 +43,7 @@ _PIECES = flags.DEFINE_integer(
 )
 _SLOTS = flags.DEFINE_integer('slots', None, 'Rows decoded at a time.')
 FULL_WIDTH = 64
+PARTS = ('generate', 'update')  # of a step; the rest takes milliseconds
 
 
 def default_pieces(shape):
@@ -63,6 +60,18 @@ def full_width_seconds(cfg, shape, mesh):
   return float(np.median(times)) / shape.rows / shape.new_tokens
 
 
+def compared(stages, stage, times):
+  """What was timed in turn with the stage, beside it."""
+  if stages.capacity:
+    ratio = np.median(np.divide(times[stage], times['unpacked']))
+    return {'capacity': stages.capacity, 'times_unpacked': ratio}
+  if stage != 'step':
+    return {}
+  parts = {name: float(np.median(times[name])) for name in PARTS}
+  over = sum(parts.values()) / float(np.median(times[stage]))
+  return {'stage_seconds': parts, 'stages_over_step': over}
+
+
 def main(argv):
   """Compiles, times and prints one line."""
   del argv
@@ -72,7 +81,7 @@ def main(argv):
   mesh = sharding.make_mesh(sharding.MeshConfig(data=jax.device_count()))
   pieces = _PIECES.value or default_pieces(shape)
   with jax.set_mesh(mesh):
-    flop_rate, byte_rate = costs.roofline(cfg.compute_dtype)
+    flop_rate, byte_rate = costs.roofline(cfg.compute_dtype, mesh)
     make = functools.partial(
       Stages,
       cfg,
@@ -84,15 +93,17 @@ def main(argv):
       slots=_SLOTS.value,
     )
     stages = make()
-    times = costs.seconds(lambda: stages.call(stage), _REPEATS.value)
-    low, median, high = np.quantile(times, (0.25, 0.5, 0.75))
+    calls = {
+      name: functools.partial(stages.call, name)
+      for name in (*(PARTS if stage == 'step' else ()), stage)
+    }
+    if stages.capacity:
+      calls['unpacked'] = functools.partial(make(pack=False).call, stage)
+    times = costs.seconds_in_turn(calls, _REPEATS.value)
+    low, median, high = np.quantile(times[stage], (0.25, 0.5, 0.75))
     full = None
     if _MEAN.value and stage == 'generate':
       full = full_width_seconds(cfg, shape, mesh)
-    packing = {}
-    if stages.capacity:
-      ratio = times_unpacked(stages, make(pack=False), _REPEATS.value)
-      packing = {'capacity': stages.capacity, 'times_unpacked': ratio}
   flops = costs.model_flops(cfg, shape, stage) / median
   generated = int(stages.full.length_B.sum())
   row = {
@@ -122,7 +133,7 @@ def main(argv):
       'full_width_seconds_per_token': full,
       'times_full_width': median / generated / full,
     }
-  print(json.dumps(row | packing))
+  print(json.dumps(row | compared(stages, stage, times)))
 
 
 if __name__ == '__main__':

@@ -54,21 +54,29 @@ def least_bytes(cfg, shape, params):
 
 def seconds(function, repeats):
   """Wall seconds of each call after a first one."""
-  function()
-  times = []
-  for _ in range(repeats):
-    started = time.perf_counter()
+  return seconds_in_turn({'': function}, repeats)['']
+
+
+def seconds_in_turn(functions, repeats):
+  """The same of several functions by name; a slow minute hits all of them."""
+  times = {name: [] for name in functions}
+  for function in functions.values():
     function()
-    times.append(time.perf_counter() - started)
+  for _ in range(repeats):
+    for name, function in functions.items():
+      started = time.perf_counter()
+      function()
+      times[name].append(time.perf_counter() - started)
   return times
 
 
-def roofline(dtype):
-  """(FLOP/s of a matrix product, bytes/s of a copy) in this process."""
-  x = jnp.ones((2048, 2048), dtype)
-  product = jax.jit(lambda x: x @ x)
-  best = min(seconds(lambda: product(x).block_until_ready(), 5))
-  y = jnp.ones((1 << 25,), jnp.float32)
-  copy = jax.jit(lambda y: y + 1)
+def roofline(dtype, mesh):
+  """(FLOP/s of matrix products, bytes/s of copies), on all devices at once."""
+  by_rows = jax.NamedSharding(mesh, jax.P('data'))
+  x = jnp.ones((2048 * mesh.size, 2048), dtype, device=by_rows)
+  weight = jnp.ones((2048, 2048), dtype)
+  y = jnp.ones((mesh.size << 25,), jnp.float32, device=by_rows)
+  product, copy = jax.jit(jnp.matmul), jax.jit(lambda y: y + 1)
+  best = min(seconds(lambda: product(x, weight).block_until_ready(), 5))
   moved = min(seconds(lambda: copy(y).block_until_ready(), 5))
-  return 2 * 2048**3 / best, 2 * y.nbytes / moved
+  return 2 * x.size * 2048 / best, 2 * y.nbytes / moved

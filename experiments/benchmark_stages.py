@@ -175,15 +175,3 @@ class Stages:
         state=self.state, **self._update_arguments(traj)
       )
     jax.block_until_ready((result, self.state.params))
-
-
-def times_unpacked(packed, plain, repeats):
-  """Median ratio of the seconds of their updates, taken in turn."""
-
-  def seconds(stages):
-    started = time.perf_counter()
-    stages.call('update')
-    return time.perf_counter() - started
-
-  ratios = [seconds(packed) / seconds(plain) for _ in range(repeats + 1)]
-  return float(np.median(ratios[1:]))

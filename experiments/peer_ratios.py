@@ -33,29 +33,38 @@ def read(lines: Sequence[str]) -> dict[str, dict[str, list[float]]]:
   for line in lines:
     row: Mapping[str, Any] = json.loads(line)
     if 'bench' not in row:
-      add('rl_jax', row['stage'], row['seconds_median'])
-      if row['stage'] == 'step':
-        add('rl_jax', 'memory_gb', row['peak_memory_gb'])
-        add('rl_jax', 'compile', sum(row['compile_seconds'].values()))
+      for stage, median in row['stage_seconds'].items():
+        add('rl_jax', stage, median)
+      add('rl_jax', 'step', row['seconds_median'])
+      add('rl_jax', 'memory_gb', row['peak_memory_gb'])
+      add('rl_jax', 'compile', sum(row['compile_seconds'].values()))
       continue
     name, *keys = PEERS[row['bench']]
     for stage, key in zip(STAGES, keys, strict=True):
       if key in row:
         add(name, stage, row[key]['median_s'])
+    compiled = [
+      row[key]['compile_s'] for key in keys if 'compile_s' in row.get(key, {})
+    ]
+    if compiled:
+      add(name, 'compile', sum(compiled))
     add(name, 'memory_gb', row['peak_rss_mb'] / 1e3)
   return found
 
 
 def table(found: Mapping[str, Mapping[str, Sequence[float]]]) -> str:
-  """Median seconds by stage, and how many times ours the peers need."""
+  """Median seconds by stage, and how many times ours the peers need.
+
+  compile: seconds of tracing and compiling all stages, where there are any.
+  """
   ours = {k: statistics.median(v) for k, v in found['rl_jax'].items()}
   out = [
-    '| system | generate | update | step | memory |',
-    '|---|---|---|---|---|',
+    '| system | generate | update | step | compile | memory |',
+    '|---|---|---|---|---|---|',
   ]
   for system, values in found.items():
     cells = []
-    for stage in STAGES:
+    for stage in (*STAGES, 'compile'):
       if stage not in values:
         cells.append('-')
         continue

@@ -227,17 +227,17 @@ class _Sizes:
   def cache(self) -> int:
     """Keys and values of every prompt once, and of every slot.
 
-    While the batch narrows the rows that go on have both again. A slot that
-    takes several rows has its prompt to itself.
+    While the batch narrows the rows that go on have theirs again. Few slots
+    of many rows have their prompts to themselves.
     """
     m, rows = self.model, self.rollout * self.group_size
-    places = max(self.response - 1, 1)
+    own = max(self.response - 1, 1)
     slots = min(self.slots or rows, rows)
     widths = decode.batch_widths(slots, self.response, m.num_layers)
-    narrow = widths[1] * (self.prompt + places) if len(widths) > 1 else 0
-    places = self.rollout * self.prompt + slots * places + narrow
-    if slots < rows:
-      places += slots * self.prompt
+    places = self.rollout * self.prompt
+    for width in widths[:2]:
+      shared = decode.shares_prompts(rows, width)
+      places += width * (own if shared else own + self.prompt)
     token = 2 * m.num_layers * self.kv_heads * m.head_size
     return places * token * self.itemsize
 

@@ -36,7 +36,7 @@ def attend_prompt(q_NPJRK, k_NPJK, v_NPJK, mask_NP) -> Array:
   return jnp.einsum('njqrp,npjk->nqjrk', weights, v_NPJK)
 
 
-def attend_response(q_NGSJRK, prompt, own) -> Array:
+def attend_response(q_NGSJRK, prompt, own, places=None) -> Array:
   """Attention of responses to their group's prompt and to themselves.
 
   prompt: cached keys and values [N, J, ...] and mask [N, P]; one matrix
@@ -44,34 +44,44 @@ def attend_response(q_NGSJRK, prompt, own) -> Array:
   [B, J, ...] and mask [S, T] or [B, S, T]. The two parts of the softmax are
   merged by their common maximum and sum. Every product is [x, J, rows, C] by
   [x, J, C, columns]: XLA on CPU has slow paths for most other orders.
+  places: where the rows are not all rows of the groups in order, the place of
+  each row among these, [B], and the row of each place, any if there is none.
   """
   (pk, pv, mask_NP), (k, v, mask_ST) = prompt, own
-  N, G, S, J, R, K = q_NGSJRK.shape
-  # The two orders of queries, and the way from the first to the second.
-  q_own = jnp.moveaxis(q_NGSJRK, 3, 2).reshape(N * G, J, S * R, K)
-  q_prompt = jnp.moveaxis(q_NGSJRK, 3, 1).reshape(N, J, G * S * R, K)
+  *lead, S, J, R, K = q_NGSJRK.shape
+  B, N = k.shape[0], mask_NP.shape[0]
+  place_B, row_M = (None, None) if places is None else places
+  G = (B if places is None else row_M.shape[0]) // N
+  q_own = jnp.swapaxes(q_NGSJRK.reshape(B, S, J, R * K), 1, 2)
+  q_own = q_own.reshape(B, J, S * R, K)
 
-  def regroup(x):
-    x = x.reshape(N, J, G, S * R, *x.shape[3:])
-    return jnp.swapaxes(x, 1, 2).reshape(N * G, J, S * R, *x.shape[4:])
+  def by_group(x):
+    """[B, J, S * R, ...] -> [N, J, G * S * R, ...]."""
+    x = x if places is None else x[row_M]
+    x = jnp.swapaxes(x.reshape(N, G, *x.shape[1:]), 1, 2)
+    return x.reshape(N, J, G * S * R, *x.shape[4:])
 
-  def ungroup(x):
-    x = x.reshape(N, G, J, S * R)
-    return jnp.swapaxes(x, 1, 2).reshape(N, J, G * S * R)
+  def by_row(x):
+    """The way back."""
+    x = jnp.swapaxes(x.reshape(N, J, G, S * R, *x.shape[3:]), 1, 2)
+    x = x.reshape(N * G, J, S * R, *x.shape[4:])
+    return x if places is None else x[place_B]
 
   prompt_mask = (mask_NP > 0)[:, None, None]
-  prompt_scores = _scores('njmk,njkp->njmp', q_prompt, pk, prompt_mask)
+  prompt_scores = _scores('njmk,njkp->njmp', by_group(q_own), pk, prompt_mask)
   own_mask = jnp.repeat(mask_ST, R, axis=-2)[..., None, :, :]
   scores = _scores('bjmk,bjkt->bjmt', q_own, k, own_mask)
   peak = lax.stop_gradient(
-    jnp.maximum(regroup(prompt_scores.max(-1)), scores.max(-1))
+    jnp.maximum(by_row(prompt_scores.max(-1)), scores.max(-1))
   )
-  prompt_weights = jnp.exp(prompt_scores - ungroup(peak)[..., None])
+  prompt_weights = jnp.exp(prompt_scores - by_group(peak)[..., None])
   weights = jnp.exp(scores - peak[..., None])
-  total = regroup(prompt_weights.sum(-1)) + weights.sum(-1)
+  total = by_row(prompt_weights.sum(-1)) + weights.sum(-1)
   product = functools.partial(jnp.einsum, preferred_element_type=jnp.float32)
-  out = product('bjmt,bjtk->bjmk', weights.astype(v.dtype), v) + regroup(
+  out = product('bjmt,bjtk->bjmk', weights.astype(v.dtype), v) + by_row(
     product('njmp,njpk->njmk', prompt_weights.astype(pv.dtype), pv)
   )
   out = (out / total[..., None]).astype(q_NGSJRK.dtype)
-  return jnp.moveaxis(out.reshape(N, G, J, S, R, K), 2, 3)
+  return jnp.swapaxes(out.reshape(B, J, S, R * K), 1, 2).reshape(
+    *lead, S, J, R, K
+  )

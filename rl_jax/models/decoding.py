@@ -89,26 +89,31 @@ def decode_step(
   step_B: Array,
   clock: Array,
   cache: kv_cache.Cache,
+  places: tuple[Array, Array] | None = None,
 ) -> tuple[Array, kv_cache.Cache]:
   """Feeds response tokens `step`; states [B, D] predict tokens step + 1.
 
   params: of `unstacked`. clock: steps before this one. The tokens of a row come
-  one a step; that of T steps ago, which no row has, is overwritten.
+  one a step; that of T steps ago, which no row has, is overwritten. places: see
+  attend_response.
   """
   prompt = cache.prompt
-  G = token_B.shape[0] // prompt.mask_NP.shape[0]
   start_N = prompt.mask_NP.astype(jnp.int32).sum(axis=1)
-  tables = rope.tables(cfg, jnp.repeat(start_N, G) + step_B)
-  places = cache.k_BJKT[0].shape[-1]
-  age_T = (clock - jnp.arange(places)) % places
+  rows = token_B.shape[0] if places is None else places[1].shape[0]
+  start_B = jnp.repeat(start_N, rows // start_N.shape[0])
+  if places is not None:
+    start_B = start_B[places[0]]
+  tables = rope.tables(cfg, start_B + step_B)
+  room = cache.k_BJKT[0].shape[-1]
+  age_T = (clock - jnp.arange(room)) % room
   mask_B1T = age_T[None, None] <= step_B[:, None, None]
-  place = clock % places
+  column = clock % room
   x = layers.embed(params, cfg, token_B)
   keys, values = [], []
   for index, layer in enumerate(params['layers']):
     shared = (prompt.k_NJKP[index], prompt.v_NJPK[index], prompt.mask_NP)
     own = (cache.k_BJKT[index], cache.v_BJTK[index], mask_B1T)
-    x, k, v = _layer_step(layer, cfg, x, tables, shared, own, place)
+    x, k, v = _layer_step(layer, cfg, x, tables, shared, own, column, places)
     keys.append(k)
     values.append(v)
   hidden = layers.norm(x, params['model']['final_norm'], cfg.norm_eps)
@@ -116,13 +121,12 @@ def decode_step(
 
 
 @functools.partial(jax.jit, static_argnames='cfg')  # traced once for all layers
-def _layer_step(layer, cfg, x, tables, shared, own, place):
-  """(states behind the layer, its keys, its values); writes at `place`."""
+def _layer_step(layer, cfg, x, tables, shared, own, column, places):
+  """(states behind the layer, its keys, its values); writes one column."""
   k_BJKT, v_BJTK, mask_B1T = own
-  N, G = shared[0].shape[0], x.shape[0] // shared[0].shape[0]
   q, k, v = layers.qkv(layer, cfg, x, tables)
-  q = q.reshape(N, G, 1, *q.shape[1:])
-  k = lax.dynamic_update_slice(k_BJKT, k[..., None], (0, 0, 0, place))
-  v = lax.dynamic_update_slice(v_BJTK, v[:, :, None], (0, 0, place, 0))
-  attended = attention.attend_response(q, shared, (k, v, mask_B1T))
+  k = lax.dynamic_update_slice(k_BJKT, k[..., None], (0, 0, 0, column))
+  v = lax.dynamic_update_slice(v_BJTK, v[:, :, None], (0, 0, column, 0))
+  own = (k, v, mask_B1T)
+  attended = attention.attend_response(q[:, None], shared, own, places)
   return layers.finish_layer(layer, cfg, x, attended), k, v

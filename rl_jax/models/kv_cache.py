@@ -20,6 +20,11 @@ class PromptCache:
   v_NJPK: tuple[Array, ...]
   mask_NP: Array  # float32, 1 on real tokens
 
+  @property
+  def num_prompts(self) -> int:
+    """N."""
+    return self.mask_NP.shape[0]
+
   def take(self, group_W: Array) -> 'PromptCache':
     """The prompts of some groups."""
     return jax.tree.map(lambda x: x[group_W], self)
@@ -33,21 +38,18 @@ class Cache:
   k_BJKT: tuple[Array, ...]
   v_BJTK: tuple[Array, ...]
 
-  def take(self, row_W: Array) -> 'Cache':
-    """The cache of some rows, each with its prompt to itself (G = 1)."""
-    rows, groups = self.k_BJKT[0].shape[0], self.prompt.mask_NP.shape[0]
-    group_W = row_W // (rows // groups)
-    return Cache(
-      prompt=self.prompt.take(group_W),
-      k_BJKT=tuple(x[row_W] for x in self.k_BJKT),
-      v_BJTK=tuple(x[row_W] for x in self.v_BJTK),
+  def take(self, slot_W: Array) -> 'Cache':
+    """The part of some rows, with the prompts of all."""
+    return self.replace(
+      k_BJKT=tuple(x[slot_W] for x in self.k_BJKT),
+      v_BJTK=tuple(x[slot_W] for x in self.v_BJTK),
     )
 
 
-def extend(prompt: PromptCache, group_size: int, max_tokens: int) -> Cache:
-  """Adds room for max_tokens tokens of group_size rows per prompt."""
-  groups, kv_heads, head_size, _ = prompt.k_NJKP[0].shape
-  rows, dtype = groups * group_size, prompt.k_NJKP[0].dtype
+def extend(prompt: PromptCache, rows: int, max_tokens: int) -> Cache:
+  """Adds room for max_tokens tokens of so many rows."""
+  _, kv_heads, head_size, _ = prompt.k_NJKP[0].shape
+  dtype = prompt.k_NJKP[0].dtype
 
   def layers(*shape):
     return tuple(jnp.zeros((rows, *shape), dtype) for _ in prompt.k_NJKP)

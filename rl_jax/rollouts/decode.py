@@ -2,14 +2,16 @@
 
 A row is in one slot from its first token to its last. With fewer slots than
 rows the others wait: when an eighth of the slots is free, as many waiting rows
-take them. When none waits and at most half of the slots are still in use, they
-alone go on, in a batch of half the width. All widths are part of one program
-and nothing waits for the host. What a row draws depends on its own counters
+take them. When none waits and the slots that are still in use fit into the next
+smaller batch, they alone go on, in that. All widths are part of one program and
+nothing waits for the host. What a row draws depends on its own counters
 (randomness.py), so that neither changes a token (tier E2).
 """
 
 from collections.abc import Sequence
 import dataclasses
+import functools
+import math
 from typing import Any
 
 from flax import struct
@@ -19,15 +21,20 @@ import jax.numpy as jnp
 
 from rl_jax import models, randomness
 from rl_jax.rollouts.sampling import SamplingConfig, sample_token
-from rl_jax.types import POLICY, Array
+from rl_jax.types import POLICY, Array, static
 
 # Each width is a loop of its own in the program, at the price of compiling it.
-MOST_WIDTHS = 4
+MOST_WIDTHS = 7
 # Layers of all these loops: each compiles for about 0.4 s.
 MOST_LAYERS = 64
+# Between one width and the next; products of odd numbers of rows are slower.
+LEAST_RATIO, MOST_RATIO, MULTIPLE = 4 / 3, 4, 8
 # Below these a loop more costs more than it saves.
-NARROWEST = 16
+NARROWEST = 8
 FEWEST_TOKENS = 32
+# Rows attend to the prompts that their groups share in the places of all rows;
+# of more places a row it is cheaper to give each row its prompt to itself.
+MOST_PLACES = 16
 # Rows that come together, as a share of the slots; so many are idle at most.
 REFILL_SHARE = 8
 
@@ -56,42 +63,69 @@ class Slots:
   caches: tuple[models.Cache, ...]
   clock: Array  # steps so far; their keys and values lie in a ring
   begun: Array  # rows that have had a slot: the first ones
+  shared: bool = static()  # the prompts are those of all groups
 
   def going(self) -> Array:
     """bool[W]: slots whose row gets another token."""
     limit_W = self.rows.limit_B[self.row_W]
     return (self.step_W < limit_W) & ~self.rows.finished_B[self.row_W]
 
+  @property
+  def num_rows(self) -> int:
+    """All rows, with and without a slot."""
+    return self.rows.length_B.shape[0]
+
   def waiting(self) -> Array:
     """bool: rows without a slot are left."""
-    return self.begun < self.rows.length_B.shape[0]
+    return self.begun < self.num_rows
+
+  def places(self) -> tuple[Array, Array] | None:
+    """Of attend_response: None if no row looks for its prompt's place."""
+    slots = self.row_W.shape[0]
+    if not self.shared or slots == self.num_rows:
+      return None
+    slot_M = jnp.zeros(self.num_rows, jnp.int32)
+    return self.row_W, slot_M.at[self.row_W].set(jnp.arange(slots))
 
   def narrowed(self, width: int) -> 'Slots':
     """The slots that are going, in a batch of `width`."""
     # Stable: rows of a group stay neighbours.
     slot_W = jnp.argsort(~self.going(), stable=True)[:width]
+    row_W = self.row_W[slot_W]
+    caches = [cache.take(slot_W) for cache in self.caches]
+    shared = self.shared and shares_prompts(self.num_rows, width)
+    if not shared:
+      group = self.num_rows // caches[0].prompt.num_prompts
+      prompt_W = row_W // group if self.shared else slot_W
+      caches = [c.replace(prompt=c.prompt.take(prompt_W)) for c in caches]
     return self.replace(
-      row_W=self.row_W[slot_W],
+      row_W=row_W,
       step_W=self.step_W[slot_W],
-      caches=tuple(cache.take(slot_W) for cache in self.caches),
+      caches=tuple(caches),
+      shared=shared,
     )
 
 
-def batch_widths(rows: int, new_tokens: int, num_layers: int) -> list[int]:
-  """The width to begin with and those to narrow to.
+def shares_prompts(rows: int, width: int) -> bool:
+  """True if `width` of all rows attend in the places of all of them."""
+  return rows <= MOST_PLACES * width
 
-  Each is half of the last; of deep models, which have two, a quarter.
+
+def batch_widths(rows: int, new_tokens: int, num_layers: int) -> list[int]:
+  """The width to begin with and those to narrow to, in equal ratios.
+
+  As many as may be compiled; deep models have few.
   """
   most = min(MOST_WIDTHS, max(1, MOST_LAYERS // num_layers))
-  ratio = 2 if most > 2 else 4
-  widths = [rows]
-  while (
-    new_tokens >= FEWEST_TOKENS
-    and len(widths) < most
-    and widths[-1] >= ratio * NARROWEST
-  ):
-    widths.append(-(-widths[-1] // ratio))
-  return widths
+  if new_tokens < FEWEST_TOKENS or rows < 2 * NARROWEST or most == 1:
+    return [rows]
+  ratio = (rows / NARROWEST) ** (1 / (most - 1))
+  ratio = min(max(ratio, LEAST_RATIO), MOST_RATIO)
+  narrower = {
+    MULTIPLE * math.ceil(round(rows / ratio**i / MULTIPLE, 3))
+    for i in range(1, most)
+  }
+  return [rows, *sorted(narrower - {rows}, reverse=True)]
 
 
 def decode(
@@ -139,20 +173,21 @@ class _Decoder:
 
   def start(self, rows: Rows, slots: int, max_tokens: int) -> Slots:
     """The first rows have their first tokens."""
-    row_W, group = jnp.arange(slots, dtype=jnp.int32), self.group
+    row_W = jnp.arange(slots, dtype=jnp.int32)
     prompts = [prompt for _, prompt in self.begun]
-    if slots < rows.length_B.shape[0]:
-      # Slots that take rows of other groups have their prompt to themselves.
-      prompts, group = [p.take(row_W // group) for p in prompts], 1
+    shared = shares_prompts(rows.length_B.shape[0], slots)
+    if not shared:
+      prompts = [p.take(row_W // self.group) for p in prompts]
     # The last token is never fed, so the cache needs one place less.
     places = max(max_tokens - 1, 1)
     return Slots(
       rows=self.first_tokens(rows, row_W, jnp.ones(slots, bool)),
       row_W=row_W,
       step_W=jnp.ones_like(row_W),
-      caches=tuple(models.extend(p, group, places) for p in prompts),
+      caches=tuple(models.extend(p, slots, places) for p in prompts),
       clock=jnp.int32(0),
       begun=jnp.int32(slots),
+      shared=shared,
     )
 
   def until(self, s: Slots, width: Array | int) -> Slots:
@@ -175,8 +210,16 @@ class _Decoder:
   def advance(self, s: Slots) -> Slots:
     """One token for every slot."""
     token_W = s.rows.response_BT.at[s.row_W, s.step_W - 1].get(mode='clip')
+    step = functools.partial(
+      models.decode_step,
+      cfg=self.cfg,
+      token_B=token_W,
+      step_B=s.step_W - 1,
+      clock=s.clock,
+      places=s.places(),
+    )
     fed = [
-      models.decode_step(w, self.cfg, token_W, s.step_W - 1, s.clock, cache)
+      step(w, cache=cache)
       for w, cache in zip(self.weights, s.caches, strict=True)
     ]
     hidden, caches = zip(*fed, strict=True)
@@ -199,17 +242,18 @@ class _Decoder:
     def put(x_W, value_R):
       return x_W.at[slot_R].set(value_R, mode='drop')
 
-    caches = [
-      cache.replace(
-        prompt=jax.tree.map(put, cache.prompt, prompt.take(row_R // self.group))
+    caches = s.caches
+    if not s.shared:
+      prompts = [prompt.take(row_R // self.group) for _, prompt in self.begun]
+      caches = tuple(
+        cache.replace(prompt=jax.tree.map(put, cache.prompt, prompt))
+        for cache, prompt in zip(caches, prompts, strict=True)
       )
-      for cache, (_, prompt) in zip(s.caches, self.begun, strict=True)
-    ]
     return s.replace(
       rows=self.first_tokens(s.rows, row_R, new_R),
       row_W=put(s.row_W, row_R),
       step_W=put(s.step_W, jnp.ones_like(row_R)),
-      caches=tuple(caches),
+      caches=caches,
       begun=s.begun + new_R.sum(),
     )
 

@@ -47,9 +47,9 @@ def run(monkeypatch, traj, widths, sampling=SAMPLING, slots=None):
   fed = []
   decode_step = models.decode_step
 
-  def counted(params, cfg, token_B, *args):
+  def counted(params, *, token_B, **kwargs):
     jax.debug.callback(lambda width=token_B.shape[0]: fed.append(width))
-    return decode_step(params, cfg, token_B, *args)
+    return decode_step(params, token_B=token_B, **kwargs)
 
   with monkeypatch.context() as patched:
     patched.setattr(models, 'decode_step', counted)
@@ -134,6 +134,17 @@ def test_any_number_of_slots(monkeypatch, slots, widths):
   assert_same(found, plain)
 
 
+@pytest.mark.parametrize('slots, widths', [(None, [64, 24, 8]), (16, [16, 8])])
+def test_prompts_that_are_shared_or_not(monkeypatch, slots, widths):
+  """E2: attention in the places of all rows, or to a prompt for each row."""
+  traj, found = make_traj(), {}
+  for most in (0, 3, 64):  # rows a place: never, while rows are many, always
+    monkeypatch.setattr(decode, 'MOST_PLACES', most)
+    found[most], _ = run(monkeypatch, traj, widths, slots=slots)
+  assert_same(found[0], found[64])
+  assert_same(found[3], found[64])
+
+
 @pytest.mark.slow
 def test_rows_that_all_end_together(monkeypatch):
   """Nothing narrows when the whole batch ends at the last token."""
@@ -167,9 +178,9 @@ def test_without_end_tokens_there_is_one_width(monkeypatch):
 @pytest.mark.parametrize(
   'rows, tokens, layers, expected',
   [
-    (256, 128, 8, [256, 128, 64, 32]),
-    (72, 128, 8, [72, 36, 18]),
-    (16, 128, 8, [16]),
+    (128, 128, 8, [128, 88, 56, 32, 24, 16, 8]),
+    (20, 128, 8, [20, 16, 8]),
+    (15, 128, 8, [15]),
     (256, 8, 8, [256]),
     (256, 128, 30, [256, 64]),
     (256, 128, 80, [256]),

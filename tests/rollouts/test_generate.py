@@ -279,9 +279,9 @@ def count_decode_steps(monkeypatch, traj, sampling, max_new_tokens):
   calls = []
   decode_step = models.decode_step
 
-  def counted(*args):
+  def counted(*args, **kwargs):
     jax.debug.callback(lambda: calls.append(1))
-    return decode_step(*args)
+    return decode_step(*args, **kwargs)
 
   monkeypatch.setattr(models, 'decode_step', counted)
   out = rollouts.generate(
