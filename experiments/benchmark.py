@@ -11,10 +11,11 @@ token (lengths are geometric); then the costs stand for the longest case, and
 only seconds and generated tokens say something, and times_full_width: seconds a
 token over those of 64 rows that all last, measured in the same process. An
 update of such rows is packed if they fit in `capacity` places a group, and
-times_unpacked is its time over that without packing, taken in turn. With
---stage=step the stages are also timed alone, in turn with the step. FLOP are
-those of the model (2 a weight and token, thrice for an update, attention over
-what is visible, the prompt once a group), without recomputation.
+times_unpacked is its time over that without packing, taken in turn; the peak of
+memory is then that of both. With --stage=step the stages are also timed alone,
+in turn with the step. FLOP are those of the model (2 a weight and token, thrice
+for an update, attention over what is visible, the prompt once a group), without
+recomputation.
 """
 
 import dataclasses
@@ -82,16 +83,8 @@ def main(argv):
   pieces = _PIECES.value or default_pieces(shape)
   with jax.set_mesh(mesh):
     flop_rate, byte_rate = costs.roofline(cfg.compute_dtype, mesh)
-    make = functools.partial(
-      Stages,
-      cfg,
-      shape,
-      stage,
-      mesh,
-      pieces=pieces,
-      mean_length=_MEAN.value,
-      slots=_SLOTS.value,
-    )
+    options = dict(pieces=pieces, mean_length=_MEAN.value, slots=_SLOTS.value)
+    make = functools.partial(Stages, cfg, shape, stage, mesh, **options)
     stages = make()
     calls = {
       name: functools.partial(stages.call, name)
