@@ -168,6 +168,7 @@ class Stages:
       traj = self.batch
       if stage == 'step':
         full = self.generate(params, traj=self.empty, key=self.key)
+        jax.block_until_ready(full)  # the host reads responses to reward them
         full = full.replace(reward_B=self.rewarded.reward_B)
         traj, *_ = self.make_batch(self.method, full, {})
       # One update a rollout: its own forward gives logp_old, score is left out.

@@ -97,7 +97,7 @@ def gradient(tiny, method, pieces, *, reuse_scores=False, capacity=None):
     pytest.param('disco', (4,), marks=pytest.mark.slow),
     ('clip_cov', (2,)),  # a ranking over the minibatch
     pytest.param('kl_cov', (2,), marks=pytest.mark.slow),
-    ('ppo', (2,)),  # a value head
+    pytest.param('ppo', (2,), marks=pytest.mark.slow),  # a value head
   ],
 )
 def test_microbatches_change_nothing(toy, tiny, scored, name, counts):

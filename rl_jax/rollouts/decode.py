@@ -34,7 +34,7 @@ NARROWEST = 8
 FEWEST_TOKENS = 32
 # Rows attend to the prompts that their groups share in the places of all rows;
 # of more places a row it is cheaper to give each row its prompt to itself.
-MOST_PLACES = 16
+MOST_PLACES = 4
 # Rows that come together, as a share of the slots; so many are idle at most.
 REFILL_SHARE = 8
 

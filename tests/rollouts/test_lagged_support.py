@@ -69,16 +69,21 @@ def sampled(tiny):
   return draw(params, jax.random.key(0)), params, piece
 
 
+def log_probs(tiny, params, traj, *transforms, capacity=None):
+  """Of the response tokens."""
+  score = jax.jit(scoring.token_statistics, static_argnums=(1, 4, 6))
+  stats = score(params, tiny.CFG, traj, (), 1.0, transforms, capacity)
+  return stats['logp']
+
+
 def score(tiny, params, traj, *transforms, capacity=None):
-  """Log-probs and their gradient with respect to params."""
+  """Log-probs and the gradient of their sum with respect to params."""
 
   def logp(params):
-    stats = scoring.token_statistics(
-      params, tiny.CFG, traj, (), 1.0, transforms, capacity
-    )
-    return stats['logp'].sum(), stats['logp']
+    logp_BT = log_probs(tiny, params, traj, *transforms, capacity=capacity)
+    return logp_BT.sum(), logp_BT
 
-  (_, logp_BT), grads = jax.jit(jax.value_and_grad(logp, has_aux=True))(params)
+  (_, logp_BT), grads = jax.value_and_grad(logp, has_aux=True)(params)
   return np.asarray(logp_BT), grads
 
 
@@ -87,7 +92,7 @@ def test_sampler_and_trainer_apply_the_same_mask(tiny, sampled):
   traj, params, piece = sampled
   found, grads = score(tiny, params, traj, piece)
   np.testing.assert_allclose(found, traj.logp_behaviour_BT, atol=1e-5)
-  plain, _ = score(tiny, tiny.params(), traj)
+  plain = log_probs(tiny, tiny.params(), traj)
   assert (found >= plain - 1e-6).all() and (found - plain).max() > 0.1
   assert not any(np.any(x) for x in jax.tree.leaves(grads['lagged']))
   assert any(np.any(x) for x in jax.tree.leaves(grads['model']))
@@ -96,8 +101,8 @@ def test_sampler_and_trainer_apply_the_same_mask(tiny, sampled):
 def test_the_whole_support_is_the_policy(tiny, sampled):
   """p = 1 reduces to the plain log-probs. E1."""
   traj, params, _ = sampled
-  found, _ = score(tiny, params, traj, LaggedSupport(p=1.0))
-  plain, _ = score(tiny, tiny.params(), traj)
+  found = log_probs(tiny, params, traj, LaggedSupport(p=1.0))
+  plain = log_probs(tiny, tiny.params(), traj)
   np.testing.assert_allclose(found, plain, atol=1e-6)
 
 

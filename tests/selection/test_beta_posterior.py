@@ -74,13 +74,14 @@ def test_the_band_draws_inside_at_random():
   sooner or later."""
   rates = [0.1, 0.4, 0.9, 0.6, 0.1, 0.4]
   selector = selection.BetaPosterior(rule='band')
+  select = jax.jit(selector.select, static_argnums=2)
   state, seen = sharp_state(selector, rates), set()
   for _ in range(20):
-    ids, state = selector.select(state, KEY, 2)
+    ids, state = select(state, KEY, 2)
     seen |= set(ids.tolist())
   assert seen == {1, 3, 5}
   state = sharp_state(selector, [0.1, 0.99, 0.8, 0.9, 0.05])  # none inside
-  ids, after = selector.select(state, KEY, 1)
+  ids, after = select(state, KEY, 1)
   assert ids.tolist() == [2]
   assert int(after['batches']) == 1
 
@@ -88,12 +89,15 @@ def test_the_band_draws_inside_at_random():
 def test_a_band_of_everything_is_a_uniform_draw():
   """E0: all 64 candidates lie in [0, 1], so the first four of the random order
   are drawn, as if there were no others."""
-  all_64, four = (
-    selection.BetaPosterior(rule='band', low=0.0, high=1.0, candidate_ratio=n)
-    for n in (16, 1)
-  )
-  ids, _ = all_64.select(all_64.init(64), KEY, 4)
-  np.testing.assert_array_equal(ids, four.select(four.init(64), KEY, 4)[0])
+
+  def drawn(candidate_ratio, prompts):
+    selector = selection.BetaPosterior(
+      rule='band', low=0.0, high=1.0, candidate_ratio=candidate_ratio
+    )
+    select = jax.jit(selector.select, static_argnums=2)
+    return select(selector.init(prompts), KEY, 4)[0]
+
+  np.testing.assert_array_equal(drawn(16, 64), drawn(1, 64))
 
 
 def test_one_candidate_each_is_a_uniform_draw():
