@@ -134,9 +134,9 @@ def test_what_is_exact(toy):
 
 
 def test_the_cache_grows_with_the_slots(toy):
-  """By hand: 16 prompts once, 32 slots, 24 again; few slots have prompts."""
+  """By hand: 16 prompts once, 32 slots, and the 24 that go on, with prompts."""
   config = make_config(toy, rollout__slots='32')
-  places = 16 * 16 + 32 * 31 + 24 * 31
+  places = 16 * 16 + 32 * 31 + 24 * (16 + 31)
   assert plan(config, SMALL).cache == 2 * 2 * 2 * 16 * 4 * places
   # Of every device its part; as many slots as rows are none.
   assert plan(config, SMALL, data=4).cache < plan(config, SMALL).cache / 3
