@@ -21,11 +21,11 @@ import jax.numpy as jnp
 
 from rl_jax import models, randomness
 from rl_jax.rollouts.sampling import SamplingConfig, sample_token
-from rl_jax.types import POLICY, Array, static
+from rl_jax.types import POLICY, Array
 
 # Each width is a loop of its own in the program, at the price of compiling it.
 MOST_WIDTHS = 7
-# Layers of all these loops: each compiles for about 0.4 s.
+# Layers of all these loops: each compiles for about 0.5 s.
 MOST_LAYERS = 64
 # Between one width and the next; products of odd numbers of rows are slower.
 LEAST_RATIO, MOST_RATIO, MULTIPLE = 4 / 3, 4, 8
@@ -63,7 +63,6 @@ class Slots:
   caches: tuple[models.Cache, ...]
   clock: Array  # steps so far; their keys and values lie in a ring
   begun: Array  # rows that have had a slot: the first ones
-  shared: bool = static()  # the prompts are those of all groups
 
   def going(self) -> Array:
     """bool[W]: slots whose row gets another token."""
@@ -74,6 +73,11 @@ class Slots:
   def num_rows(self) -> int:
     """All rows, with and without a slot."""
     return self.rows.length_B.shape[0]
+
+  @property
+  def shared(self) -> bool:
+    """True if the prompts are those of all groups, not one for each slot."""
+    return shares_prompts(self.num_rows, self.row_W.shape[0])
 
   def waiting(self) -> Array:
     """bool: rows without a slot are left."""
@@ -93,16 +97,12 @@ class Slots:
     slot_W = jnp.argsort(~self.going(), stable=True)[:width]
     row_W = self.row_W[slot_W]
     caches = [cache.take(slot_W) for cache in self.caches]
-    shared = self.shared and shares_prompts(self.num_rows, width)
-    if not shared:
+    if not shares_prompts(self.num_rows, width):
       group = self.num_rows // caches[0].prompt.num_prompts
       prompt_W = row_W // group if self.shared else slot_W
       caches = [c.replace(prompt=c.prompt.take(prompt_W)) for c in caches]
     return self.replace(
-      row_W=row_W,
-      step_W=self.step_W[slot_W],
-      caches=tuple(caches),
-      shared=shared,
+      row_W=row_W, step_W=self.step_W[slot_W], caches=tuple(caches)
     )
 
 
@@ -121,11 +121,11 @@ def batch_widths(rows: int, new_tokens: int, num_layers: int) -> list[int]:
     return [rows]
   ratio = (rows / NARROWEST) ** (1 / (most - 1))
   ratio = min(max(ratio, LEAST_RATIO), MOST_RATIO)
-  narrower = {
-    MULTIPLE * math.ceil(round(rows / ratio**i / MULTIPLE, 3))
-    for i in range(1, most)
+  multiples = {
+    math.ceil(round(rows / ratio**i / MULTIPLE, 3)) for i in range(1, most)
   }
-  return [rows, *sorted(narrower - {rows}, reverse=True)]
+  narrower = [m * MULTIPLE for m in multiples if m * MULTIPLE < rows]
+  return [rows, *sorted(narrower, reverse=True)]
 
 
 def decode(
@@ -175,8 +175,7 @@ class _Decoder:
     """The first rows have their first tokens."""
     row_W = jnp.arange(slots, dtype=jnp.int32)
     prompts = [prompt for _, prompt in self.begun]
-    shared = shares_prompts(rows.length_B.shape[0], slots)
-    if not shared:
+    if not shares_prompts(rows.length_B.shape[0], slots):
       prompts = [p.take(row_W // self.group) for p in prompts]
     # The last token is never fed, so the cache needs one place less.
     places = max(max_tokens - 1, 1)
@@ -187,7 +186,6 @@ class _Decoder:
       caches=tuple(models.extend(p, slots, places) for p in prompts),
       clock=jnp.int32(0),
       begun=jnp.int32(slots),
-      shared=shared,
     )
 
   def until(self, s: Slots, width: Array | int) -> Slots:

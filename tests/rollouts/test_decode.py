@@ -182,6 +182,7 @@ def test_without_end_tokens_there_is_one_width(monkeypatch):
   [
     (128, 128, 8, [128, 88, 56, 32, 24, 16, 8]),
     (20, 128, 8, [20, 16, 8]),
+    (22, 128, 8, [22, 16, 8]),  # never wider: 3/4 of it, rounded up, is 24
     (15, 128, 8, [15]),
     (256, 8, 8, [256]),
     (256, 128, 30, [256, 64]),
