@@ -16,44 +16,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rl_jax import evaluate, processes, randomness, sharding
+from rl_jax import evaluate, processes, sharding
 from rl_jax.config import ExperimentConfig
+from rl_jax.host_selector import HostSelector
 from rl_jax.method import Method
 from rl_jax.prompts import PromptSet, stop_ids
-from rl_jax.selection import ShuffledPass
 from rl_jax.stages import Stages
 from rl_jax.tasks import base
 from rl_jax.types import Trajectories
 from rl_jax.verification import VerifierPool
-
-
-class HostSelector:
-  """A selector (pure jnp) run on the host's CPU device."""
-
-  def __init__(self, selector: Any, num_prompts: int, key: jax.Array):
-    self._cpu = jax.local_devices(backend='cpu')[0]
-    self._selector = selector or ShuffledPass()
-    self._key = jax.device_get(
-      jax.random.key_data(randomness.purpose_key(key, randomness.SELECTION))
-    )
-    self._select = jax.jit(self._selector.select, static_argnames='count')
-    self._observe = jax.jit(self._selector.observe)
-    with jax.default_device(self._cpu):
-      self.state = self._selector.init(num_prompts)
-    self.state = jax.device_get(self.state)
-
-  def select(self, count: int) -> np.ndarray:
-    """Indices of the next prompts; moves the state on."""
-    with jax.transfer_guard('allow'), jax.default_device(self._cpu):
-      key = jax.random.wrap_key_data(jnp.asarray(self._key))
-      ids, state = self._select(self.state, key, count=count)
-      self.state = jax.device_get(state)
-      return np.asarray(ids)
-
-  def observe(self, ids: np.ndarray, reward_NG: np.ndarray) -> None:
-    """Tells the selector what the prompts were rewarded with."""
-    with jax.transfer_guard('allow'), jax.default_device(self._cpu):
-      self.state = jax.device_get(self._observe(self.state, ids, reward_NG))
 
 
 @dataclasses.dataclass

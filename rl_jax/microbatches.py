@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from rl_jax import scoring
+from rl_jax import groups, scoring
 from rl_jax.types import Array, Metrics, Trajectories
 
 # (params, rows) -> (differentiated statistics, those that only metrics read).
@@ -39,7 +39,7 @@ def two_passes(
     _, vjp, _ = jax.vjp(lambda p: statistics(p, piece), params, has_aux=True)
     return _add(grads, *vjp(cotangent)), None
 
-  split = scoring.split_groups((rows, cotangents), rows.num_prompts, pieces)
+  split = groups.split((rows, cotangents), rows.num_prompts, pieces)
   grads, _ = jax.lax.scan(accumulate, _zeros(params), split)
   return grads, loss, metrics
 
@@ -58,19 +58,17 @@ def one_pass(
   takes its cotangents from there: no forward pass comes before. Until then
   log-probs are the old ones, which keeps ratios finite.
   """
-  split = scoring.split_groups(rows, rows.num_prompts, pieces)
+  split = groups.split(rows, rows.num_prompts, pieces)
   first = jax.tree.map(lambda x: x[0], split)
   stats, fixed = jax.tree.map(
     lambda x: jnp.zeros((pieces, *x.shape), x.dtype),
     jax.eval_shape(statistics, params, first),
   )
   if logp_old_BT is not None:
-    stats[scoring.LOGP] = scoring.split_groups(
-      logp_old_BT, rows.num_prompts, pieces
-    )
+    stats[scoring.LOGP] = groups.split(logp_old_BT, rows.num_prompts, pieces)
 
   def merged(whole):
-    return scoring.merge_groups(whole, rows.num_prompts)
+    return groups.merge(whole, rows.num_prompts)
 
   def accumulate(carry, inputs):
     grads, whole = carry

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from rl_jax import sharding, types
+from rl_jax import groups, sharding, types
 from rl_jax.masking import zero_masked
 from rl_jax.method import Method
 from rl_jax.models import heads, packing, transformer
@@ -175,8 +175,8 @@ def _logit_functionals(
   if GROUP_PROBS in needs:
     stats[GROUP_PROBS] = _group_probs(logp_BCV, group_tokens_NU)
   if GROUP_DIVERGENCE in needs:
-    groups = group_tokens_NU.shape[0]
-    stats[GROUP_DIVERGENCE] = _group_divergence(logp_BCV, mask_BC, groups)
+    N = group_tokens_NU.shape[0]
+    stats[GROUP_DIVERGENCE] = _group_divergence(logp_BCV, mask_BC, N)
   return stats
 
 
@@ -187,7 +187,7 @@ def _group_probs(logp_BCV, group_tokens_NU):
   return jnp.exp(jnp.take_along_axis(logp_BCV, token_BU[:, None, :], axis=-1))
 
 
-def _group_divergence(logp_BCV, mask_BC, groups):
+def _group_divergence(logp_BCV, mask_BC, num_prompts):
   """mean_k sum_v exp(u) - u - 1, u = mean_j logp_j(v) - logp_k(v), [B, C].
 
   Rows that have ended count as uniform; |u| <= 11, as in the code of TW-GRPO.
@@ -195,11 +195,11 @@ def _group_divergence(logp_BCV, mask_BC, groups):
   B, C, V = logp_BCV.shape
   uniform = -jnp.log(float(V))
   logp_BCV = jnp.where(mask_BC[:, :, None] > 0, logp_BCV, uniform)
-  logp_NGCV = logp_BCV.reshape(groups, B // groups, C, V)
+  logp_NGCV = logp_BCV.reshape(num_prompts, B // num_prompts, C, V)
   u_NGCV = logp_NGCV.mean(axis=1, keepdims=True) - logp_NGCV
   u_NGCV = jnp.clip(u_NGCV, -11.0, 11.0)
   divergence_NC = (jnp.expm1(u_NGCV) - u_NGCV).sum(axis=-1).mean(axis=1)
-  return jnp.repeat(divergence_NC, B // groups, axis=0)
+  return jnp.repeat(divergence_NC, B // num_prompts, axis=0)
 
 
 def _in_chunks(function, arrays, vocab_size):
@@ -234,46 +234,6 @@ def _in_chunks(function, arrays, vocab_size):
 
   stats = jax.lax.map(lambda x: function(*x), tuple(map(split, arrays)))
   return jax.tree.map(merge, stats)
-
-
-def take_groups(traj: Trajectories, group_M: Array) -> Trajectories:
-  """The groups at the given indices, with all their rows."""
-  N = traj.num_prompts
-
-  def take(x):
-    rows = x.shape[0] // N
-    picked = x.reshape(N, rows, *x.shape[1:])[group_M]
-    return picked.reshape(-1, *x.shape[1:])
-
-  return jax.tree.map(take, traj)
-
-
-def split_groups(tree: Any, num_prompts: int, pieces: int) -> Any:
-  """Leading [N or N*G] becomes [pieces, ...], strided over groups.
-
-  Strided (piece m holds groups m, m + pieces, ...), because contiguous pieces
-  of row-sharded arrays would move rows between devices.
-  """
-
-  def split(x):
-    rows = x.shape[0] // num_prompts
-    x = x.reshape(num_prompts // pieces, pieces, rows, *x.shape[1:])
-    x = jnp.moveaxis(x, 1, 0)
-    return x.reshape(pieces, -1, *x.shape[3:])
-
-  return jax.tree.map(split, tree)
-
-
-def merge_groups(tree: Any, num_prompts: int) -> Any:
-  """Undoes split_groups on [pieces, rows, ...] arrays."""
-
-  def merge(x):
-    pieces = x.shape[0]
-    rows = pieces * x.shape[1] // num_prompts
-    x = x.reshape(pieces, num_prompts // pieces, rows, *x.shape[2:])
-    return jnp.moveaxis(x, 0, 1).reshape(num_prompts * rows, *x.shape[3:])
-
-  return jax.tree.map(merge, tree)
 
 
 def forward_inputs(traj: Trajectories) -> Trajectories:
@@ -311,5 +271,5 @@ def statistics_in_pieces(
 
   if pieces == 1:
     return one(forward_inputs(traj))
-  split = split_groups(forward_inputs(traj), N, pieces)
-  return merge_groups(jax.lax.map(one, split), N)
+  split = groups.split(forward_inputs(traj), N, pieces)
+  return groups.merge(jax.lax.map(one, split), N)

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from rl_jax import microbatches, randomness, rollout_log, scoring
+from rl_jax import groups, microbatches, randomness, rollout_log, scoring
 from rl_jax import objective as objective_lib
 from rl_jax.divergences import kl_estimate
 from rl_jax.masking import masked_mean
@@ -219,7 +219,7 @@ def update_minibatch(
   metrics have the entry 'tokens': fields of the first rows of the batch.
   capacity: slots for the fed tokens of a group (packing.capacity).
   """
-  traj = scoring.take_groups(traj, group_M)
+  traj = groups.take(traj, group_M)
   grads, loss, metrics = minibatch_gradient(
     state.params,
     frozen,

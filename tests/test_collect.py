@@ -219,33 +219,6 @@ def test_a_round_in_which_every_verification_fails_is_only_lost():
   assert metrics['rollout/valid_fraction'] == 0
 
 
-@pytest.mark.parametrize(
-  'selector', [selection.ShuffledPass(), selection.Uniform()]
-)
-def test_batches_of_prompts_go_on(selector):
-  """Successive batches differ, and a restored selector continues (E0)."""
-  host = collect.HostSelector(selector, 64, KEY)
-  host.select(8)
-  saved = host.state
-  batches = [host.select(8).tolist() for _ in range(3)]
-  assert len({tuple(b) for b in batches}) == 3
-  again = collect.HostSelector(selector, 64, KEY)
-  again.state = saved
-  assert [again.select(8).tolist() for _ in range(3)] == batches
-  other = collect.HostSelector(selector, 64, jax.random.key(1))
-  other.state = saved
-  assert other.select(8).tolist() != batches[0]
-
-
-def test_a_pass_visits_every_prompt_once():
-  """The default selector, over batches that do not divide the set."""
-  host = collect.HostSelector(None, 7, KEY)
-  ids = np.concatenate([host.select(3) for _ in range(7)])
-  np.testing.assert_array_equal(np.bincount(ids), np.full(7, 3))
-  for start in range(0, 21, 7):
-    assert sorted(ids[start : start + 7]) == list(range(7))
-
-
 GUIDED = PLAIN.replace(rollout=HintGuided())
 
 

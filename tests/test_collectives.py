@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax import batch, collectives, credit, losses, scoring, sharding
+from rl_jax import batch, collectives, credit, groups, losses, sharding
 from rl_jax.aggregation import TokenMean
 from rl_jax.method import Method
 
@@ -121,7 +121,7 @@ def test_microbatches_move_no_rows_between_devices(toy):
   """Strided pieces lie where they are; contiguous ones would be moved."""
   traj = rollout(toy, 32, 4)
   mesh = eight()
-  pieces = functools.partial(_sum_of_pieces, scoring.split_groups)
+  pieces = functools.partial(_sum_of_pieces, groups.split)
   assert 'all-gather' not in counted(pieces, traj.response_BT, mesh=mesh)
   assert 'all-to-all' not in counted(pieces, traj.response_BT, mesh=mesh)
   contiguous = functools.partial(_sum_of_pieces, _contiguous)

@@ -107,7 +107,11 @@ def generate(
   by_rows = sharding.by_rows(
     shard, (False, False, True, True), traj.num_prompts
   )
-  rows = by_rows(weights, sampling, begun, rows)
+  return _filled(traj, by_rows(weights, sampling, begun, rows))
+
+
+def _filled(traj: Trajectories, rows: Rows) -> Trajectories:
+  """traj with what its rows hold now."""
   return traj.replace(
     response_BT=rows.response_BT,
     kind_BT=rows.kind_BT,

@@ -21,6 +21,7 @@ SAVER = 'rl_jax.checkpoint:Checkpointer'
 ORBAX = 'orbax.checkpoint:AsyncCheckpointer'
 FILES = 'rl_jax.checkpoint_files'
 COLLECT = 'rl_jax.collect'
+SELECTOR = 'rl_jax.host_selector:HostSelector'
 WRITER = 'rl_jax.metrics:MetricsWriter'
 JOURNAL = 'rl_jax.verification_journal:JournaledPool'
 
@@ -71,8 +72,8 @@ def faults() -> list[Fault]:
     ('save', prune, 2, 'before'),
     ('save', f'{FILES}:delete', 1, 'before', prune),
     ('save', f'{FILES}:delete', 2, 'after', prune),
-    ('rounds', f'{COLLECT}:HostSelector.select', 4, 'after'),
-    ('rounds', f'{COLLECT}:HostSelector.observe', 4, 'after'),
+    ('rounds', f'{SELECTOR}.select', 4, 'after'),
+    ('rounds', f'{SELECTOR}.observe', 4, 'after'),
     ('rounds', f'{COLLECT}:Sampler.start', 5, 'before'),
     ('rounds', f'{COLLECT}:Sampler.start', 4, 'after'),
     ('rounds', f'{COLLECT}:Collector.verify', 4, 'after'),
