@@ -20,7 +20,7 @@ import jax.numpy as jnp
 
 from rl_jax import abstract_run, scoring, sharding
 from rl_jax.config import ExperimentConfig
-from rl_jax.models import spec, transformer
+from rl_jax.models import kv_cache, spec, transformer
 from rl_jax.rollouts import decode
 
 # Arrays of a kind that are alive together where memory peaks.
@@ -231,7 +231,7 @@ class _Sizes:
     of many rows have their prompts to themselves.
     """
     m, rows = self.model, self.rollout * self.group_size
-    own = max(self.response - 1, 1)
+    own = math.prod(kv_cache.blocks_of(max(self.response - 1, 1)))
     slots = min(self.slots or rows, rows)
     widths = decode.batch_widths(slots, self.response, m.num_layers)
     places = self.rollout * self.prompt

@@ -36,7 +36,7 @@ def attend_prompt(q_NPJRK, k_NPJK, v_NPJK, mask_NP) -> Array:
   return jnp.einsum('njqrp,npjk->nqjrk', weights, v_NPJK)
 
 
-def attend_response(q_NGSJRK, prompt, own, places=None) -> Array:
+def attend_response(q_NGSJRK, prompt, own, places=None, later=()) -> Array:
   """Attention of responses to their group's prompt and to themselves.
 
   prompt: cached keys and values [N, J, ...] and mask [N, P]; one matrix
@@ -46,6 +46,8 @@ def attend_response(q_NGSJRK, prompt, own, places=None) -> Array:
   [x, J, C, columns]: XLA on CPU has slow paths for most other orders.
   places: where the rows are not all rows of the groups in order, the place of
   each row among these, [B], and the row of each place, any if there is none.
+  later: more like own, each of which is read only if some row sees some of it;
+  not differentiated.
   """
   (pk, pv, mask_NP), (k, v, mask_ST) = prompt, own
   *lead, S, J, R, K = q_NGSJRK.shape
@@ -81,7 +83,35 @@ def attend_response(q_NGSJRK, prompt, own, places=None) -> Array:
   out = product('bjmt,bjtk->bjmk', weights.astype(v.dtype), v) + by_row(
     product('njmp,njpk->njmk', prompt_weights.astype(pv.dtype), pv)
   )
+  for block in later:
+    peak, total, out = _with_block((peak, total, out), q_own, *block)
   out = (out / total[..., None]).astype(q_NGSJRK.dtype)
   return jnp.swapaxes(out.reshape(B, J, S, R * K), 1, 2).reshape(
     *lead, S, J, R, K
   )
+
+
+def _with_block(attended, q_BJMK, k_BJKT, v_BJTK, mask_B1T):
+  """Peak, sum and products of a softmax, with a block of keys if it is seen."""
+  peak, total, out = attended
+
+  def attend(k_BJKT, v_BJTK):
+    scores = _scores('bjmk,bjkt->bjmt', q_BJMK, k_BJKT, mask_B1T[:, None])
+    weights = jnp.exp(scores - scores.max(-1, keepdims=True))
+    products = jnp.einsum(
+      'bjmt,bjtk->bjmk',
+      weights.astype(v_BJTK.dtype),
+      v_BJTK,
+      preferred_element_type=jnp.float32,
+    )
+    return scores.max(-1), weights.sum(-1), products
+
+  def skip(*_):
+    shapes = jax.tree.map(jnp.zeros_like, (total, out))
+    return jnp.full_like(peak, MASKED), *shapes
+
+  block = lax.cond(mask_B1T.any(), attend, skip, k_BJKT, v_BJTK)
+  top = jnp.maximum(peak, block[0])
+  old, new = jnp.exp(peak - top), jnp.exp(block[0] - top)
+  total = total * old + block[1] * new
+  return top, total, out * old[..., None] + block[2] * new[..., None]

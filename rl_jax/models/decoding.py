@@ -94,8 +94,7 @@ def decode_step(
   """Feeds response tokens `step`; states [B, D] predict tokens step + 1.
 
   params: of `unstacked`. clock: steps before this one. The tokens of a row come
-  one a step; that of T steps ago, which no row has, is overwritten. places: see
-  attend_response.
+  one a step. places: see attend_response.
   """
   prompt = cache.prompt
   start_N = prompt.mask_NP.astype(jnp.int32).sum(axis=1)
@@ -103,17 +102,15 @@ def decode_step(
   start_B = jnp.repeat(start_N, rows // start_N.shape[0])
   if places is not None:
     start_B = start_B[places[0]]
-  tables = rope.tables(cfg, start_B + step_B)
-  room = cache.k_BJKT[0].shape[-1]
-  age_T = (clock - jnp.arange(room)) % room
-  mask_B1T = age_T[None, None] <= step_B[:, None, None]
-  column = clock % room
+  # Looked up: XLA on CPU would compute a sine for every channel of all heads.
+  tables = jax.tree.map(lambda x: x[start_B + step_B], cache.rotations)
+  blocks = cache.step(clock, step_B)
   x = layers.embed(params, cfg, token_B)
   keys, values = [], []
   for index, layer in enumerate(params['layers']):
     shared = (prompt.k_NJKP[index], prompt.v_NJPK[index], prompt.mask_NP)
-    own = (cache.k_BJKT[index], cache.v_BJTK[index], mask_B1T)
-    x, k, v = _layer_step(layer, cfg, x, tables, shared, own, column, places)
+    own = (cache.k_BJKT[index], cache.v_BJTK[index])
+    x, k, v = _layer_step(layer, cfg, x, tables, shared, own, blocks, places)
     keys.append(k)
     values.append(v)
   hidden = layers.norm(x, params['model']['final_norm'], cfg.norm_eps)
@@ -121,12 +118,20 @@ def decode_step(
 
 
 @functools.partial(jax.jit, static_argnames='cfg')  # traced once for all layers
-def _layer_step(layer, cfg, x, tables, shared, own, column, places):
+def _layer_step(layer, cfg, x, tables, shared, own, blocks, places):
   """(states behind the layer, its keys, its values); writes one column."""
-  k_BJKT, v_BJTK, mask_B1T = own
   q, k, v = layers.qkv(layer, cfg, x, tables)
-  k = lax.dynamic_update_slice(k_BJKT, k[..., None], (0, 0, 0, column))
-  v = lax.dynamic_update_slice(v_BJTK, v[:, :, None], (0, 0, column, 0))
-  own = (k, v, mask_B1T)
-  attended = attention.attend_response(q[:, None], shared, own, places)
-  return layers.finish_layer(layer, cfg, x, attended), k, v
+  written = []
+  for k_BJKT, v_BJTK, (column, seen_B1T) in zip(*own, blocks, strict=True):
+    written.append(
+      (
+        lax.dynamic_update_slice(k_BJKT, k[..., None], (0, 0, 0, column)),
+        lax.dynamic_update_slice(v_BJTK, v[:, :, None], (0, 0, column, 0)),
+        seen_B1T,
+      )
+    )
+  attended = attention.attend_response(
+    q[:, None], shared, written[0], places, later=written[1:]
+  )
+  keys, values, _ = zip(*written, strict=True)
+  return layers.finish_layer(layer, cfg, x, attended), keys, values

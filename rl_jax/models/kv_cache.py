@@ -2,14 +2,21 @@
 
 Every layer has arrays of its own: a step of decoding then writes its column in
 place and reads the rest where it lies. A slice of one stacked array would be
-copied whole at every layer and step.
+copied whole at every layer and step. On CPU the places lie in two blocks: the
+second one is not read before it has tokens.
 """
+
+from typing import Any
 
 from flax import struct
 import jax
 import jax.numpy as jnp
 
+from rl_jax.models import rope
 from rl_jax.types import Array
+
+# Smaller blocks save less than it costs to merge them.
+LEAST_BLOCK = 32
 
 
 @struct.dataclass(kw_only=True)
@@ -32,30 +39,70 @@ class PromptCache:
 
 @struct.dataclass(kw_only=True)
 class Cache:
-  """The shared prompt part and the rows' own part, written at each step."""
+  """The shared prompt part and the rows' own part, written at each step.
+
+  Of several blocks each has a place more than it uses, the last one: where a
+  step writes whose token belongs to another block.
+  """
 
   prompt: PromptCache
-  k_BJKT: tuple[Array, ...]
-  v_BJTK: tuple[Array, ...]
+  k_BJKT: tuple[tuple[Array, ...], ...]  # the blocks of each layer
+  v_BJTK: tuple[tuple[Array, ...], ...]
+  rotations: tuple[Array, Array]  # rope.tables of all positions
 
   def take(self, slot_W: Array) -> 'Cache':
     """The part of some rows, with the prompts of all."""
     return self.replace(
-      k_BJKT=tuple(x[slot_W] for x in self.k_BJKT),
-      v_BJTK=tuple(x[slot_W] for x in self.v_BJTK),
+      k_BJKT=jax.tree.map(lambda x: x[slot_W], self.k_BJKT),
+      v_BJTK=jax.tree.map(lambda x: x[slot_W], self.v_BJTK),
     )
 
+  def step(self, clock: Array, step_B: Array) -> list[tuple[Array, Array]]:
+    """For each block: the column to write, and what each row sees, [B, 1, T].
 
-def extend(prompt: PromptCache, rows: int, max_tokens: int) -> Cache:
+    The places of all blocks are a ring: the token of T steps ago, which no row
+    has any more, is overwritten.
+    """
+    blocks = len(self.k_BJKT[0])
+    spare = int(blocks > 1)
+    size = self.k_BJKT[0][0].shape[-1] - spare
+    now = clock % (blocks * size)
+    found = []
+    for first in range(0, blocks * size, size):
+      age_T = (now - first - jnp.arange(size)) % (blocks * size)
+      seen_B1T = age_T[None, None] <= step_B[:, None, None]
+      column = now - first
+      if spare:
+        column = jnp.where((column >= 0) & (column < size), column, size)
+      found.append((column, jnp.pad(seen_B1T, ((0, 0), (0, 0), (0, spare)))))
+    return found
+
+
+def blocks_of(max_tokens: int) -> tuple[int, int]:
+  """Blocks for so many tokens of a row, and the places of each.
+
+  On an accelerator one: whether to read the next would be asked a layer, and
+  the host would have to answer.
+  """
+  half = -(-max_tokens // 2)
+  if jax.default_backend() != 'cpu' or half < LEAST_BLOCK:
+    return 1, max_tokens
+  return 2, half + 1
+
+
+def extend(cfg: Any, prompt: PromptCache, rows: int, max_tokens: int) -> Cache:
   """Adds room for max_tokens tokens of so many rows."""
   _, kv_heads, head_size, _ = prompt.k_NJKP[0].shape
-  dtype = prompt.k_NJKP[0].dtype
+  blocks, places = blocks_of(max_tokens)
 
   def layers(*shape):
-    return tuple(jnp.zeros((rows, *shape), dtype) for _ in prompt.k_NJKP)
+    zeros = lambda: jnp.zeros((rows, *shape), prompt.k_NJKP[0].dtype)
+    return tuple(tuple(zeros() for _ in range(blocks)) for _ in prompt.k_NJKP)
 
+  positions = jnp.arange(prompt.mask_NP.shape[1] + max_tokens)
   return Cache(
     prompt=prompt,
-    k_BJKT=layers(kv_heads, head_size, max_tokens),
-    v_BJTK=layers(kv_heads, max_tokens, head_size),
+    k_BJKT=layers(kv_heads, head_size, places),
+    v_BJTK=layers(kv_heads, places, head_size),
+    rotations=rope.tables(cfg, positions),
   )

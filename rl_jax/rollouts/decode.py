@@ -183,7 +183,7 @@ class _Decoder:
       rows=self.first_tokens(rows, row_W, jnp.ones(slots, bool)),
       row_W=row_W,
       step_W=jnp.ones_like(row_W),
-      caches=tuple(models.extend(p, slots, places) for p in prompts),
+      caches=tuple(models.extend(self.cfg, p, slots, places) for p in prompts),
       clock=jnp.int32(0),
       begun=jnp.int32(slots),
     )

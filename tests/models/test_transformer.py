@@ -246,7 +246,7 @@ def test_prefill_and_decode_agree_with_forward(name):
   params, batch = make_params(cfg), make_batch()
   expected = logp_of(params, cfg, FORWARD(params, cfg, *batch), batch[2])
   hidden_ND, prompt_cache = models.prefill(params, cfg, *batch[:2])
-  cache = models.extend(prompt_cache, N * G, T - 1)
+  cache = models.extend(cfg, prompt_cache, N * G, T - 1)
   hidden = [jnp.repeat(hidden_ND, G, axis=0)]
   decode = jax.jit(models.decode_step, static_argnums=1)
   weights = models.unstacked(params, cfg)

@@ -1,0 +1,129 @@
+"""Where a step writes, what its rows see, and the blocks that are not read."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rl_jax import models
+from rl_jax.models import attention, kv_cache, rope
+
+CFG = models.ModelConfig(
+  vocab_size=7,
+  num_layers=1,
+  width=8,
+  num_heads=4,
+  num_kv_heads=2,
+  head_size=4,
+  mlp_size=8,
+)
+J, K, P = 2, 4, 3
+
+
+def prompt_cache(num_prompts=1):
+  """Random keys and values of prompts, the first one padded by one token."""
+  rng = np.random.default_rng(0)
+  kv = rng.normal(size=(2, num_prompts, J, P, K)).astype(np.float32)
+  mask_NP = np.ones((num_prompts, P), np.float32)
+  mask_NP[0, 0] = 0
+  return kv_cache.PromptCache(
+    k_NJKP=(jnp.asarray(kv[0].swapaxes(-1, -2)),),
+    v_NJPK=(jnp.asarray(kv[1]),),
+    mask_NP=jnp.asarray(mask_NP),
+  )
+
+
+@pytest.mark.parametrize(
+  ('tokens', 'expected'),
+  [(62, (1, 62)), (63, (2, 33)), (127, (2, 65)), (1, (1, 1))],
+)
+def test_blocks_hold_at_least_32_tokens(tokens, expected):
+  """And, where there are two, a place more than half of them."""
+  assert kv_cache.blocks_of(tokens) == expected
+
+
+def test_on_an_accelerator_there_is_one_block(monkeypatch):
+  """There the host would decide for each layer."""
+  monkeypatch.setattr(jax, 'default_backend', lambda: 'gpu')
+  assert kv_cache.blocks_of(127) == (1, 127)
+
+
+@pytest.mark.parametrize(
+  ('clock', 'columns', 'first_row', 'second_row'),
+  [
+    # Places 0 1 2 | 3 4 5; the fourth of each block is nobody's.
+    (1, (1, 3), ('1100', '0000'), ('1100', '0000')),
+    (4, (3, 1), ('1110', '1100'), ('0010', '1100')),
+    (7, (1, 3), ('1100', '1110'), ('1100', '0010')),
+  ],
+)
+def test_the_blocks_are_one_ring(
+  monkeypatch, clock, columns, first_row, second_row
+):
+  """By hand: rows at their fifth and third token, room for six, E0."""
+  monkeypatch.setattr(kv_cache, 'LEAST_BLOCK', 1)
+  cache = kv_cache.extend(CFG, prompt_cache(), 2, 5)
+  assert [k.shape for k in cache.k_BJKT[0]] == [(2, J, K, 4)] * 2
+  assert [v.shape for v in cache.v_BJTK[0]] == [(2, J, 4, K)] * 2
+  steps_B = jnp.asarray([min(clock, 4), min(clock, 2)])
+  found = cache.step(jnp.int32(clock), steps_B)
+  assert tuple(int(column) for column, _ in found) == columns
+  for (_, seen_B1T), *rows in zip(found, first_row, second_row, strict=True):
+    for row, expected in enumerate(rows):
+      text = ''.join(str(int(seen)) for seen in seen_B1T[row, 0])
+      assert text == expected
+
+
+def test_rotations_are_those_of_all_positions():
+  """E0: of prompt and response."""
+  cache = kv_cache.extend(CFG, prompt_cache(), 2, 5)
+  expected = rope.tables(CFG, jnp.arange(P + 5))
+  for found, table in zip(cache.rotations, expected, strict=True):
+    np.testing.assert_array_equal(found, table)
+
+
+def responses(places):
+  """Queries, keys, values and what two rows of each of two prompts see."""
+  rng = np.random.default_rng(1)
+  q = rng.normal(size=(4, 1, J, 2, K))
+  k = rng.normal(size=(4, J, K, places))
+  v = rng.normal(size=(4, J, places, K))
+  seen = np.arange(places) < np.array([[2], [6], [3], [5]])
+  arrays = [jnp.asarray(x, jnp.float32) for x in (q, k, v)]
+  return *arrays, jnp.asarray(seen)[:, None]
+
+
+def attend(q, *own, later=()):
+  """Attention to the prompts and to these blocks of own keys."""
+  cache = prompt_cache(2)
+  prompt = (cache.k_NJKP[0], cache.v_NJPK[0], cache.mask_NP)
+  return attention.attend_response(q, prompt, own, later=later)
+
+
+def blocks(k, v, seen, edges):
+  """The arrays between these places."""
+  return [
+    (k[..., a:b], v[:, :, a:b], seen[..., a:b])
+    for a, b in zip(edges, edges[1:], strict=False)
+  ]
+
+
+@pytest.mark.parametrize('edges', [(0, 4, 8), (0, 1, 8), (0, 2, 4, 8)])
+def test_blocks_are_merged_into_one_softmax(edges):
+  """E1, with rows that see none of a block."""
+  q, k, v, seen = responses(8)
+  first, *later = blocks(k, v, seen, edges)
+  np.testing.assert_allclose(
+    attend(q, *first, later=later), attend(q, k, v, seen), rtol=1e-5, atol=1e-6
+  )
+
+
+def test_a_block_that_no_row_sees_is_not_read():
+  """E0: what lies there cannot change the result."""
+  q, k, v, seen = responses(8)
+  first, later = blocks(k, v, seen, (0, 6, 8))
+  assert not later[-1].any()
+  later = (*(jnp.full_like(x, jnp.nan) for x in later[:2]), later[2])
+  np.testing.assert_array_equal(
+    attend(q, *first, later=[later]), attend(q, *first)
+  )
