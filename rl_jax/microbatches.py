@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from rl_jax import groups, scoring
+from rl_jax import groups, scoring, sharding
 from rl_jax.types import Array, Metrics, Trajectories
 
 # (params, rows) -> (differentiated statistics, those that only metrics read).
@@ -34,6 +34,8 @@ def two_passes(
     *known
   )
 
+  params, statistics, total = _by_copies(params, statistics, rows, pieces)
+
   def accumulate(grads, inputs):
     piece, cotangent = inputs
     _, vjp, _ = jax.vjp(lambda p: statistics(p, piece), params, has_aux=True)
@@ -41,7 +43,7 @@ def two_passes(
 
   split = groups.split((rows, cotangents), rows.num_prompts, pieces)
   grads, _ = jax.lax.scan(accumulate, _zeros(params), split)
-  return grads, loss, metrics
+  return total(grads), loss, metrics
 
 
 def one_pass(
@@ -67,6 +69,8 @@ def one_pass(
   if logp_old_BT is not None:
     stats[scoring.LOGP] = groups.split(logp_old_BT, rows.num_prompts, pieces)
 
+  params, statistics, total = _by_copies(params, statistics, rows, pieces)
+
   def merged(whole):
     return groups.merge(whole, rows.num_prompts)
 
@@ -90,7 +94,22 @@ def one_pass(
     accumulate, (_zeros(params), (stats, fixed)), (jnp.arange(pieces), split)
   )
   loss, metrics = objective(*merged(whole))
-  return grads, loss, metrics
+  return total(grads), loss, metrics
+
+
+def _by_copies(params, statistics, rows, pieces):
+  """(params, statistics, from gradients to their sum), a copy a data shard.
+
+  So that microbatches add up where they are, and devices exchange one sum.
+  """
+  spread = sharding.copies(params, rows.num_prompts // pieces)
+  if spread is None:
+    return params, statistics, lambda grads: grads
+
+  def total(grads):
+    return jax.tree.map(lambda g: g.sum(axis=0), grads)
+
+  return spread, sharding.by_copies(statistics), total
 
 
 def _zeros(params):

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jax.sharding import (
   AbstractMesh,
   AxisType,
@@ -19,8 +20,9 @@ import numpy as np
 from rl_jax.types import Array, check_range
 
 SEQUENCE = 'sequence'
-AXES = ('data', 'fsdp', SEQUENCE, 'tensor')
-ROW_AXES = ('data', 'fsdp')
+COPIES = 'data'  # of the parameters
+AXES = (COPIES, 'fsdp', SEQUENCE, 'tensor')
+ROW_AXES = (COPIES, 'fsdp')
 
 # Logical axis -> mesh axes. Axes that do not divide a size are left out, the
 # last first: a vocabulary of 19 characters is copied rather than refused.
@@ -182,6 +184,47 @@ def by_rows(
     in_specs=tuple(rows if divided else PartitionSpec() for divided in split),
     out_specs=rows,
     axis_names=set(axes),
+    check_vma=False,
+  )
+
+
+def copies(tree: Any, num_prompts: int) -> Any | None:
+  """The tree with a leading axis of D equal entries, one on each data shard.
+
+  Of a function `by_copies`, the gradient by them is a sum a shard: nothing is
+  exchanged before these are added up. None if the prompts are on one shard, or
+  tokens or heads are split too: XLA's partitioner aborts on their gradients.
+  """
+  sizes = _axes_in_force()
+  others = math.prod(sizes[name] for name in sizes if name not in ROW_AXES)
+  axes = axes_of(num_prompts, 'rows', sizes)
+  if COPIES not in axes or sizes[COPIES] == 1 or others > 1:
+    return None
+
+  def spread(x):
+    free = (PartitionSpec.UNCONSTRAINED,) * x.ndim
+    return jax.lax.with_sharding_constraint(
+      jnp.broadcast_to(x, (sizes[COPIES], *x.shape)),
+      PartitionSpec(COPIES, *free),
+    )
+
+  return jax.tree.map(spread, tree)
+
+
+def by_copies(function: Callable) -> Callable:
+  """function(tree, rows) for the tree's `copies`, each with its shard of rows.
+
+  Results have rows. Other axes stay under the compiler's control.
+  """
+
+  def local(tree_D, rows):
+    return function(jax.tree.map(lambda x: x[0], tree_D), rows)
+
+  return jax.shard_map(
+    local,
+    in_specs=PartitionSpec(COPIES),
+    out_specs=PartitionSpec(COPIES),
+    axis_names={COPIES},
     check_vma=False,
   )
 

@@ -7,7 +7,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax import batch, collectives, credit, groups, losses, sharding
+from rl_jax import (
+  batch,
+  collectives,
+  credit,
+  groups,
+  losses,
+  microbatches,
+  sharding,
+)
 from rl_jax.aggregation import TokenMean
 from rl_jax.method import Method
 
@@ -65,7 +73,7 @@ def eight():
   )
 
 
-def counted(function, *arguments, mesh):
+def found_in(function, *arguments, mesh):
   """Collectives of the function with rows split over all devices."""
   place = sharding.rows(mesh)
   arguments = jax.tree.map(
@@ -73,7 +81,12 @@ def counted(function, *arguments, mesh):
   )
   with jax.set_mesh(mesh):
     text = jax.jit(function).lower(*arguments).compile().as_text()
-  return {c.kind for c in collectives.count(text, devices=8)}
+  return collectives.count(text, devices=8)
+
+
+def counted(function, *arguments, mesh):
+  """Their kinds."""
+  return {c.kind for c in found_in(function, *arguments, mesh=mesh)}
 
 
 def rollout(toy, groups, size):
@@ -126,6 +139,39 @@ def test_microbatches_move_no_rows_between_devices(toy):
   assert 'all-to-all' not in counted(pieces, traj.response_BT, mesh=mesh)
   contiguous = functools.partial(_sum_of_pieces, _contiguous)
   assert counted(contiguous, traj.response_BT, mesh=mesh)
+
+
+@pytest.mark.devices
+@pytest.mark.parametrize('method', ['one_pass', 'two_passes'])
+def test_microbatches_exchange_one_gradient(toy, method):
+  """Bytes between the copies of the parameters: one gradient, by hand.
+
+  Each device sends 2 * 7 / 8 of its bytes, however many microbatches.
+  """
+  traj, weight = rollout(toy, 32, 4), jnp.ones((3, 500))
+  mesh = sharding.make_mesh(sharding.MeshConfig(data=8), jax.devices()[:8])
+
+  def statistics(w, rows):
+    logp_BT = jnp.tanh(jnp.sin(rows.response_BT + rows.mask_BT) @ w) @ w.T
+    return {'logp': logp_BT}, {}
+
+  def objective(stats, fixed):
+    del fixed
+    return (stats['logp'] ** 2).mean(), {}
+
+  def gradient(traj, pieces):
+    args = (weight, statistics, objective, traj, pieces)
+    if method == 'one_pass':
+      return microbatches.one_pass(*args, None)[0]
+    known = statistics(weight, traj)
+    return microbatches.two_passes(*args, known)[0]
+
+  for pieces in (1, 2, 4):
+    found = found_in(
+      functools.partial(gradient, pieces=pieces), traj, mesh=mesh
+    )
+    sent = sum(c.sent for c in found if c.bytes >= weight.nbytes)
+    assert sent == 2 * 7 / 8 * weight.nbytes
 
 
 def _contiguous(x, num_prompts, pieces):

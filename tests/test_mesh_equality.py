@@ -142,7 +142,7 @@ def scored(toy, shape):
 
 
 @functools.cache
-def iteration(toy, name, shape):
+def iteration(toy, name, shape, pieces=1):
   """Host copies: trajectories, gradient, loss and metrics of one minibatch."""
   config = make_config(toy, name)
   mesh, policy, key, _ = parts(toy, shape)
@@ -161,7 +161,7 @@ def iteration(toy, name, shape):
         update.minibatch_gradient,
         model=policy.model,
         temperature=1.0,
-        pieces=1,
+        pieces=pieces,
         reuse_scores=False,
       )
     )
@@ -229,6 +229,30 @@ def test_an_iteration_on_a_mesh(toy, tiny, name, shape):
     traj.advantages_BT, one.advantages_BT, rtol=1e-5, atol=1e-5
   )
   assert np.abs(one.advantages_BT).max() > 0.1
+  np.testing.assert_allclose(loss, one_loss, rtol=1e-5, atol=1e-6)
+  assert tiny.relative_gap(grads, one_grads) < 1e-5
+  assert metrics.keys() == one_metrics.keys()
+
+
+@pytest.mark.parametrize(
+  ('name', 'shape'),
+  [
+    # In one pass and in two; without fsdp and with it.
+    ('grpo', (2, 2, 1)),
+    ('clip_cov', (4, 1, 1)),
+    pytest.param('ppo', (4, 1, 1), marks=SLOW),
+    pytest.param('ppo', (2, 2, 1), marks=SLOW),
+    pytest.param('clip_cov', (2, 2, 1), marks=SLOW),
+    pytest.param('nlpo', (2, 2, 1), marks=SLOW),
+    pytest.param('tw_grpo', (2, 2, 1), marks=SLOW),
+    # Where heads are split too, copies exchange every microbatch.
+    pytest.param('grpo', (2, 2, 2), marks=SLOW),
+  ],
+)
+def test_microbatches_on_a_mesh(toy, tiny, name, shape):
+  """E1: two of them, summed on every copy of the parameters by itself."""
+  _, grads, loss, metrics = iteration(toy, name, shape, pieces=2)
+  _, one_grads, one_loss, one_metrics = iteration(toy, name, ONE)
   np.testing.assert_allclose(loss, one_loss, rtol=1e-5, atol=1e-6)
   assert tiny.relative_gap(grads, one_grads) < 1e-5
   assert metrics.keys() == one_metrics.keys()

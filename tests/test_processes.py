@@ -189,12 +189,18 @@ def assert_same_run(one, two, rtol):
 
 
 @pytest.mark.slow
-def test_two_processes_equal_one(launch, tmp_path):
-  """E2, E1: three iterations, parameters split over both processes."""
+@pytest.mark.parametrize(
+  'layout',
+  [
+    ['mesh.fsdp=4'],
+    ['mesh.data=2', 'mesh.fsdp=2', 'update.microbatch_prompts=4'],
+  ],
+)
+def test_two_processes_equal_one(launch, tmp_path, layout):
+  """E2, E1: three iterations, parameters or microbatches split over both."""
   arguments = [
-    '--set=iterations=3',
-    '--set=mesh.fsdp=4',
-    '--set=evaluation.every=3',
+    f'--set={setting}'
+    for setting in ('iterations=3', 'evaluation.every=3', *layout)
   ]
   two = launch(
     tmp_path / 'two',
