@@ -144,11 +144,13 @@ def test_microbatches_move_no_rows_between_devices(toy):
 @pytest.mark.devices
 @pytest.mark.parametrize('method', ['one_pass', 'two_passes'])
 def test_microbatches_exchange_one_gradient(toy, method):
-  """Bytes between the copies of the parameters: one gradient, by hand.
+  """Bytes between the copies of the parameters: one gradient, by hand; E1.
 
   Each device sends 2 * 7 / 8 of its bytes, however many microbatches.
   """
-  traj, weight = rollout(toy, 32, 4), jnp.ones((3, 500))
+  mask_BT = np.random.default_rng(0).integers(0, 2, (128, 3))
+  traj = toy.trajectories(mask_BT, group_size=4)
+  weight = 0.05 * jnp.sin(jnp.arange(1500.0)).reshape(3, 500)
   mesh = sharding.make_mesh(sharding.MeshConfig(data=8), jax.devices()[:8])
 
   def statistics(w, rows):
@@ -172,6 +174,12 @@ def test_microbatches_exchange_one_gradient(toy, method):
     )
     sent = sum(c.sent for c in found if c.bytes >= weight.nbytes)
     assert sent == 2 * 7 / 8 * weight.nbytes
+  expected = jax.grad(lambda w: objective(*statistics(w, traj))[0])(weight)
+  with jax.set_mesh(mesh):
+    summed = jax.jit(gradient, static_argnums=1)(
+      jax.device_put(traj, sharding.rows(mesh)), 4
+    )
+  np.testing.assert_allclose(summed, expected, rtol=1e-5, atol=1e-7)
 
 
 def _contiguous(x, num_prompts, pieces):

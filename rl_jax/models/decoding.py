@@ -103,7 +103,9 @@ def decode_step(
   if places is not None:
     start_B = start_B[places[0]]
   # Looked up: XLA on CPU would compute a sine for every channel of all heads.
-  tables = jax.tree.map(lambda x: x[start_B + step_B], cache.rotations)
+  # Rows that have ended may be past the last position.
+  look_up = lambda table: table.at[start_B + step_B].get(mode='clip')
+  tables = jax.tree.map(look_up, cache.rotations)
   blocks = cache.step(clock, step_B)
   x = layers.embed(params, cfg, token_B)
   keys, values = [], []
