@@ -19,7 +19,7 @@ import numpy as np
 
 from experiments import configuration, process_flags
 from rl_jax import policy_loading, processes, sharding
-from rl_jax.checkpoint import quiet_orbax
+from rl_jax.checkpoint_files import quiet_orbax
 from rl_jax.evaluate import Evaluator
 from rl_jax.prompts import PromptSet
 from rl_jax.sharding import MeshConfig

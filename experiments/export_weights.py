@@ -11,7 +11,7 @@ import jax
 
 from experiments import configuration
 from rl_jax import policy_loading, sharding
-from rl_jax.checkpoint import quiet_orbax
+from rl_jax.checkpoint_files import quiet_orbax
 from rl_jax.models import hf_export, transformer
 from rl_jax.sharding import MeshConfig
 

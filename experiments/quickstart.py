@@ -20,7 +20,7 @@ import jax
 
 from experiments import configuration, quickstart_table
 from rl_jax import checkpoint, metrics, overrides, policy_loading, setup
-from rl_jax.checkpoint import quiet_orbax
+from rl_jax.checkpoint_files import quiet_orbax
 from rl_jax.config import EvaluationConfig
 from rl_jax.fit import FitConfig, fit
 from rl_jax.loop import Trainer

@@ -17,7 +17,7 @@ import jax
 
 from experiments import configuration
 from rl_jax import policy_loading, sharding
-from rl_jax.checkpoint import quiet_orbax
+from rl_jax.checkpoint_files import quiet_orbax
 from rl_jax.evaluate import Evaluator
 from rl_jax.fit import FitConfig, fit
 from rl_jax.models import model_dir

@@ -22,7 +22,7 @@ from rl_jax import (
   run_directory,
   serialization,
 )
-from rl_jax.checkpoint import quiet_orbax
+from rl_jax.checkpoint_files import quiet_orbax
 from rl_jax.loop import Trainer
 
 _WORKDIR = flags.DEFINE_string(

@@ -33,11 +33,9 @@ from rl_jax import checkpoint_files as files
 from rl_jax import checkpoint_leaves as leaves
 from rl_jax import processes, versions
 from rl_jax.checkpoint_failure import CheckpointError, FailedSave
-from rl_jax.checkpoint_files import quiet_orbax
 from rl_jax.checkpoint_leaves import abstract_tree
 
-__all__ = ['CheckpointError', 'Checkpointer', 'Restored']
-__all__ += ['abstract_tree', 'quiet_orbax']
+__all__ = ['CheckpointError', 'Checkpointer', 'Restored', 'abstract_tree']
 
 _HOST, _ARRAYS = 'host.json', 'arrays'
 
@@ -173,10 +171,7 @@ class Checkpointer:
 
   def _prune(self, newest: int) -> None:
     """Keeps the last and the best up to `newest`; drops all other steps."""
-    keep_last, keep_best, metric = self._keep
-    steps = [s for s in self.steps() if s <= newest]
-    best = files.best_first(self.directory, steps, metric)[:keep_best]
-    keep = {*steps[-keep_last:], *best}
+    keep = files.kept(self.directory, newest, *self._keep)
     for step in files.all_steps(self.directory):
       if step not in keep:
         files.delete(self._path(step))

@@ -48,6 +48,19 @@ def best_first(
   return [step for _, step in sorted(scores, reverse=True)]
 
 
+def kept(
+  directory: epath.Path,
+  newest: int,
+  keep_last: int,
+  keep_best: int,
+  metric: str,
+) -> set[int]:
+  """The last and the best committed steps up to `newest`."""
+  steps = [step for step in committed_steps(directory) if step <= newest]
+  best = best_first(directory, steps, metric)[:keep_best]
+  return {*steps[-keep_last:], *best}
+
+
 def commit(path: epath.Path, manifest: dict[str, Any]) -> None:
   """Writes the manifest with the checksum of every file, then of itself."""
   checksums = {

@@ -39,21 +39,10 @@ from rl_jax import metrics as metrics_lib
 from rl_jax import stages as stages_lib
 from rl_jax.collect import Collector
 from rl_jax.config import ExperimentConfig
+from rl_jax.counters import Counters
 from rl_jax.entropy_change import EntropyChange
 from rl_jax.prompts import PromptSet
 from rl_jax.types import Metrics, Trajectories
-
-
-@dataclasses.dataclass
-class Counters:
-  """The host's part of the state; JSON in every checkpoint."""
-
-  iteration: int = 0
-  optimizer_steps: int = 0
-  group_serial: int = 0  # groups ever drawn: the counter of all randomness
-  tokens: int = 0  # response tokens ever generated
-  skipped_in_a_row: int = 0
-  entropy: float | None = None  # of the iteration before
 
 
 class Trainer:

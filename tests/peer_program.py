@@ -8,7 +8,8 @@ import numpy as np
 
 from experiments import process_flags
 from rl_jax import processes, sharding
-from rl_jax.checkpoint import Checkpointer, abstract_tree, quiet_orbax
+from rl_jax.checkpoint import Checkpointer, abstract_tree
+from rl_jax.checkpoint_files import quiet_orbax
 from rl_jax.metrics import DelayedMetrics, MetricsWriter
 from rl_jax.signals import StopSignal
 

@@ -13,7 +13,7 @@ import numpy as np
 import optax
 import pytest
 
-from rl_jax import checkpoint, checkpoint_files
+from rl_jax import checkpoint_files
 from rl_jax.checkpoint import Checkpointer, CheckpointError, abstract_tree
 
 
@@ -403,8 +403,8 @@ def test_quiet_orbax_drops_only_its_chatter(tmp_path, caplog):
   """Orbax's INFO lines and tracebacks go; ours and every warning stay."""
   logger = logging.get_absl_logger()
   filters = list(logger.filters)
-  checkpoint.quiet_orbax()
-  checkpoint.quiet_orbax()
+  checkpoint_files.quiet_orbax()
+  checkpoint_files.quiet_orbax()
   assert len(logger.filters) == len(filters) + 1
   record = logger.makeRecord(
     'absl', 20, '/x/orbax/checkpoint/a.py', 1, 'chatter', (), None

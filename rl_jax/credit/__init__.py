@@ -22,6 +22,7 @@ from rl_jax.credit.lagrangian import Lagrangian
 from rl_jax.credit.length_advantage import LengthAdvantageScale
 from rl_jax.credit.length_baseline import LengthWeightedCenter
 from rl_jax.credit.long_wrong import LongWrongScale
+from rl_jax.credit.negative_token_damping import NegativeTokenDamping
 from rl_jax.credit.novelty_sharpening import NoveltySharpening
 from rl_jax.credit.overlong import OverlongPenalty
 from rl_jax.credit.ranked_answers import RankedAnswers
@@ -31,10 +32,7 @@ from rl_jax.credit.segment_difference import SegmentDifference
 from rl_jax.credit.self_certainty import SelfCertainty
 from rl_jax.credit.semantic_entropy import SemanticEntropyScale
 from rl_jax.credit.set_gains import SetGains
-from rl_jax.credit.token_influence import (
-  NegativeTokenDamping,
-  TokenHiddenReward,
-)
+from rl_jax.credit.token_hidden_reward import TokenHiddenReward
 from rl_jax.credit.whiten import Whiten
 
 __all__ = [

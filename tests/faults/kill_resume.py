@@ -26,7 +26,8 @@ from typing import Any
 
 from absl import app, flags
 
-from rl_jax.checkpoint import Checkpointer, quiet_orbax
+from rl_jax.checkpoint import Checkpointer
+from rl_jax.checkpoint_files import quiet_orbax
 from rl_jax.metrics import METRICS, ROLLOUTS, read_jsonl
 
 COMMAND = (

@@ -1,0 +1,15 @@
+"""What a run counts on the host."""
+
+import dataclasses
+
+
+@dataclasses.dataclass
+class Counters:
+  """The host's part of the state; JSON in every checkpoint."""
+
+  iteration: int = 0
+  optimizer_steps: int = 0
+  group_serial: int = 0  # groups ever drawn: the counter of all randomness
+  tokens: int = 0  # response tokens ever generated
+  skipped_in_a_row: int = 0
+  entropy: float | None = None  # of the iteration before
