@@ -13,3 +13,7 @@ class Counters:
   tokens: int = 0  # response tokens ever generated
   skipped_in_a_row: int = 0
   entropy: float | None = None  # of the iteration before
+
+  def note_skipped(self, skipped: bool) -> None:
+    """Whether the newest iteration had no finite step."""
+    self.skipped_in_a_row = self.skipped_in_a_row + 1 if skipped else 0

@@ -282,9 +282,7 @@ class Trainer:
       path = f'{self.workdir}/skipped_{row["step"]}.npz'
       metrics_lib.save_arrays(path, self.batches[row['step']])
       logging.warning('non-finite loss or gradient: its batch is in %s', path)
-    self.counters.skipped_in_a_row = (
-      self.counters.skipped_in_a_row + 1 if skipped else 0
-    )
+    self.counters.note_skipped(skipped)
     guards.check(
       self.config.guards, row, self.counters.skipped_in_a_row, self.workdir
     )
