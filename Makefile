@@ -15,10 +15,12 @@ RUN := $(BIN)/python -u
 TEST_ENV := JAX_PLATFORMS=cpu JAX_COMPILATION_CACHE_DIR=$(CURDIR)/.jax_cache \
 	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 \
 	JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1
-# LLVM without optimisation: most of a test's time is compilation. The smoke run
-# and `make quickstart` run optimised programs.
-PYTEST := $(TEST_ENV) XLA_FLAGS=--xla_backend_optimization_level=0 \
-	$(BIN)/python -m pytest \
+# Most of a test's time is compilation: no optimisation, and the emitters that
+# are quicker (all of them; rl_jax/compilation.py chooses them for updates). The
+# smoke run and `make quickstart` run programs as users do.
+QUICK_COMPILER := XLA_FLAGS='--xla_backend_optimization_level=0 \
+	--xla_cpu_use_fusion_emitters=false'
+PYTEST := $(TEST_ENV) $(QUICK_COMPILER) $(BIN)/python -m pytest \
 	-W 'ignore:Error reading persistent compilation cache' \
 	-W 'ignore:Error writing persistent compilation cache'
 SMOKE := $(TEST_ENV) $(BIN)/python -m experiments.train \
@@ -88,8 +90,8 @@ test-attacks: $(STAMP)
 # Changes every constant and operator of every method, one at a time: its goldens
 # must fail. Continues what was interrupted.
 test-mutations: $(STAMP)
-	$(TEST_ENV) XLA_FLAGS=--xla_backend_optimization_level=0 $(RUN) \
-	  tests/mutations/run.py --out=runs/mutations
+	$(TEST_ENV) $(QUICK_COMPILER) $(RUN) tests/mutations/run.py \
+	  --out=runs/mutations
 	$(RUN) tests/mutations/run.py --out=runs/mutations --report
 
 lint: $(STAMP)

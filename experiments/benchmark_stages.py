@@ -97,7 +97,9 @@ class Stages:
     self.method = self.method.replace(losses=self.method.losses[:1])
     self.method = self.method.as_arrays()
     self.compile_seconds = {}
-    jit = functools.partial(jax.jit, compiler_options=compilation.options())
+    training = functools.partial(
+      jax.jit, compiler_options=compilation.training_options()
+    )
     common = dict(model=cfg, temperature=1.0, pieces=pieces)
     generate = functools.partial(
       rollouts.generate,
@@ -106,8 +108,9 @@ class Stages:
       max_new_tokens=shape.new_tokens,
       slots=slots,
     )
+    generate = jax.jit(generate, compiler_options=compilation.options())
     self.generate = self._compiled(
-      'generate', jit(generate), params, traj=self.empty, key=self.key
+      'generate', generate, params, traj=self.empty, key=self.key
     )
     self.full = self.generate(params, traj=self.empty, key=self.key)
     rewards = rng.integers(0, 2, self.full.length_B.shape).astype(np.float32)
@@ -117,11 +120,11 @@ class Stages:
     if stage == 'score':
       score = functools.partial(update_lib.score, **common)
       self.score = self._compiled(
-        'score', jit(score), params, None, self.full, self.method
+        'score', training(score), params, None, self.full, self.method
       )
     if stage in ('update', 'step'):
       # In a step every rollout has its own lengths.
-      self._make_update(jit, pack and stage == 'update', optimizer, common)
+      self._make_update(training, pack and stage == 'update', optimizer, common)
 
   def _make_update(self, jit, pack, optimizer, common):
     if pack:

@@ -125,17 +125,23 @@ def make_stages(
   """
   rollout, whole = config.rollout, sharding.replicated(mesh)
   functions = make_functions(config, model, tokenizer)
-  jit = functools.partial(jax.jit, compiler_options=compilation.options())
+  training = functools.partial(
+    jax.jit, compiler_options=compilation.training_options()
+  )
   return Stages(
     start=make_start(mesh, rollout.group_size, rollout.max_response_tokens),
-    generate=jit(functions.generate, out_shardings=whole),
+    generate=jax.jit(
+      functions.generate,
+      out_shardings=whole,
+      compiler_options=compilation.options(),
+    ),
     score=(
-      jit(functions.score, out_shardings=whole)
+      training(functions.score, out_shardings=whole)
       if functions.score
       else _nothing_to_score
     ),
     make_batch=jax.jit(batch_lib.make_batch, out_shardings=whole),
-    update_minibatch=jit(
+    update_minibatch=training(
       functools.partial(
         functions.update_minibatch, log_rows=rollout_log.num_rows(config)
       ),

@@ -102,19 +102,32 @@ def test_rollout_states_and_gradients_on_a_mesh(shape):
   assert rows == N * G // (shape[0] * shape[1])
 
 
+def sampled(params, traj, sampling=SAMPLING):
+  """The responses of one jitted rollout."""
+  generate = jax.jit(
+    rollouts.generate, static_argnames=('cfg', 'max_new_tokens')
+  )
+  out = generate(
+    params, CFG, traj, jax.random.key(1), sampling, max_new_tokens=T
+  )
+  return out.response_BT
+
+
+def test_without_an_end_token():
+  """E2. An empty constant in a shard_map aborts the compiler of jax 0.11.2."""
+  endless = rollouts.SamplingConfig()
+  mesh = sharding.make_mesh(sharding.MeshConfig(data=8))
+  with jax.set_mesh(mesh):
+    found = sampled(*make_inputs(mesh), endless)
+  np.testing.assert_array_equal(found, sampled(*make_inputs(None), endless))
+
+
 def test_groups_that_do_not_divide_still_work():
   """3 groups on 8 devices: not split, same tokens."""
   mesh = sharding.make_mesh(sharding.MeshConfig(data=8))
   params, traj = make_inputs(None)
   rows = lambda x: x[: 3 * G] if x.shape[0] == N * G else x[:3]
   few = jax.tree.map(rows, traj)
-  generate = jax.jit(
-    rollouts.generate, static_argnames=('cfg', 'max_new_tokens')
-  )
   with jax.set_mesh(mesh):
-    out = generate(
-      params, CFG, few, jax.random.key(1), SAMPLING, max_new_tokens=T
-    )
-  np.testing.assert_array_equal(
-    out.response_BT, on_one_device()[0].response_BT[: 3 * G]
-  )
+    found = sampled(params, few)
+  np.testing.assert_array_equal(found, on_one_device()[0].response_BT[: 3 * G])

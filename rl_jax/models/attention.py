@@ -1,7 +1,5 @@
 """Attention within prompts, and of responses to their group's prompt."""
 
-import functools
-
 import jax
 from jax import lax
 import jax.numpy as jnp
@@ -12,8 +10,11 @@ from rl_jax.types import Array
 MASKED = -1e30
 
 
-def _scores(equation: str, q: Array, k: Array, mask: Array) -> Array:
-  scores = jnp.einsum(equation, q, k, preferred_element_type=jnp.float32)
+def _product(equation: str, x: Array, y: Array) -> Array:
+  return jnp.einsum(equation, x, y, preferred_element_type=jnp.float32)
+
+
+def _masked(scores: Array, mask: Array) -> Array:
   return jnp.where(jnp.broadcast_to(mask, scores.shape), scores, MASKED)
 
 
@@ -31,7 +32,7 @@ def attend_prompt(q_NPJRK, k_NPJK, v_NPJK, mask_NP) -> Array:
   length = mask_NP.shape[1]
   causal_QP = jnp.tril(jnp.ones((length, length), bool))
   mask = causal_QP[None, None, :, None] & (mask_NP > 0)[:, None, None, None]
-  scores = _scores('nqjrk,npjk->njqrp', q_NPJRK, k_NPJK, mask)
+  scores = _masked(_product('nqjrk,npjk->njqrp', q_NPJRK, k_NPJK), mask)
   weights = jax.nn.softmax(scores, axis=-1).astype(v_NPJK.dtype)
   return jnp.einsum('njqrp,npjk->nqjrk', weights, v_NPJK)
 
@@ -70,18 +71,23 @@ def attend_response(q_NGSJRK, prompt, own, places=None, later=()) -> Array:
     return x if places is None else x[place_B]
 
   prompt_mask = (mask_NP > 0)[:, None, None]
-  prompt_scores = _scores('njmk,njkp->njmp', by_group(q_own), pk, prompt_mask)
-  own_mask = jnp.repeat(mask_ST, R, axis=-2)[..., None, :, :]
-  scores = _scores('bjmk,bjkt->bjmt', q_own, k, own_mask)
+  prompt_scores = _product('njmk,njkp->njmp', by_group(q_own), pk)
+  prompt_scores = _masked(prompt_scores, prompt_mask)
+  # [B, J, S, R, T]: in the shape of the product the exponential would be taken
+  # in place, which XLA on CPU may do one number at a time.
+  scores = _product('bjmk,bjkt->bjmt', q_own, k).reshape(B, J, S, R, -1)
+  scores = _masked(scores, mask_ST[..., None, :, None, :])
   peak = lax.stop_gradient(
-    jnp.maximum(by_row(prompt_scores.max(-1)), scores.max(-1))
+    jnp.maximum(
+      by_row(prompt_scores.max(-1)), scores.max(-1).reshape(B, J, S * R)
+    )
   )
   prompt_weights = jnp.exp(prompt_scores - by_group(peak)[..., None])
-  weights = jnp.exp(scores - peak[..., None])
+  weights = jnp.exp(scores - peak.reshape(B, J, S, R, 1))
+  weights = weights.reshape(B, J, S * R, -1)
   total = by_row(prompt_weights.sum(-1)) + weights.sum(-1)
-  product = functools.partial(jnp.einsum, preferred_element_type=jnp.float32)
-  out = product('bjmt,bjtk->bjmk', weights.astype(v.dtype), v) + by_row(
-    product('njmp,njpk->njmk', prompt_weights.astype(pv.dtype), pv)
+  out = _product('bjmt,bjtk->bjmk', weights.astype(v.dtype), v) + by_row(
+    _product('njmp,njpk->njmk', prompt_weights.astype(pv.dtype), pv)
   )
   for block in later:
     peak, total, out = _with_block((peak, total, out), q_own, *block)
@@ -96,14 +102,10 @@ def _with_block(attended, q_BJMK, k_BJKT, v_BJTK, mask_B1T):
   peak, total, out = attended
 
   def attend(k_BJKT, v_BJTK):
-    scores = _scores('bjmk,bjkt->bjmt', q_BJMK, k_BJKT, mask_B1T[:, None])
+    scores = _product('bjmk,bjkt->bjmt', q_BJMK, k_BJKT)
+    scores = _masked(scores, mask_B1T[:, None])
     weights = jnp.exp(scores - scores.max(-1, keepdims=True))
-    products = jnp.einsum(
-      'bjmt,bjtk->bjmk',
-      weights.astype(v_BJTK.dtype),
-      v_BJTK,
-      preferred_element_type=jnp.float32,
-    )
+    products = _product('bjmt,bjtk->bjmk', weights.astype(v_BJTK.dtype), v_BJTK)
     return scores.max(-1), weights.sum(-1), products
 
   def skip(*_):

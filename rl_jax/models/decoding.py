@@ -49,8 +49,9 @@ def unstacked(params: dict[str, Any], cfg: Any) -> dict[str, Any]:
   Sliced before the loop over tokens: its body would copy the slices each time.
   """
   stacked = _by_layer(layers.stacked_layers(params), cfg.num_layers)
+  rest = {k: x for k, x in params['model'].items() if k != 'layers'}
   return {
-    'model': params['model'],
+    'model': rest,
     'layers': tuple(_for_decoding(layer, cfg) for layer in stacked),
   }
 

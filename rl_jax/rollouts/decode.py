@@ -271,10 +271,11 @@ class _Decoder:
       randomness.token_uniform(rows.key_B[row_W], step_W),
       self.sampling.greedy,
     )
-    eos = jnp.asarray(self.sampling.eos_ids, jnp.int32)
     new_W &= (step_W >= rows.given_B[row_W]) & (step_W < rows.limit_B[row_W])
     new_W &= ~rows.finished_B[row_W]
-    ended_W = (token_W[:, None] == eos[None]).any(axis=1)
+    ended_W = jnp.zeros_like(new_W)
+    for eos in self.sampling.eos_ids:
+      ended_W |= token_W == eos
     # Where nothing is to be written: past the last row.
     to_W = jnp.where(new_W, row_W, rows.length_B.shape[0])
 
