@@ -179,12 +179,11 @@ def by_rows(
   if math.prod(sizes[name] for name in axes) == 1:
     return function
   rows = PartitionSpec(axes)
-  return jax.shard_map(
+  return _shard_map(
     function,
-    in_specs=tuple(rows if divided else PartitionSpec() for divided in split),
-    out_specs=rows,
-    axis_names=set(axes),
-    check_vma=False,
+    tuple(rows if divided else PartitionSpec() for divided in split),
+    rows,
+    axes,
   )
 
 
@@ -220,13 +219,8 @@ def by_copies(function: Callable) -> Callable:
   def local(tree_D, rows):
     return function(jax.tree.map(lambda x: x[0], tree_D), rows)
 
-  return jax.shard_map(
-    local,
-    in_specs=PartitionSpec(COPIES),
-    out_specs=PartitionSpec(COPIES),
-    axis_names={COPIES},
-    check_vma=False,
-  )
+  copy = PartitionSpec(COPIES)
+  return _shard_map(local, copy, copy, (COPIES,))
 
 
 def by_tokens(function: Callable, split: Sequence[bool]) -> Callable:
@@ -237,12 +231,11 @@ def by_tokens(function: Callable, split: Sequence[bool]) -> Callable:
   compiler's control.
   """
   spans = PartitionSpec(None, RULES['tokens'])
-  return jax.shard_map(
+  return _shard_map(
     function,
-    in_specs=tuple(spans if divided else PartitionSpec() for divided in split),
-    out_specs=spans,
-    axis_names={RULES['tokens']},
-    check_vma=False,
+    tuple(spans if divided else PartitionSpec() for divided in split),
+    spans,
+    (RULES['tokens'],),
   )
 
 
@@ -261,13 +254,23 @@ def on_parts(
     _partition(x.shape, axes, sizes)
     for x, axes in zip(arrays, logical_axes, strict=True)
   )
+  return _shard_map(function, specs, specs[0], sizes)(*arrays)
+
+
+def _shard_map(function, in_specs, out_specs, axes):
+  """shard_map over axes of the mesh in force, and over those of one device.
+
+  With no axis left to the compiler JAX leaves out the constraint that it
+  otherwise puts on the result of every operation.
+  """
+  sizes = _axes_in_force()
   return jax.shard_map(
     function,
-    in_specs=specs,
-    out_specs=specs[0],
-    axis_names=set(sizes),
+    in_specs=in_specs,
+    out_specs=out_specs,
+    axis_names={name for name in sizes if name in axes or sizes[name] == 1},
     check_vma=False,
-  )(*arrays)
+  )
 
 
 def init_params(cfg: Any, key: Array, mesh: Mesh | None = None) -> Any:
