@@ -41,6 +41,9 @@ $(STAMP): requirements.txt pyproject.toml
 	  --editable '.[$(EXTRAS)]'
 	@touch $@
 
+# Huge pages for large buffers, which are allocated anew at every call; ignored
+# where there are none.
+quickstart: export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 quickstart: $(STAMP)
 	$(RUN) -m experiments.quickstart
 

@@ -6,8 +6,10 @@
 # BENCH holds bench_trl.py and bench_tunix.py, which print one JSON line each;
 # every peer has an environment of its own. A peer that is not given is left out.
 # ROUNDS (2) rounds are run, so that a slow minute hits everybody. OUT keeps the
-# lines. Quote a run only if nothing else used a core.
+# lines. Quote a run only if nothing else used a core. All of them get huge pages
+# for large buffers, if the C library and the system have them.
 set -eu
+export GLIBC_TUNABLES="${GLIBC_TUNABLES-glibc.malloc.hugetlb=1}"
 : "${BENCH:=.}" "${ROUNDS:=2}" "${REPEATS:=3}" "${PYTHON:=.venv/bin/python}"
 : "${OUT:=$(mktemp -d)/peers.jsonl}" "${DEVICES:=$(nproc)}"
 
