@@ -65,3 +65,14 @@ def test_parts_are_those_of_the_mesh_in_force():
     assert sharding.parts(13, 'rows') == 1
     assert sharding.parts(10, 'vocab') == 2
     assert sharding.parts(10, 'head_size') == 1
+
+
+@pytest.mark.devices
+def test_results_inside_shard_map_are_not_constrained():
+  """JAX does that where an axis is left, at the price of compiling it."""
+  run = lambda x: sharding.by_rows(lambda x: jnp.sin(x) + 1, (True,), 8)(x)
+  mesh = sharding.make_mesh(sharding.MeshConfig(data=8))
+  with jax.set_mesh(mesh):
+    lowered = jax.jit(run).lower(jnp.ones((8, 4))).as_text()
+  assert 'manual_computation' in lowered
+  assert 'sharding_constraint' not in lowered
