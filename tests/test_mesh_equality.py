@@ -23,6 +23,7 @@ from rl_jax import (
   update,
 )
 from rl_jax.config import ModelSource, RolloutConfig, UpdateConfig
+from rl_jax.method import CREDIT_SLOTS
 from rl_jax.metrics import read_jsonl
 from rl_jax.models import ModelConfig
 from rl_jax.overrides import override
@@ -76,8 +77,12 @@ def make_mesh(shape):
 
 def make_config(toy, name):
   """One-digit sums: 8 prompts x 4 samples of up to 4 tokens."""
+  method = toy.get_method(name)
+  if name == 'riskpo':  # bundles of 5 do not divide 8 prompts
+    first, *others = method.credit
+    method = method.replace(credit=(first.replace(bundle=4), *others))
   return dataclasses.replace(
-    bandit.get_config(toy.get_method(name)),
+    bandit.get_config(method),
     task=Arithmetic(digits=1),
     model=ModelSource(config=MODEL, value_head=True),
     update=UpdateConfig(epochs=2),  # the second step is off-policy
@@ -150,9 +155,10 @@ def iteration(toy, name, shape, pieces=1):
   with jax.set_mesh(mesh):
     made = make_stages(config, policy, mesh)
     method = setup.method_on_mesh(config.method, mesh)
-    if config.method.needs() & IN_EXTRAS:
-      # Of weights whose probabilities differ: the certainty of nearly uniform
-      # ones is a difference of rounding, which the group's scale would enlarge.
+    needs = config.method.needs
+    if needs() & IN_EXTRAS or 'entropy' in needs(CREDIT_SLOTS):
+      # Of weights whose probabilities differ: how certain nearly uniform ones
+      # are is a difference of rounding, which the group's scale would enlarge.
       sharper = nudged(policy.params, 1.0)
       traj, _ = made.score(sharper, None, traj, method)
     traj, _, _ = made.make_batch(method, traj, method.init_state(8))
