@@ -14,6 +14,7 @@ class Counters:
   skipped_in_a_row: int = 0
   entropy: float | None = None  # of the iteration before
 
-  def note_skipped(self, skipped: bool) -> None:
-    """Whether the newest iteration had no finite step."""
+  def note_skipped(self, skipped: bool) -> int:
+    """Iterations in a row without a finite step, the newest included."""
     self.skipped_in_a_row = self.skipped_in_a_row + 1 if skipped else 0
+    return self.skipped_in_a_row

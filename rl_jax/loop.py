@@ -147,8 +147,7 @@ class Trainer:
         if counters.iteration % self.config.checkpoint.every == 0:
           row = self.save() or row
           line.update(row)
-      last = self.save()
-      if last:
+      if last := self.save():
         row = last
         line.update(row)
       self.checkpointer.wait()
@@ -282,10 +281,8 @@ class Trainer:
       path = f'{self.workdir}/skipped_{row["step"]}.npz'
       metrics_lib.save_arrays(path, self.batches[row['step']])
       logging.warning('non-finite loss or gradient: its batch is in %s', path)
-    self.counters.note_skipped(skipped)
-    guards.check(
-      self.config.guards, row, self.counters.skipped_in_a_row, self.workdir
-    )
+    in_a_row = self.counters.note_skipped(skipped)
+    guards.check(self.config.guards, row, in_a_row, self.workdir)
     return row
 
   def _evaluation_due(self) -> bool:

@@ -245,7 +245,7 @@ def test_an_iteration_on_a_mesh(toy, tiny, name, shape):
   [
     # In one pass and in two; without fsdp and with it.
     ('grpo', (2, 2, 1)),
-    pytest.param('clip_cov', (4, 1, 1), marks=SLOW),
+    ('clip_cov', (4, 1, 1)),
     pytest.param('ppo', (4, 1, 1), marks=SLOW),
     pytest.param('ppo', (2, 2, 1), marks=SLOW),
     pytest.param('clip_cov', (2, 2, 1), marks=SLOW),

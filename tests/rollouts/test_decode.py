@@ -148,20 +148,19 @@ def test_prompts_that_are_shared_or_not(monkeypatch, slots, widths):
   assert_same(found[3], found[64])
 
 
-@pytest.mark.parametrize(
-  'slots', [pytest.param(None, marks=pytest.mark.slow), 16]
-)
+@pytest.mark.parametrize('slots', [None, 16])
 def test_the_second_block_of_the_cache_changes_no_token(monkeypatch, slots):
   """E2: in the middle of the responses, and all around the ring of slots."""
-  expected, _ = run(monkeypatch, make_traj(), [64])
+  expected, fed = run(monkeypatch, make_traj(), [64, 24, 8])
   assert int(expected.length_B.max()) > T / 2
   monkeypatch.setattr(kv_cache, 'LEAST_BLOCK', 8)
   widths = [slots, 8] if slots else [64, 24, 8]
-  found, _ = run(monkeypatch, make_traj(), widths, slots=slots)
+  found, fed_with_blocks = run(monkeypatch, make_traj(), widths, slots=slots)
   assert_same(found, expected)
+  if not slots:
+    assert fed_with_blocks == fed
 
 
-@pytest.mark.slow
 def test_rows_that_all_end_together(monkeypatch):
   """Nothing narrows when the whole batch ends at the last token."""
   endless = rollouts.SamplingConfig()
