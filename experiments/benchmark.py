@@ -9,7 +9,7 @@ matrix product and a plain copy, seconds to trace and compile, peak memory.
 Every row generates --new_tokens tokens, or with --mean_length ends at a random
 token (lengths are geometric); then the costs stand for the longest case, and
 only seconds and generated tokens say something, and times_full_width: seconds a
-token over those of 64 rows that all last, measured in the same process. An
+token over those of 64 rows that all last, taken in turn. An
 update of such rows is packed if they fit in `capacity` places a group, and
 times_unpacked is its time over that without packing, taken in turn; the peak of
 memory is then that of both. With --stage=step the stages are also timed alone,
@@ -28,6 +28,7 @@ import jax
 import numpy as np
 
 from experiments import benchmark_costs as costs
+from experiments import benchmark_ratios as ratios
 from experiments.benchmark_stages import PRESETS, STAGES, Stages
 from rl_jax import host_memory, sharding
 
@@ -43,34 +44,12 @@ _PIECES = flags.DEFINE_integer(
   'microbatches', None, 'Pieces of an update; by default a group a CPU device.'
 )
 _SLOTS = flags.DEFINE_integer('slots', None, 'Rows decoded at a time.')
-FULL_WIDTH = 64
-PARTS = ('generate', 'update')  # of a step; the rest takes milliseconds
 
 
 def default_pieces(shape):
   """Small microbatches cost nothing on CPU and keep the activations small."""
   groups, rest = divmod(shape.num_prompts, jax.device_count())
   return 1 if rest or jax.default_backend() != 'cpu' else groups
-
-
-def full_width_seconds(cfg, shape, mesh):
-  """Seconds per token of 64 rows of which none ends early."""
-  shape = dataclasses.replace(shape, num_prompts=FULL_WIDTH // shape.group_size)
-  stages = Stages(cfg, shape, 'generate', mesh)
-  times = costs.seconds(lambda: stages.call('generate'), _REPEATS.value)
-  return float(np.median(times)) / shape.rows / shape.new_tokens
-
-
-def compared(stages, stage, times):
-  """What was timed in turn with the stage, beside it."""
-  if stages.capacity:
-    ratio = np.median(np.divide(times[stage], times['unpacked']))
-    return {'capacity': stages.capacity, 'times_unpacked': ratio}
-  if stage != 'step':
-    return {}
-  parts = {name: float(np.median(times[name])) for name in PARTS}
-  over = sum(parts.values()) / float(np.median(times[stage]))
-  return {'stage_seconds': parts, 'stages_over_step': over}
 
 
 def main(argv):
@@ -84,19 +63,13 @@ def main(argv):
   with jax.set_mesh(mesh):
     flop_rate, byte_rate = costs.roofline(cfg.compute_dtype, mesh)
     options = dict(pieces=pieces, mean_length=_MEAN.value, slots=_SLOTS.value)
-    make = functools.partial(Stages, cfg, shape, stage, mesh, **options)
-    stages = make()
-    calls = {
-      name: functools.partial(stages.call, name)
-      for name in (*(PARTS if stage == 'step' else ()), stage)
-    }
-    if stages.capacity:
-      calls['unpacked'] = functools.partial(make(pack=False).call, stage)
-    times = costs.seconds_in_turn(calls, _REPEATS.value)
+    make = functools.partial(Stages, cfg, stage=stage, mesh=mesh, **options)
+    stages = make(shape)
+    calls = ratios.calls_in_turn(stages, make, shape, stage, _MEAN.value)
+    # Rollouts of 256 rows and of 64 need different amounts of memory.
+    untimed = int('full_width' in calls)
+    times = costs.seconds_in_turn(calls, _REPEATS.value, untimed)
     low, median, high = np.quantile(times[stage], (0.25, 0.5, 0.75))
-    full = None
-    if _MEAN.value and stage == 'generate':
-      full = full_width_seconds(cfg, shape, mesh)
   flops = costs.model_flops(cfg, shape, stage) / median
   generated = int(stages.full.length_B.sum())
   row = {
@@ -121,12 +94,8 @@ def main(argv):
   if stage == 'generate':
     moved = costs.least_bytes(cfg, shape, stages.state.params) / median
     row |= {'bytes_per_second': moved, 'share_of_copy': moved / byte_rate}
-  if full is not None:
-    row |= {
-      'full_width_seconds_per_token': full,
-      'times_full_width': median / generated / full,
-    }
-  print(json.dumps(row | compared(stages, stage, times)))
+  row |= ratios.compared(stages, shape, stage, times, generated)
+  print(json.dumps(row))
 
 
 if __name__ == '__main__':

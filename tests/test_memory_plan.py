@@ -124,8 +124,8 @@ def test_what_is_exact(toy):
   assert found.parameters == found.reference == 4 * count
   assert found.optimizer == 8 * count + 2 * 4  # and two counters
   # 2 layers, keys and values, 2 heads of 16: 16 prompts, 128 rows of 31.
-  # Prompts once, 128 rows, and the 88 that go on first once more.
-  places = 16 * 16 + 128 * 31 + 88 * 31
+  # Prompts once, 128 rows, and the 96 that go on first once more.
+  places = 16 * 16 + 128 * 31 + 96 * 31
   assert found.cache == 2 * 2 * 2 * 16 * 4 * places
   adapted = plan(config, dataclasses.replace(SMALL, lora_rank=2))
   assert adapted.parameters > found.parameters

@@ -11,7 +11,6 @@ nothing waits for the host. What a row draws depends on its own counters
 from collections.abc import Sequence
 import dataclasses
 import functools
-import math
 from typing import Any
 
 from flax import struct
@@ -24,11 +23,13 @@ from rl_jax.rollouts.sampling import SamplingConfig, sample_token
 from rl_jax.types import POLICY, Array
 
 # Each width is a loop of its own in the program, at the price of compiling it.
-MOST_WIDTHS = 7
+MOST_WIDTHS = 8
 # Layers of all these loops: each compiles for about 0.5 s.
 MOST_LAYERS = 64
-# Between one width and the next; products of odd numbers of rows are slower.
-LEAST_RATIO, MOST_RATIO, MULTIPLE = 4 / 3, 4, 8
+# From all rows to the first narrower width.
+LEAST_RATIO = 5 / 4
+# Deep models have few widths, and each holds a quarter of the one before.
+MOST_APART = 4
 # Below these a loop more costs more than it saves.
 NARROWEST = 8
 FEWEST_TOKENS = 32
@@ -112,20 +113,20 @@ def shares_prompts(rows: int, width: int) -> bool:
 
 
 def batch_widths(rows: int, new_tokens: int, num_layers: int) -> list[int]:
-  """The width to begin with and those to narrow to, in equal ratios.
+  """The width to begin with and those to narrow to: 8, 16, 24, 32, 48, 64...
 
-  As many as may be compiled; deep models have few.
+  Powers of two and one and a half of them: the products of 88 rows take the
+  time of 96. If these are more than may be compiled, some are left out.
   """
   most = min(MOST_WIDTHS, max(1, MOST_LAYERS // num_layers))
   if new_tokens < FEWEST_TOKENS or rows < 2 * NARROWEST or most == 1:
     return [rows]
-  ratio = (rows / NARROWEST) ** (1 / (most - 1))
-  ratio = min(max(ratio, LEAST_RATIO), MOST_RATIO)
-  multiples = {
-    math.ceil(round(rows / ratio**i / MULTIPLE, 3)) for i in range(1, most)
-  }
-  narrower = [m * MULTIPLE for m in multiples if m * MULTIPLE < rows]
-  return [rows, *sorted(narrower, reverse=True)]
+  doublings = range(rows.bit_length())
+  fast = [NARROWEST, *(m * NARROWEST << k for k in doublings for m in (2, 3))]
+  widths = [rows, *(w for w in reversed(fast) if LEAST_RATIO * w <= rows)]
+  apart = min(max((len(widths) - 1) / (most - 1), 1), MOST_APART)
+  places = [round(i * apart) for i in range(most)]
+  return [widths[place] for place in places if place < len(widths)]
 
 
 def decode(

@@ -1,0 +1,46 @@
+"""What the benchmark times in turn with a stage, to compare the two."""
+
+import dataclasses
+import functools
+
+import numpy as np
+
+FULL_WIDTH = 64
+PARTS = ('generate', 'update')  # of a step; the rest takes milliseconds
+
+
+def full_width(shape):
+  """64 rows, which are timed without an end token."""
+  return dataclasses.replace(shape, num_prompts=FULL_WIDTH // shape.group_size)
+
+
+def calls_in_turn(stages, make, shape, stage, mean_length):
+  """The stage by its name, and before or after it what it is compared with.
+
+  make: Stages of a shape; of what else it is called with, another value.
+  """
+  names = (*PARTS, stage) if stage == 'step' else (stage,)
+  calls = {name: functools.partial(stages.call, name) for name in names}
+  if stages.capacity:
+    calls['unpacked'] = functools.partial(make(shape, pack=False).call, stage)
+  if mean_length and stage == 'generate':
+    other = make(full_width(shape), mean_length=0.0)
+    calls['full_width'] = functools.partial(other.call, stage)
+  return calls
+
+
+def compared(stages, shape, stage, times, generated):
+  """Ratios of the stage's seconds to those timed in turn with it."""
+  over = lambda name: float(np.median(np.divide(times[stage], times[name])))
+  if 'unpacked' in times:
+    return {'capacity': stages.capacity, 'times_unpacked': over('unpacked')}
+  if 'full_width' in times:
+    tokens = full_width(shape).rows * shape.new_tokens
+    each = float(np.median(times['full_width'])) / tokens
+    ratio = over('full_width') * tokens / generated
+    return {'full_width_seconds_per_token': each, 'times_full_width': ratio}
+  if stage != 'step':
+    return {}
+  parts = {name: float(np.median(times[name])) for name in PARTS}
+  ratio = sum(parts.values()) / float(np.median(times[stage]))
+  return {'stage_seconds': parts, 'stages_over_step': ratio}
