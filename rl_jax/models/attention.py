@@ -99,21 +99,16 @@ def attend_response(q_NGSJRK, prompt, own, places=None, later=()) -> Array:
 
 def _with_block(attended, q_BJMK, k_BJKT, v_BJTK, mask_B1T):
   """Peak, sum and products of a softmax, with a block of keys if it is seen."""
-  peak, total, out = attended
 
-  def attend(k_BJKT, v_BJTK):
+  def attend(peak, total, out, k_BJKT, v_BJTK):
     scores = _product('bjmk,bjkt->bjmt', q_BJMK, k_BJKT)
     scores = _masked(scores, mask_B1T[:, None])
-    weights = jnp.exp(scores - scores.max(-1, keepdims=True))
+    top = jnp.maximum(peak, scores.max(-1))
+    weights = jnp.exp(scores - top[..., None])
+    old = jnp.exp(peak - top)
     products = _product('bjmt,bjtk->bjmk', weights.astype(v_BJTK.dtype), v_BJTK)
-    return scores.max(-1), weights.sum(-1), products
+    total = total * old + weights.sum(-1)
+    return top, total, out * old[..., None] + products
 
-  def skip(*_):
-    shapes = jax.tree.map(jnp.zeros_like, (total, out))
-    return jnp.full_like(peak, MASKED), *shapes
-
-  block = lax.cond(mask_B1T.any(), attend, skip, k_BJKT, v_BJTK)
-  top = jnp.maximum(peak, block[0])
-  old, new = jnp.exp(peak - top), jnp.exp(block[0] - top)
-  total = total * old + block[1] * new
-  return top, total, out * old[..., None] + block[2] * new[..., None]
+  skip = lambda peak, total, out, *_: (peak, total, out)
+  return lax.cond(mask_B1T.any(), attend, skip, *attended, k_BJKT, v_BJTK)
