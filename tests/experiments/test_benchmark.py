@@ -1,5 +1,6 @@
 """What the benchmark counts, and that its line can be read."""
 
+import functools
 import json
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import sys
 import pytest
 
 from experiments import benchmark_costs as costs
+from experiments import benchmark_ratios as ratios
 from rl_jax import models
 
 STAGES = ('generate', 'score', 'update')
@@ -29,6 +31,26 @@ def test_flop_by_hand():
   assert costs.model_flops(TINY, shape, 'generate') == 3648
   assert costs.model_flops(TINY, shape, 'update') == 3 * 3648
   assert costs.model_flops(TINY, shape, 'step') == 4 * 3648
+
+
+def test_the_full_width_is_64_rows():
+  """By hand: 1.5 times the seconds, half of the 64 * 16 tokens."""
+  times = {'generate': [3.0, 5.0, 4.0], 'full_width': [2.0, 2.0, 4.0]}
+  shape = costs.Shape(32, 8, 3, 16)
+  found = ratios.compared(None, shape, 'generate', times, 512)
+  assert found == {
+    'full_width_seconds_per_token': 2.0 / 1024,
+    'times_full_width': 3.0,
+  }
+
+
+def test_calls_in_turn():
+  """A first call each, then in every turn one untimed and one timed."""
+  called = []
+  functions = {name: functools.partial(called.append, name) for name in 'ab'}
+  times = costs.seconds_in_turn(functions, repeats=2, untimed=1)
+  assert ''.join(called) == 'ab' + 2 * 'aabb'
+  assert [len(seconds) for seconds in times.values()] == [2, 2]
 
 
 @pytest.mark.slow
