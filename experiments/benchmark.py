@@ -9,13 +9,12 @@ matrix product and a plain copy, seconds to trace and compile, peak memory.
 Every row generates --new_tokens tokens, or with --mean_length ends at a random
 token (lengths are geometric); then the costs stand for the longest case, and
 only seconds and generated tokens say something, and times_full_width: seconds a
-token over those of 64 rows that all last, taken in turn. An
-update of such rows is packed if they fit in `capacity` places a group, and
-times_unpacked is its time over that without packing, taken in turn; the peak of
-memory is then that of both. With --stage=step the stages are also timed alone,
-in turn with the step. FLOP are those of the model (2 a weight and token, thrice
-for an update, attention over what is visible, the prompt once a group), without
-recomputation.
+token over those of 64 rows that all last, taken in turn. An update of such rows
+is packed if they fit in `capacity` places a group, and times_unpacked is its
+time over that without packing, taken in turn; the peak of memory is then that
+of both. With --stage=step the stages are also timed alone, in turn with the
+step. FLOP are those of the model (2 a weight and token, thrice for an update,
+attention over what is visible, the prompt once a group), without recomputation.
 """
 
 import dataclasses

@@ -17,14 +17,15 @@ def full_width(shape):
 def calls_in_turn(stages, make, shape, stage, mean_length):
   """The stage by its name, and before or after it what it is compared with.
 
-  make: Stages of a shape; of what else it is called with, another value.
+  make: the Stages of a shape, with some of the benchmark's options replaced.
   """
   names = (*PARTS, stage) if stage == 'step' else (stage,)
   calls = {name: functools.partial(stages.call, name) for name in names}
   if stages.capacity:
     calls['unpacked'] = functools.partial(make(shape, pack=False).call, stage)
   if mean_length and stage == 'generate':
-    other = make(full_width(shape), mean_length=0.0)
+    # All rows at a time, whatever the slots of the stage are.
+    other = make(full_width(shape), mean_length=0.0, slots=None)
     calls['full_width'] = functools.partial(other.call, stage)
   return calls
 

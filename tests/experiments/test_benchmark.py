@@ -4,6 +4,7 @@ import functools
 import json
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -44,7 +45,23 @@ def test_the_full_width_is_64_rows():
   }
 
 
-def test_calls_in_turn():
+def test_the_full_width_has_no_slots():
+  """It is 64 rows at a time without an end, beside any rollout."""
+  stages = types.SimpleNamespace(capacity=None, call=lambda stage: stage)
+  made = []
+
+  def make(shape, **options):
+    made.append((shape.rows, options))
+    return stages
+
+  shape = costs.Shape(32, 8, 3, 16)
+  calls = ratios.calls_in_turn(stages, make, shape, 'generate', 32.0)
+  assert list(calls) == ['generate', 'full_width']
+  assert calls['full_width']() == 'generate'
+  assert made == [(64, {'mean_length': 0.0, 'slots': None})]
+
+
+def test_seconds_in_turn():
   """A first call each, then in every turn one untimed and one timed."""
   called = []
   functions = {name: functools.partial(called.append, name) for name in 'ab'}
