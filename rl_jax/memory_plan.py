@@ -231,7 +231,7 @@ class _Sizes:
     of many rows have their prompts to themselves.
     """
     m, rows = self.model, self.rollout * self.group_size
-    own = math.prod(kv_cache.blocks_of(max(self.response - 1, 1)))
+    own = math.prod(kv_cache.blocks_of(self.response))
     slots = min(self.slots or rows, rows)
     widths = decode.batch_widths(slots, self.response, m.num_layers)
     places = self.rollout * self.prompt

@@ -123,9 +123,9 @@ def test_what_is_exact(toy):
   found = plan(config, SMALL)
   assert found.parameters == found.reference == 4 * count
   assert found.optimizer == 8 * count + 2 * 4  # and two counters
-  # 2 layers, keys and values, 2 heads of 16: 16 prompts, 128 rows of 31.
+  # 2 layers, keys and values, 2 heads of 16: 16 prompts, 128 rows of 32.
   # Prompts once, 128 rows, and the 96 that go on first once more.
-  places = 16 * 16 + 128 * 31 + 96 * 31
+  places = 16 * 16 + 128 * 32 + 96 * 32
   assert found.cache == 2 * 2 * 2 * 16 * 4 * places
   adapted = plan(config, dataclasses.replace(SMALL, lora_rank=2))
   assert adapted.parameters > found.parameters
@@ -136,7 +136,7 @@ def test_what_is_exact(toy):
 def test_the_cache_grows_with_the_slots(toy):
   """By hand: 16 prompts once, 32 slots, and the 24 that go on, with prompts."""
   config = make_config(toy, rollout__slots='32')
-  places = 16 * 16 + 32 * 31 + 24 * (16 + 31)
+  places = 16 * 16 + 32 * 32 + 24 * (16 + 32)
   assert plan(config, SMALL).cache == 2 * 2 * 2 * 16 * 4 * places
   # Of every device its part; as many slots as rows are none.
   assert plan(config, SMALL, data=4).cache < plan(config, SMALL).cache / 3
@@ -153,7 +153,7 @@ def test_a_mesh_divides_it(toy):
   # Norms are whole on every device.
   assert one.parameters / 4 < fsdp.parameters < one.parameters / 3.8
   # A device has 4 prompts and 32 rows, of which 24 go on first.
-  places = 4 * 16 + 32 * 31 + 24 * 31
+  places = 4 * 16 + 32 * 32 + 24 * 32
   assert data.cache == fsdp.cache == 2 * 2 * 2 * 16 * 4 * places
   assert one.cache == 2 * tensor.cache
   assert one.activations == 4 * data.activations == 4 * fsdp.activations

@@ -125,14 +125,12 @@ def _layer_step(layer, cfg, x, tables, shared, own, blocks, places):
   """(states behind the layer, its keys, its values); writes one column."""
   q, k, v = layers.qkv(layer, cfg, x, tables)
   written = []
-  for k_BJKT, v_BJTK, (column, seen_B1T) in zip(*own, blocks, strict=True):
-    written.append(
-      (
-        lax.dynamic_update_slice(k_BJKT, k[..., None], (0, 0, 0, column)),
-        lax.dynamic_update_slice(v_BJTK, v[:, :, None], (0, 0, column, 0)),
-        seen_B1T,
-      )
-    )
+  for k_BJKT, v_BJTK, (column, here, seen_B1T) in zip(
+    *own, blocks, strict=True
+  ):
+    k_BJKT = kv_cache.put(k_BJKT, k, column, here, axis=3)
+    v_BJTK = kv_cache.put(v_BJTK, v, column, here, axis=2)
+    written.append((k_BJKT, v_BJTK, seen_B1T))
   attended = attention.attend_response(
     q[:, None], shared, written[0], places, later=written[1:]
   )

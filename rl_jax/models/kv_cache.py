@@ -10,6 +10,7 @@ from typing import Any
 
 from flax import struct
 import jax
+from jax import lax
 import jax.numpy as jnp
 
 from rl_jax.models import rope
@@ -39,11 +40,7 @@ class PromptCache:
 
 @struct.dataclass(kw_only=True)
 class Cache:
-  """The shared prompt part and the rows' own part, written at each step.
-
-  Of several blocks each has a place more than it uses, the last one: where a
-  step writes whose token belongs to another block.
-  """
+  """The shared prompt part and the rows' own part, written at each step."""
 
   prompt: PromptCache
   k_BJKT: tuple[tuple[Array, ...], ...]  # the blocks of each layer
@@ -57,25 +54,33 @@ class Cache:
       v_BJTK=jax.tree.map(lambda x: x[slot_W], self.v_BJTK),
     )
 
-  def step(self, clock: Array, step_B: Array) -> list[tuple[Array, Array]]:
-    """For each block: the column to write, and what each row sees, [B, 1, T].
+  def step(self, clock: Array, step_B: Array) -> list[tuple[Array, ...]]:
+    """For each block: the column to write, if any, and what each row sees.
 
     The places of all blocks are a ring: the token of T steps ago, which no row
-    has any more, is overwritten.
+    has any more, is overwritten. Returns the column, whether the token belongs
+    to the block, and [B, 1, T].
     """
     blocks = len(self.k_BJKT[0])
-    spare = int(blocks > 1)
-    size = self.k_BJKT[0][0].shape[-1] - spare
+    size = self.k_BJKT[0][0].shape[-1]
     now = clock % (blocks * size)
     found = []
     for first in range(0, blocks * size, size):
       age_T = (now - first - jnp.arange(size)) % (blocks * size)
       seen_B1T = age_T[None, None] <= step_B[:, None, None]
-      column = now - first
-      if spare:
-        column = jnp.where((column >= 0) & (column < size), column, size)
-      found.append((column, jnp.pad(seen_B1T, ((0, 0), (0, 0), (0, spare)))))
+      found.append((now % size, now // size == first // size, seen_B1T))
     return found
+
+
+def put(x: Array, new: Array, column: Array, here: Array, axis: int) -> Array:
+  """x with `new` in a column, in place; as it was if that is not `here`.
+
+  A place more to write to in vain would be simpler, but of 65 keys a product
+  takes XLA on CPU half as long again as of 64.
+  """
+  old = lax.dynamic_index_in_dim(x, column, axis)
+  new = jnp.where(here, jnp.expand_dims(new, axis), old)
+  return lax.dynamic_update_index_in_dim(x, new, column, axis)
 
 
 def blocks_of(max_tokens: int) -> tuple[int, int]:
@@ -87,11 +92,14 @@ def blocks_of(max_tokens: int) -> tuple[int, int]:
   half = -(-max_tokens // 2)
   if jax.default_backend() != 'cpu' or half < LEAST_BLOCK:
     return 1, max_tokens
-  return 2, half + 1
+  return 2, half
 
 
 def extend(cfg: Any, prompt: PromptCache, rows: int, max_tokens: int) -> Cache:
-  """Adds room for max_tokens tokens of so many rows."""
+  """Adds room for max_tokens tokens of so many rows.
+
+  The last one is never fed, but powers of two are faster than one place less.
+  """
   _, kv_heads, head_size, _ = prompt.k_NJKP[0].shape
   blocks, places = blocks_of(max_tokens)
 

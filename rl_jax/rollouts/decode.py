@@ -178,13 +178,13 @@ class _Decoder:
     prompts = [prompt for _, prompt in self.begun]
     if not shares_prompts(rows.length_B.shape[0], slots):
       prompts = [p.take(row_W // self.group) for p in prompts]
-    # The last token is never fed, so the cache needs one place less.
-    places = max(max_tokens - 1, 1)
     return Slots(
       rows=self.first_tokens(rows, row_W, jnp.ones(slots, bool)),
       row_W=row_W,
       step_W=jnp.ones_like(row_W),
-      caches=tuple(models.extend(self.cfg, p, slots, places) for p in prompts),
+      caches=tuple(
+        models.extend(self.cfg, p, slots, max_tokens) for p in prompts
+      ),
       clock=jnp.int32(0),
       begun=jnp.int32(slots),
     )

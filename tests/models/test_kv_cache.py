@@ -35,10 +35,10 @@ def prompt_cache(num_prompts=1):
 
 @pytest.mark.parametrize(
   ('tokens', 'expected'),
-  [(62, (1, 62)), (63, (2, 33)), (127, (2, 65)), (1, (1, 1))],
+  [(62, (1, 62)), (63, (2, 32)), (128, (2, 64)), (1, (1, 1))],
 )
 def test_blocks_hold_at_least_32_tokens(tokens, expected):
-  """And, where there are two, a place more than half of them."""
+  """Where there are two, each holds half of them."""
   assert kv_cache.blocks_of(tokens) == expected
 
 
@@ -49,29 +49,41 @@ def test_on_an_accelerator_there_is_one_block(monkeypatch):
 
 
 @pytest.mark.parametrize(
-  ('clock', 'columns', 'first_row', 'second_row'),
+  ('clock', 'place', 'first_row', 'second_row'),
   [
-    # Places 0 1 2 | 3 4 5; the fourth of each block is nobody's.
-    (1, (1, 3), ('1100', '0000'), ('1100', '0000')),
-    (4, (3, 1), ('1110', '1100'), ('0010', '1100')),
-    (7, (1, 3), ('1100', '1110'), ('1100', '0010')),
+    # Places 0 1 2 | 3 4 5.
+    (1, 1, ('110', '000'), ('110', '000')),
+    (4, 4, ('111', '110'), ('001', '110')),
+    (5, 5, ('011', '111'), ('000', '111')),
+    (7, 1, ('110', '111'), ('110', '001')),
   ],
 )
 def test_the_blocks_are_one_ring(
-  monkeypatch, clock, columns, first_row, second_row
+  monkeypatch, clock, place, first_row, second_row
 ):
   """By hand: rows at their fifth and third token, room for six, E0."""
   monkeypatch.setattr(kv_cache, 'LEAST_BLOCK', 1)
   cache = kv_cache.extend(CFG, prompt_cache(), 2, 5)
-  assert [k.shape for k in cache.k_BJKT[0]] == [(2, J, K, 4)] * 2
-  assert [v.shape for v in cache.v_BJTK[0]] == [(2, J, 4, K)] * 2
+  assert [k.shape for k in cache.k_BJKT[0]] == [(2, J, K, 3)] * 2
+  assert [v.shape for v in cache.v_BJTK[0]] == [(2, J, 3, K)] * 2
   steps_B = jnp.asarray([min(clock, 4), min(clock, 2)])
   found = cache.step(jnp.int32(clock), steps_B)
-  assert tuple(int(column) for column, _ in found) == columns
-  for (_, seen_B1T), *rows in zip(found, first_row, second_row, strict=True):
+  written = [(int(column), bool(here)) for column, here, _ in found]
+  assert written == [(place % 3, place < 3), (place % 3, place >= 3)]
+  for (*_, seen_B1T), *rows in zip(found, first_row, second_row, strict=True):
     for row, expected in enumerate(rows):
       text = ''.join(str(int(seen)) for seen in seen_B1T[row, 0])
       assert text == expected
+
+
+@pytest.mark.parametrize('here', [True, False])
+def test_what_is_put_here_or_in_another_block(here):
+  """E0: the column and nothing else, or nothing."""
+  x, new = np.zeros((2, 3, 4)), np.arange(1.0, 7).reshape(2, 3)
+  found = kv_cache.put(jnp.asarray(x), jnp.asarray(new), 1, here, axis=2)
+  if here:
+    x[:, :, 1] = new
+  np.testing.assert_array_equal(found, x)
 
 
 def test_rotations_are_those_of_all_positions():
