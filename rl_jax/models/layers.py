@@ -105,8 +105,8 @@ def finish_layer(layer, cfg, x, attended) -> Array:
 def _transposed_mlp(weights: tuple[Array, Array, Array], h_BD: Array) -> Array:
   """The MLP of few rows, in [F, B], by weights [outputs, inputs].
 
-  XLA on CPU copies the right factor of a product into its own order. Here that
-  is the states, not the weights: 32 rows take two thirds of the time.
+  Where XLA copies the right factor of a product, that is the states here, not
+  the weights: 32 rows take two thirds of the time.
   """
   gate, up, down = weights
   last = (((1,), (1,)), ((), ()))
