@@ -12,7 +12,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from rl_jax import losses, policy_loading, randomness, setup, sharding
+from rl_jax import (
+  compilation,
+  losses,
+  policy_loading,
+  randomness,
+  setup,
+  sharding,
+)
 from rl_jax import update as update_lib
 from rl_jax.aggregation import TokenMean
 from rl_jax.method import Method
@@ -110,6 +117,7 @@ class SupervisedTrainer:
       ),
       donate_argnames='state',
       out_shardings=(sharding.of(self.state), self._whole),
+      compiler_options=compilation.training_options(),
     )
 
   @property
