@@ -42,6 +42,12 @@ _REPEATS = flags.DEFINE_integer('repeats', 5, 'Timed calls after a first one.')
 _PIECES = flags.DEFINE_integer(
   'microbatches', None, 'Pieces of an update; by default a group a CPU device.'
 )
+flags.register_multi_flags_validator(
+  ['group_size', 'mean_length'],
+  lambda f: not f['mean_length'] or f['group_size'] <= ratios.FULL_WIDTH,
+  f'with --mean_length a group has at most {ratios.FULL_WIDTH} rows, those of '
+  'the full width',
+)
 _SLOTS = flags.DEFINE_integer('slots', None, 'Rows decoded at a time.')
 
 

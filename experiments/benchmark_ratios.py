@@ -43,5 +43,6 @@ def compared(stages, shape, stage, times, generated):
   if stage != 'step':
     return {}
   parts = {name: float(np.median(times[name])) for name in PARTS}
-  ratio = sum(parts.values()) / float(np.median(times[stage]))
+  together = np.sum([times[name] for name in PARTS], axis=0)
+  ratio = float(np.median(together / times[stage]))
   return {'stage_seconds': parts, 'stages_over_step': ratio}

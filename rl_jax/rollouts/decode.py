@@ -24,7 +24,7 @@ from rl_jax.types import POLICY, Array
 
 # Each width is a loop of its own in the program, at the price of compiling it.
 MOST_WIDTHS = 8
-# Layers of all these loops: each compiles for about 0.5 s.
+# Layers of all these loops: each compiles for 0.3 to 0.5 s.
 MOST_LAYERS = 64
 # From all rows to the first narrower width.
 LEAST_RATIO = 5 / 4

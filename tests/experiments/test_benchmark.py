@@ -45,6 +45,21 @@ def test_the_full_width_is_64_rows():
   }
 
 
+def test_the_stages_over_the_step_are_compared_in_turn():
+  """By hand: 4/4, 7/7 and 6/8 of a step; the medians would give 6/7."""
+  times = {
+    'generate': [1.0, 3.0, 4.0],
+    'update': [3.0, 4.0, 2.0],
+    'step': [4.0, 7.0, 8.0],
+  }
+  stages = types.SimpleNamespace(capacity=None)
+  shape = costs.Shape(8, 8, 3, 16)
+  assert ratios.compared(stages, shape, 'step', times, 512) == {
+    'stage_seconds': {'generate': 3.0, 'update': 3.0},
+    'stages_over_step': 1.0,
+  }
+
+
 def test_the_full_width_has_no_slots():
   """It is 64 rows at a time without an end, beside any rollout."""
   stages = types.SimpleNamespace(capacity=None, call=lambda stage: stage)
