@@ -54,12 +54,14 @@ class Cache:
       v_BJTK=jax.tree.map(lambda x: x[slot_W], self.v_BJTK),
     )
 
-  def step(self, clock: Array, step_B: Array) -> list[tuple[Array, ...]]:
+  def step(
+    self, clock: Array, step_B: Array
+  ) -> list[tuple[Array, Array | None, Array]]:
     """For each block: the column to write, if any, and what each row sees.
 
     The places of all blocks are a ring: the token of T steps ago, which no row
     has any more, is overwritten. Returns the column, whether the token belongs
-    to the block, and [B, 1, T].
+    to the block (None if there is no other), and [B, 1, T].
     """
     blocks = len(self.k_BJKT[0])
     size = self.k_BJKT[0][0].shape[-1]
@@ -68,18 +70,22 @@ class Cache:
     for first in range(0, blocks * size, size):
       age_T = (now - first - jnp.arange(size)) % (blocks * size)
       seen_B1T = age_T[None, None] <= step_B[:, None, None]
-      found.append((now % size, now // size == first // size, seen_B1T))
+      here = None if blocks == 1 else now // size == first // size
+      found.append((now % size, here, seen_B1T))
     return found
 
 
-def put(x: Array, new: Array, column: Array, here: Array, axis: int) -> Array:
+def put(
+  x: Array, new: Array, column: Array, here: Array | None, axis: int
+) -> Array:
   """x with `new` in a column, in place; as it was if that is not `here`.
 
   A place more to write to in vain would be simpler, but of 65 keys a product
   takes XLA on CPU half as long again as of 64.
   """
-  old = lax.dynamic_index_in_dim(x, column, axis)
-  new = jnp.where(here, jnp.expand_dims(new, axis), old)
+  new = jnp.expand_dims(new, axis)
+  if here is not None:
+    new = jnp.where(here, new, lax.dynamic_index_in_dim(x, column, axis))
   return lax.dynamic_update_index_in_dim(x, new, column, axis)
 
 

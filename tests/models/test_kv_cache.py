@@ -76,12 +76,19 @@ def test_the_blocks_are_one_ring(
       assert text == expected
 
 
-@pytest.mark.parametrize('here', [True, False])
+def test_one_block_is_always_written():
+  """Nothing is chosen then, on accelerators above all."""
+  cache = kv_cache.extend(CFG, prompt_cache(), 2, 5)
+  ((column, here, _),) = cache.step(jnp.int32(7), jnp.asarray([4, 2]))
+  assert int(column) == 2 and here is None
+
+
+@pytest.mark.parametrize('here', [True, None, False])
 def test_what_is_put_here_or_in_another_block(here):
-  """E0: the column and nothing else, or nothing."""
+  """E0: the column and nothing else, or nothing; None: there is no other."""
   x, new = np.zeros((2, 3, 4)), np.arange(1.0, 7).reshape(2, 3)
   found = kv_cache.put(jnp.asarray(x), jnp.asarray(new), 1, here, axis=2)
-  if here:
+  if here is not False:
     x[:, :, 1] = new
   np.testing.assert_array_equal(found, x)
 
