@@ -42,13 +42,17 @@ _REPEATS = flags.DEFINE_integer('repeats', 5, 'Timed calls after a first one.')
 _PIECES = flags.DEFINE_integer(
   'microbatches', None, 'Pieces of an update; by default a group a CPU device.'
 )
-flags.register_multi_flags_validator(
-  ['group_size', 'mean_length'],
-  lambda f: not f['mean_length'] or f['group_size'] <= ratios.FULL_WIDTH,
-  f'with --mean_length a group has at most {ratios.FULL_WIDTH} rows, those of '
-  'the full width',
-)
 _SLOTS = flags.DEFINE_integer('slots', None, 'Rows decoded at a time.')
+flags.register_multi_flags_validator(
+  ['stage', 'group_size', 'mean_length'],
+  lambda f: (
+    f['stage'] != 'generate'
+    or not f['mean_length']
+    or f['group_size'] <= ratios.FULL_WIDTH
+  ),
+  f'a rollout with --mean_length is compared with {ratios.FULL_WIDTH} rows: a '
+  'group has no more',
+)
 
 
 def default_pieces(shape):

@@ -67,10 +67,10 @@ class Cache:
     size = self.k_BJKT[0][0].shape[-1]
     now = clock % (blocks * size)
     found = []
-    for first in range(0, blocks * size, size):
-      age_T = (now - first - jnp.arange(size)) % (blocks * size)
+    for block in range(blocks):
+      age_T = (now - block * size - jnp.arange(size)) % (blocks * size)
       seen_B1T = age_T[None, None] <= step_B[:, None, None]
-      here = None if blocks == 1 else now // size == first // size
+      here = None if blocks == 1 else now // size == block
       found.append((now % size, here, seen_B1T))
     return found
 

@@ -85,6 +85,19 @@ def test_seconds_in_turn():
   assert [len(seconds) for seconds in times.values()] == [2, 2]
 
 
+def test_a_group_wider_than_the_full_width_is_refused():
+  """Before anything is compiled; the message names the fields."""
+  flags = ['--stage=generate', '--group_size=65', '--mean_length=32']
+  found = subprocess.run(
+    [sys.executable, '-m', 'experiments.benchmark', *flags],
+    check=False,
+    capture_output=True,
+    text=True,
+  )
+  assert found.returncode
+  assert 'stage=generate, group_size=65, mean_length=32.0' in found.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize('stage', [*STAGES, 'step'])
 def test_one_line_of_json(stage):
