@@ -33,32 +33,25 @@ from rl_jax import host_memory, sharding
 
 _STAGE = flags.DEFINE_enum('stage', 'step', (*STAGES, 'step'), 'What to time.')
 _PRESET = flags.DEFINE_enum('preset', 'small', list(PRESETS), 'Model.')
-_PROMPTS = flags.DEFINE_integer('num_prompts', 8, 'Groups.')
-_GROUP = flags.DEFINE_integer('group_size', 8, 'Rows a group.')
-_PROMPT = flags.DEFINE_integer('prompt_tokens', 64, 'Tokens of a prompt.')
-_NEW = flags.DEFINE_integer('new_tokens', 128, 'Tokens of a response.')
-_MEAN = flags.DEFINE_float('mean_length', 0, 'Mean length; 0: nothing ends.')
-_REPEATS = flags.DEFINE_integer('repeats', 5, 'Timed calls after a first one.')
-_PIECES = flags.DEFINE_integer(
+_count = functools.partial(flags.DEFINE_integer, lower_bound=1)
+_PROMPTS = _count('num_prompts', 8, 'Groups.')
+_GROUP = _count('group_size', 8, 'Rows a group.')
+_PROMPT = _count('prompt_tokens', 64, 'Tokens of a prompt.')
+_NEW = _count('new_tokens', 128, 'Tokens of a response.')
+_MEAN = flags.DEFINE_float(
+  'mean_length', 0, 'Mean length; 0: nothing ends.', lower_bound=0
+)
+_REPEATS = _count('repeats', 5, 'Timed calls after a first one.')
+_PIECES = _count(
   'microbatches', None, 'Pieces of an update; by default a group a CPU device.'
 )
-_SLOTS = flags.DEFINE_integer('slots', None, 'Rows decoded at a time.')
-flags.register_multi_flags_validator(
-  ['stage', 'group_size', 'mean_length'],
-  lambda f: (
-    f['stage'] != 'generate'
-    or not f['mean_length']
-    or f['group_size'] <= ratios.FULL_WIDTH
-  ),
-  f'a rollout with --mean_length is compared with {ratios.FULL_WIDTH} rows: a '
-  'group has no more',
-)
+_SLOTS = _count('slots', None, 'Rows decoded at a time.')
 
 
 def default_pieces(shape):
   """Small microbatches cost nothing on CPU and keep the activations small."""
-  groups, rest = divmod(shape.num_prompts, jax.device_count())
-  return 1 if rest or jax.default_backend() != 'cpu' else groups
+  groups = shape.num_prompts // jax.device_count()
+  return groups if jax.default_backend() == 'cpu' else 1
 
 
 def main(argv):
@@ -67,6 +60,10 @@ def main(argv):
   cfg, stage = PRESETS[_PRESET.value], _STAGE.value
   host_memory.give_back_after_compilations()
   shape = costs.Shape(_PROMPTS.value, _GROUP.value, _PROMPT.value, _NEW.value)
+  try:
+    ratios.check_groups(shape, stage, _MEAN.value, jax.device_count())
+  except ValueError as error:
+    raise app.UsageError(str(error)) from None
   mesh = sharding.make_mesh(sharding.MeshConfig(data=jax.device_count()))
   pieces = _PIECES.value or default_pieces(shape)
   with jax.set_mesh(mesh):

@@ -14,6 +14,29 @@ def full_width(shape):
   return dataclasses.replace(shape, num_prompts=FULL_WIDTH // shape.group_size)
 
 
+def has_full_width(stage, mean_length):
+  """True if the stage is timed in turn with it."""
+  return stage == 'generate' and mean_length > 0
+
+
+def check_groups(shape, stage, mean_length, devices):
+  """ValueError if not every device has as many groups, of whatever is timed."""
+  shapes = {'num_prompts': shape}
+  if has_full_width(stage, mean_length):
+    if FULL_WIDTH % shape.group_size:
+      raise ValueError(
+        f'group_size={shape.group_size}: a rollout with mean_length is '
+        f'compared with {FULL_WIDTH} rows, which must be whole groups'
+      )
+    shapes[f'{FULL_WIDTH} rows by group_size'] = full_width(shape)
+  for name, timed in shapes.items():
+    if timed.num_prompts % devices:
+      raise ValueError(
+        f'{name}={timed.num_prompts}: {devices} devices share the groups '
+        'evenly, so it must be a multiple of them'
+      )
+
+
 def calls_in_turn(stages, make, shape, stage, mean_length):
   """The stage by its name, and before or after it what it is compared with.
 
@@ -23,7 +46,7 @@ def calls_in_turn(stages, make, shape, stage, mean_length):
   calls = {name: functools.partial(stages.call, name) for name in names}
   if stages.capacity:
     calls['unpacked'] = functools.partial(make(shape, pack=False).call, stage)
-  if mean_length and stage == 'generate':
+  if has_full_width(stage, mean_length):
     # All rows at a time, whatever the slots of the stage are.
     other = make(full_width(shape), mean_length=0.0, slots=None)
     calls['full_width'] = functools.partial(other.call, stage)

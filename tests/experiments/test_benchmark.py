@@ -85,17 +85,35 @@ def test_seconds_in_turn():
   assert [len(seconds) for seconds in times.values()] == [2, 2]
 
 
-def test_a_group_wider_than_the_full_width_is_refused():
-  """Before anything is compiled; the message names the fields."""
-  flags = ['--stage=generate', '--group_size=65', '--mean_length=32']
+@pytest.mark.parametrize(
+  'groups, rows, stage, devices, message',
+  [
+    (3, 8, 'update', 2, 'num_prompts=3: 2 devices'),
+    (8, 65, 'generate', 1, 'group_size=65: .* 64 rows'),
+    (8, 24, 'generate', 1, 'group_size=24: .* 64 rows'),
+    (8, 64, 'generate', 2, '64 rows by group_size=1: 2 devices'),
+  ],
+)
+def test_groups_that_cannot_be_timed(groups, rows, stage, devices, message):
+  """The message names the field and its value; fewer devices may have them."""
+  shape = costs.Shape(groups, rows, 64, 128)
+  with pytest.raises(ValueError, match=message):
+    ratios.check_groups(shape, stage, 32.0, devices)
+  ratios.check_groups(shape, 'update', 32.0, 1)
+
+
+def test_bad_groups_are_refused_before_compiling():
+  """Absl prints the message and how to call the benchmark."""
   found = subprocess.run(
-    [sys.executable, '-m', 'experiments.benchmark', *flags],
+    [sys.executable, '-m', 'experiments.benchmark', '--group_size=24']
+    + ['--stage=generate', '--mean_length=32'],
     check=False,
     capture_output=True,
     text=True,
   )
-  assert found.returncode
-  assert 'stage=generate, group_size=65, mean_length=32.0' in found.stderr
+  assert found.returncode == 1
+  assert 'group_size=24' in found.stderr + found.stdout
+  assert 'Traceback' not in found.stderr
 
 
 @pytest.mark.slow
