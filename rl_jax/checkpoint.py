@@ -31,7 +31,7 @@ import orbax.checkpoint as ocp
 
 from rl_jax import checkpoint_files as files
 from rl_jax import checkpoint_leaves as leaves
-from rl_jax import processes, versions
+from rl_jax import processes, versions, watchdog
 from rl_jax.checkpoint_failure import CheckpointError, FailedSave
 from rl_jax.checkpoint_leaves import abstract_tree
 
@@ -130,7 +130,7 @@ class Checkpointer:
     try:
       processes.on_main(prepare)
       # Reading device arrays is the purpose here, whatever guard is set.
-      with jax.transfer_guard('allow'):
+      with jax.transfer_guard('allow'), watchdog.checkpointing():
         self._orbax.save(
           path / _ARRAYS, args=ocp.args.PyTreeSave(arrays), force=True
         )
@@ -190,7 +190,8 @@ class Checkpointer:
     """Waits for this process alone; whether there was something in flight."""
     busy = self._thread is not None
     if busy:
-      self._thread.join()
+      with watchdog.checkpointing():
+        self._thread.join()
       self._thread = None
     return busy
 

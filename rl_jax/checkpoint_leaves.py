@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import orbax.checkpoint as ocp
 
-from rl_jax import processes
+from rl_jax import processes, watchdog
 
 
 def abstract_tree(tree: Any) -> Any:
@@ -149,7 +149,8 @@ def read(
   )
   # Filling device arrays is the purpose here, whatever guard is set.
   with jax.transfer_guard('allow'):
-    values = orbax.restore(path, args=arguments) if wanted else {}
+    with watchdog.checkpointing():
+      values = orbax.restore(path, args=arguments) if wanted else {}
     return [
       finish_leaf(x, values.get(n), described[n]) for n, x in named.items()
     ]

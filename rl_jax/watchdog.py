@@ -14,9 +14,10 @@ import time
 
 EXIT_CODE = 75  # EX_TEMPFAIL: the newest checkpoint is valid, run it again
 _POLL_SECONDS = 0.2
+_BUSY = 'has been busy or stuck'
 
 _last = time.monotonic()
-_waiting = False
+_doing = _BUSY
 
 
 def start(stall_seconds: float, name: str) -> None:
@@ -35,28 +36,30 @@ def alive() -> None:
 
 
 @contextlib.contextmanager
-def waiting():
+def waiting(what='another process'):
   """Around what ends only when the other processes have come as far."""
-  global _waiting
+  global _doing
   alive()
-  _waiting = True
+  _doing = f'has waited for {what}'
   try:
     yield
   finally:
-    _waiting = False
+    _doing = _BUSY
     alive()
+
+
+def checkpointing():
+  """The same around Orbax, which waits for all processes and for the disk."""
+  return waiting('another process or the disk')
 
 
 def _watch(stall_seconds, name):
   while time.monotonic() - _last < stall_seconds:
     time.sleep(_POLL_SECONDS)
-  doing = (
-    'has waited for another process' if _waiting else 'has been busy or stuck'
-  )
   print(
-    f'{name} {doing} for {stall_seconds:g} seconds (--stall_seconds): it ends, '
-    'and the others with it. The newest checkpoint is valid: run the same '
-    'command again. It stood at:',
+    f'{name} {_doing} for {stall_seconds:g} seconds (--stall_seconds): it '
+    'ends, and the others with it. The newest checkpoint is valid: run the '
+    'same command again. It stood at:',
     file=sys.stderr,
     flush=True,
   )

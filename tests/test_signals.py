@@ -25,6 +25,15 @@ def test_the_first_signal_sets_the_flag(number, code):
   assert signal.getsignal(number) is before
 
 
+@pytest.fixture
+def interactive():
+  """What a terminal starts gets Ctrl-C; what a shell puts behind does not."""
+  before = signal.signal(signal.SIGINT, signal.default_int_handler)
+  yield
+  signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures('interactive')
 def test_the_second_ctrl_c_stops_at_once():
   """A save that hangs must not make the process unstoppable."""
   with pytest.raises(KeyboardInterrupt), StopSignal():
