@@ -21,20 +21,18 @@ def has_full_width(stage, mean_length):
 
 def check_groups(shape, stage, mean_length, devices):
   """ValueError if not every device has as many groups, of whatever is timed."""
-  shapes = {'num_prompts': shape}
-  if has_full_width(stage, mean_length):
-    if FULL_WIDTH % shape.group_size:
-      raise ValueError(
-        f'group_size={shape.group_size}: a rollout with mean_length is '
-        f'compared with {FULL_WIDTH} rows, which must be whole groups'
-      )
-    shapes[f'{FULL_WIDTH} rows by group_size'] = full_width(shape)
-  for name, timed in shapes.items():
-    if timed.num_prompts % devices:
-      raise ValueError(
-        f'{name}={timed.num_prompts}: {devices} devices share the groups '
-        'evenly, so it must be a multiple of them'
-      )
+  if shape.num_prompts % devices:
+    raise ValueError(
+      f'num_prompts={shape.num_prompts}: {devices} devices share the groups '
+      'evenly, so it must be a multiple of them'
+    )
+  whole = FULL_WIDTH % (devices * shape.group_size) == 0
+  if has_full_width(stage, mean_length) and not whole:
+    raise ValueError(
+      f'group_size={shape.group_size}: a rollout with mean_length is compared '
+      f'with {FULL_WIDTH} rows, which must be whole groups, as many on each '
+      f'of {devices} devices'
+    )
 
 
 def calls_in_turn(stages, make, shape, stage, mean_length):

@@ -291,11 +291,10 @@ class Checkpointer:
     manifest, reason = files.read_manifest(self._path(step))
     if manifest is None:
       raise CheckpointError(f'checkpoint {step} cannot be used: {reason}')
-    names = manifest['arrays']
-    named = {name: np.empty(0) for name in names}
+    named = {name: np.empty(0) for name in manifest['arrays']}
     path = self._path(step) / _ARRAYS
-    values = leaves.read(self._orbax, path, named, names)
-    return dict(zip(names, values, strict=True))
+    values = leaves.read(self._orbax, path, named, manifest['arrays'])
+    return dict(zip(named, values, strict=True))
 
   def _path(self, step: int) -> epath.Path:
     return files.step_path(self.directory, step)
