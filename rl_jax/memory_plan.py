@@ -22,6 +22,7 @@ from rl_jax import abstract_run, scoring, sharding
 from rl_jax.config import ExperimentConfig
 from rl_jax.models import kv_cache, spec, transformer
 from rl_jax.rollouts import decode
+from rl_jax.rollouts.slots import shares_prompts
 
 # Arrays of a kind that are alive together where memory peaks.
 SCORE_COPIES = 3  # scores, weights and their cotangent
@@ -227,16 +228,19 @@ class _Sizes:
   def cache(self) -> int:
     """Keys and values of every prompt once, and of every slot.
 
-    While the batch narrows the rows that go on have theirs again. Few slots
-    of many rows have their prompts to themselves.
+    While the batch narrows the rows that go on have theirs again, and while
+    the cache grows all rows their first places. Few slots of many rows have
+    their prompts to themselves.
     """
     m, rows = self.model, self.rollout * self.group_size
     own = math.prod(kv_cache.blocks_of(self.response))
     slots = min(self.slots or rows, rows)
     widths = decode.batch_widths(slots, self.response, m.num_layers)
     places = self.rollout * self.prompt
+    if slots == rows and decode.wide_widths(widths, self.response):
+      places += rows * kv_cache.first_places(self.response)
     for width in widths[:2]:
-      shared = decode.shares_prompts(rows, width)
+      shared = shares_prompts(rows, width)
       places += width * (own if shared else own + self.prompt)
     token = 2 * m.num_layers * self.kv_heads * m.head_size
     return places * token * self.itemsize

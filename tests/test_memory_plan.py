@@ -144,6 +144,16 @@ def test_the_cache_grows_with_the_slots(toy):
   assert plan(config, SMALL).cache == plan(make_config(toy), SMALL).cache
 
 
+def test_many_rows_begin_in_a_small_cache(toy):
+  """By hand: 32 of 128 places at first, for 128 rows; not with fewer slots."""
+  tokens = {'rollout__max_response_tokens': '128'}
+  places = 16 * 16 + 128 * 32 + 128 * 128 + 96 * 128
+  found = plan(make_config(toy, **tokens), SMALL)
+  assert found.cache == 2 * 2 * 2 * 16 * 4 * places
+  found = plan(make_config(toy, **tokens, rollout__slots='64'), SMALL)
+  assert found.cache == 2 * 2 * 2 * 16 * 4 * (16 * 16 + 112 * 128)
+
+
 def test_a_mesh_divides_it(toy):
   """fsdp: parameters, rows; data: rows; tensor: heads, MLP, vocab; tokens."""
   config = make_config(toy)

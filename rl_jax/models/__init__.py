@@ -10,6 +10,7 @@ from rl_jax.models.heads import values as values
 from rl_jax.models.kv_cache import Cache as Cache
 from rl_jax.models.kv_cache import PromptCache as PromptCache
 from rl_jax.models.kv_cache import extend as extend
+from rl_jax.models.kv_cache import first_places as first_places
 from rl_jax.models.lora import merge as merge
 from rl_jax.models.model_dir import load_any as load_any
 from rl_jax.models.model_dir import save_model as save_model

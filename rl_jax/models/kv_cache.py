@@ -54,6 +54,28 @@ class Cache:
       v_BJTK=jax.tree.map(lambda x: x[slot_W], self.v_BJTK),
     )
 
+  @property
+  def places(self) -> int:
+    """Tokens of a row that it has room for."""
+    return sum(k.shape[-1] for k in self.k_BJKT[0])
+
+  def grown(self, max_tokens: int) -> 'Cache':
+    """With room for max_tokens; of one block, not full before."""
+    blocks, places = blocks_of(max_tokens)
+
+    def layers(x, axis):
+      def larger(first):
+        wider = [(0, 0)] * first.ndim
+        wider[axis] = (0, places - first.shape[axis])
+        first = jnp.pad(first, wider)
+        return first, *(jnp.zeros_like(first) for _ in range(blocks - 1))
+
+      return tuple(larger(first) for (first,) in x)
+
+    return self.replace(
+      k_BJKT=layers(self.k_BJKT, 3), v_BJTK=layers(self.v_BJTK, 2)
+    )
+
   def step(
     self, clock: Array, step_B: Array
   ) -> list[tuple[Array, Array | None, Array]]:
@@ -101,13 +123,26 @@ def blocks_of(max_tokens: int) -> tuple[int, int]:
   return 2, half
 
 
-def extend(cfg: Any, prompt: PromptCache, rows: int, max_tokens: int) -> Cache:
-  """Adds room for max_tokens tokens of so many rows.
+def first_places(max_tokens: int) -> int:
+  """Places of a small cache to begin with: a quarter, if that is enough."""
+  few = -(-max_tokens // 4)
+  return few if few >= LEAST_BLOCK else max_tokens
+
+
+def extend(
+  cfg: Any,
+  prompt: PromptCache,
+  rows: int,
+  max_tokens: int,
+  places: int | None = None,
+) -> Cache:
+  """Adds room for max_tokens tokens of so many rows, or for the first places.
 
   The last one is never fed, but powers of two are faster than one place less.
   """
   _, kv_heads, head_size, _ = prompt.k_NJKP[0].shape
-  blocks, places = blocks_of(max_tokens)
+  small = places is not None and places < max_tokens
+  blocks, places = (1, places) if small else blocks_of(max_tokens)
 
   def layers(*shape):
     zeros = lambda: jnp.zeros((rows, *shape), prompt.k_NJKP[0].dtype)

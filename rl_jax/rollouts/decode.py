@@ -3,9 +3,10 @@
 A row is in one slot from its first token to its last. With fewer slots than
 rows the others wait: when an eighth of the slots is free, as many waiting rows
 take them. When none waits and the slots that are still in use fit into the next
-smaller batch, they alone go on, in that. All widths are part of one program and
-nothing waits for the host. What a row draws depends on its own counters
-(randomness.py), so that neither changes a token (tier E2).
+smaller batch, they alone go on, in that. Many rows begin in a cache with room
+for a quarter of the tokens, which most need not outlast. All widths are part of
+one program and nothing waits for the host. What a row draws depends on its own
+counters (randomness.py), so that none of this changes a token (tier E2).
 """
 
 from collections.abc import Sequence
@@ -13,13 +14,13 @@ import dataclasses
 import functools
 from typing import Any
 
-from flax import struct
 import jax
 from jax import lax
 import jax.numpy as jnp
 
 from rl_jax import models, randomness
 from rl_jax.rollouts.sampling import SamplingConfig, sample_token
+from rl_jax.rollouts.slots import Rows, Slots, shares_prompts
 from rl_jax.types import POLICY, Array
 
 # Each width is a loop of its own in the program, at the price of compiling it.
@@ -33,83 +34,10 @@ MOST_APART = 4
 # Below these a loop more costs more than it saves.
 NARROWEST = 8
 FEWEST_TOKENS = 32
-# Rows attend to the prompts that their groups share in the places of all rows;
-# of more places a row it is cheaper to give each row its prompt to itself.
-MOST_PLACES = 4
 # Rows that come together, as a share of the slots; so many are idle at most.
 REFILL_SHARE = 8
-
-
-@struct.dataclass(kw_only=True)
-class Rows:
-  """What the rows hold so far, and where each of them stops."""
-
-  response_BT: Array
-  kind_BT: Array
-  logp_BT: Array
-  length_B: Array
-  finished_B: Array
-  given_B: Array  # tokens that were there before
-  limit_B: Array  # tokens at most
-  key_B: Array
-
-
-@struct.dataclass(kw_only=True)
-class Slots:
-  """The rows that are being decoded, all rows, and whose turn is next."""
-
-  rows: Rows
-  row_W: Array  # the row of each slot
-  step_W: Array  # the token that it gets next
-  caches: tuple[models.Cache, ...]
-  clock: Array  # steps so far; their keys and values lie in a ring
-  begun: Array  # rows that have had a slot: the first ones
-
-  def going(self) -> Array:
-    """bool[W]: slots whose row gets another token."""
-    limit_W = self.rows.limit_B[self.row_W]
-    return (self.step_W < limit_W) & ~self.rows.finished_B[self.row_W]
-
-  @property
-  def num_rows(self) -> int:
-    """All rows, with and without a slot."""
-    return self.rows.length_B.shape[0]
-
-  @property
-  def shared(self) -> bool:
-    """True if the prompts are those of all groups, not one for each slot."""
-    return shares_prompts(self.num_rows, self.row_W.shape[0])
-
-  def waiting(self) -> Array:
-    """bool: rows without a slot are left."""
-    return self.begun < self.num_rows
-
-  def places(self) -> tuple[Array, Array] | None:
-    """Of attend_response: None if no row looks for its prompt's place."""
-    slots = self.row_W.shape[0]
-    if not self.shared or slots == self.num_rows:
-      return None
-    slot_M = jnp.zeros(self.num_rows, jnp.int32)
-    return self.row_W, slot_M.at[self.row_W].set(jnp.arange(slots))
-
-  def narrowed(self, width: int) -> 'Slots':
-    """The slots that are going, in a batch of `width`."""
-    # Stable: rows of a group stay neighbours.
-    slot_W = jnp.argsort(~self.going(), stable=True)[:width]
-    row_W = self.row_W[slot_W]
-    caches = [cache.take(slot_W) for cache in self.caches]
-    if not shares_prompts(self.num_rows, width):
-      group = self.num_rows // caches[0].prompt.num_prompts
-      prompt_W = row_W // group if self.shared else slot_W
-      caches = [c.replace(prompt=c.prompt.take(prompt_W)) for c in caches]
-    return self.replace(
-      row_W=row_W, step_W=self.step_W[slot_W], caches=tuple(caches)
-    )
-
-
-def shares_prompts(rows: int, width: int) -> bool:
-  """True if `width` of all rows attend in the places of all of them."""
-  return rows <= MOST_PLACES * width
+# With fewer widths down to half of the rows a small cache saves nothing.
+FEWEST_WIDE = 3
 
 
 def batch_widths(rows: int, new_tokens: int, num_layers: int) -> list[int]:
@@ -129,6 +57,13 @@ def batch_widths(rows: int, new_tokens: int, num_layers: int) -> list[int]:
   return [widths[place] for place in places if place < len(widths)]
 
 
+def wide_widths(widths: list[int], max_tokens: int) -> list[int]:
+  """The widths of a small cache, down to half of the rows; [] if it is none."""
+  wide = [width for width in widths if 2 * width >= widths[0]]
+  small = models.first_places(max_tokens) < max_tokens
+  return wide if small and len(wide) >= FEWEST_WIDE else []
+
+
 def decode(
   weights: Sequence[Any],
   cfg: models.ModelConfig,
@@ -146,19 +81,26 @@ def decode(
   policy, or of the policy and its lagged copy. slots: rows at a time.
   """
   total = rows.length_B.shape[0]
+  slots = min(slots, total)
   group = total // begun[0][0].shape[0]
-  decoder = _Decoder(weights, cfg, sampling, begun, group)
-  s = decoder.start(rows, min(slots, total), max_tokens)
-  widths = [min(slots, total)]
+  decoder = _Decoder(weights, cfg, sampling, begun, group, max_tokens)
+  widths = [slots]
   if sampling.eos_ids:  # without any, rows last until their limit together
-    widths = batch_widths(widths[0], new_tokens, cfg.num_layers)
+    widths = batch_widths(slots, new_tokens, cfg.num_layers)
+  wide = wide_widths(widths, max_tokens) if slots == total else []
+  if wide:
+    s = decoder.start(rows, slots, models.first_places(max_tokens))
+    s = decoder.in_a_small_cache(s, widths, wide[-1])
+    widths = widths[len(wide) - 1 :]
+  else:
+    s = decoder.start(rows, slots, max_tokens)
   for width, narrower in zip(widths, (*widths[1:], 0), strict=True):
-    if width < widths[0]:
+    if width < s.row_W.shape[0]:
       s = s.narrowed(width)
-    if width < widths[0] or width == total:
-      s = decoder.until(s, narrower)
-    else:
+    if width == slots < total:
       s = decoder.until_none_waits(s, narrower)
+    else:
+      s = decoder.until(s, narrower)
   return s.rows
 
 
@@ -171,9 +113,10 @@ class _Decoder:
   sampling: SamplingConfig
   begun: Sequence[tuple[Array, models.PromptCache]]
   group: int
+  max_tokens: int
 
-  def start(self, rows: Rows, slots: int, max_tokens: int) -> Slots:
-    """The first rows have their first tokens."""
+  def start(self, rows: Rows, slots: int, places: int) -> Slots:
+    """The first rows have their first tokens, and room for so many."""
     row_W = jnp.arange(slots, dtype=jnp.int32)
     prompts = [prompt for _, prompt in self.begun]
     if not shares_prompts(rows.length_B.shape[0], slots):
@@ -183,7 +126,8 @@ class _Decoder:
       row_W=row_W,
       step_W=jnp.ones_like(row_W),
       caches=tuple(
-        models.extend(self.cfg, p, slots, max_tokens) for p in prompts
+        models.extend(self.cfg, p, slots, self.max_tokens, places)
+        for p in prompts
       ),
       clock=jnp.int32(0),
       begun=jnp.int32(slots),
@@ -192,6 +136,33 @@ class _Decoder:
   def until(self, s: Slots, width: Array | int) -> Slots:
     """Steps until at most so many slots are going."""
     return lax.while_loop(lambda s: s.going().sum() > width, self.advance, s)
+
+  def in_a_small_cache(self, s: Slots, widths: list[int], last: int) -> Slots:
+    """Narrows down to `last` slots; those with room for all tokens.
+
+    Rows that are still too many when the cache is full go on in a large one.
+    """
+    width, narrower, *_ = (*widths, 0)
+    small = s.caches[0].places
+    s = lax.while_loop(
+      lambda s: (s.going().sum() > narrower) & (s.clock < small),
+      self.advance,
+      s,
+    )
+    if width == last:
+      return s.grown(self.max_tokens)
+
+    def fit(s):
+      return self.in_a_small_cache(s.narrowed(narrower), widths[1:], last)
+
+    def are_too_many(s):
+      s = s.grown(self.max_tokens)
+      for width in widths[1:]:
+        if width >= last:
+          s = self.until(s, width).narrowed(width)
+      return s
+
+    return lax.cond(s.going().sum() > narrower, are_too_many, fit, s)
 
   def until_none_waits(self, s: Slots, width: int) -> Slots:
     """The same, and while rows wait they take free slots."""

@@ -6,8 +6,9 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax import models, randomness, sharding
-from rl_jax.rollouts.decode import Rows, decode
+from rl_jax.rollouts.decode import decode
 from rl_jax.rollouts.sampling import SamplingConfig
+from rl_jax.rollouts.slots import Rows
 from rl_jax.types import PAD, POLICY, Array, Trajectories
 
 

@@ -76,6 +76,38 @@ def test_the_blocks_are_one_ring(
       assert text == expected
 
 
+@pytest.mark.parametrize(
+  ('tokens', 'expected'),
+  [(124, 124), (125, 32), (128, 32), (512, 128), (10, 10)],
+)
+def test_a_small_cache_has_a_quarter_of_the_places(tokens, expected):
+  """If these are at least 32, else all."""
+  assert kv_cache.first_places(tokens) == expected
+
+
+@pytest.mark.parametrize('least', [3, 32], ids=['two blocks', 'one block'])
+def test_a_cache_grows(monkeypatch, least):
+  """E0: what it holds stays where it is, the rest is 0, rotations are all."""
+  monkeypatch.setattr(kv_cache, 'LEAST_BLOCK', least)
+  small = kv_cache.extend(CFG, prompt_cache(), 2, 8, places=2)
+  assert small.places == 2 and small.k_BJKT[0][0].shape == (2, J, K, 2)
+  k, v = np.arange(2.0 * J * K * 2), -np.arange(2.0 * J * K * 2)
+  k, v = k.reshape(2, J, K, 2), v.reshape(2, J, 2, K)
+  small = small.replace(
+    k_BJKT=((jnp.asarray(k),),), v_BJTK=((jnp.asarray(v),),)
+  )
+  found = small.grown(8)
+  full = kv_cache.extend(CFG, prompt_cache(), 2, 8)
+  assert jax.tree.map(jnp.shape, found) == jax.tree.map(jnp.shape, full)
+  keys = np.concatenate(found.k_BJKT[0], axis=3)
+  values = np.concatenate(found.v_BJTK[0], axis=2)
+  np.testing.assert_array_equal(keys, np.pad(k, [(0, 0)] * 3 + [(0, 6)]))
+  np.testing.assert_array_equal(
+    values, np.pad(v, [(0, 0), (0, 0), (0, 6), (0, 0)])
+  )
+  jax.tree.map(np.testing.assert_array_equal, found.rotations, full.rotations)
+
+
 def test_one_block_is_always_written():
   """Nothing is chosen then, on accelerators above all."""
   cache = kv_cache.extend(CFG, prompt_cache(), 2, 5)

@@ -10,6 +10,7 @@ import pytest
 from rl_jax import models, rollouts, sharding
 from rl_jax.models import kv_cache
 from rl_jax.rollouts import decode
+from rl_jax.rollouts import slots as decode_slots
 from rl_jax.types import ENVIRONMENT
 
 CFG = models.ModelConfig(
@@ -44,13 +45,20 @@ def make_params():
 
 
 def run(monkeypatch, traj, widths, sampling=SAMPLING, slots=None):
-  """Generates with the given batch widths; also counts rows fed by width."""
+  """Generates with the given batch widths; also the width of each step."""
+  out, fed = run_with_places(monkeypatch, traj, widths, sampling, slots)
+  return out, [width for width, _ in fed]
+
+
+def run_with_places(monkeypatch, traj, widths, sampling=SAMPLING, slots=None):
+  """The same; also (width, places of the cache) of each step."""
   fed = []
   decode_step = models.decode_step
 
-  def counted(params, *, token_B, **kwargs):
-    jax.debug.callback(lambda width=token_B.shape[0]: fed.append(width))
-    return decode_step(params, token_B=token_B, **kwargs)
+  def counted(params, *, token_B, cache, **kwargs):
+    shape = token_B.shape[0], cache.places
+    jax.debug.callback(lambda: fed.append(shape))
+    return decode_step(params, token_B=token_B, cache=cache, **kwargs)
 
   with monkeypatch.context() as patched:
     patched.setattr(models, 'decode_step', counted)
@@ -115,7 +123,7 @@ def test_rows_that_were_given_tokens_or_are_finished(monkeypatch):
 
 def test_a_freed_slot_takes_a_waiting_row(monkeypatch):
   """16 slots for 64 rows, then narrower: same tokens, few idle slots."""
-  monkeypatch.setattr(decode, 'MOST_PLACES', 2)  # a prompt for each slot
+  monkeypatch.setattr(decode_slots, 'MOST_PLACES', 2)  # a prompt for each slot
   traj = make_traj()
   plain, _ = run(monkeypatch, traj, [64])
   found, fed = run(monkeypatch, traj, [16, 8], slots=16)
@@ -142,7 +150,7 @@ def test_prompts_that_are_shared_or_not(monkeypatch, slots, widths):
   """E2: attention in the places of all rows, or to a prompt for each row."""
   traj, found = make_traj(), {}
   for most in (0, 3, 64):  # rows a place: never, while rows are many, always
-    monkeypatch.setattr(decode, 'MOST_PLACES', most)
+    monkeypatch.setattr(decode_slots, 'MOST_PLACES', most)
     found[most], _ = run(monkeypatch, traj, widths, slots=slots)
   assert_same(found[0], found[64])
   assert_same(found[3], found[64])
@@ -159,6 +167,61 @@ def test_the_second_block_of_the_cache_changes_no_token(monkeypatch, slots):
   assert_same(found, expected)
   if not slots:
     assert fed_with_blocks == fed
+
+
+@pytest.mark.parametrize(
+  ('places', 'widths', 'grows_at'),
+  [
+    (10, [64, 48, 36, 24], 36),  # in time
+    (10, [64, 48, 32], 48),  # 33 rows when the cache is full
+    (4, [64, 40, 34, 24], 64),  # more than 40 then
+    (10, [64, 56, 50, 8], 50),
+    (30, [64, 48, 36, 24], 36),  # at 24 rows, before it is full
+  ],
+)
+def test_a_small_cache_changes_no_token(monkeypatch, places, widths, grows_at):
+  """E2: rows begin in it until it is full or few of them are left."""
+  plain, _ = run(monkeypatch, make_traj(), [64])
+  monkeypatch.setattr(models, 'first_places', lambda _: places)
+  found, fed = run_with_places(monkeypatch, make_traj(), widths)
+  assert_same(found, plain)
+  lengths, expected, small = np.asarray(plain.length_B), [], True
+  after = next((w for w in widths if 2 * w < 64), 0)
+  for step in range(1, lengths.max()):
+    going = (lengths > step).sum()
+    width = min(w for w in widths if w >= going)
+    small &= step <= places and going > after
+    expected.append((width, places if small else T))
+  assert fed == expected
+  grown = [width for width, place in fed if place == T]
+  small = [width for width, place in fed if place == places]
+  assert small[-1] == grows_at and grown
+
+
+def test_what_two_caches_of_a_lagged_policy_hold(monkeypatch):
+  """E2: both grow."""
+  params = {**make_params(), 'lagged': make_params()}
+  traj, found = make_traj(), {}
+  for places in (T, 10):
+    monkeypatch.setattr(models, 'first_places', lambda _, p=places: p)
+    monkeypatch.setattr(decode, 'batch_widths', lambda *_: [64, 48, 36, 8])
+    found[places] = rollouts.generate(
+      params, CFG, traj, jax.random.key(1), SAMPLING, max_new_tokens=T
+    )
+  assert_same(found[10], found[T])
+
+
+@pytest.mark.parametrize(
+  ('widths', 'tokens', 'expected'),
+  [
+    ([128, 96, 64, 48, 32], 128, [128, 96, 64]),
+    ([128, 96, 64, 48, 32], 124, []),  # a quarter is less than 32
+    ([64, 16], 128, []),
+    ([128, 64, 32], 128, []),  # too few to save anything
+  ],
+)
+def test_wide_widths(widths, tokens, expected):
+  assert decode.wide_widths(widths, tokens) == expected
 
 
 def test_rows_that_all_end_together(monkeypatch):
