@@ -8,6 +8,9 @@ from rl_jax.types import Array
 
 # Finite, so that a row without any key gives finite numbers, not NaN.
 MASKED = -1e30
+# A block of queries is a product of its own, and is compiled.
+LEAST_QUERIES = 128
+MOST_BLOCKS = 8
 
 
 def _product(equation: str, x: Array, y: Array) -> Array:
@@ -28,13 +31,25 @@ def cached(k: Array, v: Array) -> tuple[Array, Array]:
 
 
 def attend_prompt(q_NPJRK, k_NPJK, v_NPJK, mask_NP) -> Array:
-  """Causal attention within each prompt."""
-  length = mask_NP.shape[1]
-  causal_QP = jnp.tril(jnp.ones((length, length), bool))
-  mask = causal_QP[None, None, :, None] & (mask_NP > 0)[:, None, None, None]
-  scores = _masked(_product('nqjrk,npjk->njqrp', q_NPJRK, k_NPJK), mask)
-  weights = jax.nn.softmax(scores, axis=-1).astype(v_NPJK.dtype)
-  return jnp.einsum('njqrp,npjk->nqjrk', weights, v_NPJK)
+  """Causal attention within each prompt.
+
+  Long prompts by blocks of queries, each with the keys up to its end: less of
+  what the causal mask hides is computed, and scores stay small.
+  """
+  length, mask_NP = mask_NP.shape[1], mask_NP > 0
+
+  def attend(start, end):
+    q, k, v = q_NPJRK[:, start:end], k_NPJK[:, :end], v_NPJK[:, :end]
+    causal_QP = jnp.arange(start, end)[:, None] >= jnp.arange(end)[None]
+    mask = causal_QP[None, None, :, None] & mask_NP[:, None, None, None, :end]
+    scores = _masked(_product('nqjrk,npjk->njqrp', q, k), mask)
+    weights = jax.nn.softmax(scores, axis=-1).astype(v.dtype)
+    return jnp.einsum('njqrp,npjk->nqjrk', weights, v)
+
+  size = max(LEAST_QUERIES, -(-length // MOST_BLOCKS))
+  starts = range(0, length, size)
+  blocks = [attend(start, min(start + size, length)) for start in starts]
+  return jnp.concatenate(blocks, axis=1)
 
 
 def attend_response(q_NGSJRK, prompt, own, places=None, later=()) -> Array:

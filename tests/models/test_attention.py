@@ -1,0 +1,76 @@
+"""Attention within prompts by blocks of queries equals the definition (E1)."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rl_jax.models import attention
+
+N, P, J, R, K = 2, 11, 2, 3, 4
+
+
+def make_inputs():
+  rng = np.random.default_rng(0)
+  q = rng.normal(size=(N, P, J, R, K)).astype(np.float32)
+  k, v = rng.normal(size=(2, N, P, J, K)).astype(np.float32)
+  mask_NP = np.ones((N, P), np.float32)
+  mask_NP[0, :5] = 0  # the first block of three has no key at all
+  return q, k, v, mask_NP
+
+
+def defined(q, k, v, mask_NP):
+  """One query at a time, in float64; 0 where there is no token."""
+  out = np.zeros(q.shape)
+  for n, p in zip(*np.nonzero(mask_NP), strict=True):
+    seen = np.flatnonzero(mask_NP[n, : p + 1])
+    for j in range(J):
+      weights = np.exp(q[n, p, j].astype(float) @ k[n, seen, j].T)
+      weights /= weights.sum(-1, keepdims=True)
+      out[n, p, j] = weights @ v[n, seen, j]
+  return out
+
+
+@pytest.mark.parametrize('queries', [3, 4, 11])
+def test_blocks_of_queries_equal_the_definition(monkeypatch, queries):
+  """With a last block that is not full, and without any other."""
+  monkeypatch.setattr(attention, 'LEAST_QUERIES', queries)
+  q, k, v, mask_NP = make_inputs()
+  found = attention.attend_prompt(q, k, v, mask_NP)
+  real = mask_NP[:, :, None, None, None]
+  np.testing.assert_allclose(found * real, defined(q, k, v, mask_NP), atol=1e-6)
+  assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize('queries', [3, 4])
+def test_gradients_do_not_depend_on_the_blocks(monkeypatch, queries):
+  """E1, of queries, keys and values."""
+  q, k, v, mask_NP = make_inputs()
+  cotangent = np.random.default_rng(1).normal(size=q.shape)
+  cotangent *= mask_NP[:, :, None, None, None]
+
+  def gradients():
+    out = lambda *qkv: (
+      attention.attend_prompt(*qkv, mask_NP) * cotangent
+    ).sum()
+    return jax.grad(out, argnums=(0, 1, 2))(q, k, v)
+
+  whole = gradients()
+  monkeypatch.setattr(attention, 'LEAST_QUERIES', queries)
+  for found, expected in zip(gradients(), whole, strict=True):
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+  ('length', 'blocks'), [(128, 1), (129, 2), (512, 4), (4096, 8)]
+)
+def test_blocks_have_128_queries_or_are_eight(length, blocks):
+  """Two products a block; all of them are compiled."""
+  shape = jax.ShapeDtypeStruct
+  jaxpr = jax.make_jaxpr(attention.attend_prompt)(
+    shape((1, length, 1, 1, 4), jnp.float32),
+    shape((1, length, 1, 4), jnp.float32),
+    shape((1, length, 1, 4), jnp.float32),
+    shape((1, length), jnp.float32),
+  )
+  assert str(jaxpr).count('dot_general[') == 2 * blocks
