@@ -237,7 +237,7 @@ class _Sizes:
     slots = min(self.slots or rows, rows)
     widths = decode.batch_widths(slots, self.response, m.num_layers)
     places = self.rollout * self.prompt
-    if slots == rows and decode.wide_widths(widths, self.response):
+    if decode.wide_widths(widths, rows, self.response):
       places += rows * kv_cache.first_places(self.response)
     for width in widths[:2]:
       shared = shares_prompts(rows, width)

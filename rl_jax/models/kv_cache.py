@@ -3,7 +3,7 @@
 Every layer has arrays of its own: a step of decoding then writes its column in
 place and reads the rest where it lies. A slice of one stacked array would be
 copied whole at every layer and step. On CPU the places lie in two blocks: the
-second one is not read before it has tokens.
+second one is not read before it has tokens. A small cache has one, and grows.
 """
 
 from typing import Any
@@ -136,13 +136,13 @@ def extend(
   max_tokens: int,
   places: int | None = None,
 ) -> Cache:
-  """Adds room for max_tokens tokens of so many rows, or for the first places.
+  """Adds room for max_tokens tokens of so many rows.
 
-  The last one is never fed, but powers of two are faster than one place less.
+  places: of a small cache, for the first tokens only; None: room for all.
+  The last token is never fed, but powers of two are faster than one place less.
   """
   _, kv_heads, head_size, _ = prompt.k_NJKP[0].shape
-  small = places is not None and places < max_tokens
-  blocks, places = (1, places) if small else blocks_of(max_tokens)
+  blocks, places = (1, places) if places else blocks_of(max_tokens)
 
   def layers(*shape):
     zeros = lambda: jnp.zeros((rows, *shape), prompt.k_NJKP[0].dtype)

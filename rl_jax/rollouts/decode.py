@@ -3,10 +3,11 @@
 A row is in one slot from its first token to its last. With fewer slots than
 rows the others wait: when an eighth of the slots is free, as many waiting rows
 take them. When none waits and the slots that are still in use fit into the next
-smaller batch, they alone go on, in that. Many rows begin in a cache with room
-for a quarter of the tokens, which most need not outlast. All widths are part of
-one program and nothing waits for the host. What a row draws depends on its own
-counters (randomness.py), so that none of this changes a token (tier E2).
+smaller batch, they alone go on, in that. Many rows begin in a cache for a
+quarter of the tokens, and get room for all when it is full or few of them are
+left. All widths are part of one program and nothing waits for the host. What a
+row draws depends on its own counters (randomness.py), so that none of this
+changes a token (tier E2).
 """
 
 from collections.abc import Sequence
@@ -25,7 +26,8 @@ from rl_jax.types import POLICY, Array
 
 # Each width is a loop of its own in the program, at the price of compiling it.
 MOST_WIDTHS = 8
-# Layers of all these loops: each compiles for 0.3 to 0.5 s.
+# Layers of all these loops: each compiles for 0.3 to 0.5 s. A small cache adds
+# four loops.
 MOST_LAYERS = 64
 # From all rows to the first narrower width.
 LEAST_RATIO = 5 / 4
@@ -57,10 +59,13 @@ def batch_widths(rows: int, new_tokens: int, num_layers: int) -> list[int]:
   return [widths[place] for place in places if place < len(widths)]
 
 
-def wide_widths(widths: list[int], max_tokens: int) -> list[int]:
-  """The widths of a small cache, down to half of the rows; [] if it is none."""
+def wide_widths(widths: list[int], rows: int, max_tokens: int) -> list[int]:
+  """The widths of a small cache, down to half of the rows; [] if it is none.
+
+  Rows that wait for a slot would find it full.
+  """
   wide = [width for width in widths if 2 * width >= widths[0]]
-  small = models.first_places(max_tokens) < max_tokens
+  small = models.first_places(max_tokens) < max_tokens and widths[0] == rows
   return wide if small and len(wide) >= FEWEST_WIDE else []
 
 
@@ -87,13 +92,13 @@ def decode(
   widths = [slots]
   if sampling.eos_ids:  # without any, rows last until their limit together
     widths = batch_widths(slots, new_tokens, cfg.num_layers)
-  wide = wide_widths(widths, max_tokens) if slots == total else []
+  wide = wide_widths(widths, total, max_tokens)
   if wide:
     s = decoder.start(rows, slots, models.first_places(max_tokens))
     s = decoder.in_a_small_cache(s, widths, wide[-1])
     widths = widths[len(wide) - 1 :]
   else:
-    s = decoder.start(rows, slots, max_tokens)
+    s = decoder.start(rows, slots)
   for width, narrower in zip(widths, (*widths[1:], 0), strict=True):
     if width < s.row_W.shape[0]:
       s = s.narrowed(width)
@@ -115,8 +120,8 @@ class _Decoder:
   group: int
   max_tokens: int
 
-  def start(self, rows: Rows, slots: int, places: int) -> Slots:
-    """The first rows have their first tokens, and room for so many."""
+  def start(self, rows: Rows, slots: int, places: int | None = None) -> Slots:
+    """The first rows have their first tokens; places: of a small cache."""
     row_W = jnp.arange(slots, dtype=jnp.int32)
     prompts = [prompt for _, prompt in self.begun]
     if not shares_prompts(rows.length_B.shape[0], slots):

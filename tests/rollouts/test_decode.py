@@ -175,7 +175,7 @@ def test_the_second_block_of_the_cache_changes_no_token(monkeypatch, slots):
     (10, [64, 48, 36, 24], 36),  # in time
     (10, [64, 48, 32], 48),  # 33 rows when the cache is full
     (4, [64, 40, 34, 24], 64),  # more than 40 then
-    (10, [64, 56, 50, 8], 50),
+    (10, [64, 56, 50, 8], 50),  # with 33 rows in 50 slots
     (30, [64, 48, 36, 24], 36),  # at 24 rows, before it is full
   ],
 )
@@ -198,8 +198,8 @@ def test_a_small_cache_changes_no_token(monkeypatch, places, widths, grows_at):
   assert small[-1] == grows_at and grown
 
 
-def test_what_two_caches_of_a_lagged_policy_hold(monkeypatch):
-  """E2: both grow."""
+def test_the_cache_of_a_lagged_policy_grows_too(monkeypatch):
+  """E2, against caches that need not grow."""
   params = {**make_params(), 'lagged': make_params()}
   traj, found = make_traj(), {}
   for places in (T, 10):
@@ -212,16 +212,17 @@ def test_what_two_caches_of_a_lagged_policy_hold(monkeypatch):
 
 
 @pytest.mark.parametrize(
-  ('widths', 'tokens', 'expected'),
+  ('widths', 'rows', 'tokens', 'expected'),
   [
-    ([128, 96, 64, 48, 32], 128, [128, 96, 64]),
-    ([128, 96, 64, 48, 32], 124, []),  # a quarter is less than 32
-    ([64, 16], 128, []),
-    ([128, 64, 32], 128, []),  # too few to save anything
+    ([128, 96, 64, 48, 32], 128, 128, [128, 96, 64]),
+    ([128, 96, 64, 48, 32], 128, 124, []),  # a quarter is less than 32
+    ([128, 96, 64, 48, 32], 256, 128, []),  # the others wait
+    ([64, 16], 64, 128, []),
+    ([128, 64, 32], 128, 128, []),  # too few to save anything
   ],
 )
-def test_wide_widths(widths, tokens, expected):
-  assert decode.wide_widths(widths, tokens) == expected
+def test_wide_widths(widths, rows, tokens, expected):
+  assert decode.wide_widths(widths, rows, tokens) == expected
 
 
 def test_rows_that_all_end_together(monkeypatch):
