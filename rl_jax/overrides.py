@@ -6,6 +6,7 @@ or restricted constructor calls of pieces: nothing is evaluated.
 """
 
 import ast
+from collections.abc import Iterable
 import dataclasses
 import difflib
 import importlib
@@ -26,6 +27,13 @@ PIECE_MODULES = (
   'rl_jax.rollouts.sampling',
   'rl_jax.rollouts.segment_values',
   'rl_jax.tasks',
+)
+# Where the other classes of a configuration are found.
+SECTION_MODULES = (
+  'rl_jax.config',
+  'rl_jax.method',
+  'rl_jax.models.rope',
+  'rl_jax.sandbox.python_calls',
 )
 
 
@@ -86,11 +94,11 @@ def _build(node, text):
       ) from error
   if node.args or any(k.arg is None for k in node.keywords):
     raise ValueError(f'{text!r}: name every field, as in Class(field=value)')
-  classes = _piece_classes()
-  if node.func.id not in classes:
-    raise ValueError(unknown_name('piece', node.func.id, classes))
+  known = classes(PIECE_MODULES)
+  if node.func.id not in known:
+    raise ValueError(unknown_name('piece', node.func.id, known))
   kwargs = {k.arg: _build(k.value, text) for k in node.keywords}
-  return construct(classes[node.func.id], kwargs)
+  return construct(known[node.func.id], kwargs)
 
 
 def construct(cls: type, kwargs: dict[str, Any]) -> Any:
@@ -102,12 +110,17 @@ def construct(cls: type, kwargs: dict[str, Any]) -> Any:
   return cls(**kwargs)
 
 
-def _piece_classes() -> dict[str, type]:
-  found = {}
-  for name in PIECE_MODULES:
-    for key, value in vars(importlib.import_module(name)).items():
+def classes(modules: Iterable[str]) -> dict[str, type]:
+  """Name -> dataclass, of what modules define or import.
+
+  Raises ValueError if two classes share a name: a name must say which is meant.
+  """
+  found: dict[str, type] = {}
+  for name in modules:
+    for value in vars(importlib.import_module(name)).values():
       if isinstance(value, type) and dataclasses.is_dataclass(value):
-        found[key] = value
+        if found.setdefault(value.__name__, value) is not value:
+          raise ValueError(f'two classes are named {value.__name__!r}')
   return found
 
 
@@ -153,9 +166,14 @@ def _tuple_index(node, key, path):
 def unknown_name(what: str, name: str, known) -> str:
   """The text of an error about a name that is not in known."""
   known = sorted(known)
-  near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
-  hint = f' Did you mean {near[0]!r}?' if near else ''
-  return f'unknown {what}: {name!r}.{hint} Known: {", ".join(known) or "none"}'
+  names = ', '.join(known) or 'none'
+  return f'unknown {what}: {name!r}.{nearest(name, known)} Known: {names}'
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+  """' Did you mean ...?' with the most similar known name, or ''."""
+  near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.4)
+  return f' Did you mean {near[0]!r}?' if near else ''
 
 
 def _is_piece(value):

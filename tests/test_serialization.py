@@ -2,17 +2,30 @@
 
 import dataclasses
 import json
+import pathlib
+import shutil
+import sys
+import types
+import typing
 
 import pytest
 
-from configs import arithmetic, bandit
+from configs import arithmetic, arithmetic_tiny, bandit
 from experiments import configuration
-from rl_jax import losses
+from rl_jax import losses, run_directory
 from rl_jax.aggregation import TokenMean
 from rl_jax.method import Method
+from rl_jax.models import model_dir
 from rl_jax.overrides import override
-from rl_jax.serialization import difference, from_json, to_json
+from rl_jax.serialization import (
+  difference,
+  digest,
+  from_json,
+  known_classes,
+  to_json,
+)
 
+GOLDEN = pathlib.Path(__file__).parent / 'golden'
 REINFORCE = Method(losses=(losses.Reinforce(),), aggregation=TokenMean())
 
 
@@ -46,19 +59,157 @@ def test_types_survive():
 @pytest.mark.parametrize(
   ('path', 'message'),
   [
-    ('subprocess.Popen', 'not a class of this project'),
-    ('os.system', 'not a class of this project'),
-    ('rl_jaxx.config.RolloutConfig', 'not a class of this project'),
-    ('rl_jax.overrides.parse_piece', 'not a configuration class'),
-    ('rl_jax.serialization.json', 'not a configuration class'),
-    ('rl_jax.config.RolloutConfigg', 'RolloutConfigg'),
-    ('rl_jax.nowhere.RolloutConfig', 'rl_jax.nowhere'),
+    ('subprocess.Popen', "no configuration class 'Popen'"),
+    ('os.system', "no configuration class 'system'"),
+    ('rl_jax.overrides.parse_piece', "no configuration class 'parse_piece'"),
+    ('rl_jax.serialization.json', "no configuration class 'json'"),
+    ('config.RolloutConfigg', "Did you mean 'RolloutConfig'"),
+    (3, "refusing to build '3'"),
   ],
 )
 def test_only_configuration_classes_are_built(path, message):
   """A file from elsewhere cannot call anything."""
   with pytest.raises(ValueError, match=message):
     from_json(json.dumps({'class': path}))
+
+
+def test_nothing_is_imported_because_a_file_names_it():
+  """Not even a module of this project."""
+  sys.modules.pop('configs.gsm8k', None)
+  with pytest.raises(ValueError, match='refusing to build'):
+    from_json('{"class": "configs.gsm8k.get_config"}')
+  assert 'configs.gsm8k' not in sys.modules
+
+
+def test_classes_are_written_by_role_and_read_by_their_last_word(toy):
+  """Roles are folders; of credit/, what shapes rewards is shaping."""
+  config = bandit.get_config(toy.get_method('ppo_max'))
+  text = to_json(config)
+  for name in (
+    'config.ExperimentConfig',
+    'method.Method',
+    'tasks.Bandit',
+    'shaping.KLInReward',
+    'credit.GAE',
+    'credit.LambdaReturn',
+    'losses.PPOClip',
+    'aggregation.TokenMean',
+  ):
+    assert f'"class": "{name}"' in text
+  assert 'rl_jax' not in text
+  for role in ('"rl_jax.losses.ppo_clip.', '"elsewhere.', '"'):
+    assert from_json(text.replace('"losses.', role)) == config
+
+
+def test_names_of_classes_are_unique():
+  """Else known_classes raises; a class that moved into two modules is one."""
+  assert len(known_classes()) > 100
+  module = types.ModuleType('configs.taken')
+  module.Own = type('PPOClip', (losses.PPOClip,), {})
+  sys.modules[module.__name__] = module
+  try:
+    with pytest.raises(ValueError, match="are named 'PPOClip'"):
+      known_classes()
+  finally:
+    del sys.modules[module.__name__]
+
+
+def test_whatever_a_known_class_holds_is_known_too():
+  """RopeScaling of ModelConfig, Limits of PythonFunction."""
+  known, inside = known_classes(), set()
+  for cls in known.values():
+    for hint in typing.get_type_hints(cls).values():
+      parts = typing.get_args(hint) or (hint,)
+      inside |= {part for part in parts if dataclasses.is_dataclass(part)}
+  assert {'RopeScaling', 'Limits'} <= {cls.__name__ for cls in inside}
+  assert inside <= set(known.values())
+
+
+BEFORE = {
+  'experiment_before_rooms': (
+    'ppo_max',
+    ('model.value_head=true', 'rollout.group_size=4', 'iterations=2'),
+    (),
+  ),
+  'experiment_before_rooms_lora': (
+    'clip_cov',
+    ('model.lora_rank=4', 'iterations=2'),
+    ('method.losses=EntropyBonus(coef=0.01)',),
+  ),
+}
+
+
+@pytest.mark.parametrize('name', BEFORE)
+def test_runs_that_were_begun_before_roles_are_continued(name, tmp_path):
+  """Files of real runs, with module paths that need not exist any more."""
+  method, sets, adds = BEFORE[name]
+  # Written is what 'auto' meant on the CPU that began the run.
+  sets = (*sets, 'model.compute_dtype=float32')
+  config = configuration.build('bandit', method, sets, adds)
+  text = (GOLDEN / f'{name}.json').read_text()
+  assert '"rl_jax.losses.ppo_clip.PPOClip"' in text
+  assert from_json(text) == config
+  (tmp_path / 'experiment.json').write_text(text)
+  run_directory.check(config, str(tmp_path))
+  with pytest.raises(ValueError, match='optimizer.learning_rate: 0.01 -> 0.5'):
+    run_directory.check(
+      override(config, 'optimizer.learning_rate', '0.5'), str(tmp_path)
+    )
+
+
+def test_a_model_that_was_saved_before_roles_is_read(tmp_path):
+  """model.json of a warm start of configs/arithmetic_tiny.py."""
+  shutil.copy(GOLDEN / 'model_before_rooms.json', tmp_path / 'model.json')
+  config = arithmetic_tiny.get_config(REINFORCE).model.config
+  assert model_dir.read_config(str(tmp_path)) == dataclasses.replace(
+    config, vocab_size=15, compute_dtype='float32', attention='plain'
+  )
+
+
+def _class(name, module='rl_jax.here', **fields):
+  """A frozen dataclass with defaults."""
+  return dataclasses.make_dataclass(
+    name,
+    [(key, object, value) for key, value in fields.items()],
+    frozen=True,
+    namespace={'__module__': module},
+  )
+
+
+def test_the_digest_is_of_what_differs_from_the_defaults():
+  """New fields, other modules and the order of fields do not change it."""
+  inner = _class('Inner', x=1)
+  outer = _class('Outer', part=inner(), rate=0.1, names=('a',))
+  known = digest(outer(rate=0.2, part=inner(x=2)))
+  wider = _class('Inner', 'rl_jax.there', y=None, x=1, z=())
+  longer = _class(
+    'Outer', 'elsewhere', new=3, rate=0.1, part=wider(), names=('a',)
+  )
+  assert digest(longer(rate=0.2, part=wider(x=2))) == known
+  assert digest(longer()) == digest(outer())
+  for other in (
+    longer(rate=0.2),
+    longer(part=wider(x=2)),
+    longer(rate=0.3, part=wider(x=2)),
+    longer(rate=0.2, part=wider(x=2), new=4),
+    longer(rate=0.2, part=wider(x=2), names=()),
+    _class('Other', rate=0.1, part=inner())(rate=0.2, part=inner(x=2)),
+  ):
+    assert digest(other) != known
+
+
+def test_a_default_that_is_given_in_full_is_none_to_the_digest():
+  """What is compared is the default of the field, not that of its class."""
+  inner = _class('Inner', x=1)
+  outer = _class('Outer', part=inner(x=2))
+  assert digest(outer(part=inner(x=2))) == digest(outer())
+  assert digest(outer(part=inner())) != digest(outer())
+
+
+def test_digest_of_a_known_run():
+  """Golden: a change here orphans every committed result."""
+  text = (GOLDEN / 'experiment_before_rooms.json').read_text()
+  assert digest(from_json(text)) == '4e74ab46e7c4'
 
 
 def test_an_unknown_field_names_the_nearest():
