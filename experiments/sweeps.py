@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import dataclasses
 import fcntl
 import functools
-import hashlib
 import importlib
 import itertools
 import json
@@ -109,9 +108,8 @@ class Run:
 
   @functools.cached_property
   def digest(self) -> str:
-    """12 hexadecimal digits of the resolved configuration."""
-    text = serialization.to_json(self.config)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    """That of the resolved configuration; see `serialization.digest`."""
+    return serialization.digest(self.config)
 
 
 def runs(sweep: list[Setting]) -> list[Run]:

@@ -1,5 +1,6 @@
 """Papers describe runs that fit; committed tables are those of the results."""
 
+import json
 import pathlib
 
 import pytest
@@ -16,6 +17,7 @@ from rl_jax import config as config_lib
 from rl_jax import metrics
 
 PAPERS = pathlib.Path(tables.__file__).parent / 'papers'
+RESULTS = sorted(path.stem for path in PAPERS.glob('*.jsonl'))
 OWN_TABLES = {'entropy_mechanism'}  # see test_entropy_tables.py
 
 
@@ -27,6 +29,19 @@ def test_every_row_of_a_paper_fits(name):
   assert 0 < len(first) < len(members)
   for run in first:
     config_lib.validate(run.config)
+
+
+@pytest.mark.parametrize('name', RESULTS)
+def test_committed_results_are_of_the_runs_of_today(name):
+  """Every line has the digest of a run of the sweep, and no run lacks one."""
+  digests = {json.dumps(r.setting): r.digest for r in sweeps.load(name)}
+  rows = metrics.read_jsonl(PAPERS / f'{name}.jsonl')
+  found = {
+    json.dumps(row['setting']): row['digest']
+    for row in rows
+    if row['digest'] is not None  # references are no runs
+  }
+  assert found == digests
 
 
 @pytest.mark.parametrize(
