@@ -37,8 +37,8 @@ def main(argv):
   for failure in tables.failures(lines):
     print(failure)
   found = entropy_tables.all_tables(lines)
-  for name, rendered in found.items():
-    print(f'{name}\n\n{rendered}')
+  for name, cells in found.items():
+    print(f'{name}\n\n{tables.render(cells, "markdown")}')
   for name in _UPDATE.value:
     path = pathlib.Path(name)
     path.write_text(entropy_tables.with_tables(path.read_text(), found))

@@ -1,4 +1,4 @@
-"""Tables of the entropy mechanism from lines that hold courses, as Markdown."""
+"""Tables of the entropy mechanism from lines that hold courses."""
 
 from collections.abc import Callable, Mapping, Sequence
 import json
@@ -18,6 +18,7 @@ LAW = ('a', 'b', 'R^2 exp(H)', 'R^2 H', 'R^2 log step')
 ERRORS = ('exp(H)', 'H', 'log step', 'constant')
 
 Line = dict[str, Any]
+Cells = list[list[str]]
 
 
 def read(path: str, allow_mixed: bool = False) -> list[Line]:
@@ -108,7 +109,7 @@ def table(
   courses: Mapping[str, Mapping[int, dict]],
   numbers: Callable[[dict], Mapping[str, float]],
   first: str,
-) -> str:
+) -> Cells:
   """One row for each name; numbers makes the cells of one course."""
   lines: list[list[str]] = []
   for name, seeds in courses.items():
@@ -119,7 +120,7 @@ def table(
       lines.append([first, 'seeds', *found[0]])
     cells = [cell([f[key] for f in found]) for key in found[0]]
     lines.append([name, str(len(found)), *cells])
-  return tables.render(lines, 'markdown')
+  return lines
 
 
 def prediction(course: dict) -> dict[str, float]:
@@ -147,14 +148,14 @@ def ends(courses: Mapping[str, Mapping[int, dict]]) -> dict[str, dict]:
   }
 
 
-def methods(courses: Mapping[str, Mapping[int, dict]]) -> str:
+def methods(courses: Mapping[str, Mapping[int, dict]]) -> Cells:
   """Evaluations at equal generated tokens: mean and interval."""
   return table(
     ends(courses), lambda end: {name: end[name] for name in AT_THE_END}, 'row'
   )
 
 
-def differences(courses: Mapping[str, Mapping[int, dict]]) -> str:
+def differences(courses: Mapping[str, Mapping[int, dict]]) -> Cells:
   """The same minus GRPO's of the same seed, with bootstrap intervals."""
   found = ends(courses)
   base = found[BASELINE]
@@ -172,7 +173,7 @@ def differences(courses: Mapping[str, Mapping[int, dict]]) -> str:
       interval = tables.interval_text(low, high, '+')
       cells.append(f'{difference.mean():+.3f} {interval}')
     lines.append([name, str(len(common)), *cells])
-  return tables.render(lines, 'markdown')
+  return lines
 
 
 def _law(course: dict, names: Sequence[str] = LAW) -> dict[str, float]:
@@ -180,8 +181,8 @@ def _law(course: dict, names: Sequence[str] = LAW) -> dict[str, float]:
   return {name: found[name] for name in names}
 
 
-def all_tables(lines: list[Line]) -> dict[str, str]:
-  """Name of a table -> its text."""
+def all_tables(lines: list[Line]) -> dict[str, Cells]:
+  """Name of a table -> header and rows."""
   grpo, rows = baselines(lines), compared(lines)
   others = {where: compared(lines, where) for where in COMPARED[1:]}
   return {
@@ -199,9 +200,10 @@ def all_tables(lines: list[Line]) -> dict[str, str]:
   }
 
 
-def with_tables(text: str, found: Mapping[str, str]) -> str:
+def with_tables(text: str, found: Mapping[str, Cells]) -> str:
   """The text with each table between its two markers, where it has them."""
-  for name, rendered in found.items():
+  for name, cells in found.items():
+    rendered = tables.render(cells, 'markdown')
     begin, end = BEGIN.format(name), END.format(name)
     if begin in text:
       before, rest = text.split(begin)

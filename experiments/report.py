@@ -4,6 +4,9 @@
   python -m experiments.report --workdirs=runs/grpo,runs/dapo --out=report.html
   python -m experiments.report --results=runs/methods/results.jsonl
     --paper=bandit_methods --table_baseline=method=grpo --out=table.html
+  python -m experiments.report --paper=bandit_methods --out=table.html
+
+With --paper alone the tables are those of its committed results.
 
 The page loads nothing: it works offline and can be mailed. Its rollout browser
 colours tokens by entropy, advantage, log-prob gap or clipping. Runs whose paths
@@ -17,6 +20,7 @@ from absl import app, flags
 
 from experiments import (
   configuration,
+  paper_tables,
   report_html,
   report_runs,
   result_checks,
@@ -26,7 +30,7 @@ from experiments import (
 _WORKDIR = flags.DEFINE_string('workdir', '', 'One run.')
 _WORKDIRS = flags.DEFINE_list('workdirs', [], 'Several runs.')
 _RESULTS = flags.DEFINE_string('results', '', 'results.jsonl of a sweep.')
-_PAPER = flags.DEFINE_string('paper', '', 'Whose runs --results holds.')
+_PAPER = flags.DEFINE_string('paper', '', 'Module of the sweep.')
 _METRIC = flags.DEFINE_string('metric', 'reward/mean', 'Of the table.')
 _LEADERBOARD = flags.DEFINE_integer(
   'leaderboard', 0, 'Tokens: the table of `experiments.table --leaderboard`.'
@@ -48,12 +52,10 @@ def main(argv):
   if len(argv) > 1:
     raise app.UsageError(f'unexpected arguments: {argv[1:]}')
   workdirs = [path for path in (_WORKDIR.value, *_WORKDIRS.value) if path]
-  if not workdirs and not _RESULTS.value:
-    raise ValueError('give --workdir, --workdirs or --results')
-  if _PAPER.value and not _RESULTS.value:
-    raise ValueError('--paper needs --results')
+  if not (workdirs or _RESULTS.value or _PAPER.value):
+    raise ValueError('give --workdir, --workdirs, --results or --paper')
   report_html.check_writable(_OUT.value)
-  table, notes = None, []
+  tables, notes = [], []
   if _RESULTS.value:
     digests = None
     if _PAPER.value:
@@ -66,6 +68,10 @@ def main(argv):
       _MIXED.value,
       _LEADERBOARD.value,
     )
+    tables = [table]
+  elif _PAPER.value:
+    found, notes = paper_tables.read(_PAPER.value, _MIXED.value)
+    tables = paper_tables.sections(found)
   runs = report_runs.read_runs(workdirs, _MIXED.value)
   names = [os.path.basename(os.path.normpath(path)) for path in workdirs]
   title = _TITLE.value or ', '.join(names) or _PAPER.value or _RESULTS.value
@@ -73,7 +79,7 @@ def main(argv):
     title,
     runs,
     baseline=_BASELINE.value,
-    table=table,
+    tables=tables,
     notes=notes,
     max_bytes=int(_MEGABYTES.value * 1e6),
   )

@@ -43,7 +43,7 @@ def render(
   runs: Sequence[Run] = (),
   *,
   baseline: str = '',
-  table: dict[str, Any] | None = None,
+  tables: Sequence[dict[str, Any]] = (),
   notes: Sequence[str] = (),
   max_bytes: int = 8_000_000,
 ) -> str:
@@ -53,7 +53,7 @@ def render(
     title: heading of the page.
     runs: as `report_runs.read_runs` returns.
     baseline: label of a run or name of a method; see `configurations`.
-    table: header, rows and hint of a table.
+    tables: title, header, rows and hint of each.
     notes: sentences above all else; those of the runs are added.
     max_bytes: of rollouts.jsonl in the page, shared by the runs.
   """
@@ -90,7 +90,7 @@ def render(
     curves=curves,
     summary=_summary(curves),
     curve_hint=_hint(curves),
-    table=table,
+    tables=tables,
     configurations=configurations(runs, baseline),
     data=embedded_json(data),
     style=markupsafe.Markup(style),

@@ -47,6 +47,37 @@ def check_mixtures(found: list[str], allowed: bool) -> None:
     )
 
 
+def read_rows(
+  path: str, digests: Iterable[str] | None, allow_mixed: bool
+) -> tuple[list[dict], list[str]]:
+  """(rows, what they mix) of results.jsonl.
+
+  Raises ValueError for a file without a finished run, and for mixtures.
+  """
+  rows = metrics.read_jsonl(path) if os.path.exists(path) else []
+  if not rows:
+    raise ValueError(f'{path} holds no finished run')
+  mixed = mixtures(rows, digests)
+  check_mixtures(mixed, allow_mixed)
+  return rows, mixed
+
+
+def notes_on(
+  rows: list[dict],
+  mixed: list[str],
+  digests: Iterable[str] | None,
+  failures: list[str],
+) -> list[str]:
+  """What a reader of a page must know of the rows of its table."""
+  notes = [f'MIXED: {text}' for text in mixed]
+  if digests is not None:
+    digests = set(digests)
+    missing = len(digests - {row.get('digest') for row in rows})
+    if missing:
+      notes.append(f'{missing} of {len(digests)} runs are not finished')
+  return notes + [f'FAILED: {line}' for line in failures]
+
+
 def read_page(
   path: str,
   metric: str,
@@ -55,24 +86,15 @@ def read_page(
   allow_mixed: bool,
   leaderboard_tokens: int = 0,
 ) -> tuple[dict, list[str]]:
-  """({header, rows, hint}, notes) of results.jsonl for an HTML page.
+  """({title, header, rows, hint}, notes) of results.jsonl for an HTML page.
 
   With leaderboard_tokens the table is that of `leaderboard`; else of `metric`.
   A run that a guard has ended has no value: a note says why. Raises ValueError
   for a file without a finished run, and for mixtures.
   """
-  rows = metrics.read_jsonl(path) if os.path.exists(path) else []
-  if not rows:
-    raise ValueError(f'{path} holds no finished run')
-  mixed = mixtures(rows, digests)
-  check_mixtures(mixed, allow_mixed)
-  notes = [f'MIXED: {text}' for text in mixed]
-  if digests is not None:
-    missing = len(set(digests) - {row.get('digest') for row in rows})
-    if missing:
-      notes.append(f'{missing} of {len(set(digests))} runs are not finished')
+  rows, mixed = read_rows(path, digests, allow_mixed)
   source = leaderboard if leaderboard_tokens else tables
-  notes += [f'FAILED: {line}' for line in source.failures(rows)]
+  notes = notes_on(rows, mixed, digests, source.failures(rows))
   every_row = rows
   rows = [row for row in rows if row.get('failed') is None]
   if not rows:
@@ -81,11 +103,17 @@ def read_page(
     header, *cells = leaderboard.cells(
       every_row, baseline, leaderboard_tokens, mixed
     )
-    return {'header': header, 'rows': cells, 'hint': leaderboard.HINT}, notes
+    return {
+      'title': 'leaderboard',
+      'header': header,
+      'rows': cells,
+      'hint': leaderboard.HINT,
+    }, notes
   found = tables.by_setting(rows, metric)
   header, *cells = tables.lines(found, baseline, None, mixed)
   against = f'; paired with {baseline} by seed' if baseline else ''
   return {
+    'title': metric,
     'header': header,
     'rows': cells,
     'hint': f'{metric} of the last row of each run, mean and 95% interval over '

@@ -2,8 +2,10 @@
 
   python -m experiments.table --workdir=runs/bandit_methods
     --metric=reward/mean --baseline=method=reinforce --format=markdown
+  python -m experiments.table --paper=bandit_methods
 
-Rows are the settings of DIR/results.jsonl without the seed. The interval of a
+With --paper the tables of a paper are made from its committed results. Else
+rows are the settings of DIR/results.jsonl without the seed. The interval of a
 mean is Student's t over seeds (95%); a difference to the baseline is paired by
 seed, with a bootstrap interval (10,000 draws of seeds). --published adds a
 column: a JSON file {row name: number as published}. --comparison takes mean
@@ -22,15 +24,15 @@ from absl import flags
 from experiments import (
   configuration,
   leaderboard,
+  paper_tables,
   result_checks,
   tables,
 )
 from experiments.sweeps import RESULTS
 from rl_jax import metrics
 
-_WORKDIR = flags.DEFINE_string(
-  'workdir', None, 'Sweep, or a results.jsonl.', required=True
-)
+_WORKDIR = flags.DEFINE_string('workdir', '', 'Sweep, or a results.jsonl.')
+_PAPER = flags.DEFINE_string('paper', '', 'Whose committed results to read.')
 _METRIC = flags.DEFINE_string('metric', 'reward/mean', 'Of the last row.')
 _BASELINE = flags.DEFINE_string('baseline', None, 'Row name, as KEY=VALUE.')
 _FORMAT = flags.DEFINE_enum(
@@ -50,6 +52,14 @@ _MIXED = flags.DEFINE_bool(
 def main(argv):
   """Prints the table."""
   del argv
+  if bool(_WORKDIR.value) == bool(_PAPER.value):
+    raise ValueError('give either --workdir or --paper')
+  if _PAPER.value:
+    found, notes = paper_tables.read(_PAPER.value, _MIXED.value)
+    print(paper_tables.render(found, _FORMAT.value), end='')
+    for note in notes:
+      print(note, file=sys.stderr)
+    return
   path = _WORKDIR.value
   if not path.endswith('.jsonl'):
     path = os.path.join(path, RESULTS)

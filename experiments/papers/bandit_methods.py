@@ -4,10 +4,12 @@ python -m experiments.sweep --paper=bandit_methods --jitted
   --workdir=runs/bandit_methods
 python -m experiments.table --workdir=runs/bandit_methods --comparison
   --baseline=method=reinforce --excerpt=experiments/papers/bandit_methods.jsonl
+python -m experiments.table --paper=bandit_methods
 """
 
 from experiments import configuration, sweeps
 
+BASELINE = 'method=reinforce'
 SETTING = {
   'rollout.group_size': 16,
   'optimizer.learning_rate': 5e-3,

@@ -12,6 +12,7 @@ python -m experiments.sweep --paper=entropy_mechanism --jitted --by_stages
   --workdir=runs/entropy_mechanism
 python -m experiments.entropy_report --workdir=runs/entropy_mechanism
   --excerpt=experiments/papers/entropy_mechanism.jsonl
+python -m experiments.table --paper=entropy_mechanism
 
 Every row generates the same number of responses; groups that agree are kept
 (dynamic sampling would draw more). The paper's fractions (2e-4 of the tokens

@@ -10,6 +10,7 @@ python -m experiments.reference_rows --paper=policy_loss_leaderboard
   --workdir=runs/leaderboard
 python -m experiments.table --workdir=runs/leaderboard --leaderboard=20000
   --baseline=grpo --excerpt=experiments/papers/policy_loss_leaderboard.jsonl
+python -m experiments.table --paper=policy_loss_leaderboard
 
 A method's learning rate is one of three, chosen on other seeds: see
 experiments/leaderboard.py.
@@ -18,6 +19,7 @@ experiments/leaderboard.py.
 from experiments import configuration, sweeps
 
 CONFIG = 'arithmetic_tiny'
+BASELINE = 'grpo'
 TOKENS = 20_000  # all are compared after so many
 RATES = (3e-5, 1e-4, 3e-4)
 SEEDS = 5

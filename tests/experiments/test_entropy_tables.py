@@ -34,8 +34,8 @@ def test_differences_are_paired_at_equal_tokens():
     entropy_tables.BASELINE: {0: course(100, 0.1), 1: course(100, 0.3)},
     'other': {0: course(200, 0.6), 1: course(200, 1.0)},
   }
-  last = entropy_tables.differences(courses).splitlines()[-1]
-  assert last.startswith('| other | 2 | +0.200 [+0.200, +0.200] |')
+  last = entropy_tables.differences(courses)[-1]
+  assert last[:3] == ['other', '2', '+0.200 [+0.200, +0.200]']
 
 
 def test_nothing_to_show_is_an_error(tmp_path):

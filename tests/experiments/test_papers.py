@@ -2,13 +2,15 @@
 
 import json
 import pathlib
+import subprocess
+import sys
 
 import pytest
 
 from experiments import (
   configuration,
   leaderboard,
-  result_checks,
+  paper_tables,
   sweeps,
   tables,
 )
@@ -18,7 +20,6 @@ from rl_jax import metrics
 
 PAPERS = pathlib.Path(tables.__file__).parent / 'papers'
 RESULTS = sorted(path.stem for path in PAPERS.glob('*.jsonl'))
-OWN_TABLES = {'entropy_mechanism'}  # see test_entropy_tables.py
 
 
 @pytest.mark.parametrize('name', configuration.names('experiments.papers'))
@@ -44,24 +45,52 @@ def test_committed_results_are_of_the_runs_of_today(name):
   assert found == digests
 
 
-@pytest.mark.parametrize(
-  'name', sorted({path.stem for path in PAPERS.glob('*.jsonl')} - OWN_TABLES)
-)
-def test_a_committed_table_is_fresh(name):
-  """What `experiments.table` makes of NAME.jsonl stands in NAME.md."""
-  rows = metrics.read_jsonl(PAPERS / f'{name}.jsonl')
-  mixed = result_checks.mixtures(rows)
-  if name == 'policy_loss_leaderboard':
-    tokens = policy_loss_leaderboard.TOKENS
-    cells = leaderboard.cells(rows, 'grpo', tokens, mixed)
-    failures = leaderboard.failures(rows)
-  else:
-    cells = tables.comparison(rows, 'method=reinforce', mixed)
-    failures = tables.failures(rows)
+@pytest.mark.parametrize('name', RESULTS)
+def test_committed_tables_are_fresh(name):
+  """What `experiments.table --paper=NAME` prints stands in NAME.md."""
+  found, notes = paper_tables.read(name)
   text = (PAPERS / f'{name}.md').read_text()
-  assert tables.render(cells, 'markdown') in text
-  for line in failures:  # none is dropped silently
-    assert line.split(':')[0].removeprefix('method=') in text
+  for cells in found.values():
+    assert tables.render(cells, 'markdown') in text
+  for note in notes:  # none is dropped silently
+    row = note.removeprefix('FAILED: ').removeprefix('method=').split(':')[0]
+    assert row in text
+
+
+def test_results_of_other_runs_are_refused(monkeypatch, tmp_path):
+  """A line whose digest is none of the sweep's; a paper without results."""
+  monkeypatch.setattr(paper_tables, 'FOLDER', tmp_path)
+  with pytest.raises(ValueError, match='holds no finished run'):
+    paper_tables.read('bandit_methods')
+  rows = metrics.read_jsonl(PAPERS / 'bandit_methods.jsonl')
+  rows[0]['digest'] = 'f' * 12
+  lines = ''.join(json.dumps(row) + '\n' for row in rows)
+  (tmp_path / 'bandit_methods.jsonl').write_text(lines)
+  with pytest.raises(ValueError, match='configurations of another table'):
+    paper_tables.read('bandit_methods')
+
+
+@pytest.mark.parametrize(
+  ('binary', 'name'),
+  [('table', 'policy_loss_leaderboard'), ('report', 'entropy_mechanism')],
+)
+def test_the_commands_need_the_name_alone(binary, name, tmp_path):
+  """From committed results; the page has all tables of the paper."""
+  out = tmp_path / 'page.html'
+  more = [f'--out={out}'] if binary == 'report' else []
+  done = subprocess.run(
+    [sys.executable, '-m', f'experiments.{binary}', f'--paper={name}', *more],
+    cwd=PAPERS.parents[1],
+    capture_output=True,
+    text=True,
+  )
+  assert done.returncode == 0, done.stderr
+  found, _ = paper_tables.read(name)
+  if binary == 'table':
+    assert done.stdout == paper_tables.render(found, 'markdown')
+  else:
+    for table in found:
+      assert f'<h3>{table}</h3>' in out.read_text()
 
 
 def test_readme_quotes_the_leaderboard():

@@ -310,9 +310,9 @@ def test_a_table_alone_is_a_page(tmp_path):
     str(path), 'x', None, ['d', 'e'], False
   )
   assert notes == ['1 of 2 runs are not finished']
-  found = page(table=table, notes=notes)
+  found = page(tables=[table], notes=notes)
   ids = {attrs.get('id') for _, attrs in found.elements}
-  assert 'table' in ids and not ids & {'curves', 'rollouts', 'configuration'}
+  assert 'tables' in ids and not ids & {'curves', 'rollouts', 'configuration'}
   assert 'too few seeds' in found.text and notes[0] in found.text
   failed = row | {'failed': 'three steps in a row', 'setting': {'seed': 1}}
   path.write_text(json.dumps(row) + '\n' + json.dumps(failed) + '\n')
