@@ -16,7 +16,7 @@ TEST_ENV := JAX_PLATFORMS=cpu JAX_COMPILATION_CACHE_DIR=$(CURDIR)/.jax_cache \
 	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 \
 	JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1
 # Most of a test's time is compilation: no optimisation, and the emitters that
-# are quicker (all of them; rl_jax/compilation.py chooses them for updates). The
+# are quicker (all of them; rl_jax/runtime/compilation.py chooses them for updates). The
 # smoke run and `make quickstart` run programs as users do.
 QUICK_COMPILER := XLA_FLAGS='--xla_backend_optimization_level=0 \
 	--xla_cpu_use_fusion_emitters=false'
@@ -68,13 +68,13 @@ smoke: $(STAMP)
 
 test-all: test-fast test-devices smoke test-processes
 	$(PYTEST) -n $(WORKERS) -m 'slow and not devices' \
-	  --ignore=tests/test_processes.py
+	  --ignore=tests/runtime/test_processes.py
 	RL_JAX_TEST_DEVICES=8 $(PYTEST) -n $(WORKERS) --dist loadfile \
 	  -m 'devices and slow'
 
 # Two real processes against one, killed, stuck and stopped processes.
 test-processes: $(STAMP)
-	$(PYTEST) tests/test_processes.py
+	$(PYTEST) tests/runtime/test_processes.py
 
 # Kills a run at 43 listed points, then another every second for two minutes,
 # and compares each with a whole one.

@@ -15,9 +15,9 @@ from rl_jax.config import (
   ModelSource,
   RolloutConfig,
 )
+from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.method import Method
 from rl_jax.models import presets
-from rl_jax.optimizers import OptimizerConfig
 from rl_jax.tasks import Arithmetic
 
 

@@ -20,9 +20,9 @@ from rl_jax.config import (
   ModelSource,
   UpdateConfig,
 )
+from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.method import Method
 from rl_jax.models import ModelConfig
-from rl_jax.optimizers import OptimizerConfig
 from rl_jax.tasks import DescribedArithmetic
 
 

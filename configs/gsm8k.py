@@ -16,9 +16,9 @@ from rl_jax.config import (
   UpdateConfig,
   VerifierConfig,
 )
+from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.method import Method
 from rl_jax.models import presets
-from rl_jax.optimizers import OptimizerConfig
 from rl_jax.tasks import ChatTemplate, QuestionAnswer
 
 PROMPT = (

@@ -7,7 +7,8 @@
     --workdir=runs/python
 
 Rows: see rl_jax/tasks/python_function.py. Needs Linux; what the sandbox blocks
-and what it cannot: rl_jax/sandbox/python_calls.py (`make test-attacks`).
+and what it cannot: rl_jax/verification/sandbox/python_calls.py
+(`make test-attacks`).
 Cost: a sandbox takes 0.05 to 0.1 seconds of a core a sample. Expected numbers:
 not measured; shares of passed tests instead of all or nothing are
 --set="task.reward_weights={'passed': 1.0}".
@@ -21,8 +22,8 @@ from rl_jax.config import (
   UpdateConfig,
   VerifierConfig,
 )
+from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.method import Method
-from rl_jax.optimizers import OptimizerConfig
 from rl_jax.tasks import ChatTemplate, PythonFunction
 
 

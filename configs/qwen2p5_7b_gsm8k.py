@@ -14,7 +14,7 @@ import dataclasses
 from configs import gsm8k
 from rl_jax.config import ExperimentConfig, UpdateConfig
 from rl_jax.method import Method
-from rl_jax.sharding import MeshConfig
+from rl_jax.runtime.mesh import MeshConfig
 
 
 def get_config(method: Method) -> ExperimentConfig:

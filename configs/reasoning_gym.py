@@ -13,8 +13,8 @@ from rl_jax.config import (
   RolloutConfig,
   VerifierConfig,
 )
+from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.method import Method
-from rl_jax.optimizers import OptimizerConfig
 from rl_jax.tasks import ReasoningGym
 
 

@@ -12,8 +12,8 @@ import dataclasses
 
 from configs import gsm8k
 from rl_jax.config import ExperimentConfig
+from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.method import Method
-from rl_jax.optimizers import OptimizerConfig
 
 
 def get_config(method: Method) -> ExperimentConfig:

@@ -26,8 +26,8 @@ from rl_jax.config import (
   UpdateConfig,
   VerifierConfig,
 )
+from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.method import Method
-from rl_jax.optimizers import OptimizerConfig
 from rl_jax.tasks import PlainTemplate, QuestionAnswer
 
 PROMPT = 'Question: {question}\nAnswer:'

@@ -22,10 +22,13 @@ import numpy as np
 from configs.methods import grpo
 from experiments import benchmark_costs as costs
 from experiments.benchmark_stages import first_state
-from rl_jax import accelerators, batch, models, rollouts, sharding
-from rl_jax import update as update_lib
-from rl_jax.optimizers import OptimizerConfig, make_optimizer
+from rl_jax import models, rollouts
+from rl_jax.learning import batch
+from rl_jax.learning import update as update_lib
+from rl_jax.learning.optimizers import OptimizerConfig, make_optimizer
+from rl_jax.models import platform
 from rl_jax.rollouts import decode
+from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.types import POLICY
 
 PRESETS = {
@@ -100,7 +103,7 @@ def _compiled(function, *args, **kwargs):
 def generate(cfg, shape, byte_rate: float, timed: Timer) -> dict[str, float]:
   """Every row generates all its tokens."""
   decode.MOST_WIDTHS = 1  # nothing ends: narrower loops would only be compiled
-  params = sharding.init_params(cfg, jax.random.key(0))
+  params = mesh_lib.init_params(cfg, jax.random.key(0))
   traj, key = _empty(cfg, shape), jax.random.key(1)
   sample, compile_seconds = _compiled(
     jax.jit(
@@ -154,7 +157,7 @@ def update(
   method = method.replace(losses=method.losses[:1]).as_arrays()  # no KL term
   traj, *_ = jax.jit(batch.make_batch)(method, traj, {})
   optimizer = make_optimizer(OptimizerConfig(learning_rate=1e-6))
-  mesh = sharding.make_mesh(sharding.MeshConfig(), jax.devices()[:1])
+  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   key = jax.random.key(0)
   state = first_state(cfg, optimizer, key, mesh)
   pieces = max(1, shape.rows // microbatch_rows)
@@ -197,7 +200,7 @@ def measure(
   preset: str, stage: str, shape: costs.Shape, repeats: int, microbatch: int
 ) -> dict:
   """The row of one cell; cfg is what this platform computes with."""
-  cfg = accelerators.resolve(PRESETS[preset])
+  cfg = platform.resolve(PRESETS[preset])
   flop_rate, byte_rate = rates(
     cfg.compute_dtype, 256 if preset == 'tiny' else 8192
   )

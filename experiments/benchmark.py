@@ -29,7 +29,8 @@ import numpy as np
 from experiments import benchmark_costs as costs
 from experiments import benchmark_ratios as ratios
 from experiments.benchmark_stages import PRESETS, STAGES, Stages
-from rl_jax import host_memory, sharding
+from rl_jax.runtime import host_memory
+from rl_jax.runtime import mesh as mesh_lib
 
 _STAGE = flags.DEFINE_enum('stage', 'step', (*STAGES, 'step'), 'What to time.')
 _PRESET = flags.DEFINE_enum('preset', 'small', list(PRESETS), 'Model.')
@@ -64,7 +65,7 @@ def main(argv):
     ratios.check_groups(shape, stage, _MEAN.value, jax.device_count())
   except ValueError as error:
     raise app.UsageError(str(error)) from None
-  mesh = sharding.make_mesh(sharding.MeshConfig(data=jax.device_count()))
+  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=jax.device_count()))
   pieces = _PIECES.value or default_pieces(shape)
   with jax.set_mesh(mesh):
     flop_rate, byte_rate = costs.roofline(cfg.compute_dtype, mesh)

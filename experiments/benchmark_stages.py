@@ -8,11 +8,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from configs.methods import grpo
-from rl_jax import batch, compilation, models, rollouts, setup, sharding
-from rl_jax import update as update_lib
+from rl_jax import models, rollouts
+from rl_jax.learning import batch
+from rl_jax.learning import update as update_lib
+from rl_jax.learning.optimizers import (
+  OptimizerConfig,
+  init_sharded,
+  make_optimizer,
+)
 from rl_jax.models import packing
-from rl_jax.optimizers import OptimizerConfig, init_sharded, make_optimizer
 from rl_jax.rollouts.start import make_start
+from rl_jax.runs import assembly
+from rl_jax.runtime import compilation
+from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.types import TrainState
 
 STAGES = ('generate', 'score', 'update')
@@ -43,7 +51,7 @@ PRESETS = {
 
 def first_state(cfg, optimizer, key, mesh):
   """Random weights and fresh moments."""
-  params = sharding.init_params(cfg, key, mesh)
+  params = mesh_lib.init_params(cfg, key, mesh)
   zero = lambda: jnp.zeros((), jnp.int32)  # donated: no buffer is shared
   return TrainState(
     params=params,
@@ -88,7 +96,7 @@ class Stages:
       0,
       0,
     )
-    self.key = setup.run_key(0, mesh)
+    self.key = assembly.run_key(0, mesh)
     optimizer = make_optimizer(OptimizerConfig(learning_rate=1e-5))
     self.state = first_state(cfg, optimizer, self.key, mesh)
     params = self.state.params

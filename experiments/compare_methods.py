@@ -16,8 +16,8 @@ import sys
 from absl import flags
 
 from experiments import configuration, sweeps, tables
-from rl_jax import metrics
-from rl_jax.checkpoint_files import quiet_orbax
+from rl_jax.records import metrics
+from rl_jax.records.checkpoints.files import quiet_orbax
 
 _CONFIG = flags.DEFINE_string('config', None, 'Module.', required=True)
 _METHODS = flags.DEFINE_list('methods', ['all'], 'Names, or all.')

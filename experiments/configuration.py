@@ -11,9 +11,10 @@ from typing import Any
 
 from absl import app, flags
 
-from rl_jax import overrides, processes
+from rl_jax import overrides
 from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
+from rl_jax.runtime import processes
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 

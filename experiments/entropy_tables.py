@@ -10,7 +10,7 @@ import numpy as np
 from experiments import entropy_fits, result_checks, tables
 from experiments.papers.entropy_mechanism import BASELINE, COMPARED
 from experiments.sweeps import RESULTS
-from rl_jax import metrics
+from rl_jax.records import metrics
 
 BEGIN, END = '<!-- entropy {}: begin -->', '<!-- entropy {}: end -->'
 AT_THE_END = ('pass_at_1', 'avg_at_8', 'pass_at_8', 'entropy', 'sample_length')

@@ -18,13 +18,15 @@ import jax
 import numpy as np
 
 from experiments import configuration, process_flags
-from rl_jax import policy_loading, processes, sharding
-from rl_jax.checkpoint_files import quiet_orbax
-from rl_jax.evaluate import Evaluator
-from rl_jax.prompts import PromptSet
-from rl_jax.sharding import MeshConfig
+from rl_jax.records.checkpoints.files import quiet_orbax
+from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.runs import policy as policy_lib
+from rl_jax.runs.evaluation import Evaluator
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime import processes
+from rl_jax.runtime.mesh import MeshConfig
 from rl_jax.tasks import ChatTemplate, PlainTemplate, QuestionAnswer
-from rl_jax.verification import VerifierPool
+from rl_jax.verification.pool import VerifierPool
 
 _CHECKPOINT = flags.DEFINE_string('checkpoint', None, 'Policy.', required=True)
 _STEP = flags.DEFINE_integer('step', None, 'Iteration of a work directory.')
@@ -80,9 +82,9 @@ def main(argv):
   quiet_orbax()
   process_flags.start()
   task = load_task()
-  mesh = sharding.make_mesh(MeshConfig(data=jax.device_count()))
+  mesh = mesh_lib.make_mesh(MeshConfig(data=jax.device_count()))
   jax.set_mesh(mesh)
-  model, params, tokenizer = policy_loading.load_checkpoint(
+  model, params, tokenizer = policy_lib.load_checkpoint(
     _CHECKPOINT.value, mesh, _STEP.value
   )
   prompts = PromptSet(task, _SPLIT.value, tokenizer, _PROMPT.value)

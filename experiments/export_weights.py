@@ -10,10 +10,12 @@ from absl import app, flags, logging
 import jax
 
 from experiments import configuration
-from rl_jax import policy_loading, sharding
-from rl_jax.checkpoint_files import quiet_orbax
-from rl_jax.models import hf_export, transformer
-from rl_jax.sharding import MeshConfig
+from rl_jax.models import transformer
+from rl_jax.models.files import hf_export
+from rl_jax.records.checkpoints.files import quiet_orbax
+from rl_jax.runs import policy as policy_lib
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime.mesh import MeshConfig
 
 _CHECKPOINT = flags.DEFINE_string(
   'checkpoint', None, 'Model or work directory.', required=True
@@ -29,10 +31,8 @@ def main(argv: list[str]) -> None:
   if len(argv) > 1:
     raise app.UsageError(f'unexpected arguments {argv[1:]}')
   quiet_orbax()
-  mesh = sharding.make_mesh(MeshConfig(fsdp=jax.device_count()))
-  cfg, params, tokenizer = policy_loading.load_checkpoint(
-    _CHECKPOINT.value, mesh
-  )
+  mesh = mesh_lib.make_mesh(MeshConfig(fsdp=jax.device_count()))
+  cfg, params, tokenizer = policy_lib.load_checkpoint(_CHECKPOINT.value, mesh)
   hf_export.export_hf(_OUT.value, cfg, params, tokenizer, _DTYPE.value)
   logging.info('wrote %s', _OUT.value)
 

@@ -9,7 +9,8 @@ faster and onto any mesh.
 
 from absl import app, flags, logging
 
-from rl_jax.models import model_dir, spec, transformer
+from rl_jax.models import spec, transformer
+from rl_jax.models.files import model_dir
 
 _SOURCE = flags.DEFINE_string(
   'source', None, 'Hugging Face directory or .gguf file.', required=True

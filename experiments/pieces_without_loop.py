@@ -7,9 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from configs.methods import grpo
-from rl_jax import batch, models, sharding, update
-from rl_jax.optimizers import OptimizerConfig, make_optimizer
+from rl_jax import models
+from rl_jax.learning import batch, update
+from rl_jax.learning.optimizers import OptimizerConfig, make_optimizer
 from rl_jax.rollouts import SamplingConfig, generate, start_trajectories
+from rl_jax.runtime import mesh
 from rl_jax.types import TrainState
 
 V, N, G = 8, 16, 8  # tokens 1..7; the right answer to prompt p is p
@@ -23,7 +25,7 @@ config = models.ModelConfig(
   mlp_size=64,
 )
 method = grpo.get_method().as_arrays()
-params = sharding.init_params(config, jax.random.key(0))
+params = mesh.init_params(config, jax.random.key(0))
 optimizer = make_optimizer(OptimizerConfig(learning_rate=1e-2))
 zero = jnp.zeros((), jnp.int32)
 state = TrainState(

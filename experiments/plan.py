@@ -19,8 +19,10 @@ from absl import app, flags
 import jax
 
 from experiments import configuration, plan_costs, plan_report
-from rl_jax import abstract_run, collectives, memory_plan, model_shape, sharding
 from rl_jax import config as config_lib
+from rl_jax.planning import abstract_run, collectives, memory_plan
+from rl_jax.runs import model_shape
+from rl_jax.runtime import mesh as mesh_lib
 
 _DEVICES = flags.DEFINE_integer('devices', 64, 'Devices to plan for.')
 _MESH = flags.DEFINE_list(
@@ -39,7 +41,7 @@ _RESPONSES = flags.DEFINE_list(
 configuration.define_flags()
 
 
-def mesh_config(config) -> sharding.MeshConfig:
+def mesh_config(config) -> mesh_lib.MeshConfig:
   """The mesh of the flags, of the configuration, or fsdp over all devices."""
   if _MESH.value is not None:
     try:
@@ -52,11 +54,11 @@ def mesh_config(config) -> sharding.MeshConfig:
         f'whose product is --devices={_DEVICES.value}'
       )
     axes = ('data', 'fsdp', 'tensor', 'sequence')
-    return sharding.MeshConfig(**dict(zip(axes, sizes, strict=False)))
+    return mesh_lib.MeshConfig(**dict(zip(axes, sizes, strict=False)))
   own = config.mesh
   if math.prod(dataclasses.asdict(own).values()) == _DEVICES.value:
     return own
-  return sharding.MeshConfig(fsdp=_DEVICES.value)
+  return mesh_lib.MeshConfig(fsdp=_DEVICES.value)
 
 
 def card() -> plan_costs.Card:
@@ -87,7 +89,7 @@ def main(argv):
       f'the shape of {config.model.path} is known only from its weights: use '
       'a configuration that names it in model.config'
     )
-  mesh = sharding.make_mesh(config.mesh)
+  mesh = mesh_lib.make_mesh(config.mesh)
   plan = memory_plan.estimate(config, model, mesh)
   compiled, sent = {}, dict.fromkeys(('generate', 'score', 'update'), 0.0)
   if _COMPILE.value:

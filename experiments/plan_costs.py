@@ -15,9 +15,10 @@ from typing import Any
 import jax.numpy as jnp
 
 from experiments import benchmark_costs
-from rl_jax import memory_plan, sharding
 from rl_jax.config import ExperimentConfig, UpdateConfig
 from rl_jax.models import ModelConfig, presets
+from rl_jax.planning import memory_plan
+from rl_jax.runtime import mesh as mesh_lib
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,13 +82,13 @@ def roofline(
   forward = benchmark_costs.model_flops(model, shape, 'generate') / devices
   # Where responses are split, each of these devices has the prompts to itself.
   sizes = dataclasses.asdict(config.mesh)
-  spans = sharding.parts(rollout.max_response_tokens, 'tokens', sizes)
+  spans = mesh_lib.parts(rollout.max_response_tokens, 'tokens', sizes)
   prompts = dataclasses.replace(shape, group_size=0)
   again = benchmark_costs.model_flops(model, prompts, 'generate') / devices
   spread = forward + (spans - 1) * again
   # Devices that sample the same rows as others.
   shards = config.mesh.data * config.mesh.fsdp * config.mesh.sequence
-  alike = shards // sharding.parts(rollout.num_prompts, 'sampled_rows', sizes)
+  alike = shards // mesh_lib.parts(rollout.num_prompts, 'sampled_rows', sizes)
   minibatch = update.minibatch_prompts or rollout.num_prompts
   pieces = rollout.num_prompts // (update.microbatch_prompts or minibatch)
   steps = update.epochs * rollout.num_prompts // minibatch
@@ -135,7 +136,7 @@ def fitting(
   and prompt length, one group a microbatch, bfloat16 and rematerialisation;
   None: not even one group fits, or the model has no so many positions.
   """
-  mesh = sharding.abstract_mesh(sharding.MeshConfig())
+  mesh = mesh_lib.abstract_mesh(mesh_lib.MeshConfig())
   rows = []
   for name in names:
     for trained, rank in (('all', 0), ('LoRA 16', 16)):

@@ -4,11 +4,11 @@ import dataclasses
 from typing import Any
 
 from experiments import plan_costs
-from rl_jax import sharding
-from rl_jax.collectives import Collective
 from rl_jax.config import ExperimentConfig
-from rl_jax.memory_plan import MemoryPlan
 from rl_jax.models import ModelConfig, spec, specs
+from rl_jax.planning.collectives import Collective
+from rl_jax.planning.memory_plan import MemoryPlan
+from rl_jax.runtime import mesh as mesh_lib
 
 GB = 1e9
 
@@ -18,8 +18,8 @@ def header(config: ExperimentConfig, model: ModelConfig) -> str:
   rollout, update, mesh = config.rollout, config.update, config.mesh
   count = spec.count(specs(model))
   sizes, tokens = dataclasses.asdict(mesh), rollout.max_response_tokens
-  spans = sharding.parts(tokens, 'tokens', sizes)
-  samplers = sharding.parts(rollout.num_prompts, 'sampled_rows', sizes)
+  spans = mesh_lib.parts(tokens, 'tokens', sizes)
+  samplers = mesh_lib.parts(rollout.num_prompts, 'sampled_rows', sizes)
   return (
     f'{count / 1e9:.3g} billion parameters, {model.num_layers} layers, '
     f'{model.param_dtype} weights, {model.compute_dtype} compute, '

@@ -21,7 +21,7 @@ import matplotlib.ticker
 import numpy as np
 
 from experiments import configuration
-from rl_jax.metrics import METRICS, read_jsonl
+from rl_jax.records.metrics import METRICS, read_jsonl
 
 DEFAULT_METRICS = (
   'reward/mean',

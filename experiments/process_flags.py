@@ -10,7 +10,7 @@ import os
 
 from absl import flags
 
-from rl_jax import processes
+from rl_jax.runtime import processes
 
 
 def define_flags() -> None:

@@ -19,17 +19,21 @@ from absl import app, flags, logging
 import jax
 
 from experiments import configuration, quickstart_table
-from rl_jax import checkpoint, metrics, overrides, policy_loading, setup
-from rl_jax.checkpoint_files import quiet_orbax
+from rl_jax import overrides
 from rl_jax.config import EvaluationConfig
-from rl_jax.fit import FitConfig, fit
-from rl_jax.loop import Trainer
-from rl_jax.models import model_dir
-from rl_jax.optimizers import OptimizerConfig
-from rl_jax.prompts import PromptSet
-from rl_jax.regularizers import KLPenalty
-from rl_jax.supervised import SupervisedTrainer
-from rl_jax.verification import VerifierPool
+from rl_jax.learning.optimizers import OptimizerConfig
+from rl_jax.models.files import model_dir
+from rl_jax.pieces.regularizers import KLPenalty
+from rl_jax.records import metrics
+from rl_jax.records.checkpoints import checkpointer
+from rl_jax.records.checkpoints.files import quiet_orbax
+from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.runs import assembly
+from rl_jax.runs import policy as policy_lib
+from rl_jax.runs.loop import Trainer
+from rl_jax.runs.supervised import SupervisedTrainer
+from rl_jax.runs.supervised_fit import FitConfig, fit
+from rl_jax.verification.pool import VerifierPool
 
 _WORKDIR = flags.DEFINE_string('workdir', 'runs/quickstart', 'Where to write.')
 _SEED = flags.DEFINE_integer('seed', 0, 'Seed of everything.')
@@ -85,7 +89,7 @@ class Quickstart:
     for text in sets:
       config = overrides.override(config, *text.split('=', 1))
     self.config = config
-    self.mesh = setup.prepare(config, None)
+    self.mesh = assembly.prepare(config, None)
     jax.set_mesh(self.mesh)
     self.verifier = VerifierPool(config.task)
 
@@ -119,7 +123,7 @@ class Quickstart:
 
   def _policy(self, source=None):
     model = dataclasses.replace(self.config.model, path=source)
-    return policy_loading.load(model, self.config.task, self.seed, self.mesh)
+    return policy_lib.load(model, self.config.task, self.seed, self.mesh)
 
   def _held_out(self, policy):
     """Greedy and 8 samples on 500 held-out pairs, and tokens per second."""
@@ -127,7 +131,9 @@ class Quickstart:
       split='test', num_prompts=500, num_samples=8, batch_prompts=500
     )
     config = dataclasses.replace(self.config, evaluation=evaluation)
-    evaluator = setup.make_evaluator(config, policy, self.verifier, self.mesh)
+    evaluator = assembly.make_evaluator(
+      config, policy, self.verifier, self.mesh
+    )
     evaluator.run(policy.params)  # compiles
     started = time.perf_counter()
     found, _ = evaluator.run(policy.params)
@@ -147,7 +153,7 @@ class Quickstart:
 
   def _validation(self, policy):
     """params -> metrics on the validation split."""
-    evaluator = setup.make_evaluator(
+    evaluator = assembly.make_evaluator(
       self.config, policy, self.verifier, self.mesh
     )
     return lambda params: evaluator.run(params)[0]
@@ -213,8 +219,8 @@ class Quickstart:
 
   def _restore_warm(self, trainer):
     """Parameters and optimizer state at the end of the warm start."""
-    saver = checkpoint.Checkpointer(self.path('warm_start/checkpoints'))
-    abstract = checkpoint.abstract_tree(trainer.state)
+    saver = checkpointer.Checkpointer(self.path('warm_start/checkpoints'))
+    abstract = checkpointer.abstract_tree(trainer.state)
     trainer.state = saver.restore(abstract).tree
     saver.close()
 

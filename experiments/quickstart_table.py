@@ -7,7 +7,7 @@ import rich.console
 import rich.table
 
 from experiments import plot
-from rl_jax import metrics
+from rl_jax.records import metrics
 
 COLUMNS = (
   'stage',

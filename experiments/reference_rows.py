@@ -15,7 +15,7 @@ import os
 from absl import flags
 
 from experiments import configuration, references, sweeps
-from rl_jax import metrics
+from rl_jax.records import metrics
 
 _PAPER = flags.DEFINE_string('paper', None, 'Module.', required=True)
 _WORKDIR = flags.DEFINE_string('workdir', None, 'Sweep.', required=True)

@@ -14,19 +14,17 @@ import jax
 import numpy as np
 
 from experiments import sweeps
-from rl_jax import (
-  fit,
-  jitted_evaluation,
-  jitted_prompts,
-  policy_loading,
-  randomness,
-  sharding,
-)
-from rl_jax import prompts as prompts_lib
+from rl_jax import randomness
 from rl_jax.config import ExperimentConfig
+from rl_jax.rollouts import prompts as prompts_lib
 from rl_jax.rollouts import sampling
 from rl_jax.rollouts.generate import generate
-from rl_jax.supervised import SupervisedTrainer, shuffled_batches
+from rl_jax.runs import policy as policy_lib
+from rl_jax.runs import supervised_fit
+from rl_jax.runs.scanned import evaluation as scanned_evaluation
+from rl_jax.runs.scanned import prompts as scanned_prompts
+from rl_jax.runs.supervised import SupervisedTrainer, shuffled_batches
+from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks import base
 
 RATE = 'optimizer.learning_rate'
@@ -43,13 +41,13 @@ def supervised(
   The optimizer, the rows of a step and the evaluations are those of the runs;
   only the order of the prompts differs between seeds.
   """
-  mesh = sharding.make_mesh(config.mesh, jax.devices()[:1])
+  mesh = mesh_lib.make_mesh(config.mesh, jax.devices()[:1])
   with jax.set_mesh(mesh):
-    policy = policy_loading.load(config.model, config.task, 0, mesh)
-    held_out = jitted_prompts.encode(
+    policy = policy_lib.load(config.model, config.task, 0, mesh)
+    held_out = scanned_prompts.encode(
       config, policy.tokenizer, 'validation', config.evaluation.num_prompts
     )
-    judge = jitted_evaluation.JittedEvaluation(
+    judge = scanned_evaluation.JittedEvaluation(
       config, policy.model, policy.tokenizer
     )
     evaluate = jax.jit(functools.partial(judge, held_out))
@@ -84,7 +82,9 @@ def _supervised_run(config, policy, mesh, evaluate, seed, rate, budget):
       break
     started = time.perf_counter()
     for _ in range(steps):
-      rows = fit.pair_rows(prompts, next(batches), rollout.max_response_tokens)
+      rows = supervised_fit.pair_rows(
+        prompts, next(batches), rollout.max_response_tokens
+      )
       tokens += int(rows.length_B.sum())
       jax.block_until_ready(trainer.step(rows))
     seconds.append(time.perf_counter() - started)
@@ -107,14 +107,14 @@ def best_of_n(
   without any training; right if one of n is (needs a verifier at test time);
   right if the most frequent of n texts is (needs none).
   """
-  mesh = sharding.make_mesh(config.mesh, jax.devices()[:1])
+  mesh = mesh_lib.make_mesh(config.mesh, jax.devices()[:1])
   rollout, count = config.rollout, config.evaluation.num_prompts
   drawn = config.iterations * rollout.num_prompts * rollout.group_size
   n, lines = drawn // count, []
   with jax.set_mesh(mesh):
-    policy = policy_loading.load(config.model, config.task, 0, mesh)
+    policy = policy_lib.load(config.model, config.task, 0, mesh)
     params = {**policy.frozen, **policy.trainable}
-    held_out = jitted_prompts.encode(
+    held_out = scanned_prompts.encode(
       config, policy.tokenizer, 'validation', count
     )
     stop = prompts_lib.stop_ids(policy.tokenizer, rollout.stop)

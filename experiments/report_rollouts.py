@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from experiments.report_runs import Run
-from rl_jax import metrics
+from rl_jax.records import metrics
 
 _STEP = re.compile(rb'\{"step": (\d+)[,}]')
 TEXTS = ('prompt', 'response', 'answer', 'error')

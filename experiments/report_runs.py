@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from experiments import plot
-from rl_jax import metrics, serialization
+from rl_jax import serialization
 from rl_jax.config import ExperimentConfig
-from rl_jax.run_directory import CONFIG_FILE
+from rl_jax.records import metrics
+from rl_jax.runs.directory import CONFIG_FILE
 
 MAX_POINTS = 400  # of a curve
 X_AXES = {name: label for name, (_, label) in plot.X_AXES.items()}

@@ -6,7 +6,7 @@ import json
 import os
 
 from experiments import leaderboard, tables
-from rl_jax import metrics
+from rl_jax.records import metrics
 
 
 def mixtures(

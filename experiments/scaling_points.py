@@ -15,7 +15,8 @@ import numpy as np
 
 from experiments import accelerator_cells as cells
 from experiments import benchmark_costs as costs
-from rl_jax import accelerators, models
+from rl_jax import models
+from rl_jax.models import platform
 
 MODEL = models.ModelConfig(
   vocab_size=512,
@@ -53,7 +54,7 @@ def least_seconds(repeats: int, call: Callable[[], None]) -> float:
 
 def point(axis: str, value: int, repeats: int) -> dict:
   """Seconds and FLOP of both stages with one size changed."""
-  model, shape = accelerators.resolve(MODEL), SHAPE
+  model, shape = platform.resolve(MODEL), SHAPE
   if axis == 'vocab_size':
     model = dataclasses.replace(model, vocab_size=value)
   else:

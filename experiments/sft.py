@@ -16,17 +16,18 @@ from absl import flags, logging
 import jax
 
 from experiments import configuration
-from rl_jax import policy_loading, sharding
-from rl_jax.checkpoint_files import quiet_orbax
-from rl_jax.evaluate import Evaluator
-from rl_jax.fit import FitConfig, fit
-from rl_jax.models import model_dir
-from rl_jax.optimizers import OptimizerConfig
-from rl_jax.prompts import PromptSet
-from rl_jax.sharding import MeshConfig
-from rl_jax.supervised import SupervisedTrainer
+from rl_jax.learning.optimizers import OptimizerConfig
+from rl_jax.models.files import model_dir
+from rl_jax.records.checkpoints.files import quiet_orbax
+from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.runs import policy as policy_lib
+from rl_jax.runs.evaluation import Evaluator
+from rl_jax.runs.supervised import SupervisedTrainer
+from rl_jax.runs.supervised_fit import FitConfig, fit
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime.mesh import MeshConfig
 from rl_jax.tasks import PromptResponse
-from rl_jax.verification import VerifierPool
+from rl_jax.verification.pool import VerifierPool
 
 _CONFIG = flags.DEFINE_string('config', None, 'Configuration with the task.')
 _SET = flags.DEFINE_multi_string('set', [], 'PATH=LITERAL, of --config.')
@@ -56,7 +57,7 @@ def main(argv):
     raise ValueError('--data needs --model: the model to start from')
   quiet_orbax()
   logging.set_verbosity(logging.INFO)
-  mesh = sharding.make_mesh(MeshConfig(data=jax.device_count()))
+  mesh = mesh_lib.make_mesh(MeshConfig(data=jax.device_count()))
   jax.set_mesh(mesh)
   if _CONFIG.value is not None:
     config = configuration.build(_CONFIG.value, 'reinforce', _SET.value)
@@ -66,7 +67,7 @@ def main(argv):
     source = configuration.load_config('bandit', None).model
   if _MODEL.value is not None:
     source = dataclasses.replace(source, path=_MODEL.value)
-  policy = policy_loading.load(source, task, _SEED.value, mesh)
+  policy = policy_lib.load(source, task, _SEED.value, mesh)
   trainer = SupervisedTrainer(
     policy,
     OptimizerConfig(

@@ -21,7 +21,7 @@ import subprocess
 from absl import flags
 
 from experiments import cluster_jobs, configuration, sweeps
-from rl_jax.checkpoint_files import quiet_orbax
+from rl_jax.records.checkpoints.files import quiet_orbax
 
 _PAPER = flags.DEFINE_string('paper', None, 'Module.', required=True)
 _WORKDIR = flags.DEFINE_string('workdir', None, 'Runs.', required=True)

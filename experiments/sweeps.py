@@ -23,16 +23,13 @@ from absl import logging
 import jax
 
 from experiments import configuration, courses
-from rl_jax import (
-  guards,
-  metrics,
-  overrides,
-  run_directory,
-  serialization,
-  whole_run,
-)
+from rl_jax import overrides, serialization
 from rl_jax.config import ExperimentConfig
-from rl_jax.loop import Trainer
+from rl_jax.records import metrics
+from rl_jax.runs import directory as directory_lib
+from rl_jax.runs import guards
+from rl_jax.runs.loop import Trainer
+from rl_jax.runs.scanned import program
 
 RESULTS = 'results.jsonl'
 Setting = dict[str, Any]
@@ -158,8 +155,8 @@ def programs(members: Iterable[Run], jitted: bool) -> list[list[Run]]:
   found: dict[Any, list[Run]] = {}
   alone = []
   for run in members:
-    if jitted and whole_run.refusal(run.config) is None:
-      found.setdefault(whole_run.program_key(run.config), []).append(run)
+    if jitted and program.refusal(run.config) is None:
+      found.setdefault(program.program_key(run.config), []).append(run)
     else:
       alone.append([run])
   return [*found.values(), *alone]
@@ -183,7 +180,7 @@ def execute_all(
       logging.info('%s: finished', part[0].name)
       continue
     try:
-      if jitted and whole_run.refusal(waiting[0].config) is None:
+      if jitted and program.refusal(waiting[0].config) is None:
         execute_jitted(waiting, workdir, by_stages)
       else:
         execute(waiting[0], workdir)
@@ -208,16 +205,16 @@ def execute_jitted(
 ) -> None:
   """Runs that share a program, and the files of each: no checkpoints."""
   configs = [run.config for run in together]
-  whole = whole_run.WholeRuns(configs)
+  whole = program.WholeRuns(configs)
   found = (whole.run_by_stages if by_stages else whole.run)()[0]
   lines = []
   for i, run in enumerate(together):
     directory = os.path.join(workdir, run.name)
-    run_directory.check(configs[i], directory)
-    run_directory.write_config(configs[i], directory)
+    directory_lib.check(configs[i], directory)
+    directory_lib.write_config(configs[i], directory)
     writer = metrics.MetricsWriter(directory, tensorboard=False)
     writer.truncate_to({})
-    rows = whole_run.rows(found, i, configs[i].evaluation.every)
+    rows = program.rows(found, i, configs[i].evaluation.every)
     rows = [writer.log(row.pop('step'), row) for row in rows]
     writer.close()
     line = _line(run) | _numbers(run, rows) | {'jitted': len(together)}

@@ -29,7 +29,7 @@ from experiments import (
   tables,
 )
 from experiments.sweeps import RESULTS
-from rl_jax import metrics
+from rl_jax.records import metrics
 
 _WORKDIR = flags.DEFINE_string('workdir', '', 'Sweep, or a results.jsonl.')
 _PAPER = flags.DEFINE_string('paper', '', 'Whose committed results to read.')

@@ -15,15 +15,12 @@ from absl import app, flags, logging
 import jax
 
 from experiments import configuration, process_flags
-from rl_jax import (
-  memory_guard,
-  processes,
-  profiling,
-  run_directory,
-  serialization,
-)
-from rl_jax.checkpoint_files import quiet_orbax
-from rl_jax.loop import Trainer
+from rl_jax import serialization
+from rl_jax.planning import memory_check
+from rl_jax.records.checkpoints.files import quiet_orbax
+from rl_jax.runs import directory
+from rl_jax.runs.loop import Trainer
+from rl_jax.runtime import processes, profiling
 
 _WORKDIR = flags.DEFINE_string(
   'workdir', None, 'Directory of checkpoints and logs.', required=True
@@ -50,9 +47,9 @@ def main(argv):
   process_flags.start()
   window = None
   if _PROFILE.value is not None:
-    done = run_directory.iterations_done(_WORKDIR.value)
+    done = directory.iterations_done(_WORKDIR.value)
     window = profiling.parse_window(_PROFILE.value, done, config.iterations)
-  with memory_guard.guarded(config):
+  with memory_check.guarded(config):
     trainer = Trainer(config, _WORKDIR.value)
     trainer.profiler = profiling.Profiler(window, f'{_WORKDIR.value}/profile')
     logging.info('devices: %s', jax.devices())

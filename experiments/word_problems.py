@@ -20,13 +20,15 @@ import jax
 import numpy as np
 
 from experiments import configuration
-from rl_jax import metrics, policy_loading, sharding
-from rl_jax.checkpoint_files import quiet_orbax
-from rl_jax.evaluate import Evaluator
-from rl_jax.prompts import PromptSet
-from rl_jax.sharding import MeshConfig
+from rl_jax.records import metrics
+from rl_jax.records.checkpoints.files import quiet_orbax
+from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.runs import policy as policy_lib
+from rl_jax.runs.evaluation import Evaluator
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime.mesh import MeshConfig
 from rl_jax.tasks import ChatTemplate, PlainTemplate
-from rl_jax.verification import VerifierPool
+from rl_jax.verification.pool import VerifierPool
 
 _POLICIES = flags.DEFINE_list('policies', None, 'Directories.', required=True)
 _DATA = flags.DEFINE_string('data_dir', 'data', 'Where the JSONL files are.')
@@ -82,7 +84,7 @@ def tasks(config, template):
 
 def outcomes(source, config, sets, mesh):
   """Set -> {'greedy': [n], 'samples': [n, k]} of one policy."""
-  model, params, tokenizer = policy_loading.load_checkpoint(source, mesh)
+  model, params, tokenizer = policy_lib.load_checkpoint(source, mesh)
   rollout, found = config.rollout, {}
   for name, task in sets.items():
     prompts = PromptSet(task, 'test', tokenizer, 512)
@@ -119,7 +121,7 @@ def main(argv):
   del argv
   quiet_orbax()
   config = configuration.build('smollm2_word_problems', 'grpo')
-  mesh = sharding.make_mesh(MeshConfig(data=jax.device_count()))
+  mesh = mesh_lib.make_mesh(MeshConfig(data=jax.device_count()))
   jax.set_mesh(mesh)
   own = tasks(config, config.task.template)
   first, *others = _POLICIES.value

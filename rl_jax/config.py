@@ -4,11 +4,12 @@ import dataclasses
 import math
 from typing import Any
 
-from rl_jax import accelerators, sharding
 from rl_jax import method as method_lib
+from rl_jax.learning.optimizers import OptimizerConfig
+from rl_jax.models import platform
 from rl_jax.models.transformer import ModelConfig
-from rl_jax.optimizers import OptimizerConfig
-from rl_jax.sharding import MeshConfig
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime.mesh import MeshConfig
 from rl_jax.types import check_choice, check_range
 
 
@@ -24,15 +25,15 @@ class ModelSource:
 
   path: str | None = None
   config: ModelConfig | None = None
-  compute_dtype: str = accelerators.AUTO
-  attention: str = accelerators.AUTO  # 'plain', 'cudnn' or 'splash'
+  compute_dtype: str = platform.AUTO
+  attention: str = platform.AUTO  # 'plain', 'cudnn' or 'splash'
   value_head: bool = False
   lora_rank: int = 0
   remat: bool = False
 
   def __post_init__(self):
-    check_choice(self, 'compute_dtype', accelerators.COMPUTE_DTYPES)
-    check_choice(self, 'attention', accelerators.ATTENTION)
+    check_choice(self, 'compute_dtype', platform.COMPUTE_DTYPES)
+    check_choice(self, 'attention', platform.ATTENTION)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -191,7 +192,7 @@ def validate(config: ExperimentConfig) -> None:
   divides('update.microbatch_prompts', microbatch, 'the minibatch', minibatch)
   if rollout.slots is not None:
     sizes = dataclasses.asdict(mesh)
-    axes = sharding.axes_of(rollout.num_prompts, 'sampled_rows', sizes)
+    axes = mesh_lib.axes_of(rollout.num_prompts, 'sampled_rows', sizes)
     divides(
       ' * '.join(f'mesh.{axis}' for axis in axes),
       math.prod(sizes[axis] for axis in axes),

@@ -16,16 +16,17 @@ from typing import Any
 
 # Where --add and --set look for the classes of pieces.
 PIECE_MODULES = (
-  'rl_jax.aggregation',
-  'rl_jax.credit',
-  'rl_jax.losses',
-  'rl_jax.weights',
-  'rl_jax.regularizers',
-  'rl_jax.selection',
-  'rl_jax.rollouts.guided',
-  'rl_jax.rollouts.lagged_support',
+  'rl_jax.pieces.aggregation',
+  'rl_jax.pieces.credit',
+  'rl_jax.pieces.shaping',
+  'rl_jax.pieces.losses',
+  'rl_jax.pieces.weights',
+  'rl_jax.pieces.regularizers',
+  'rl_jax.pieces.selection',
+  'rl_jax.rollouts.wrappers.guided',
+  'rl_jax.pieces.logits.lagged_support',
   'rl_jax.rollouts.sampling',
-  'rl_jax.rollouts.segment_values',
+  'rl_jax.rollouts.wrappers.segment_values',
   'rl_jax.tasks',
 )
 # Where the other classes of a configuration are found.
@@ -33,7 +34,7 @@ SECTION_MODULES = (
   'rl_jax.config',
   'rl_jax.method',
   'rl_jax.models.rope',
-  'rl_jax.sandbox.python_calls',
+  'rl_jax.verification.sandbox.python_calls',
 )
 
 

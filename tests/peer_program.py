@@ -7,11 +7,12 @@ import jax
 import numpy as np
 
 from experiments import process_flags
-from rl_jax import processes, sharding
-from rl_jax.checkpoint import Checkpointer, abstract_tree
-from rl_jax.checkpoint_files import quiet_orbax
-from rl_jax.metrics import DelayedMetrics, MetricsWriter
-from rl_jax.signals import StopSignal
+from rl_jax.records.checkpoints.checkpointer import Checkpointer, abstract_tree
+from rl_jax.records.checkpoints.files import quiet_orbax
+from rl_jax.records.metrics import DelayedMetrics, MetricsWriter
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime import processes
+from rl_jax.runtime.stop_signal import StopSignal
 
 
 def refuse():
@@ -35,8 +36,8 @@ def talk(me):
 def save_and_restore(me, mesh, key, directory):
   """Arrays in parts, a key and numpy; the newest of two checkpoints."""
   tree = {
-    'rows': processes.put(np.arange(6, dtype=np.float32), sharding.rows(mesh)),
-    'key': processes.put(key, sharding.replicated(mesh)),
+    'rows': processes.put(np.arange(6, dtype=np.float32), mesh_lib.rows(mesh)),
+    'key': processes.put(key, mesh_lib.replicated(mesh)),
     'numpy': np.arange(3),
   }
   # As an update does: the buffers that were saved may be donated at once.
@@ -53,7 +54,7 @@ def save_and_restore(me, mesh, key, directory):
 def write(workdir, rows, mesh):
   """A delayed row of metrics: known to all, written by one."""
   delayed = DelayedMetrics(MetricsWriter(workdir, tensorboard=False))
-  mean = jax.jit(lambda x: x.mean(), out_shardings=sharding.replicated(mesh))
+  mean = jax.jit(lambda x: x.mean(), out_shardings=mesh_lib.replicated(mesh))
   delayed.push(1, {'mean': mean(rows)})
   return delayed.flush()['mean']
 
@@ -74,7 +75,7 @@ def main(argv):
   quiet_orbax()
   process_flags.start()
   me, workdir = processes.index(), flags.FLAGS.workdir
-  mesh = sharding.make_mesh(sharding.MeshConfig(fsdp=2))
+  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(fsdp=2))
   key = jax.random.key(7)
   with jax.set_mesh(mesh), jax.transfer_guard('disallow'):
     found = talk(me)

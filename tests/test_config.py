@@ -6,8 +6,6 @@ import pytest
 
 from configs import bandit
 from rl_jax import config as config_lib
-from rl_jax import losses
-from rl_jax.aggregation import TokenMean
 from rl_jax.config import (
   CheckpointConfig,
   RolloutConfig,
@@ -15,7 +13,9 @@ from rl_jax.config import (
   VerifierConfig,
 )
 from rl_jax.method import Method
-from rl_jax.sharding import MeshConfig
+from rl_jax.pieces import losses
+from rl_jax.pieces.aggregation import TokenMean
+from rl_jax.runtime.mesh import MeshConfig
 
 REINFORCE = Method(losses=(losses.Reinforce(),), aggregation=TokenMean())
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from configs import bandit
-from rl_jax import credit, losses, regularizers, selection, weights
-from rl_jax.aggregation import SeqMeanTokenMean
 from rl_jax.method import Method
 from rl_jax.overrides import add_piece, override, parse_literal, parse_piece
+from rl_jax.pieces import credit, losses, regularizers, selection, weights
+from rl_jax.pieces.aggregation import SeqMeanTokenMean
 
 
 @dataclasses.dataclass(frozen=True)

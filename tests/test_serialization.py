@@ -12,11 +12,12 @@ import pytest
 
 from configs import arithmetic, arithmetic_tiny, bandit
 from experiments import configuration
-from rl_jax import losses, run_directory
-from rl_jax.aggregation import TokenMean
 from rl_jax.method import Method
-from rl_jax.models import model_dir
+from rl_jax.models.files import model_dir
 from rl_jax.overrides import override
+from rl_jax.pieces import losses
+from rl_jax.pieces.aggregation import TokenMean
+from rl_jax.runs import directory
 from rl_jax.serialization import (
   difference,
   digest,
@@ -150,9 +151,9 @@ def test_runs_that_were_begun_before_roles_are_continued(name, tmp_path):
   assert '"rl_jax.losses.ppo_clip.PPOClip"' in text
   assert from_json(text) == config
   (tmp_path / 'experiment.json').write_text(text)
-  run_directory.check(config, str(tmp_path))
+  directory.check(config, str(tmp_path))
   with pytest.raises(ValueError, match='optimizer.learning_rate: 0.01 -> 0.5'):
-    run_directory.check(
+    directory.check(
       override(config, 'optimizer.learning_rate', '0.5'), str(tmp_path)
     )
 

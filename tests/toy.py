@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rl_jax import objective as objective_lib
-from rl_jax.batch import make_batch
+from rl_jax.learning import objective as objective_lib
+from rl_jax.learning.batch import make_batch
 from rl_jax.types import Trajectories
 
 HIDDEN_SIZE = 3

@@ -4,7 +4,7 @@ Paper: "A2FM: An Adaptive Agent Foundation Model for Tool-Aware Hybrid
   Reasoning", 2025.
 Change: against GRPO, a response that freely chose a mode other than instant is
   rewarded with 1 - p^alpha, p the success rate of the forced instant rollouts.
-  Needs extras['mode_B'] and ['forced_B'] (see rl_jax/extras.py).
+  Needs extras['mode_B'] and ['forced_B'] (see rl_jax/pieces/row_inputs.py).
 Defaults: alpha 2 (paper). The numbers of forced and free rollouts are set by
   the sampler; prefixes that force a mode must be masked.
 Headline: 32B: BrowseComp 13.4, AIME25 70.4, HLE 16.7.
@@ -15,15 +15,15 @@ Command: python -m experiments.train --config=configs/arithmetic_described.py
   --method=a2fm
 """
 
-from rl_jax import credit, losses
-from rl_jax.aggregation import SeqMeanTokenMean
 from rl_jax.method import Method
+from rl_jax.pieces import credit, losses, shaping
+from rl_jax.pieces.aggregation import SeqMeanTokenMean
 
 
 def get_method() -> Method:
   """GRPO on rewards that know the cost of a mode."""
   return Method(
-    shaping=(credit.AdaptiveModeReward(alpha=2.0),),
+    shaping=(shaping.AdaptiveModeReward(alpha=2.0),),
     credit=(credit.GroupCenter(), credit.GroupScale()),
     losses=(losses.PPOClip(),),
     aggregation=SeqMeanTokenMean(),

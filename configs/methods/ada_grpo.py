@@ -3,7 +3,7 @@
 Paper: Wu et al., "ARM: Adaptive Reasoning Model", 2025.
 Change: against GRPO, a reward is multiplied by the inverse frequency of the
   format of its response in the group; a cosine brings the factor to 1. Needs
-  extras['format_id_B'] (see rl_jax/extras.py).
+  extras['format_id_B'] (see rl_jax/pieces/row_inputs.py).
 Defaults: KL 1e-3, clip 0.2 (run.sh). total_steps is 100 here; set it to the
   number of iterations: --set=method.shaping.FormatRarity.total_steps=500
 Headline: 30% fewer tokens on average, up to 70%.
@@ -13,15 +13,15 @@ Command: python -m experiments.train --config=configs/arithmetic_described.py
   --method=ada_grpo
 """
 
-from rl_jax import credit, losses, regularizers
-from rl_jax.aggregation import SeqMeanTokenMean
 from rl_jax.method import Method
+from rl_jax.pieces import credit, losses, regularizers, shaping
+from rl_jax.pieces.aggregation import SeqMeanTokenMean
 
 
 def get_method() -> Method:
   """GRPO on rewards scaled by format rarity."""
   return Method(
-    shaping=(credit.FormatRarity(),),
+    shaping=(shaping.FormatRarity(),),
     credit=(credit.GroupCenter(), credit.GroupScale()),
     losses=(losses.PPOClip(), regularizers.KLPenalty(coef=1e-3)),
     aggregation=SeqMeanTokenMean(),

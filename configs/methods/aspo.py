@@ -3,7 +3,7 @@
 Paper: "Understanding Tool-Integrated Reasoning", 2025.
 Change: against DAPO's advantage, right responses with a tool call get a bias
   for early calls that is bounded by 0.7 of their advantage. Needs
-  extras['first_call_B'] (see rl_jax/extras.py).
+  extras['first_call_B'] (see rl_jax/pieces/row_inputs.py).
 Defaults: delta -2, kappa 0.7 (conservative; aggressive -2.5, 0.9); clip
   0.2/0.28, token mean, groups that agree dropped (DAPO).
 Headline: pass@k above the text model for all k up to 256.
@@ -13,9 +13,9 @@ Command: python -m experiments.train --config=configs/arithmetic_described.py
   --method=aspo
 """
 
-from rl_jax import credit, losses, selection
-from rl_jax.aggregation import TokenMean
 from rl_jax.method import Method
+from rl_jax.pieces import credit, losses, selection
+from rl_jax.pieces.aggregation import TokenMean
 
 
 def get_method() -> Method:

@@ -3,7 +3,7 @@
 Paper: Han et al., "COPO: Consistency-Aware Policy Optimization", 2025.
 Change: against GRPO, a second clipped surrogate with the prompt's return
   normalised over the minibatch is blended in; low answer entropy favours it.
-  Needs extras['cluster_id_B'] (see rl_jax/extras.py).
+  Needs extras['cluster_id_B'] (see rl_jax/pieces/row_inputs.py).
 Defaults: gamma 20, rho 1.5 nats (two reports); log(group_size) must exceed rho,
   so at least 5 samples a prompt; clip 0.2.
 Headline: Qwen2.5-7B-Instruct: MATH-500 65.8 mean@8 (2.22 above GRPO), AIME24
@@ -14,9 +14,9 @@ Command: python -m experiments.train --config=configs/arithmetic_described.py
   --method=copo
 """
 
-from rl_jax import credit, losses
-from rl_jax.aggregation import TokenMean
 from rl_jax.method import Method
+from rl_jax.pieces import credit, losses
+from rl_jax.pieces.aggregation import TokenMean
 
 
 def get_method() -> Method:

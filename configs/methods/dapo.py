@@ -16,15 +16,15 @@ Command: python -m experiments.train --config=configs/arithmetic.py
   --method=dapo
 """
 
-from rl_jax import credit, losses, selection
-from rl_jax.aggregation import TokenMean
 from rl_jax.method import Method
+from rl_jax.pieces import credit, losses, selection, shaping
+from rl_jax.pieces.aggregation import TokenMean
 
 
 def get_method() -> Method:
   """The four techniques of DAPO on top of GRPO."""
   return Method(
-    shaping=(credit.OverlongPenalty(),),
+    shaping=(shaping.OverlongPenalty(),),
     credit=(credit.GroupCenter(), credit.GroupScale()),
     losses=(losses.PPOClip(clip_low=0.2, clip_high=0.28),),
     aggregation=TokenMean(),

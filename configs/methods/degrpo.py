@@ -12,9 +12,9 @@ Command: python -m experiments.train --config=configs/arithmetic.py
   --method=degrpo
 """
 
-from rl_jax import credit, losses, regularizers
-from rl_jax.aggregation import ControlSplit, TokenMean
 from rl_jax.method import Method
+from rl_jax.pieces import credit, losses, regularizers
+from rl_jax.pieces.aggregation import ControlSplit, TokenMean
 
 
 def get_method() -> Method:

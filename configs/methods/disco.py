@@ -16,9 +16,9 @@ Command: python -m experiments.train --config=configs/arithmetic.py
   --method=disco
 """
 
-from rl_jax import losses, regularizers
-from rl_jax.aggregation import TokenMean
 from rl_jax.method import Method
+from rl_jax.pieces import losses, regularizers
+from rl_jax.pieces.aggregation import TokenMean
 
 
 def get_method() -> Method:

@@ -14,9 +14,9 @@ Command: python -m experiments.train --config=configs/arithmetic.py
   --method=dr_grpo
 """
 
-from rl_jax import credit, losses
-from rl_jax.aggregation import SeqMeanTokenSumNorm
 from rl_jax.method import Method
+from rl_jax.pieces import credit, losses
+from rl_jax.pieces.aggregation import SeqMeanTokenSumNorm
 
 
 def get_method() -> Method:

@@ -3,7 +3,8 @@
 Paper: Zhang et al., "Right Question is Already Half the Answer: Fully
   Unsupervised LLM Reasoning Incentivization", 2025.
 Change: against GRPO, the reward of a sample is the share of its group that
-  gives the same answer. Needs extras['cluster_id_B'] (see rl_jax/extras.py).
+  gives the same answer. Needs extras['cluster_id_B'] (see
+  rl_jax/pieces/row_inputs.py).
 Defaults: std eps 1e-4, no KL, 7 samples (recipes).
 Headline: Qwen2.5-Math-7B: 30.7 to 48.1 on average of the math benchmarks.
 Evidence: verified in code (QingyangZhang/EMPO rewards.py).
@@ -13,15 +14,15 @@ Command: python -m experiments.train --config=configs/arithmetic_described.py
   --method=empo
 """
 
-from rl_jax import credit, losses
-from rl_jax.aggregation import SeqMeanTokenMean
 from rl_jax.method import Method
+from rl_jax.pieces import credit, losses, shaping
+from rl_jax.pieces.aggregation import SeqMeanTokenMean
 
 
 def get_method() -> Method:
   """GRPO on cluster frequencies."""
   return Method(
-    shaping=(credit.ClusterFrequency(),),
+    shaping=(shaping.ClusterFrequency(),),
     credit=(credit.GroupCenter(), credit.GroupScale(eps=1e-4)),
     losses=(losses.PPOClip(),),
     aggregation=SeqMeanTokenMean(),

@@ -3,7 +3,7 @@
 Paper: Zhou et al., "GUI-G1: Understanding R1-Zero-Like Training for Visual
   Grounding in GUI Agents", 2025.
 Change: against Dr. GRPO, the loss of a prompt is multiplied by its difficulty.
-  Needs extras['difficulty_B'] (see rl_jax/extras.py).
+  Needs extras['difficulty_B'] (see rl_jax/pieces/row_inputs.py).
 Defaults: length 64, clip 0.2, no KL (run.sh).
 Headline: 3B: ScreenSpot 90.3, ScreenSpot-Pro 37.1.
 Evidence: verified in code (Yuqi-Zhou/GUI-G1 grpo_trainer.py).
@@ -13,9 +13,9 @@ Command: python -m experiments.train --config=configs/arithmetic_described.py
   --method=gui_g1
 """
 
-from rl_jax import credit, losses, weights
-from rl_jax.aggregation import SeqMeanTokenSumNorm
 from rl_jax.method import Method
+from rl_jax.pieces import credit, losses, weights
+from rl_jax.pieces.aggregation import SeqMeanTokenSumNorm
 
 
 def get_method() -> Method:

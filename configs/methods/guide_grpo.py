@@ -14,10 +14,10 @@ Command: python -m experiments.train --config=configs/countdown.py
   --method=guide_grpo
 """
 
-from rl_jax import credit, losses
-from rl_jax.aggregation import SeqMeanTokenMean
 from rl_jax.method import Method
-from rl_jax.rollouts.guided import HintGuided
+from rl_jax.pieces import credit, losses
+from rl_jax.pieces.aggregation import SeqMeanTokenMean
+from rl_jax.rollouts.wrappers.guided import HintGuided
 
 
 def get_method() -> Method:

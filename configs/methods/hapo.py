@@ -13,15 +13,15 @@ Command: python -m experiments.train --config=configs/arithmetic.py
   --method=hapo
 """
 
-from rl_jax import credit, losses, regularizers
-from rl_jax.aggregation import SeqMeanTokenMean
 from rl_jax.method import Method
+from rl_jax.pieces import credit, losses, regularizers, shaping
+from rl_jax.pieces.aggregation import SeqMeanTokenMean
 
 
 def get_method() -> Method:
   """GRPO on rewards with a remembered length."""
   return Method(
-    shaping=(credit.HistoryLength(weight=1.0),),
+    shaping=(shaping.HistoryLength(weight=1.0),),
     credit=(credit.GroupCenter(), credit.GroupScale()),
     losses=(losses.PPOClip(), regularizers.KLPenalty()),
     aggregation=SeqMeanTokenMean(),

@@ -16,9 +16,9 @@ Command: python -m experiments.train --config=configs/arithmetic.py
   --method=kl_cov
 """
 
-from rl_jax import credit, losses, selection
-from rl_jax.aggregation import TokenMean
 from rl_jax.method import Method
+from rl_jax.pieces import credit, losses, selection
+from rl_jax.pieces.aggregation import TokenMean
 
 
 def get_method() -> Method:

@@ -16,9 +16,9 @@ Command: python -m experiments.train --config=configs/arithmetic.py
   --method=nft
 """
 
-from rl_jax import losses, selection
-from rl_jax.aggregation import SeqMeanTokenSumNorm
 from rl_jax.method import Method
+from rl_jax.pieces import losses, selection
+from rl_jax.pieces.aggregation import SeqMeanTokenSumNorm
 
 
 def get_method() -> Method:

@@ -18,16 +18,16 @@ Command: python -m experiments.train --config=configs/arithmetic.py
   --set=method.logits.LaggedSupport.min_tokens=2
 """
 
-from rl_jax import credit, losses
-from rl_jax.aggregation import TokenMean
 from rl_jax.method import Method
-from rl_jax.rollouts.lagged_support import LaggedSupport
+from rl_jax.pieces import credit, losses, shaping
+from rl_jax.pieces.aggregation import TokenMean
+from rl_jax.pieces.logits.lagged_support import LaggedSupport
 
 
 def get_method() -> Method:
   """PPO on the support of a lagged copy."""
   return Method(
-    shaping=(credit.KLInReward(coef=0.1),),
+    shaping=(shaping.KLInReward(coef=0.1),),
     credit=(credit.GAE(gamma=0.99, lam=0.95), credit.Whiten()),
     value_target=credit.LambdaReturn(gamma=0.99, lam=0.95),
     losses=(losses.PPOClip(), losses.ValueClip(clip=1e6)),

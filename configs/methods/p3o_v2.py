@@ -15,15 +15,15 @@ Command: python -m experiments.train --config=configs/arithmetic.py
   --method=p3o_v2
 """
 
-from rl_jax import credit, losses
-from rl_jax.aggregation import TokenMean
 from rl_jax.method import Method
+from rl_jax.pieces import losses, shaping
+from rl_jax.pieces.aggregation import TokenMean
 
 
 def get_method() -> Method:
   """Rewards with KL, all pairs of a group."""
   return Method(
-    shaping=(credit.KLInReward(coef=0.1, level='sequence'),),
+    shaping=(shaping.KLInReward(coef=0.1, level='sequence'),),
     losses=(losses.P3O(variant='joint'),),
     aggregation=TokenMean(),
   )

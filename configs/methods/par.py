@@ -2,7 +2,8 @@
 
 Paper: Fu et al., "Reward Shaping to Mitigate Reward Hacking in RLHF", 2025.
 Change: against GRPO, the raw reward r becomes mean_j sigmoid(r - ref_j) over M
-  reference responses. Needs extras['reference_reward_NM'] (rl_jax/extras.py).
+  reference responses. Needs extras['reference_reward_NM'] (see
+  rl_jax/pieces/row_inputs.py).
 Defaults: k 1, 0.01 a token off beyond 300 tokens, 10 references (1 suffices),
   KL 0.005 in the reward for PPO; here as a loss with GRPO.
 Headline: AlpacaEval 2.0 win rate at least 5 points above other shapings.
@@ -12,15 +13,15 @@ Command: python -m experiments.train --config=configs/arithmetic_described.py
   --method=par
 """
 
-from rl_jax import credit, losses, regularizers
-from rl_jax.aggregation import SeqMeanTokenMean
 from rl_jax.method import Method
+from rl_jax.pieces import credit, losses, regularizers, shaping
+from rl_jax.pieces.aggregation import SeqMeanTokenMean
 
 
 def get_method() -> Method:
   """GRPO on bounded rewards."""
   return Method(
-    shaping=(credit.ReferenceSigmoid(),),
+    shaping=(shaping.ReferenceSigmoid(),),
     credit=(credit.GroupCenter(), credit.GroupScale()),
     losses=(losses.PPOClip(), regularizers.KLPenalty(coef=5e-3)),
     aggregation=SeqMeanTokenMean(),

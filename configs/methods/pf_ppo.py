@@ -15,15 +15,15 @@ Command: python -m experiments.train --config=configs/arithmetic.py
   --method=pf_ppo --set=model.value_head=True
 """
 
-from rl_jax import credit, losses, weights
-from rl_jax.aggregation import TokenMean
 from rl_jax.method import Method
+from rl_jax.pieces import credit, losses, shaping, weights
+from rl_jax.pieces.aggregation import TokenMean
 
 
 def get_method() -> Method:
   """PPO with weights by rank."""
   return Method(
-    shaping=(credit.KLInReward(coef=0.01),),
+    shaping=(shaping.KLInReward(coef=0.01),),
     credit=(credit.GAE(gamma=1.0, lam=0.95), credit.Whiten()),
     value_target=credit.LambdaReturn(gamma=1.0, lam=0.95),
     losses=(losses.PPOClip(), losses.ValueClip()),

@@ -15,9 +15,9 @@ Command: python -m experiments.train --config=configs/arithmetic.py
   --method=poad --set=model.value_head=True
 """
 
-from rl_jax import credit, losses, regularizers
-from rl_jax.aggregation import TokenMean
 from rl_jax.method import Method
+from rl_jax.pieces import credit, losses, regularizers
+from rl_jax.pieces.aggregation import TokenMean
 
 
 def get_method() -> Method:

@@ -15,15 +15,15 @@ Command: python -m experiments.train --config=configs/arithmetic.py
   --method=ppo --set=model.value_head=True
 """
 
-from rl_jax import credit, losses
-from rl_jax.aggregation import TokenMean
 from rl_jax.method import Method
+from rl_jax.pieces import credit, losses, shaping
+from rl_jax.pieces.aggregation import TokenMean
 
 
 def get_method() -> Method:
   """Token rewards with KL, GAE, whitening; lambda-returns for the values."""
   return Method(
-    shaping=(credit.KLInReward(coef=0.01),),
+    shaping=(shaping.KLInReward(coef=0.01),),
     credit=(credit.GAE(gamma=1.0, lam=0.95), credit.Whiten()),
     value_target=credit.LambdaReturn(gamma=1.0, lam=0.95),
     losses=(losses.PPOClip(), losses.ValueClip()),

@@ -15,9 +15,9 @@ Command: python -m experiments.train --config=configs/arithmetic.py
   --method=ppo_max --set=model.value_head=True
 """
 
-from rl_jax import credit, losses
-from rl_jax.aggregation import TokenMean
 from rl_jax.method import Method
+from rl_jax.pieces import credit, losses, shaping
+from rl_jax.pieces.aggregation import TokenMean
 
 VARIANTS = {
   'reward_unscaled': ('shaping.RunningScale=null',),
@@ -37,7 +37,7 @@ VARIANTS = {
 def get_method() -> Method:
   """PPO on rewards scaled by running moments."""
   return Method(
-    shaping=(credit.RunningScale(), credit.KLInReward(coef=0.01)),
+    shaping=(shaping.RunningScale(), shaping.KLInReward(coef=0.01)),
     credit=(credit.GAE(gamma=1.0, lam=0.95),),
     value_target=credit.LambdaReturn(gamma=1.0, lam=0.95),
     losses=(losses.PPOClip(), losses.ValueClip()),

@@ -11,9 +11,9 @@ Command: python -m experiments.train --config=configs/arithmetic.py
   --method=reinforce
 """
 
-from rl_jax import losses
-from rl_jax.aggregation import SeqMeanTokenSum
 from rl_jax.method import Method
+from rl_jax.pieces import losses
+from rl_jax.pieces.aggregation import SeqMeanTokenSum
 
 
 def get_method() -> Method:

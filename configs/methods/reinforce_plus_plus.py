@@ -14,15 +14,15 @@ Command: python -m experiments.train --config=configs/arithmetic.py
   --method=reinforce_plus_plus
 """
 
-from rl_jax import credit, losses
-from rl_jax.aggregation import TokenMean
 from rl_jax.method import Method
+from rl_jax.pieces import credit, losses, shaping
+from rl_jax.pieces.aggregation import TokenMean
 
 
 def get_method() -> Method:
   """Token rewards with KL, returns, whitening, PPO clip."""
   return Method(
-    shaping=(credit.KLInReward(coef=0.01),),
+    shaping=(shaping.KLInReward(coef=0.01),),
     credit=(credit.DiscountedReturn(gamma=1.0), credit.Whiten()),
     losses=(losses.PPOClip(),),
     aggregation=TokenMean(),

@@ -14,9 +14,9 @@ Command: python -m experiments.train --config=configs/arithmetic.py
   --method=reinforce_plus_plus_baseline
 """
 
-from rl_jax import credit, losses
-from rl_jax.aggregation import TokenMean
 from rl_jax.method import Method
+from rl_jax.pieces import credit, losses
+from rl_jax.pieces.aggregation import TokenMean
 
 
 def get_method() -> Method:

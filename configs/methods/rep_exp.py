@@ -13,15 +13,15 @@ Command: python -m experiments.train --config=configs/arithmetic.py
   --method=rep_exp
 """
 
-from rl_jax import credit, losses
-from rl_jax.aggregation import SeqMeanTokenMean
 from rl_jax.method import Method
+from rl_jax.pieces import credit, losses, shaping
+from rl_jax.pieces.aggregation import SeqMeanTokenMean
 
 
 def get_method() -> Method:
   """GRPO with the elliptical bonus."""
   return Method(
-    shaping=(credit.EllipticalBonus(coef=0.01, ridge=0.01),),
+    shaping=(shaping.EllipticalBonus(coef=0.01, ridge=0.01),),
     credit=(credit.GroupCenter(), credit.GroupScale()),
     losses=(losses.PPOClip(),),
     aggregation=SeqMeanTokenMean(),

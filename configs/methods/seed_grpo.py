@@ -4,7 +4,7 @@ Paper: Chen et al., "SEED-GRPO: Semantic Entropy Enhanced GRPO for
   Uncertainty-Aware Policy Optimization", 2025.
 Change: against Dr. GRPO's advantage, a group's advantages are multiplied by
   1 / (1 + alpha H / log G), H the entropy of its answer clusters. Needs
-  extras['cluster_id_B'] (see rl_jax/extras.py).
+  extras['cluster_id_B'] (see rl_jax/pieces/row_inputs.py).
 Defaults: alpha 0.0417, likelihood clusters (third-party maxent_grpo; the
   paper's alpha is unverified); clip 0.2.
 Headline: 7B: AIME24 56.7, AMC 68.7, MATH 83.4, Minerva 34.2, Olympiad 48.0.
@@ -16,9 +16,9 @@ Command: python -m experiments.train --config=configs/arithmetic_described.py
   --method=seed_grpo
 """
 
-from rl_jax import credit, losses
-from rl_jax.aggregation import TokenMean
 from rl_jax.method import Method
+from rl_jax.pieces import credit, losses
+from rl_jax.pieces.aggregation import TokenMean
 
 
 def get_method() -> Method:

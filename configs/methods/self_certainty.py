@@ -14,15 +14,15 @@ Command: python -m experiments.train --config=configs/arithmetic.py
   --method=self_certainty
 """
 
-from rl_jax import credit, losses, regularizers
-from rl_jax.aggregation import SeqMeanTokenMean
 from rl_jax.method import Method
+from rl_jax.pieces import credit, losses, regularizers, shaping
+from rl_jax.pieces.aggregation import SeqMeanTokenMean
 
 
 def get_method() -> Method:
   """GRPO on self-certainty."""
   return Method(
-    shaping=(credit.SelfCertainty(),),
+    shaping=(shaping.SelfCertainty(),),
     credit=(credit.GroupCenter(), credit.GroupScale()),
     losses=(losses.PPOClip(), regularizers.KLPenalty()),
     aggregation=SeqMeanTokenMean(),

@@ -15,10 +15,10 @@ Command: python -m experiments.train --config=configs/arithmetic.py
   --method=spo_chain --set=method.rollout.interval=1
 """
 
-from rl_jax import credit, losses
-from rl_jax.aggregation import TokenMean
 from rl_jax.method import Method
-from rl_jax.rollouts.segment_values import SegmentValues
+from rl_jax.pieces import credit, losses
+from rl_jax.pieces.aggregation import TokenMean
+from rl_jax.rollouts.wrappers.segment_values import SegmentValues
 
 
 def get_method() -> Method:

@@ -3,7 +3,7 @@
 Paper: Prajapat et al., "Submodular Reinforcement Learning", 2023.
 Change: against REINFORCE, the return of a token is what the response still adds
   to a set function F, sum over j >= t of F(prefix of j + 1) - F(prefix of j).
-  Needs extras['marginal_gain_BT'] (see rl_jax/extras.py).
+  Needs extras['marginal_gain_BT'] (see rl_jax/pieces/row_inputs.py).
 Defaults: the outcome reward is added to the gains; no baseline, no entropy
   bonus (params of the coverage task).
 Headline: unverified.
@@ -15,9 +15,9 @@ Command: python -m experiments.train --config=configs/arithmetic.py
   --method=subpo
 """
 
-from rl_jax import credit, losses
-from rl_jax.aggregation import SeqMeanTokenSum
 from rl_jax.method import Method
+from rl_jax.pieces import credit, losses
+from rl_jax.pieces.aggregation import SeqMeanTokenSum
 
 
 def get_method() -> Method:

@@ -14,15 +14,15 @@ Command: python -m experiments.train --config=configs/arithmetic.py
   --method=topr
 """
 
-from rl_jax import credit, losses
-from rl_jax.aggregation import SeqMeanTokenMean
 from rl_jax.method import Method
+from rl_jax.pieces import losses, shaping
+from rl_jax.pieces.aggregation import SeqMeanTokenMean
 
 
 def get_method() -> Method:
   """Signed rewards with tapered weights."""
   return Method(
-    shaping=(credit.Affine(scale=2.0, offset=-1.0),),
+    shaping=(shaping.Affine(scale=2.0, offset=-1.0),),
     losses=(losses.TOPR(),),
     aggregation=SeqMeanTokenMean(),
   )

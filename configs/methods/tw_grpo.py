@@ -13,9 +13,9 @@ Command: python -m experiments.train --config=configs/arithmetic.py
   --method=tw_grpo
 """
 
-from rl_jax import credit, losses, weights
-from rl_jax.aggregation import TokenMean
 from rl_jax.method import Method
+from rl_jax.pieces import credit, losses, weights
+from rl_jax.pieces.aggregation import TokenMean
 
 
 def get_method() -> Method:

@@ -12,8 +12,8 @@ import json
 import os
 from typing import Any, Protocol
 
-from rl_jax.models.files import read_json, write_json
-from rl_jax.models.optional import require
+from rl_jax.models.files.directories import read_json, write_json
+from rl_jax.models.files.optional import require
 
 Message = Mapping[str, str]  # role: system, user or assistant; content
 

@@ -13,7 +13,6 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
-from rl_jax import sharding
 from rl_jax.models import (
   attention,
   attention_kernels,
@@ -25,6 +24,7 @@ from rl_jax.models import (
   sequence_parallel,
   spec,
 )
+from rl_jax.runtime import mesh
 from rl_jax.types import Array, check_choice, check_range
 
 DTYPES = ('float32', 'bfloat16', 'float16')
@@ -149,7 +149,7 @@ def forward(
   tokens of a group are packed into so many slots (see packing).
   """
   (N, P), (B, T) = prompt_NP.shape, response_BT.shape
-  if sharding.parts(T, 'tokens') > 1:
+  if mesh.parts(T, 'tokens') > 1:
     hidden = sequence_parallel.forward(
       params, cfg, prompt_NP, prompt_mask_NP, response_BT
     )
@@ -169,7 +169,7 @@ def forward(
     pairs = (parts(unpack(y)) for y in qkv)
     attended = _attend(cfg, *zip(*pairs, strict=True), prompt_mask_NP)
     x = layers.finish_layer(layer, cfg, x, pack(attended))
-    return sharding.constrain(x, 'rows', None, None), None
+    return mesh.constrain(x, 'rows', None, None), None
 
   # Without remat the products with weights are kept. The rest is recomputed:
   # cheaper on CPU than storing it, and there is less to store.
@@ -178,7 +178,7 @@ def forward(
   )
   policy = None if cfg.remat else policy
   x = layers.embed(params, cfg, pack(token))
-  x = sharding.constrain(x, 'rows', None, None)
+  x = mesh.constrain(x, 'rows', None, None)
   x, _ = lax.scan(
     jax.checkpoint(body, policy=policy), x, layers.stacked_layers(params)
   )
@@ -187,7 +187,7 @@ def forward(
   first = jnp.broadcast_to(x_NPD[:, None, -1:], (N, G, 1, D))
   hidden = jnp.concatenate([first, x_NGSD], axis=2).reshape(B, T, D)
   hidden = jnp.where(response_mask_BT[..., None] > 0, hidden, 0)
-  return sharding.constrain(hidden, 'rows', None, None)
+  return mesh.constrain(hidden, 'rows', None, None)
 
 
 def _sequences(prompt_NP, prompt_mask_NP, response_BT, response_mask_BT):

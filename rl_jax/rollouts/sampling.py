@@ -11,7 +11,7 @@ from flax import struct
 import jax
 import jax.numpy as jnp
 
-from rl_jax import sharding
+from rl_jax.runtime import mesh
 from rl_jax.types import Array, check_range, static
 
 
@@ -140,7 +140,7 @@ def sample_token(
   chex.assert_rank([logits_BV, uniform_B], [2, 1])
   (B, V), block = logits_BV.shape, block_size(logits_BV.shape[1])
   logits_BKC = logits_BV.astype(jnp.float32).reshape(B, V // block, block)
-  logits_BKC = sharding.constrain(logits_BKC, 'rows', 'vocab', None)
+  logits_BKC = mesh.constrain(logits_BKC, 'rows', 'vocab', None)
   peak_B = logits_BKC.max(axis=(1, 2))
   mass_BK = jnp.exp(logits_BKC - peak_B[:, None, None]).sum(axis=-1)
   running_BK = jnp.cumsum(mass_BK, axis=-1)
@@ -162,7 +162,7 @@ def sample_token(
 
 def block_size(vocab_size: int) -> int:
   """Tokens a block: near the root of what a device has, which they divide."""
-  columns = vocab_size // sharding.parts(vocab_size, 'vocab')
+  columns = vocab_size // mesh.parts(vocab_size, 'vocab')
   root = math.isqrt(columns)
   return next(size for size in range(root, 0, -1) if columns % size == 0)
 

@@ -8,12 +8,12 @@ import math
 import re
 from typing import Any
 
-from rl_jax import sandbox
 from rl_jax.tasks import base
 from rl_jax.tasks import rows as rows_lib
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.rows import BadRowError
 from rl_jax.tasks.templates import ChatTemplate, PlainTemplate
+from rl_jax.verification import sandbox
 
 _FENCE = re.compile(r'```(?:python|py)?[ \t]*\n(.*?)(?:\n```|\Z)', re.DOTALL)
 _LOGGER = logging.getLogger(__name__)
@@ -26,10 +26,10 @@ class PythonFunction:
     {"prompt": "Write add(a, b), the sum.", "function": "add",
      "tests": [{"arguments": [1, 2], "expected": 3}], "solution": "def ..."}
 
-  The response, or the last ``` block of it, is run by `rl_jax.sandbox`, which
-  never sees what is expected. Values are compared here: equal JSON values,
-  floats within `tolerance` (relative and absolute), True is not 1. `solution`
-  is optional, for supervised training.
+  The response, or the last ``` block of it, is run by
+  `rl_jax.verification.sandbox`, which never sees what is expected. Values are
+  compared here: equal JSON values, floats within `tolerance` (relative and
+  absolute), True is not 1. `solution` is optional, for supervised training.
 
   limits: of all tests of a response together. verifier.timeout_seconds must
     be larger than limits.wall_seconds; use one verifier worker a core.

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from experiments import configuration
-from rl_jax.metrics import read_jsonl
+from rl_jax.records.metrics import read_jsonl
 from rl_jax.serialization import from_json
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

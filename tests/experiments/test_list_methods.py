@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from experiments import configuration, list_methods
-from rl_jax import credit
 from rl_jax.method import validate
+from rl_jax.pieces import credit
 
 NAMES = configuration.names('configs.methods')
 PARTS = ('Paper', 'Change', 'Defaults', 'Headline', 'Evidence', 'Command')

@@ -16,7 +16,7 @@ from experiments import (
 )
 from experiments.papers import policy_loss_leaderboard
 from rl_jax import config as config_lib
-from rl_jax import metrics
+from rl_jax.records import metrics
 
 PAPERS = pathlib.Path(tables.__file__).parent / 'papers'
 RESULTS = sorted(path.stem for path in PAPERS.glob('*.jsonl'))

@@ -8,8 +8,10 @@ import sys
 import pytest
 
 from experiments import configuration, plan_costs, plan_report
-from rl_jax import memory_plan, model_shape, sharding
-from rl_jax.collectives import Collective
+from rl_jax.planning import memory_plan
+from rl_jax.planning.collectives import Collective
+from rl_jax.runs import model_shape
+from rl_jax.runtime import mesh as mesh_lib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NAMES = ('SmolLM2-135M', 'Qwen2.5-7B')
@@ -59,7 +61,7 @@ def test_the_work_of_a_step():
   """6 N D and attention: an update is 3 forward passes, 4 with remat."""
   config = configuration.build('qwen2p5_7b_gsm8k', 'grpo')
   model = model_shape.of(config.model, config.task)
-  mesh = sharding.abstract_mesh(config.mesh)
+  mesh = mesh_lib.abstract_mesh(config.mesh)
   found = memory_plan.estimate(config, model, mesh)
   sent = {'generate': 0.0, 'score': 0.0, 'update': 8e9}
   generate, score, update = plan_costs.roofline(config, model, found, 64, sent)

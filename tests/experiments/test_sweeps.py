@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from experiments import cluster_jobs, sweeps
-from rl_jax import metrics
+from rl_jax.records import metrics
 
 
 def test_products_zips_and_chains():

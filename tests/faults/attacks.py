@@ -1,4 +1,4 @@
-"""Tries to escape from the sandbox of `rl_jax.sandbox`, and prints a table.
+"""Tries to escape from `rl_jax.verification.sandbox`, and prints a table.
 
   python tests/faults/attacks.py                 all attacks, all layers
   python tests/faults/attacks.py --columns=all,containers,limits
@@ -31,7 +31,7 @@ import sys
 import tempfile
 import time
 
-from rl_jax import sandbox
+from rl_jax.verification import sandbox
 
 _PATH = pathlib.Path(__file__).with_name('attack_programs.py')
 _SPEC = importlib.util.spec_from_file_location('attack_programs', _PATH)

@@ -17,13 +17,13 @@ import threading
 import time
 import zlib
 
-SAVER = 'rl_jax.checkpoint:Checkpointer'
+SAVER = 'rl_jax.records.checkpoints.checkpointer:Checkpointer'
 ORBAX = 'orbax.checkpoint:AsyncCheckpointer'
-FILES = 'rl_jax.checkpoint_files'
-COLLECT = 'rl_jax.collect'
-SELECTOR = 'rl_jax.host_selector:HostSelector'
-WRITER = 'rl_jax.metrics:MetricsWriter'
-JOURNAL = 'rl_jax.verification_journal:JournaledPool'
+FILES = 'rl_jax.records.checkpoints.files'
+COLLECT = 'rl_jax.rollouts.collect'
+SELECTOR = 'rl_jax.rollouts.host_selector:HostSelector'
+WRITER = 'rl_jax.records.metrics:MetricsWriter'
+JOURNAL = 'rl_jax.verification.journal:JournaledPool'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,12 +92,14 @@ def faults() -> list[Fault]:
   ]
   found = [Fault(*point) for point in points]
   found += [
-    Fault('term', 'rl_jax.loop:Trainer.iteration', 2, 0.01),
+    Fault('term', 'rl_jax.runs.loop:Trainer.iteration', 2, 0.01),
     Fault('term', f'{ORBAX}.save', 2, 0.001),
   ]
   # At random after the first iteration has begun: usually some of them on.
   found += [
-    Fault('random', 'rl_jax.loop:Trainer.iteration', 1, draw.uniform(0, 1.5))
+    Fault(
+      'random', 'rl_jax.runs.loop:Trainer.iteration', 1, draw.uniform(0, 1.5)
+    )
     for _ in range(8)
   ]
   draw.shuffle(found)
@@ -173,8 +175,8 @@ def arm(fault: Fault) -> None:
 
 def be_moody(workdir: pathlib.Path) -> None:
   """Every eighth sample times out the first time that it is verified."""
-  from rl_jax.verification import Outcome, VerifierPool
-  from rl_jax.verification_journal import JournaledPool
+  from rl_jax.verification.journal import JournaledPool
+  from rl_jax.verification.pool import Outcome, VerifierPool
 
   marks = workdir / 'verified_before.txt'
   seen = set(marks.read_text().split()) if marks.exists() else set()

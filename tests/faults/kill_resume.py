@@ -26,9 +26,9 @@ from typing import Any
 
 from absl import app, flags
 
-from rl_jax.checkpoint import Checkpointer
-from rl_jax.checkpoint_files import quiet_orbax
-from rl_jax.metrics import METRICS, ROLLOUTS, read_jsonl
+from rl_jax.records.checkpoints.checkpointer import Checkpointer
+from rl_jax.records.checkpoints.files import quiet_orbax
+from rl_jax.records.metrics import METRICS, ROLLOUTS, read_jsonl
 
 COMMAND = (
   '{python} -m experiments.train --config=configs/bandit.py --method=grpo '

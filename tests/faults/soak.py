@@ -27,8 +27,9 @@ import jax  # noqa: E402
 import numpy as np  # noqa: E402
 
 from experiments import configuration  # noqa: E402
-from rl_jax import loop, profiling  # noqa: E402
-from rl_jax.checkpoint_files import quiet_orbax  # noqa: E402
+from rl_jax.records.checkpoints.files import quiet_orbax  # noqa: E402
+from rl_jax.runs import loop
+from rl_jax.runtime import profiling  # noqa: E402
 
 SAMPLE_EVERY = 10
 # Growth over the whole run that still counts as flat.

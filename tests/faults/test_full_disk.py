@@ -12,9 +12,13 @@ import pytest
 
 from configs import bandit
 from configs.methods import grpo
-from rl_jax import loop, sharding
-from rl_jax.checkpoint import Checkpointer, CheckpointError
 from rl_jax.overrides import override
+from rl_jax.records.checkpoints.checkpointer import (
+  Checkpointer,
+  CheckpointError,
+)
+from rl_jax.runs import loop
+from rl_jax.runtime import mesh
 
 PATH = pathlib.Path(__file__).with_name('kill_resume.py')
 SPEC = importlib.util.spec_from_file_location('kill_resume_disk', PATH)
@@ -48,9 +52,7 @@ def test_a_full_disk_in_a_whole_run(tmp_path, policy, monkeypatch):
   """
   # Orbax leaves the coroutines of failed writes behind.
   monkeypatch.setattr(sys, 'unraisablehook', lambda unraisable: None)
-  with jax.set_mesh(
-    sharding.make_mesh(sharding.MeshConfig(), jax.devices()[:1])
-  ):
+  with jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), jax.devices()[:1])):
     whole = make_trainer(tmp_path / 'whole', policy, 5)
     whole.run()
     full = tmp_path / 'full'

@@ -9,8 +9,8 @@ import textwrap
 import numpy as np
 import pytest
 
-from rl_jax.checkpoint import Checkpointer
-from rl_jax.metrics import MetricsWriter
+from rl_jax.records.checkpoints.checkpointer import Checkpointer
+from rl_jax.records.metrics import MetricsWriter
 
 PATH = pathlib.Path(__file__).with_name('kill_resume.py')
 SPEC = importlib.util.spec_from_file_location('kill_resume', PATH)
@@ -22,9 +22,10 @@ SPEC.loader.exec_module(kill_resume)
 COUNTING_RUN = textwrap.dedent("""
   import sys
   import jax, jax.numpy as jnp
-  from rl_jax.checkpoint import Checkpointer, abstract_tree
-  from rl_jax.metrics import DelayedMetrics, MetricsWriter
-  from rl_jax.signals import StopSignal
+  from rl_jax.records.checkpoints.checkpointer import (
+    Checkpointer, abstract_tree)
+  from rl_jax.records.metrics import DelayedMetrics, MetricsWriter
+  from rl_jax.runtime.stop_signal import StopSignal
 
   workdir, total = sys.argv[1], int(sys.argv[2])
   saver = Checkpointer(f'{workdir}/checkpoints', keep_last=2)

@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax import models, sharding
+from rl_jax import models
 from rl_jax.models import attention, attention_kernels
+from rl_jax.runtime import mesh as mesh_lib
 
 N, G, P, S, J, R, K = 3, 2, 5, 4, 2, 2, 8
 
@@ -93,8 +94,8 @@ def test_kernels_run_on_each_device_alone(reference):
   gradient = jax.grad(total, argnums=(0, 1), has_aux=True)
   expected = jax.jit(gradient)(prompt, response)
   for shape in ((2, 2, 2), (8, 1, 1)):
-    mesh = sharding.make_mesh(
-      sharding.MeshConfig(data=shape[0], fsdp=shape[1], tensor=shape[2])
+    mesh = mesh_lib.make_mesh(
+      mesh_lib.MeshConfig(data=shape[0], fsdp=shape[1], tensor=shape[2])
     )
     with jax.set_mesh(mesh):
       program = jax.jit(gradient)
@@ -110,7 +111,7 @@ def test_kernels_run_on_each_device_alone(reference):
 def test_programs_of_several_devices_call_cudnn_on_each(monkeypatch):
   """Under a mesh the call stands in the program as on one device."""
   monkeypatch.setattr(jax_cudnn, 'check_cudnn_version', lambda: 91000)
-  mesh = sharding.make_mesh(sharding.MeshConfig(data=2, fsdp=2, tensor=2))
+  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=2, fsdp=2, tensor=2))
   with jax.set_mesh(mesh):
     text = lowered('cudnn', 'cuda', prompts=4)
   assert len(re.findall(r'@__cudnn\$fmhaSoftmax\(', text)) == 1

@@ -16,7 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax import models, rollouts, scoring
+from rl_jax import models, rollouts
+from rl_jax.learning import statistics
 from rl_jax.models import heads, mixed_precision, transformer
 from rl_jax.types import PAD
 
@@ -66,8 +67,8 @@ def test_sampler_and_trainer_agree_in_bfloat16(sampled):
   """Log-probs of sampler, trainer and the float32 trainer, pairwise."""
   cfg, half, params, traj = sampled
   logp = {
-    c.compute_dtype: scoring.token_statistics(params, c, traj, (), 1.0)[
-      scoring.LOGP
+    c.compute_dtype: statistics.token_statistics(params, c, traj, (), 1.0)[
+      statistics.LOGP
     ]
     for c in (cfg, half)
   }
@@ -96,9 +97,9 @@ def test_gradients_are_float32_and_near_those_of_float32(sampled):
   cfg, half, params, traj = sampled
 
   def loss(params, cfg):
-    stats = scoring.token_statistics(params, cfg, traj, (), 1.0)
+    stats = statistics.token_statistics(params, cfg, traj, (), 1.0)
     weight_B = jnp.cos(jnp.arange(traj.length_B.shape[0], dtype=jnp.float32))
-    return (stats[scoring.LOGP] * weight_B[:, None]).sum()
+    return (stats[statistics.LOGP] * weight_B[:, None]).sum()
 
   gradient = jax.jit(jax.grad(loss), static_argnums=1)
   pairs = zip(

@@ -7,8 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax import collectives, scoring, sharding
+from rl_jax.learning import statistics
 from rl_jax.models import packing, transformer
+from rl_jax.planning import collectives
+from rl_jax.runtime import mesh as mesh_lib
 
 
 @pytest.fixture(autouse=True)
@@ -107,7 +109,7 @@ def test_short_responses_are_not_packed(monkeypatch):
 @pytest.mark.devices
 def test_groups_stay_on_their_devices():
   """No collective in packing, unpacking and the gradient of both."""
-  mesh = sharding.make_mesh(sharding.MeshConfig(data=2, fsdp=2, tensor=2))
+  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=2, fsdp=2, tensor=2))
 
   def gradient(real_NL, x_NLD):
     def loss(x_NLD):
@@ -117,7 +119,7 @@ def test_groups_stay_on_their_devices():
     return jax.vjp(loss, x_NLD)[1](jnp.ones(8))
 
   shapes = [
-    jax.ShapeDtypeStruct(shape, jnp.float32, sharding=sharding.rows(mesh))
+    jax.ShapeDtypeStruct(shape, jnp.float32, sharding=mesh_lib.rows(mesh))
     for shape in ((8, 5), (8, 5, 2))
   ]
   with jax.set_mesh(mesh):
@@ -138,7 +140,7 @@ def test_on_a_mesh(tiny):
   )
 
   def gradient(params, traj, capacity):
-    stats = scoring.token_statistics(
+    stats = statistics.token_statistics(
       params, tiny.CFG, traj, ('entropy',), 1.0, capacity=capacity
     )
     return sum((jnp.cos(x) * traj.mask_BT).sum() for x in stats.values())
@@ -148,12 +150,12 @@ def test_on_a_mesh(tiny):
     return jax.jit(jax.grad(loss)).lower(*args).compile()
 
   expected = compiled(None, tiny.params(), traj)(tiny.params(), traj)
-  mesh = sharding.make_mesh(sharding.MeshConfig(data=2, fsdp=2, tensor=2))
+  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=2, fsdp=2, tensor=2))
   with jax.set_mesh(mesh):
     specs = transformer.specs(tiny.CFG)
     args = (
-      jax.device_put(tiny.params(), sharding.param_shardings(specs, mesh)),
-      jax.device_put(traj, sharding.rows(mesh)),
+      jax.device_put(tiny.params(), mesh_lib.param_shardings(specs, mesh)),
+      jax.device_put(traj, mesh_lib.rows(mesh)),
     )
     packed = compiled(4, *args)
     gap = tiny.relative_gap(packed(*args), expected)

@@ -6,8 +6,8 @@ import sys
 import numpy as np
 import pytest
 
-from rl_jax.models import gguf_import
 from rl_jax.models import tokenizer as tokenizer_lib
+from rl_jax.models.files import gguf_import
 from rl_jax.models.tokenizer import ByteTokenizer, CharTokenizer, HFTokenizer
 
 TEXTS = ('', 'the 3 tests', 'wörld\n\t日本 🙂', 'a<b & "c"')

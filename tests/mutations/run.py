@@ -32,8 +32,8 @@ import pytest  # noqa: E402
 import verdicts  # noqa: E402
 
 LIMIT = 60  # CPU seconds for the tests of one mutant
-GOLDENS = 'tests/test_policy_method_goldens.py'
-DEFAULTS = 'tests/test_published_defaults.py'
+GOLDENS = 'tests/methods/test_policy_goldens.py'
+DEFAULTS = 'tests/methods/test_published_defaults.py'
 
 
 def main():

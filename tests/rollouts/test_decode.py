@@ -7,10 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax import models, rollouts, sharding
+from rl_jax import models, rollouts
 from rl_jax.models import kv_cache
 from rl_jax.rollouts import decode
 from rl_jax.rollouts import slots as decode_slots
+from rl_jax.runtime import mesh
 from rl_jax.types import ENVIRONMENT
 
 CFG = models.ModelConfig(
@@ -41,7 +42,7 @@ def make_traj():
 
 @functools.cache
 def make_params():
-  return sharding.init_params(CFG, jax.random.key(0))
+  return mesh.init_params(CFG, jax.random.key(0))
 
 
 def run(monkeypatch, traj, widths, sampling=SAMPLING, slots=None):

@@ -4,8 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-from rl_jax import extras
 from rl_jax.models.tokenizer import CharTokenizer
+from rl_jax.pieces import row_inputs
 from rl_jax.tasks import Bandit, DescribedBandit
 
 
@@ -74,7 +74,7 @@ def test_descriptions_by_hand():
   assert (good['format_id'], bad['format_id']) == (1.0, 0.0)
   assert task.score(example, example.answer)['hit_rank'] == 1.0
   described = good.keys() - {'outcome', 'value', 'format', 'reference_reward'}
-  assert {f'{name}_B' for name in described} <= extras.KEYS.keys()
+  assert {f'{name}_B' for name in described} <= row_inputs.KEYS.keys()
 
 
 def test_hints_and_references_of_the_described_bandit():

@@ -7,7 +7,7 @@ import pytest
 from rl_jax.tasks import ReasoningGym
 from rl_jax.tasks import gym as gym_lib
 from rl_jax.tasks.base import SPLITS
-from rl_jax.verification import VerifierPool
+from rl_jax.verification.pool import VerifierPool
 
 
 def _task(**fields):

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from rl_jax.tasks import PlainTemplate, PythonFunction, python_function
-from rl_jax.verification import VerifierPool
+from rl_jax.verification.pool import VerifierPool
 
 pytestmark = pytest.mark.skipif(
   sys.platform != 'linux', reason='the sandbox needs Linux'

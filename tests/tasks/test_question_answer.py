@@ -12,7 +12,7 @@ from rl_jax.tasks import (
   render_prompt,
 )
 from rl_jax.tasks.base import SPLITS
-from rl_jax.verification import VerifierPool
+from rl_jax.verification.pool import VerifierPool
 
 
 def _write(path, rows):

@@ -1,0 +1,1 @@
+"""Trajectories -> parameters."""

@@ -1,0 +1,131 @@
+"""From scored rollouts to advantages, once per rollout."""
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from rl_jax.method import PIECE_TUPLES, Method
+from rl_jax.pieces.ops.masking import (
+  by_group,
+  loss_mask,
+  masked_mean,
+  masked_var,
+  safe_sqrt,
+)
+from rl_jax.types import Array, Metrics, Trajectories
+
+TOKEN_FIELDS = (
+  'logp_behaviour_BT',
+  'logp_old_BT',
+  'logp_ref_BT',
+  'entropy_BT',
+  'values_BT',
+)
+
+
+def make_batch(
+  method: Method, traj: Trajectories, method_state: dict[str, Any]
+) -> tuple[Trajectories, dict[str, Any], Metrics]:
+  """Fills advantages_BT and returns_BT, and updates valid_B and weight_B.
+
+  In this order: rows without a finite reward are taken out; shaping; the group
+  filter, which sees rewards before shaping; credit; the value target, which
+  sees rewards after shaping. What credit leaves [B] is broadcast over the mask.
+  reward_B stays the unshaped reward.
+  """
+  traj = _clean(traj)
+  states = dict(method_state)
+  reward = traj.reward_B
+  reward = _through(method, 'shaping', reward, traj, states)
+  metrics = _metrics(traj)
+  if method.group_filter is not None:
+    path = f'group_filter.{type(method.group_filter).__name__}'
+    keep_N = _apply(method.group_filter, path, (traj,), states)
+    keep_B = jnp.repeat(keep_N, traj.group_size)
+    traj = traj.replace(weight_B=traj.weight_B * keep_B)
+    metrics['batch/kept_group_fraction'] = (keep_N > 0).mean()
+  credit = _through(method, 'credit', reward, traj, states)
+  traj = traj.replace(advantages_BT=_token_credit(credit, traj))
+  if method.value_target is not None:
+    path = f'value_target.{type(method.value_target).__name__}'
+    target = _apply(method.value_target, path, (reward, traj), states)
+    traj = traj.replace(returns_BT=_token_credit(target, traj))
+  metrics['batch/trained_tokens'] = loss_mask(traj).sum()
+  return traj, states, metrics
+
+
+def _through(method, slot, credit, traj, states):
+  """The credit after all pieces of one slot of the method, in order.
+
+  Raises:
+    ValueError: a piece that takes a number per row comes after one that gives
+      every token its own.
+  """
+  assert slot in PIECE_TUPLES
+  for path, piece in method.pieces():
+    if not path.startswith(slot + '.'):
+      continue
+    try:
+      credit = _apply(piece, path, (credit, traj), states)
+    except AssertionError as error:
+      if credit.ndim == 1:
+        raise
+      raise ValueError(
+        f'method.{path} takes one number per row, but a piece before it gives '
+        'every token its own: put it earlier'
+      ) from error
+  return credit
+
+
+def _apply(piece, path: str, args: tuple, states: dict[str, Any]) -> Array:
+  """Calls a piece; a stateful one also takes and returns its state."""
+  if not hasattr(piece, 'init'):
+    return piece(*args)
+  result, states[path] = piece(*args, states[path])
+  return result
+
+
+def _clean(traj: Trajectories) -> Trajectories:
+  """Takes out rows with a non-finite reward and zeroes masked statistics."""
+  finite_B = jnp.isfinite(traj.reward_B)
+  fields = {
+    name: jnp.where(traj.mask_BT > 0, getattr(traj, name), 0.0)
+    for name in TOKEN_FIELDS
+    if getattr(traj, name) is not None
+  }
+  return traj.replace(
+    reward_B=jnp.where(finite_B, traj.reward_B, 0.0),
+    valid_B=jnp.where(finite_B, traj.valid_B, 0.0),
+    weight_B=jnp.where(finite_B, traj.weight_B, 0.0),
+    **fields,
+  )
+
+
+def _token_credit(credit: Array, traj: Trajectories) -> Array:
+  """[B] or [B, T] -> [B, T], exactly 0 on masked tokens and invalid rows."""
+  if credit.ndim == 1:
+    credit = jnp.broadcast_to(credit[:, None], traj.mask_BT.shape)
+  live_BT = (traj.mask_BT > 0) & (traj.valid_B > 0)[:, None]
+  return jnp.where(live_BT, credit, 0.0)
+
+
+def _metrics(traj: Trajectories) -> Metrics:
+  """Standard metrics of the rollout, over valid rows of the prompt itself."""
+  reward_B, valid_B = traj.reward_B, traj.valid_B
+  if 'foreign_B' in traj.extras:  # a hint is no merit of the policy
+    valid_B = valid_B * (traj.extras['foreign_B'] == 0)
+  reward_NG = by_group(reward_B, traj.group_size)
+  valid_NG = by_group(valid_B, traj.group_size)
+  high_N = jnp.where(valid_NG > 0, reward_NG, -jnp.inf).max(1)
+  low_N = jnp.where(valid_NG > 0, reward_NG, jnp.inf).min(1)
+  metrics = {
+    'reward/mean': masked_mean(reward_B, valid_B),
+    'reward/std': safe_sqrt(masked_var(reward_B, valid_B)),
+    'reward/zero_variance_fraction': (high_N <= low_N).mean(),
+    'rollout/valid_fraction': (traj.valid_B > 0).mean(),
+    'rollout/length': traj.length_B.astype(jnp.float32).mean(),
+    'rollout/finished_fraction': traj.finished_B.astype(jnp.float32).mean(),
+  }
+  for name, component_B in traj.rewards.items():
+    metrics[f'reward/{name}'] = masked_mean(component_B, valid_B)
+  return metrics

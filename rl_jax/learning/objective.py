@@ -1,0 +1,119 @@
+"""The complete loss of a method on one whole minibatch."""
+
+from typing import Any
+
+import chex
+import jax
+import jax.numpy as jnp
+
+from rl_jax.method import Method
+from rl_jax.pieces.ops.divergences import kl_estimate
+from rl_jax.pieces.ops.masking import (
+  loss_mask,
+  masked_center,
+  masked_max,
+  safe_divide,
+  zero_masked,
+)
+from rl_jax.pieces.ops.ratios import log_ratio
+from rl_jax.types import Array, Metrics, Trajectories
+
+
+def is_per_token(method: Method) -> bool:
+  """True if no loss or weight looks beyond a token and its precomputed parts.
+
+  Then its cotangents at a token do not depend on statistics of other tokens.
+  """
+  return all(piece.per_token for piece in (*method.losses, *method.weights))
+
+
+def objective(
+  method: Method,
+  stats: dict[str, Array],
+  traj: Trajectories,
+  key: Array,
+) -> tuple[Array, Metrics]:
+  """Sum of the method's losses, to be minimised.
+
+    L = sum_j sum_bt a_j w l_j    scalar losses are added as they are
+
+  a_j are the aggregation weights, w the product of the method's token weights
+  (without gradient; 1 unless the loss has role 'policy').
+
+  Args:
+    stats: statistics of the current policy, each [B, T] or [B, T, d].
+
+  Returns:
+    The scalar, and scalar metrics. [B, T] metrics of the pieces are averaged
+    over trained tokens, or maximised where their name ends in `_max`.
+  """
+  total, metrics = terms(method, stats, traj, key)
+  return total, reduce_metrics(metrics, traj)
+
+
+def terms(
+  method: Method, stats: dict[str, Array], traj: Trajectories, key: Array
+) -> tuple[Array, Metrics]:
+  """`objective` with its metrics as the pieces return them, [B, T] too."""
+  stats = {name: zero_masked(x, traj.mask_BT) for name, x in stats.items()}
+  fixed = jax.tree.map(jax.lax.stop_gradient, stats)
+  metrics: dict[str, Any] = _diagnostics(fixed, traj)
+  product_BT = jnp.ones_like(traj.mask_BT)
+  for i, piece in enumerate(method.weights):
+    factor_BT, found = piece(fixed, traj, jax.random.fold_in(key, i))
+    chex.assert_equal_shape([factor_BT, product_BT])
+    product_BT *= jax.lax.stop_gradient(factor_BT)
+    metrics.update(found)
+  total = jnp.float32(0.0)
+  for i, loss in enumerate(method.losses):
+    piece_key = jax.random.fold_in(key, len(method.weights) + i)
+    value, found = loss(stats, traj, piece_key)
+    if value.ndim:
+      chex.assert_equal_shape([value, product_BT])
+      aggregation = getattr(loss, 'aggregation', None) or method.aggregation
+      token_BT = aggregation(traj.mask_BT, traj.weight_B, traj.group_size)
+      if loss.role == 'policy':
+        token_BT = token_BT * product_BT
+      value = (jnp.where(token_BT != 0, value, 0.0) * token_BT).sum()
+    total += value
+    metrics.update(found)
+  metrics['train/loss'] = total
+  return total, metrics
+
+
+def reduce_metrics(metrics: Metrics, traj: Trajectories) -> Metrics:
+  """Scalars: means over trained tokens, or largest values for `*_max`."""
+  trained_BT = traj.mask_BT * traj.weight_B[:, None]
+  average_BT = safe_divide(trained_BT, trained_BT.sum())
+  return {
+    name: _reduce_metric(name, x, average_BT) for name, x in metrics.items()
+  }
+
+
+def _diagnostics(stats: dict[str, Array], traj: Trajectories) -> Metrics:
+  """Metrics that every method reports alike, [B, T]."""
+  metrics = {}
+  if 'entropy' in stats:
+    metrics['policy/entropy'] = stats['entropy']
+  if traj.advantages_BT is not None:
+    # Of log-prob and advantage over the trained tokens: what moves entropy.
+    mask_BT = loss_mask(traj)
+    metrics['policy/covariance'] = masked_center(
+      traj.advantages_BT, mask_BT
+    ) * masked_center(stats['logp'], mask_BT)
+  if traj.logp_old_BT is not None:
+    old_BT = traj.logp_old_BT
+    ratio_BT = jnp.exp(log_ratio(stats['logp'], old_BT, traj.mask_BT))
+    metrics['policy/ratio_max'] = ratio_BT
+    # The tokens are drawn from the old policy: this is KL(old || current).
+    metrics['policy/kl_old'] = kl_estimate(old_BT, stats['logp'], 'k3')
+  return metrics
+
+
+def _reduce_metric(name: str, x: Array, weight_BT: Array) -> Array:
+  x = jax.lax.stop_gradient(jnp.asarray(x, jnp.float32))
+  if not x.ndim:
+    return x
+  if name.endswith('_max'):
+    return masked_max(x, weight_BT)
+  return (jnp.where(weight_BT != 0, x, 0.0) * weight_BT).sum()

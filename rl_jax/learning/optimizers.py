@@ -1,0 +1,100 @@
+"""The optimizer as an optax chain from one small configuration."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.types import check_choice, check_range
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OptimizerConfig:
+  """AdamW with global-norm clipping and a schedule over optimizer steps."""
+
+  learning_rate: float = 1e-6
+  schedule: str = 'constant'  # or 'linear', 'cosine': to zero at total_steps
+  warmup_steps: int = 0
+  total_steps: int | None = None
+  b1: float = 0.9
+  b2: float = 0.999
+  eps: float = 1e-8
+  weight_decay: float = 0.0
+  clip_norm: float | None = 1.0
+  moment_dtype: str = 'float32'  # of the first moment; 'bfloat16' saves memory
+
+  def __post_init__(self):
+    check_range(self, 'learning_rate', 0.0)
+    check_choice(self, 'schedule', ('constant', 'linear', 'cosine'))
+    check_range(self, 'warmup_steps', 0)
+    check_range(self, 'b1', 0.0, 1.0, open_high=True)
+    check_range(self, 'b2', 0.0, 1.0, open_high=True)
+    check_range(self, 'eps', 0.0, open_low=True)
+    check_range(self, 'weight_decay', 0.0)
+    check_range(self, 'clip_norm', 0.0, open_low=True)
+    check_choice(self, 'moment_dtype', ('float32', 'bfloat16'))
+    if self.schedule != 'constant' and self.total_steps is None:
+      raise ValueError(
+        f'OptimizerConfig.schedule = {self.schedule!r} needs total_steps'
+      )
+
+
+def schedule(
+  config: OptimizerConfig, learning_rate: jax.Array | None = None
+) -> optax.Schedule:
+  """Learning rate by optimizer step: linear warm-up, then the schedule.
+
+  learning_rate: in place of the configuration's, a number or a traced scalar.
+  """
+  peak = config.learning_rate if learning_rate is None else learning_rate
+  rest = max((config.total_steps or 0) - config.warmup_steps, 1)
+  after = {
+    'constant': lambda: optax.constant_schedule(peak),
+    'linear': lambda: optax.linear_schedule(peak, 0.0, rest),
+    'cosine': lambda: optax.cosine_decay_schedule(peak, rest),
+  }[config.schedule]()
+  if not config.warmup_steps:
+    return after
+  # Step 0 already learns: a first step of rate zero would waste a rollout.
+  first = peak / (config.warmup_steps + 1)
+  warmup = optax.linear_schedule(first, peak, config.warmup_steps)
+  return optax.join_schedules([warmup, after], [config.warmup_steps])
+
+
+def make_optimizer(
+  config: OptimizerConfig, learning_rate: jax.Array | None = None
+) -> optax.GradientTransformation:
+  """Clip by global norm, then AdamW; moments in float32 by default."""
+  adam = optax.adamw(
+    schedule(config, learning_rate),
+    b1=config.b1,
+    b2=config.b2,
+    eps=config.eps,
+    weight_decay=config.weight_decay,
+    mu_dtype=jnp.dtype(config.moment_dtype),
+  )
+  if config.clip_norm is None:
+    return adam
+  return optax.chain(optax.clip_by_global_norm(config.clip_norm), adam)
+
+
+def init_sharded(
+  optimizer: optax.GradientTransformation, params: Any, mesh: jax.sharding.Mesh
+) -> Any:
+  """The optimizer's state; moments are born with their parameter's sharding.
+
+  (Zeros do not depend on the parameters, so jit alone would place them all on
+  one device.)
+  """
+  shapes = jax.eval_shape(optimizer.init, params)
+  shardings = optax.tree_utils.tree_map_params(
+    optimizer,
+    lambda _, param: param.sharding,
+    shapes,
+    params,
+    transform_non_params=lambda _: mesh_lib.replicated(mesh),
+  )
+  return jax.jit(optimizer.init, out_shardings=shardings)(params)

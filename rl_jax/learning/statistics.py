@@ -1,0 +1,277 @@
+"""Token statistics of a policy, in chunks: no [B, T, V] array ever exists.
+
+The same forward serves the sampler's check (`logp_old` against
+`logp_behaviour`), the reference, and the gradient of the update.
+"""
+
+from collections.abc import Collection
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from rl_jax import types
+from rl_jax.method import Method
+from rl_jax.models import heads, packing, transformer
+from rl_jax.pieces.ops import groups
+from rl_jax.pieces.ops.masking import zero_masked
+from rl_jax.rollouts.sampling import apply_transforms
+from rl_jax.runtime import mesh
+from rl_jax.types import Array, Trajectories
+
+# Logits of one chunk on one device, in elements: 2^24 floats are 64 MiB.
+CHUNK_ELEMENTS = 1 << 24
+# As many times on accelerators: every chunk reads the output weights anew, and
+# 110 tokens of a vocabulary of 152k are too few for a fast product.
+ACCELERATOR_FACTOR = 8
+
+# f(logits, token) by name; each is computed from one chunk of logits.
+LOGP, ENTROPY, VALUES, HIDDEN = 'logp', 'entropy', 'values', 'hidden'
+SELF_CERTAINTY = 'self_certainty'
+GROUP_PROBS, GROUP_DIVERGENCE = 'group_probs', 'group_divergence'
+KNOWN = frozenset(
+  {
+    LOGP,
+    ENTROPY,
+    VALUES,
+    HIDDEN,
+    SELF_CERTAINTY,
+    GROUP_PROBS,
+    GROUP_DIVERGENCE,
+  }
+)
+
+
+def chunk_elements() -> int:
+  """CHUNK_ELEMENTS on this platform."""
+  factor = 1 if jax.default_backend() == 'cpu' else ACCELERATOR_FACTOR
+  return CHUNK_ELEMENTS * factor
+
+
+def model_needs(
+  method: Method, slots: tuple[str, ...] | None = None
+) -> frozenset[str]:
+  """The statistics that the model computes; the rest of needs is elsewhere."""
+  return method.needs(slots) & KNOWN
+
+
+def token_statistics(
+  params: Any,
+  model: transformer.ModelConfig,
+  traj: Trajectories,
+  needs: Collection[str],
+  temperature: float,
+  logits_transforms: tuple = (),
+  capacity: int | None = None,
+) -> dict[str, Array]:
+  """Statistics [B, T] of the response tokens under params, 0 where masked.
+
+  logp: log pi(y_t | x, y_<t) at the sampling temperature. entropy: of the same
+  distribution, nats. values: of the value head. self_certainty: mean over the
+  vocabulary of -log(V pi). hidden: the state that predicts the token, [B, T,
+  D]. group_probs: probabilities of all response tokens of the row's group, [B,
+  T, G * T]. group_divergence: how far the group's distributions lie apart at
+  position t, the same for all of its rows. With params['lagged'] the transforms
+  also see the logits of that policy, without gradient. capacity: slots for the
+  fed tokens of a group (packing.capacity); speed and memory only.
+  """
+  on_BT = (traj.kind_BT != types.PAD).astype(jnp.float32)
+
+  def states(policy):
+    return transformer.forward(
+      policy,
+      model,
+      traj.prompt_NP,
+      traj.prompt_mask_NP,
+      traj.response_BT,
+      on_BT,
+      capacity,
+    )
+
+  hidden_BTD = states(params)
+  hidden = (hidden_BTD,)
+  if 'lagged' in params:
+    hidden += (jax.lax.stop_gradient(states(params['lagged'])),)
+  row = functools.partial(
+    _logit_functionals,
+    params,
+    model,
+    group_tokens_NU=traj.response_BT.reshape(traj.num_prompts, -1),
+    needs=frozenset(needs),
+    temperature=temperature,
+    logits_transforms=logits_transforms,
+  )
+  pack, unpack = _movers(on_BT, traj.num_prompts, needs, capacity)
+  arrays = map(pack, (traj.response_BT, traj.mask_BT, *hidden))
+  stats = _in_chunks(row, tuple(arrays), model.vocab_size)
+  stats = jax.tree.map(unpack, stats)
+  if VALUES in needs:
+    stats[VALUES] = heads.values(params, hidden_BTD)
+  stats = {
+    k: _whole_rows(zero_masked(v, traj.mask_BT)) for k, v in stats.items()
+  }
+  if HIDDEN in needs:
+    stats[HIDDEN] = hidden_BTD * traj.mask_BT[:, :, None]
+  return stats
+
+
+def _movers(on_BT, num_prompts, needs, capacity):
+  """(pack, unpack) between [B, T, ...] and what logits are computed of."""
+  B, T = on_BT.shape
+  split = mesh.parts(T, 'tokens') > 1
+  if capacity is None or split or {GROUP_PROBS, GROUP_DIVERGENCE} & set(needs):
+    return packing.movers(on_BT, None)
+  group = lambda x: x.reshape(num_prompts, -1, *x.shape[2:])
+  # One token more a row than is fed: the first is told by the prompt.
+  pack, unpack = packing.movers(group(on_BT), capacity + B // num_prompts)
+  return (
+    lambda x: pack(group(x)),
+    lambda x: unpack(x).reshape(B, T, *x.shape[2:]),
+  )
+
+
+def _whole_rows(x: Array) -> Array:
+  """[B, T] with the tokens of a row on one device: pieces scan along them."""
+  return mesh.constrain(x, 'rows', None) if x.ndim == 2 else x
+
+
+def _logit_functionals(
+  params,
+  model,
+  token_BC,
+  mask_BC,
+  hidden_BCD,
+  *lagged_BCD,
+  group_tokens_NU,
+  needs,
+  temperature,
+  logits_transforms,
+):
+  logits_BCV = heads.logits(params, model, hidden_BCD)
+  lagged = [
+    jax.lax.stop_gradient(heads.logits(params['lagged'], model, x_BCD))
+    for x_BCD in lagged_BCD
+  ]
+  raw_BCV, logits_BCV = (
+    logits_BCV,
+    apply_transforms(logits_transforms, temperature, logits_BCV, *lagged),
+  )
+  if logits_transforms:
+    # Rounding may put a token on the other side of a limit than in the sampler.
+    taken_BCV = jnp.arange(model.vocab_size)[None, None] == token_BC[:, :, None]
+    lost_BCV = taken_BCV & jnp.isneginf(logits_BCV)
+    logits_BCV = jnp.where(lost_BCV, raw_BCV / temperature, logits_BCV)
+  log_z_BC = jax.nn.logsumexp(logits_BCV, axis=-1)
+  picked_BC = jnp.take_along_axis(logits_BCV, token_BC[:, :, None], axis=-1)
+  stats = {LOGP: picked_BC[:, :, 0] - log_z_BC}
+  if ENTROPY in needs:
+    p_BCV = jnp.exp(logits_BCV - log_z_BC[:, :, None])
+    # p log p -> 0 as p -> 0, also where a transform put -inf.
+    finite_BCV = jnp.where(p_BCV > 0, logits_BCV, 0.0)
+    stats[ENTROPY] = log_z_BC - jnp.sum(p_BCV * finite_BCV, axis=-1)
+  if SELF_CERTAINTY in needs:
+    mean_logp_BC = jnp.mean(logits_BCV, axis=-1) - log_z_BC
+    stats[SELF_CERTAINTY] = -mean_logp_BC - jnp.log(float(model.vocab_size))
+  logp_BCV = logits_BCV - log_z_BC[:, :, None]
+  if GROUP_PROBS in needs:
+    stats[GROUP_PROBS] = _group_probs(logp_BCV, group_tokens_NU)
+  if GROUP_DIVERGENCE in needs:
+    N = group_tokens_NU.shape[0]
+    stats[GROUP_DIVERGENCE] = _group_divergence(logp_BCV, mask_BC, N)
+  return stats
+
+
+def _group_probs(logp_BCV, group_tokens_NU):
+  """p(u | row, position) for the tokens u of the row's group, [B, C, U]."""
+  rows = logp_BCV.shape[0] // group_tokens_NU.shape[0]
+  token_BU = jnp.repeat(group_tokens_NU, rows, axis=0)
+  return jnp.exp(jnp.take_along_axis(logp_BCV, token_BU[:, None, :], axis=-1))
+
+
+def _group_divergence(logp_BCV, mask_BC, num_prompts):
+  """mean_k sum_v exp(u) - u - 1, u = mean_j logp_j(v) - logp_k(v), [B, C].
+
+  Rows that have ended count as uniform; |u| <= 11, as in the code of TW-GRPO.
+  """
+  B, C, V = logp_BCV.shape
+  uniform = -jnp.log(float(V))
+  logp_BCV = jnp.where(mask_BC[:, :, None] > 0, logp_BCV, uniform)
+  logp_NGCV = logp_BCV.reshape(num_prompts, B // num_prompts, C, V)
+  u_NGCV = logp_NGCV.mean(axis=1, keepdims=True) - logp_NGCV
+  u_NGCV = jnp.clip(u_NGCV, -11.0, 11.0)
+  divergence_NC = (jnp.expm1(u_NGCV) - u_NGCV).sum(axis=-1).mean(axis=1)
+  return jnp.repeat(divergence_NC, B // num_prompts, axis=0)
+
+
+def _in_chunks(function, arrays, vocab_size):
+  """Applies function to spans of T under remat, so that logits stay small."""
+  B, T = arrays[0].shape[:2]
+  # Of this device's part: every chunk of an update costs a gather and a
+  # reduction of the output weights over fsdp, so the fewer the better.
+  rows = B // mesh.parts(B, 'rows')
+  columns = vocab_size // mesh.parts(vocab_size, 'vocab')
+  devices = mesh.parts(T, 'tokens')
+  own = T // devices
+  span = max(1, min(own, chunk_elements() // (rows * columns)))
+  function = jax.checkpoint(function)
+  if span == own:
+    return function(*arrays)
+  chunks = -(-own // span)
+  span = -(-own // chunks)  # of equal sizes: the last one is not mostly padding
+
+  def split(x):
+    """[chunks, B, tokens]: a chunk has the same places of every device's T."""
+    x = x.reshape(B, devices, own, *x.shape[2:])
+    pad = [(0, 0)] * 2 + [(0, chunks * span - own)] + [(0, 0)] * (x.ndim - 3)
+    x = jnp.pad(x, pad).reshape(B, devices, chunks, span, *x.shape[3:])
+    x = jnp.moveaxis(x, 2, 0)
+    return x.reshape(chunks, B, devices * span, *x.shape[4:])
+
+  def merge(x):
+    x = x.reshape(chunks, B, devices, span, *x.shape[3:])
+    x = jnp.moveaxis(x, 0, 2)
+    x = x.reshape(B, devices, chunks * span, *x.shape[4:])[:, :, :own]
+    return x.reshape(B, T, *x.shape[3:])
+
+  stats = jax.lax.map(lambda x: function(*x), tuple(map(split, arrays)))
+  return jax.tree.map(merge, stats)
+
+
+def forward_inputs(traj: Trajectories) -> Trajectories:
+  """What token_statistics reads, and no more to split."""
+  return traj.replace(
+    logp_old_BT=None,
+    logp_ref_BT=None,
+    entropy_BT=None,
+    values_BT=None,
+    rewards={},
+    reward_B=None,
+    advantages_BT=None,
+    returns_BT=None,
+    extras={},
+  )
+
+
+def statistics_in_pieces(
+  params: Any,
+  model: transformer.ModelConfig,
+  traj: Trajectories,
+  needs: Collection[str],
+  temperature: float,
+  logits_transforms: tuple,
+  pieces: int,
+  capacity: int | None = None,
+) -> dict[str, Array]:
+  """token_statistics over strided pieces of the batch, one after the other."""
+  N = traj.num_prompts
+
+  def one(piece):
+    return token_statistics(
+      params, model, piece, needs, temperature, logits_transforms, capacity
+    )
+
+  if pieces == 1:
+    return one(forward_inputs(traj))
+  split = groups.split(forward_inputs(traj), N, pieces)
+  return groups.merge(jax.lax.map(one, split), N)

@@ -1,0 +1,1 @@
+"""Weights on disk: import, export, directories."""

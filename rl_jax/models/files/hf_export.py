@@ -1,0 +1,115 @@
+"""Our parameters -> a Hugging Face directory that `transformers` loads."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from absl import logging
+from flax import traverse_util
+import numpy as np
+
+from rl_jax.models import lora
+from rl_jax.models.files import hf_import, tensor_table
+from rl_jax.models.files.directories import (
+  replace_directory,
+  save_tensors,
+  write_json,
+)
+from rl_jax.models.tokenizer import Tokenizer, save_tokenizer
+from rl_jax.models.transformer import ModelConfig
+
+
+def export_hf(
+  directory: str,
+  cfg: ModelConfig,
+  params: Mapping[str, Any],
+  tokenizer: Tokenizer,
+  dtype: str | None = None,
+) -> None:
+  """Writes config.json, model.safetensors and the tokenizer, atomically.
+
+  Adapters are merged; a value head has no place in these files and is left
+  out with a warning. import_hf reads the same values back bit for bit unless
+  dtype rounds them.
+
+  Args:
+    directory: replaced if it exists and holds a model, refused otherwise.
+    cfg: the model.
+    params: as the model functions take them.
+    tokenizer: character tokenizers are written in our own form, which
+      `transformers` does not read.
+    dtype: of the file, param_dtype by default.
+  """
+  if 'value_head' in params:
+    logging.warning('the value head is not exported')
+  model = lora.merge(dict(params), cfg)['model']
+  dtype = dtype or cfg.param_dtype
+  config = config_to_hf(cfg, dtype)
+  config['eos_token_id'] = list(tokenizer.eos_ids)
+  config['pad_token_id'] = tokenizer.pad_id
+  with replace_directory(directory) as temporary:
+    write_json(temporary, 'config.json', config)
+    tensors = hf_tensors(cfg, model, dtype)
+    # transformers refuses files that do not say which framework wrote them.
+    save_tensors(temporary, 'model.safetensors', tensors, {'format': 'pt'})
+    save_tokenizer(tokenizer, temporary)
+
+
+def hf_tensors(
+  cfg: ModelConfig, model: Mapping[str, Any], dtype: str
+) -> dict[str, np.ndarray]:
+  """The tensors of the file: the import's table read backwards."""
+  size = tensor_table.sizes(cfg)
+  flat = traverse_util.flatten_dict(model, sep='/')
+  tensors = {}
+  for rule in tensor_table.used_rules(cfg, hf_import.RULES):
+    leaf = np.asarray(flat[rule.path]).astype(dtype, copy=False)
+    names = tensor_table.tensor_names(cfg, rule)
+    layers = leaf if '{}' in rule.name else [leaf]
+    for name, array in zip(names, layers, strict=True):
+      moved = tensor_table.rearrange(array, rule.axes, rule.file_axes, size)
+      tensors[name] = np.ascontiguousarray(moved)
+  return tensors
+
+
+def config_to_hf(cfg: ModelConfig, dtype: str) -> dict[str, Any]:
+  """ModelConfig -> config.json.
+
+  Raises: ValueError if no supported architecture has these switches.
+  """
+  switches = {'qkv_bias': cfg.qkv_bias, 'qk_norm': cfg.qk_norm}
+  fitting = [k for k, v in hf_import.ARCHITECTURES.items() if v == switches]
+  if not fitting:
+    raise ValueError(
+      f'no Hugging Face architecture has {switches}: one of '
+      f'{list(hf_import.ARCHITECTURES.values())}'
+    )
+  scaling = cfg.rope_scaling
+  if scaling is not None:
+    scaling = {
+      'rope_type': 'llama3',
+      'factor': scaling.factor,
+      'low_freq_factor': scaling.low_freq_factor,
+      'high_freq_factor': scaling.high_freq_factor,
+      'original_max_position_embeddings': scaling.original_max_positions,
+    }
+  return {
+    'architectures': fitting,
+    'model_type': fitting[0].removesuffix('ForCausalLM').lower(),
+    'vocab_size': cfg.vocab_size,
+    'hidden_size': cfg.width,
+    'intermediate_size': cfg.mlp_size,
+    'num_hidden_layers': cfg.num_layers,
+    'num_attention_heads': cfg.num_heads,
+    'num_key_value_heads': cfg.num_kv_heads,
+    'head_dim': cfg.head_size,
+    'hidden_act': 'silu',
+    'rms_norm_eps': cfg.norm_eps,
+    'rope_theta': cfg.rope_theta,
+    'rope_scaling': scaling,
+    'max_position_embeddings': cfg.max_positions,
+    'tie_word_embeddings': cfg.tied_embeddings,
+    'attention_bias': False,
+    'mlp_bias': False,
+    'use_sliding_window': False,
+    'torch_dtype': dtype,
+  }

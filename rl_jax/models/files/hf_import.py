@@ -1,0 +1,196 @@
+"""Hugging Face directories: Llama, Qwen2 and Qwen3 checkpoints."""
+
+from collections.abc import Mapping
+import dataclasses
+import os
+from typing import Any
+
+import numpy as np
+
+from rl_jax.models import rope as rope_lib
+from rl_jax.models import tokenizer as tokenizer_lib
+from rl_jax.models.files import directories, placement, tensor_table
+from rl_jax.models.files.tensor_table import Rule, StoredTensor
+from rl_jax.models.transformer import ModelConfig
+
+_ATTENTION = 'model.layers.{}.self_attn.'
+_MLP = 'model.layers.{}.mlp.'
+
+RULES = (
+  Rule('model.embed_tokens.weight', 'embed', 'V D', 'V D'),
+  Rule('model.layers.{}.input_layernorm.weight', 'layers/attn_norm', 'D', 'D'),
+  Rule(_ATTENTION + 'q_proj.weight', 'layers/wq', 'HK D', 'D H K'),
+  Rule(_ATTENTION + 'k_proj.weight', 'layers/wk', 'JK D', 'D J K'),
+  Rule(_ATTENTION + 'v_proj.weight', 'layers/wv', 'JK D', 'D J K'),
+  Rule(_ATTENTION + 'o_proj.weight', 'layers/wo', 'D HK', 'H K D'),
+  Rule(_ATTENTION + 'q_proj.bias', 'layers/bq', 'HK', 'H K'),
+  Rule(_ATTENTION + 'k_proj.bias', 'layers/bk', 'JK', 'J K'),
+  Rule(_ATTENTION + 'v_proj.bias', 'layers/bv', 'JK', 'J K'),
+  Rule(_ATTENTION + 'q_norm.weight', 'layers/q_norm', 'K', 'K'),
+  Rule(_ATTENTION + 'k_norm.weight', 'layers/k_norm', 'K', 'K'),
+  Rule(
+    'model.layers.{}.post_attention_layernorm.weight',
+    'layers/mlp_norm',
+    'D',
+    'D',
+  ),
+  Rule(_MLP + 'gate_proj.weight', 'layers/w_gate', 'F D', 'D F'),
+  Rule(_MLP + 'up_proj.weight', 'layers/w_up', 'F D', 'D F'),
+  Rule(_MLP + 'down_proj.weight', 'layers/w_down', 'D F', 'F D'),
+  Rule('model.norm.weight', 'final_norm', 'D', 'D'),
+  Rule('lm_head.weight', 'lm_head', 'V D', 'D V'),
+)
+
+# Architecture -> what its configuration fixes.
+ARCHITECTURES = {
+  'LlamaForCausalLM': {'qkv_bias': False, 'qk_norm': False},
+  'Qwen2ForCausalLM': {'qkv_bias': True, 'qk_norm': False},
+  'Qwen3ForCausalLM': {'qkv_bias': False, 'qk_norm': True},
+}
+
+# Fields that would change the mathematics, and the only value they may have.
+_FIXED_FIELDS = {
+  'hidden_act': 'silu',
+  'attention_bias': False,
+  'mlp_bias': False,
+  'use_sliding_window': False,
+  'partial_rotary_factor': 1.0,
+  'quantization_config': None,
+}
+
+
+def import_hf(directory: str, mesh: Any = None, **overrides):
+  """Reads a checkpoint: (ModelConfig, params, tokenizer).
+
+  Args:
+    directory: config.json, one or several .safetensors, tokenizer.json.
+    mesh: where to place the parameters; None is the default device.
+    **overrides: fields of ModelConfig (compute_dtype, param_dtype, remat).
+
+  Raises: ValueError naming the field, tensor or file that does not fit.
+  """
+  tokenizer = tokenizer_lib.load_tokenizer(directory)
+  cfg, params = import_weights(directory, mesh, **overrides)
+  tokenizer_lib.check_vocabulary(tokenizer, cfg.vocab_size, directory)
+  return cfg, params, tokenizer
+
+
+def import_weights(directory: str, mesh: Any = None, **overrides):
+  """As import_hf, without a tokenizer: (ModelConfig, params)."""
+  path = os.path.join(directory, 'config.json')
+  cfg = config_from_hf(directories.read_json(path), path)
+  cfg = dataclasses.replace(cfg, **overrides)
+  tensors = open_safetensors(directory)
+  if cfg.tied_embeddings:
+    tensors = _without_copied_head(tensors)
+  readers = tensor_table.match(cfg, RULES, tensors, directory)
+  return cfg, tensor_table.fill(cfg, readers, mesh)
+
+
+def config_from_hf(config: Mapping[str, Any], origin: str) -> ModelConfig:
+  """config.json -> ModelConfig.
+
+  Raises: ValueError naming an architecture, a field that is missing, or a
+    value that this decoder does not implement.
+  """
+  architecture = (config.get('architectures') or ['?'])[0]
+  if architecture not in ARCHITECTURES:
+    raise ValueError(
+      f'{origin}: architecture {architecture} is none of '
+      + ', '.join(ARCHITECTURES)
+    )
+  for field, value in _FIXED_FIELDS.items():
+    if config.get(field, value) not in (value, None):
+      raise ValueError(
+        f'{origin}: {field} = {config[field]!r} is not implemented, only '
+        f'{value!r}'
+      )
+  if set(config.get('layer_types') or ()) - {'full_attention'}:
+    raise ValueError(f'{origin}: layer_types other than full_attention')
+
+  def need(field):
+    if config.get(field) is None:
+      raise ValueError(f'{origin} has no {field}')
+    return config[field]
+
+  width, num_heads = need('hidden_size'), need('num_attention_heads')
+  # Since version 5 transformers keeps both under rope_parameters.
+  rope = config.get('rope_parameters') or config.get('rope_scaling') or {}
+  theta = rope.get('rope_theta') or config.get('rope_theta', 10000.0)
+  return ModelConfig(
+    vocab_size=need('vocab_size'),
+    num_layers=need('num_hidden_layers'),
+    width=width,
+    num_heads=num_heads,
+    num_kv_heads=config.get('num_key_value_heads') or num_heads,
+    head_size=config.get('head_dim') or width // num_heads,
+    mlp_size=need('intermediate_size'),
+    rope_theta=float(theta),
+    rope_scaling=_rope_scaling(rope, origin),
+    norm_eps=need('rms_norm_eps'),
+    tied_embeddings=config.get('tie_word_embeddings', False),
+    max_positions=need('max_position_embeddings'),
+    **ARCHITECTURES[architecture],
+  )
+
+
+def _rope_scaling(
+  rope: Mapping[str, Any], origin: str
+) -> rope_lib.RopeScaling | None:
+  kind = rope.get('rope_type', rope.get('type', 'default'))
+  if kind == 'default':
+    return None
+  if kind != 'llama3':
+    raise ValueError(
+      f'{origin}: rope_scaling of type {kind!r} is not implemented, only llama3'
+    )
+  return rope_lib.RopeScaling(
+    factor=float(rope['factor']),
+    low_freq_factor=float(rope['low_freq_factor']),
+    high_freq_factor=float(rope['high_freq_factor']),
+    original_max_positions=rope['original_max_position_embeddings'],
+  )
+
+
+def open_safetensors(directory: str) -> dict[str, StoredTensor]:
+  """The tensors of all files of a directory, none read yet.
+
+  Raises: ValueError naming the file that is missing, torn or quantised.
+  """
+  index = os.path.join(directory, 'model.safetensors.index.json')
+  if os.path.exists(index):
+    names = sorted(set(directories.read_json(index)['weight_map'].values()))
+  else:
+    names = ['model.safetensors']
+  tensors = {}
+  for name in names:
+    path = os.path.join(directory, name)
+    for key, view in directories.open_tensors(path).items():
+      tensors[key] = StoredTensor(
+        tuple(view.get_shape()), path, view.__getitem__
+      )
+  return tensors
+
+
+def _without_copied_head(tensors):
+  """Tied checkpoints may hold the embedding twice; it must be the same."""
+  head = tensors.get('lm_head.weight')
+  embed = tensors.get('model.embed_tokens.weight')
+  if head is None or embed is None:
+    return tensors
+  if not _equal(head, embed):
+    raise ValueError(
+      f'lm_head.weight ({head.origin}) differs from the embedding, but '
+      'config.json says tie_word_embeddings'
+    )
+  return {k: v for k, v in tensors.items() if k != 'lm_head.weight'}
+
+
+def _equal(one: StoredTensor, other: StoredTensor) -> bool:
+  """Compares rows by blocks, so that neither is read whole."""
+  if one.shape != other.shape:
+    return False
+  size = one.shape[0]
+  step = max(1, placement.BLOCK_ELEMENTS // (2 * one.shape[1]))
+  rows = (slice(i, min(i + step, size)) for i in range(0, size, step))
+  return all(np.array_equal(one.read(part), other.read(part)) for part in rows)

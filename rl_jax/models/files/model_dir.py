@@ -1,0 +1,142 @@
+"""Models on disk: our own directories, and one door for every kind.
+
+A model directory holds model.json (the ModelConfig), weights.safetensors (the
+parameter tree, leaves named by their path) and the tokenizer's files.
+"""
+
+from collections.abc import Callable, Mapping
+import dataclasses
+import os
+from typing import Any
+
+from flax import traverse_util
+import numpy as np
+
+from rl_jax import serialization
+from rl_jax.models.files import (
+  directories,
+  gguf_import,
+  hf_import,
+  placement,
+  tensor_table,
+)
+from rl_jax.models.tokenizer import (
+  Tokenizer,
+  check_vocabulary,
+  load_tokenizer,
+  save_tokenizer,
+)
+from rl_jax.models.transformer import ModelConfig, specs
+
+CONFIG, WEIGHTS = 'model.json', 'weights.safetensors'
+
+
+def save_model(
+  directory: str,
+  cfg: ModelConfig,
+  params: Mapping[str, Any],
+  tokenizer: Tokenizer,
+) -> None:
+  """Writes a model directory; a killed process leaves the old one.
+
+  Adapters and value head are kept as they are.
+
+  Raises: ValueError if params and cfg do not fit, or if the directory exists
+    and holds something else.
+  """
+  flat = traverse_util.flatten_dict(dict(params), sep='/')
+  expected = traverse_util.flatten_dict(specs(cfg), sep='/')
+  _check_leaves(expected, {k: v.shape for k, v in flat.items()}, 'params')
+  check_vocabulary(tokenizer, cfg.vocab_size, directory)
+  with directories.replace_directory(directory) as temporary:
+    path = os.path.join(temporary, CONFIG)
+    with open(path, 'w', encoding='utf-8') as file:
+      file.write(serialization.to_json(cfg))
+    tensors = {k: np.asarray(v, order='C') for k, v in flat.items()}
+    directories.save_tensors(temporary, WEIGHTS, tensors)
+    save_tokenizer(tokenizer, temporary)
+
+
+def load_model(
+  directory: str, mesh: Any = None, **overrides
+) -> tuple[ModelConfig, dict[str, Any], Tokenizer]:
+  """Reads a model directory, each tensor straight to its devices.
+
+  Args:
+    directory: what save_model wrote.
+    mesh: where to place the parameters; None is the default device.
+    **overrides: fields of ModelConfig (compute_dtype, param_dtype, remat).
+
+  Raises: ValueError naming the file or tensor that does not fit.
+  """
+  path = os.path.join(directory, WEIGHTS)
+  cfg = dataclasses.replace(_own_config(directory), **overrides)
+  views = directories.open_tensors(path)
+  expected = traverse_util.flatten_dict(specs(cfg), sep='/')
+  shapes = {k: tuple(v.get_shape()) for k, v in views.items()}
+  _check_leaves(expected, shapes, path)
+  readers = {k: _reader(view) for k, view in views.items()}
+  params = tensor_table.fill(cfg, readers, mesh)
+  return cfg, params, load_tokenizer(directory)
+
+
+def load_any(
+  source: str, mesh: Any = None, **overrides
+) -> tuple[ModelConfig, dict[str, Any], Tokenizer]:
+  """Loads a model directory, a Hugging Face directory or a GGUF file."""
+  return loader_of(source)(source, mesh, **overrides)
+
+
+def loader_of(source: str) -> Callable[..., Any]:
+  """What loads it; raises ValueError if it is no model."""
+  if os.path.isfile(source) and source.endswith('.gguf'):
+    return gguf_import.import_gguf
+  if os.path.exists(os.path.join(source, CONFIG)):
+    return load_model
+  if os.path.exists(os.path.join(source, 'config.json')):
+    return hf_import.import_hf
+  raise ValueError(
+    f'{source} is no model: neither a .gguf file nor a directory with '
+    f'{CONFIG} (ours) or config.json (Hugging Face)'
+  )
+
+
+def read_config(source: str) -> ModelConfig | None:
+  """The ModelConfig of a directory, ours or Hugging Face's; else None."""
+  if os.path.exists(os.path.join(source, CONFIG)):
+    return _own_config(source)
+  path = os.path.join(source, 'config.json')
+  if os.path.exists(path):
+    return hf_import.config_from_hf(directories.read_json(path), path)
+  return None
+
+
+def _own_config(directory: str) -> ModelConfig:
+  path = os.path.join(directory, CONFIG)
+  with open(path, encoding='utf-8') as file:
+    text = file.read()
+  try:
+    return serialization.from_json(text)
+  except (ValueError, KeyError, TypeError) as error:
+    raise ValueError(f'{path} is damaged: {error}') from error
+
+
+def _reader(view) -> placement.LeafReader:
+  # Scalars have no axis to slice.
+  read = lambda index: view[index] if index else view[()]
+  return placement.LeafReader(read, tuple(range(len(view.get_shape()))))
+
+
+def _check_leaves(expected, shapes: Mapping[str, tuple], origin: str) -> None:
+  problems = [f'{name} is missing' for name in expected if name not in shapes]
+  for name, shape in shapes.items():
+    if name not in expected:
+      problems.append(f'{name} has no place in the model')
+    elif tuple(expected[name].shape) != tuple(shape):
+      problems.append(
+        f'{name} has shape {tuple(shape)}, not {tuple(expected[name].shape)}'
+      )
+  if problems:
+    raise ValueError(
+      f'{origin} does not fit the model:\n  ' + '\n  '.join(problems)
+    )

@@ -1,0 +1,132 @@
+"""How a [B, T] loss becomes a scalar: a weight for every token.
+
+Each rule maps (mask_BT, weight_B, group_size) to weights_BT, and the scalar is
+sum(weights * loss). The row weight is a factor of the weights; denominators
+count rows and tokens, without rows that have weight 0 or no kept token. They
+are those of the whole minibatch, never of a microbatch, and never depend on
+the padded width.
+
+Source: verl core_algos.py (agg_loss) and trl grpo_trainer.py.
+"""
+
+from typing import ClassVar
+
+import chex
+from flax import struct
+import jax.numpy as jnp
+
+from rl_jax.pieces.ops.masking import by_group, safe_divide
+from rl_jax.types import Array, check_range
+
+
+def _live_rows(mask_BT: Array, weight_B: Array) -> tuple[Array, Array]:
+  """(1 where the row is trained, its number of kept tokens), each [B]."""
+  chex.assert_rank([mask_BT, weight_B], [2, 1])
+  tokens_B = mask_BT.sum(1)
+  live_B = ((weight_B != 0) & (tokens_B > 0)).astype(jnp.float32)
+  return live_B, tokens_B
+
+
+@struct.dataclass(kw_only=True)
+class TokenMean:
+  """Mean over all tokens: sum(loss) / tokens. Long rows count more (DAPO)."""
+
+  role: ClassVar[str] = 'aggregation'
+
+  def __call__(self, mask_BT: Array, weight_B: Array, group_size: int) -> Array:
+    """Weights [B, T]."""
+    del group_size
+    live_B, tokens_B = _live_rows(mask_BT, weight_B)
+    return mask_BT * safe_divide(weight_B, (live_B * tokens_B).sum())[:, None]
+
+
+@struct.dataclass(kw_only=True)
+class SeqMeanTokenMean:
+  """Mean over rows of the mean over a row's tokens (original GRPO)."""
+
+  role: ClassVar[str] = 'aggregation'
+
+  def __call__(self, mask_BT: Array, weight_B: Array, group_size: int) -> Array:
+    """Weights [B, T]."""
+    del group_size
+    live_B, tokens_B = _live_rows(mask_BT, weight_B)
+    row_B = safe_divide(live_B * weight_B, tokens_B * live_B.sum())
+    return mask_BT * row_B[:, None]
+
+
+@struct.dataclass(kw_only=True)
+class SeqMeanTokenSum:
+  """Mean over rows of the sum over a row's tokens: the policy gradient."""
+
+  role: ClassVar[str] = 'aggregation'
+
+  def __call__(self, mask_BT: Array, weight_B: Array, group_size: int) -> Array:
+    """Weights [B, T]."""
+    del group_size
+    live_B, _ = _live_rows(mask_BT, weight_B)
+    return mask_BT * safe_divide(weight_B, live_B.sum())[:, None]
+
+
+@struct.dataclass(kw_only=True)
+class SeqMeanTokenSumNorm:
+  """SeqMeanTokenSum divided by a constant length (Dr. GRPO).
+
+  verl of early 2026 did not divide by the number of rows.
+  """
+
+  length: float  # tokens, > 0; usually the limit on response tokens
+  role: ClassVar[str] = 'aggregation'
+
+  def __post_init__(self):
+    check_range(self, 'length', 0.0, open_low=True)
+
+  def __call__(self, mask_BT: Array, weight_B: Array, group_size: int) -> Array:
+    """Weights [B, T]."""
+    del group_size
+    live_B, _ = _live_rows(mask_BT, weight_B)
+    row_B = safe_divide(weight_B, live_B.sum() * self.length)
+    return mask_BT * row_B[:, None]
+
+
+@struct.dataclass(kw_only=True)
+class GroupTokenMean:
+  """Mean over groups of the mean over a group's tokens: prompts count alike."""
+
+  role: ClassVar[str] = 'aggregation'
+
+  def __call__(self, mask_BT: Array, weight_B: Array, group_size: int) -> Array:
+    """Weights [B, T]."""
+    live_B, tokens_B = _live_rows(mask_BT, weight_B)
+    tokens_N = by_group(live_B * tokens_B, group_size).sum(1)
+    groups = (tokens_N > 0).sum().astype(jnp.float32)
+    row_B = safe_divide(weight_B, jnp.repeat(tokens_N, group_size) * groups)
+    return mask_BT * row_B[:, None]
+
+
+@struct.dataclass(kw_only=True)
+class ControlSplit:
+  """coef * mean over rows of the first token, plus the mean of the others.
+
+  Two terms whose denominators do not mix: the gradient of the control token
+  does not depend on the length of the response.
+  Source: Thinkless (DeGRPO); VainF/Thinkless core_algos.py. The paper averages
+  the other tokens per row.
+  Raises ValueError for a negative coef.
+  """
+
+  coef: float = 1e-3  # alpha of the paper, >= 0
+  role: ClassVar[str] = 'aggregation'
+
+  def __post_init__(self):
+    check_range(self, 'coef', 0.0)
+
+  def __call__(self, mask_BT: Array, weight_B: Array, group_size: int) -> Array:
+    """Weights [B, T]."""
+    del group_size
+    live_B, _ = _live_rows(mask_BT, weight_B)
+    kept_BT = mask_BT > 0
+    first_BT = kept_BT & (jnp.cumsum(kept_BT, axis=1) == 1)
+    rest_BT = jnp.where(first_BT, 0.0, mask_BT)
+    control_B = self.coef * safe_divide(weight_B, live_B.sum())
+    other_B = safe_divide(weight_B, (live_B * rest_BT.sum(1)).sum())
+    return first_BT * control_B[:, None] + rest_BT * other_B[:, None]

@@ -1,0 +1,60 @@
+"""Scales of the reward that all prompts of a rollout share."""
+
+from typing import ClassVar
+
+import chex
+from flax import struct
+import jax.numpy as jnp
+
+from rl_jax.pieces.ops.masking import (
+  masked_sum,
+  masked_var,
+  safe_divide,
+  safe_sqrt,
+)
+from rl_jax.types import Array, Trajectories, check_range, static
+
+
+@struct.dataclass(kw_only=True)
+class BatchScale:
+  """R / (std of all valid rewards of the rollout + eps).
+
+  Placed before GroupCenter, the deviation is that of the rewards themselves:
+  easy and hard prompts get one scale, unlike with GroupScale.
+  Source: "Part I: Tricks or Traps? A Deep Dive into RL for LLM Reasoning" (Lite
+  PPO); ROLL functionals.py (reward_norm) with ddof = 1.
+  Raises ValueError unless ddof is 0 or 1 and eps > 0.
+  """
+
+  eps: float = 1e-6  # in units of the reward, > 0
+  ddof: int = static(default=1)
+  role: ClassVar[str] = 'credit'
+
+  def __post_init__(self):
+    check_range(self, 'eps', 0.0, open_low=True)
+    check_range(self, 'ddof', 0, 1)
+
+  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+    """[B] -> [B]."""
+    chex.assert_rank(credit_B, 1)
+    var = masked_var(credit_B, traj.valid_B, ddof=self.ddof)
+    return credit_B / (safe_sqrt(var) + self.eps)
+
+
+@struct.dataclass(kw_only=True)
+class NonzeroScale:
+  """R * (valid rows / valid rows with a non-zero reward).
+
+  Makes up for the rows that carry no gradient; 0 if every reward is 0.
+  Source: "GPG: A Simple and Strong Reinforcement Learning Baseline for Model
+  Reasoning"; verl core_algos.py (gpg). The paper counts rows by advantage.
+  """
+
+  role: ClassVar[str] = 'credit'
+
+  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+    """[B] -> [B]."""
+    chex.assert_rank(credit_B, 1)
+    used_B = (credit_B != 0).astype(jnp.float32)
+    used = masked_sum(used_B, traj.valid_B)
+    return credit_B * safe_divide(traj.valid_B.sum(), used)

@@ -1,0 +1,40 @@
+"""The discounted sum of later token rewards, without a value head."""
+
+from typing import ClassVar
+
+import chex
+from flax import struct
+import jax.numpy as jnp
+
+from rl_jax.pieces.ops.masking import at_last_token, reverse_linear_scan
+from rl_jax.types import Array, Trajectories, check_range
+
+
+@struct.dataclass(kw_only=True)
+class DiscountedReturn:
+  """A_t = r_t + gamma A_{t+1} over trained tokens.
+
+  Tokens outside the mask are skipped: the return behind them passes through
+  undiscounted, and rewards on them are dropped. A reward [B] is placed on the
+  last trained token.
+  Source: REINFORCE++; verl core_algos.py
+  (compute_reinforce_plus_plus_outcome_advantage).
+  Raises ValueError unless gamma lies in [0, 1].
+  """
+
+  gamma: float = 1.0  # discount per token
+  role: ClassVar[str] = 'credit'
+
+  def __post_init__(self):
+    check_range(self, 'gamma', 0.0, 1.0)
+
+  def __call__(self, credit: Array, traj: Trajectories) -> Array:
+    """[B] or [B, T] -> [B, T]."""
+    mask_BT = traj.mask_BT
+    reward_BT = at_last_token(credit, mask_BT) if credit.ndim == 1 else credit
+    chex.assert_equal_shape([reward_BT, mask_BT])
+    kept_BT = mask_BT > 0
+    decay_BT = jnp.where(kept_BT, self.gamma, 1.0)
+    reward_BT = jnp.where(kept_BT, reward_BT, 0.0)
+    total_BT = reverse_linear_scan(reward_BT, decay_BT)
+    return jnp.where(kept_BT, total_BT, 0.0)

@@ -1,0 +1,72 @@
+"""EMPG: confident steps learn faster, and clear futures are rewarded."""
+
+from typing import ClassVar
+
+import chex
+from flax import struct
+import jax.numpy as jnp
+
+from rl_jax.pieces.ops.masking import masked_center, masked_mean, safe_divide
+from rl_jax.pieces.ops.segments import SOURCES, segment_means, segment_starts
+from rl_jax.types import (
+  Array,
+  Trajectories,
+  check_choice,
+  check_range,
+  static,
+)
+
+
+@struct.dataclass(kw_only=True)
+class EntropyModulation:
+  """A g(H_s) + zeta f(H_{s+1}) on every token of step s, minus the step mean.
+
+    H_s = mean token entropy of step s, scaled to [0, 1] over the batch's steps
+    g = exp(-k H_s) / mean over steps of exp(-k H)
+    f = exp(-k_future H_{s+1}), 0 on the last step
+
+  No gradient; the steps of valid, trained rows count. Steps are turns, or
+  begin where extras['segment_start_BT'] says so.
+  Source: "Harnessing Uncertainty: Entropy-Modulated Policy Gradients for
+  Long-Horizon LLM Agents", from a digest; the constants are not published
+  there.
+  Raises ValueError for values outside the ranges below.
+  """
+
+  k: float = 1.0  # >= 0
+  k_future: float = 1.0  # >= 0
+  zeta: float = 0.1  # advantage, >= 0
+  eps: float = 1e-8  # nats, > 0
+  segments: str = static(default='turns')
+  role: ClassVar[str] = 'credit'
+  needs: ClassVar[tuple[str, ...]] = ('entropy',)
+
+  def __post_init__(self):
+    check_range(self, 'k', 0.0)
+    check_range(self, 'k_future', 0.0)
+    check_range(self, 'zeta', 0.0)
+    check_range(self, 'eps', 0.0, open_low=True)
+    check_choice(self, 'segments', SOURCES)
+
+  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+    """[B] -> [B, T]."""
+    chex.assert_rank(credit_B, 1)
+    start_BT = segment_starts(traj, self.segments)
+    # Column s of entropy_BS belongs to step s of the row.
+    entropy_BS, tokens_BS, step_BT = segment_means(
+      traj.entropy_BT, start_BT, traj.mask_BT
+    )
+    live_B1 = (traj.valid_B * (traj.weight_B != 0))[:, None]
+    live_BS = ((tokens_BS > 0) & (live_B1 > 0)).astype(jnp.float32)
+    low = jnp.where(live_BS > 0, entropy_BS, jnp.inf).min()
+    high = jnp.where(live_BS > 0, entropy_BS, -jnp.inf).max()
+    scaled_BS = jnp.where(
+      live_BS > 0, (entropy_BS - low) / (high - low + self.eps), 0.0
+    )
+    gain_BS = jnp.exp(-self.k * scaled_BS)
+    gain_BS = safe_divide(gain_BS, masked_mean(gain_BS, live_BS))
+    clear_BS = live_BS * jnp.exp(-self.k_future * scaled_BS)
+    future_BS = jnp.pad(clear_BS[:, 1:], ((0, 0), (0, 1)))
+    credit_BS = credit_B[:, None] * gain_BS + self.zeta * future_BS
+    credit_BS = masked_center(credit_BS, live_BS)
+    return jnp.take_along_axis(credit_BS, step_BT, axis=1)

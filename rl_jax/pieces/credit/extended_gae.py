@@ -1,0 +1,50 @@
+"""T-PPO: GAE that does not mistake a cut response for a finished one."""
+
+from typing import ClassVar
+
+import chex
+from flax import struct
+import jax.numpy as jnp
+
+from rl_jax.pieces.ops.masking import at_last_token, reverse_linear_scan
+from rl_jax.pieces.ops.segments import next_kept
+from rl_jax.types import Array, Trajectories, check_range
+
+
+@struct.dataclass(kw_only=True)
+class ExtendedGAE:
+  """GAE; behind the last token of an unfinished response V is V_last, not 0.
+
+    delta_t = r_t + gamma V_{t+1} - V_t,  A_t = delta_t + gamma lam A_{t+1}
+    unfinished: V_{T+1} := V_T, so that with gamma 1 the last delta is r_T
+
+  An outcome reward [B] counts for finished responses only. Tokens outside the
+  mask pass credit through, as in GAE.
+  Source: "Truncated Proximal Policy Optimization", EGAE, from reviews and
+  digests.
+  Raises ValueError unless gamma and lam lie in [0, 1].
+  """
+
+  gamma: float = 1.0  # discount per token
+  lam: float = 0.95
+  role: ClassVar[str] = 'credit'
+  needs: ClassVar[tuple[str, ...]] = ('values',)
+
+  def __post_init__(self):
+    check_range(self, 'gamma', 0.0, 1.0)
+    check_range(self, 'lam', 0.0, 1.0)
+
+  def __call__(self, credit: Array, traj: Trajectories) -> Array:
+    """[B] or [B, T] -> [B, T]."""
+    mask_BT, values_BT = traj.mask_BT, traj.values_BT
+    finished_B = traj.finished_B.astype(jnp.float32)
+    reward_BT = credit
+    if credit.ndim == 1:
+      reward_BT = at_last_token(credit * finished_B, mask_BT)
+    chex.assert_equal_shape([reward_BT, mask_BT, values_BT])
+    kept_BT = (mask_BT > 0).astype(jnp.float32)
+    cut_BT = at_last_token(1.0 - finished_B, mask_BT)
+    next_BT = next_kept(values_BT, mask_BT) + cut_BT * values_BT
+    delta_BT = reward_BT + self.gamma * next_BT - values_BT
+    decay_BT = jnp.where(kept_BT > 0, self.gamma * self.lam, 1.0)
+    return kept_BT * reverse_linear_scan(kept_BT * delta_BT, decay_BT)

@@ -1,0 +1,54 @@
+"""ASPO: right answers that call a tool early gain a bounded bias."""
+
+from typing import ClassVar
+
+import chex
+from flax import struct
+import jax.numpy as jnp
+
+from rl_jax.pieces import row_inputs
+from rl_jax.pieces.ops.masking import (
+  by_group,
+  masked_mean,
+  safe_divide,
+  ungroup,
+)
+from rl_jax.types import Array, Trajectories, check_range
+
+
+@struct.dataclass(kw_only=True)
+class FirstCallBias:
+  """A_k + clip(coef (p_k - mean p) / mean L, -limit |A_k|, limit |A_k|).
+
+  For the right rows of a group that call a tool; p is the position of the
+  first call, L the response length, means are over these rows. Other rows are
+  unchanged. Right: unshaped reward above `correct_above`. Reads
+  extras['first_call_B'].
+  Source: "Understanding Tool-Integrated Reasoning", equation 2; the bound is
+  limit * A in the paper and limit * |A| in a verl recipe, equal for A >= 0.
+  Raises ValueError for a negative limit.
+  """
+
+  coef: float = -2.0  # delta of the paper; below 0 favours early calls
+  limit: float = 0.7  # kappa of the paper, >= 0
+  correct_above: float = 0.5  # in units of the reward
+  role: ClassVar[str] = 'credit'
+
+  def __post_init__(self):
+    check_range(self, 'coef')
+    check_range(self, 'limit', 0.0)
+
+  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+    """[B] -> [B]."""
+    chex.assert_rank(credit_B, 1)
+    call_B = row_inputs.read(traj, 'first_call_B').astype(jnp.float32)
+    chosen_B = (call_B >= 0) & (traj.reward_B > self.correct_above)
+    chosen_NG = by_group(chosen_B * traj.valid_B, traj.group_size)
+    call_NG = by_group(call_B, traj.group_size)
+    length_NG = by_group(traj.length_B.astype(jnp.float32), traj.group_size)
+    mean_call_N1 = masked_mean(call_NG, chosen_NG, axis=1, keepdims=True)
+    mean_length_N1 = masked_mean(length_NG, chosen_NG, axis=1, keepdims=True)
+    bias_NG = self.coef * safe_divide(call_NG - mean_call_N1, mean_length_N1)
+    bound_B = self.limit * jnp.abs(credit_B)
+    bias_B = jnp.clip(ungroup(bias_NG), -bound_B, bound_B)
+    return credit_B + jnp.where(ungroup(chosen_NG) > 0, bias_B, 0.0)

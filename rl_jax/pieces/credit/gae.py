@@ -1,0 +1,77 @@
+"""Generalised advantage estimation and the value targets that go with it."""
+
+from typing import ClassVar
+
+import chex
+from flax import struct
+import jax.numpy as jnp
+
+from rl_jax.pieces.ops.masking import at_last_token, reverse_linear_scan
+from rl_jax.types import Array, Trajectories, check_range
+
+
+def _advantage(
+  reward: Array, traj: Trajectories, gamma: float, lam: float
+) -> Array:
+  """The recurrence of GAE over trained tokens; other tokens pass through."""
+  mask_BT, values_BT = traj.mask_BT, traj.values_BT
+  reward_BT = at_last_token(reward, mask_BT) if reward.ndim == 1 else reward
+  chex.assert_equal_shape([reward_BT, mask_BT, values_BT])
+  kept_BT = (mask_BT > 0).astype(jnp.float32)
+  # The value of the next kept token, across gaps of environment tokens.
+  carried_BT = reverse_linear_scan(kept_BT * values_BT, 1.0 - kept_BT)
+  next_BT = jnp.pad(carried_BT[:, 1:], ((0, 0), (0, 1)))
+  delta_BT = reward_BT + gamma * next_BT - values_BT
+  decay_BT = jnp.where(kept_BT > 0, gamma * lam, 1.0)
+  return kept_BT * reverse_linear_scan(kept_BT * delta_BT, decay_BT)
+
+
+@struct.dataclass(kw_only=True)
+class GAE:
+  """A_t = delta_t + gamma lam A_{t+1}, delta_t = r_t + gamma V_{t+1} - V_t.
+
+  V and A after the last token are 0, also for truncated responses. Tokens
+  outside the mask are skipped: the value and advantage behind them pass through
+  undiscounted, and rewards on them are dropped. A reward [B] is placed on the
+  last trained token.
+  Source: "High-Dimensional Continuous Control Using Generalized Advantage
+  Estimation"; verl core_algos.py (compute_gae_advantage_return).
+  Raises ValueError unless gamma and lam lie in [0, 1].
+  """
+
+  gamma: float = 1.0  # discount per token
+  lam: float = 0.95  # 0: one-step, 1: Monte Carlo
+  role: ClassVar[str] = 'credit'
+  needs: ClassVar[tuple[str, ...]] = ('values',)
+
+  def __post_init__(self):
+    check_range(self, 'gamma', 0.0, 1.0)
+    check_range(self, 'lam', 0.0, 1.0)
+
+  def __call__(self, credit: Array, traj: Trajectories) -> Array:
+    """[B] or [B, T] -> [B, T]."""
+    return _advantage(credit, traj, self.gamma, self.lam)
+
+
+@struct.dataclass(kw_only=True)
+class LambdaReturn:
+  """Targets of the value head: GAE(gamma, lam) + V, before any whitening.
+
+  lam = 1 and gamma = 1 give the plain return-to-go.
+  Source: verl core_algos.py (returns of compute_gae_advantage_return).
+  Raises ValueError unless gamma and lam lie in [0, 1].
+  """
+
+  gamma: float = 1.0  # discount per token
+  lam: float = 0.95
+  role: ClassVar[str] = 'value_target'
+  needs: ClassVar[tuple[str, ...]] = ('values',)
+
+  def __post_init__(self):
+    check_range(self, 'gamma', 0.0, 1.0)
+    check_range(self, 'lam', 0.0, 1.0)
+
+  def __call__(self, reward: Array, traj: Trajectories) -> Array:
+    """Shaped rewards [B] or [B, T] -> returns [B, T]."""
+    advantage_BT = _advantage(reward, traj, self.gamma, self.lam)
+    return jnp.where(traj.mask_BT > 0, advantage_BT + traj.values_BT, 0.0)

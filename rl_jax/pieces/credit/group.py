@@ -1,0 +1,91 @@
+"""Baselines and scales from the other samples of the same prompt."""
+
+from typing import ClassVar
+
+import chex
+from flax import struct
+import jax.numpy as jnp
+
+from rl_jax.pieces.ops.masking import (
+  by_group,
+  masked_center,
+  masked_var,
+  safe_divide,
+  safe_sqrt,
+  ungroup,
+)
+from rl_jax.types import Array, Trajectories, check_range, static
+
+
+def _centered(credit_B: Array, traj: Trajectories) -> tuple[Array, Array]:
+  """(credit minus its group mean, valid rows per group), [N, G] and [N, 1]."""
+  chex.assert_rank(credit_B, 1)
+  valid_NG = by_group(traj.valid_B, traj.group_size)
+  credit_NG = by_group(credit_B, traj.group_size)
+  count_N1 = valid_NG.sum(1, keepdims=True)
+  centered_NG = masked_center(credit_NG, valid_NG, axis=1)
+  return jnp.where(count_N1 >= 2, centered_NG, 0.0), count_N1
+
+
+@struct.dataclass(kw_only=True)
+class GroupCenter:
+  """A_k = R_k - mean of the group's valid rewards.
+
+  A group with fewer than two valid rows has advantage 0, and equal rewards give
+  exactly 0. (verl keeps A = R for a group of one.)
+  Source: DeepSeekMath (GRPO); alone it is the advantage of Dr. GRPO.
+  """
+
+  role: ClassVar[str] = 'credit'
+  min_group_size: ClassVar[int] = 2
+
+  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+    """[B] -> [B]."""
+    return ungroup(_centered(credit_B, traj)[0])
+
+
+@struct.dataclass(kw_only=True)
+class LeaveOneOut:
+  """A_k = R_k - mean of the other valid rewards of the group (RLOO).
+
+  Equals n / (n - 1) * (R_k - mean R) with n valid rows; 0 if n < 2.
+  Source: "Back to Basics: Revisiting REINFORCE-Style Optimization for Learning
+  from Human Feedback in LLMs".
+  """
+
+  role: ClassVar[str] = 'credit'
+  min_group_size: ClassVar[int] = 2
+
+  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+    """[B] -> [B]."""
+    centered_NG, count_N1 = _centered(credit_B, traj)
+    factor_N1 = safe_divide(count_N1, jnp.maximum(count_N1 - 1.0, 0.0))
+    return ungroup(centered_NG * factor_N1)
+
+
+@struct.dataclass(kw_only=True)
+class GroupScale:
+  """A_k / (std of the group + eps), the standard deviation over valid rows.
+
+  Source: DeepSeekMath (GRPO). ddof = 1 as in verl and trl; eps is 1e-6 in verl
+  and 1e-4 in trl. Raises ValueError unless ddof is 0 or 1 and eps > 0.
+  """
+
+  eps: float = 1e-6  # in units of the reward, > 0
+  ddof: int = static(default=1)
+  role: ClassVar[str] = 'credit'
+  min_group_size: ClassVar[int] = 2
+
+  def __post_init__(self):
+    check_range(self, 'eps', 0.0, open_low=True)
+    check_range(self, 'ddof', 0, 1)
+
+  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+    """[B] -> [B]."""
+    chex.assert_rank(credit_B, 1)
+    credit_NG = by_group(credit_B, traj.group_size)
+    valid_NG = by_group(traj.valid_B, traj.group_size)
+    var_N1 = masked_var(
+      credit_NG, valid_NG, axis=1, ddof=self.ddof, keepdims=True
+    )
+    return ungroup(credit_NG / (safe_sqrt(var_N1) + self.eps))

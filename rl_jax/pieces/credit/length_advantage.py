@@ -1,0 +1,50 @@
+"""ADORA: groups whose right answers are not the longer ones count less."""
+
+from typing import ClassVar
+
+import chex
+from flax import struct
+import jax.numpy as jnp
+
+from rl_jax.pieces.ops.masking import by_group, masked_mean, ungroup
+from rl_jax.types import Array, Trajectories, check_range
+
+
+@struct.dataclass(kw_only=True)
+class LengthAdvantageScale:
+  """A_k * (1 if longest right > mean wrong length, else scale).
+
+  Right: unshaped reward above `correct_above`. Wrong rows of max_tokens or more
+  are left out of the mean. Without a right row the group is scaled; with no
+  wrong row left it is kept.
+  Source: "ADORA: Training Reasoning Models with Dynamic Advantage Estimation";
+  ShadeCloak/ADORA core_algos.py.
+  Raises ValueError for values outside the ranges below.
+  """
+
+  scale: float = 0.1  # lambda of the paper, >= 0; 1 changes nothing
+  correct_above: float = 0.5  # in units of the reward
+  max_tokens: float = 3900.0  # > 0; truncated responses are this long
+  role: ClassVar[str] = 'credit'
+  min_group_size: ClassVar[int] = 2
+
+  def __post_init__(self):
+    check_range(self, 'scale', 0.0)
+    check_range(self, 'max_tokens', 0.0, open_low=True)
+
+  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+    """[B] -> [B]."""
+    chex.assert_rank(credit_B, 1)
+
+    def grouped(x_B):
+      return by_group(x_B, traj.group_size)
+
+    length_NG = grouped(traj.length_B).astype(jnp.float32)
+    valid_NG = grouped(traj.valid_B) > 0
+    right_NG = valid_NG & (grouped(traj.reward_B) > self.correct_above)
+    wrong_NG = valid_NG & ~right_NG & (length_NG < self.max_tokens)
+    longest_N = jnp.where(right_NG, length_NG, -jnp.inf).max(1)
+    mean_N = masked_mean(length_NG, wrong_NG.astype(jnp.float32), axis=1)
+    mean_N = jnp.where(wrong_NG.any(1), mean_N, -jnp.inf)
+    factor_N = jnp.where(longest_N > mean_N, 1.0, self.scale)
+    return ungroup(grouped(credit_B) * factor_N[:, None])

@@ -1,0 +1,49 @@
+"""APO (View-R1), STCR: wrong and long is pushed down a little harder."""
+
+from typing import ClassVar
+
+import chex
+from flax import struct
+import jax.numpy as jnp
+
+from rl_jax.pieces.ops.masking import by_group, masked_mean, ungroup
+from rl_jax.types import Array, Trajectories, check_range
+
+
+@struct.dataclass(kw_only=True)
+class LongWrongScale:
+  """A_k * (2 - b^-(T_k - mean right length)) for longer wrong rows.
+
+  b = 1 + growth. Only in groups with a right row (unshaped reward above
+  `correct_above`), and only where T_k exceeds the mean.
+  Source: "Asymmetric Policy Optimization" (View-R1); Indolent-Kawhi/View-R1
+  experience_maker.py.
+  Raises ValueError for a negative growth.
+  """
+
+  growth: float = 1e-5  # per token, >= 0; 1000 tokens give a factor 1.00995
+  correct_above: float = 0.5  # in units of the reward
+  role: ClassVar[str] = 'credit'
+  min_group_size: ClassVar[int] = 2
+
+  def __post_init__(self):
+    check_range(self, 'growth', 0.0)
+
+  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+    """[B] -> [B]."""
+    chex.assert_rank(credit_B, 1)
+
+    def grouped(x_B):
+      return by_group(x_B, traj.group_size)
+
+    length_NG = grouped(traj.length_B).astype(jnp.float32)
+    valid_NG = grouped(traj.valid_B) > 0
+    right_NG = valid_NG & (grouped(traj.reward_B) > self.correct_above)
+    mean_N1 = masked_mean(
+      length_NG, right_NG.astype(jnp.float32), axis=1, keepdims=True
+    )
+    excess_NG = jnp.maximum(length_NG - mean_N1, 0.0)
+    # log1p: 1 + 1e-5 has three right digits in float32.
+    factor_NG = 2.0 - jnp.exp(-excess_NG * jnp.log1p(self.growth))
+    longer_NG = ~right_NG & right_NG.any(1, keepdims=True)
+    return ungroup(grouped(credit_B) * jnp.where(longer_NG, factor_NG, 1.0))

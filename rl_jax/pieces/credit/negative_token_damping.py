@@ -1,0 +1,46 @@
+"""NTHR: wrong tokens that look like right ones are spared."""
+
+from typing import ClassVar
+
+import chex
+from flax import struct
+import jax.numpy as jnp
+
+from rl_jax.pieces.credit.token_influence import influence, mixed, threshold
+from rl_jax.types import Array, Trajectories, check_range
+
+
+@struct.dataclass(kw_only=True)
+class NegativeTokenDamping:
+  """NTHR: A_jk 2 |p - 1/2| on tokens of wrong rows with s_jk > tau, else A_jk.
+
+    tau = beta min over right rows of mean_k s    p = share of right rows
+
+  No gradient. Tokens of wrong rows that look like those of right rows are
+  spared: pushing them down would push the right rows down too. Groups without
+  right or without wrong rows keep A. Right: unshaped reward above
+  `correct_above`.
+  Source: "On the Effect of Negative Gradient in Group Relative Deep
+  Reinforcement Optimization" (NTHR), from an implementation note.
+  Raises ValueError for a negative beta.
+  """
+
+  beta: float = 1.0  # >= 0
+  correct_above: float = 0.5  # in units of the reward
+  role: ClassVar[str] = 'credit'
+  needs: ClassVar[tuple[str, ...]] = ('hidden', 'group_probs')
+  min_group_size: ClassVar[int] = 2
+
+  def __post_init__(self):
+    check_range(self, 'beta', 0.0)
+
+  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+    """[B] -> [B, T]."""
+    chex.assert_rank(credit_B, 1)
+    right_B, wrong_B, share_B = mixed(traj, self.correct_above)
+    s_BT = influence(traj, right_B)
+    tau_B = self.beta * threshold(s_BT, right_B, traj)
+    spared_BT = (s_BT > tau_B[:, None]) & (wrong_B * share_B > 0)[:, None]
+    damping_B = 2.0 * jnp.abs(share_B - 0.5)
+    factor_BT = jnp.where(spared_BT, damping_B[:, None], 1.0)
+    return credit_B[:, None] * factor_BT

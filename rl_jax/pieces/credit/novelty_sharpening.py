@@ -1,0 +1,48 @@
+"""XRPO: right answers that were unlikely get a larger advantage."""
+
+from typing import ClassVar
+
+import chex
+from flax import struct
+import jax.numpy as jnp
+
+from rl_jax.pieces.ops.masking import by_group, masked_mean, ungroup
+from rl_jax.types import Array, Trajectories, check_range
+
+
+@struct.dataclass(kw_only=True)
+class NoveltySharpening:
+  """A_k + min(max(coef (1 - eta_k), 0), limit A_k) on right rows.
+
+    eta_k = exp(s_k - mean of s over the group's valid rows)
+    s_k = mean_t logp_old_t
+
+  Right: unshaped reward above `correct_above`; other rows are unchanged.
+  Source: "XRPO: Pushing the Limits of GRPO with Targeted Exploration and
+  Exploitation", from reviews of the paper.
+  Raises ValueError for a negative coef or limit.
+  """
+
+  coef: float = 2.5  # >= 0
+  limit: float = 0.5  # largest bonus as a share of A, >= 0
+  correct_above: float = 0.5  # in units of the reward
+  role: ClassVar[str] = 'credit'
+  needs: ClassVar[tuple[str, ...]] = ('logp',)
+  min_group_size: ClassVar[int] = 2
+
+  def __post_init__(self):
+    check_range(self, 'coef', 0.0)
+    check_range(self, 'limit', 0.0)
+
+  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+    """[B] -> [B]."""
+    chex.assert_rank(credit_B, 1)
+    score_B = masked_mean(traj.logp_old_BT, traj.mask_BT, axis=1)
+    score_NG = by_group(score_B, traj.group_size)
+    valid_NG = by_group(traj.valid_B, traj.group_size)
+    mean_N1 = masked_mean(score_NG, valid_NG, axis=1, keepdims=True)
+    eta_B = ungroup(jnp.exp(score_NG - mean_N1))
+    bonus_B = jnp.maximum(self.coef * (1.0 - eta_B), 0.0)
+    bonus_B = jnp.minimum(bonus_B, self.limit * credit_B)
+    right_B = traj.reward_B > self.correct_above
+    return credit_B + jnp.where(right_B, bonus_B, 0.0)

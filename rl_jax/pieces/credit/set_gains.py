@@ -1,0 +1,39 @@
+"""SubPO: every token is credited with what it added to a set function."""
+
+from typing import ClassVar
+
+import chex
+from flax import struct
+import jax.numpy as jnp
+
+from rl_jax.pieces import row_inputs
+from rl_jax.pieces.ops.masking import reverse_linear_scan
+from rl_jax.types import Array, Trajectories, check_range
+
+
+@struct.dataclass(kw_only=True)
+class SetGains:
+  """A_t = coef * sum of the marginal gains of tokens t, t + 1, ...
+
+  Reads extras['marginal_gain_BT'], F(prefix and token) - F(prefix) of a
+  monotone submodular F; the sum is F(response) - F(prefix). Added to the
+  reward-to-go of what comes in, which is a row's advantage if it is [B].
+  Source: "Submodular Reinforcement Learning", the gradient of the paper; the
+  main.py of manish-pra/non-additive-RL multiplies by the value of the prefix.
+  Raises ValueError for a coef that is not a number.
+  """
+
+  coef: float = 1.0  # advantage per unit of F
+  role: ClassVar[str] = 'credit'
+
+  def __post_init__(self):
+    check_range(self, 'coef')
+
+  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+    """[B] -> [B, T]."""
+    chex.assert_rank(credit_B, 1)
+    gain_BT = row_inputs.read(traj, 'marginal_gain_BT')
+    chex.assert_equal_shape([gain_BT, traj.mask_BT])
+    kept_BT = jnp.where(traj.mask_BT > 0, gain_BT, 0.0)
+    togo_BT = reverse_linear_scan(kept_BT, jnp.ones_like(kept_BT))
+    return credit_B[:, None] + self.coef * togo_BT

@@ -1,0 +1,36 @@
+"""Advantages with mean 0 and variance 1 over the tokens of the batch."""
+
+from typing import ClassVar
+
+from flax import struct
+import jax.numpy as jnp
+
+from rl_jax.pieces.ops.masking import loss_mask, whiten
+from rl_jax.types import Array, Trajectories, check_range, static
+
+
+@struct.dataclass(kw_only=True)
+class Whiten:
+  """(A - mean) / sqrt(var + eps) over all trained tokens of the rollout.
+
+  A row advantage [B] is broadcast first, so long responses count more. Once
+  per rollout, before minibatches are made.
+  Source: PPO for language models; verl torch_functional.py (masked_whiten),
+  where masked tokens keep non-zero values.
+  Raises ValueError unless eps > 0 and ddof is 0 or 1.
+  """
+
+  eps: float = 1e-8  # added to the variance, > 0
+  ddof: int = static(default=1)
+  role: ClassVar[str] = 'credit'
+
+  def __post_init__(self):
+    check_range(self, 'eps', 0.0, open_low=True)
+    check_range(self, 'ddof', 0, 1)
+
+  def __call__(self, credit: Array, traj: Trajectories) -> Array:
+    """[B] or [B, T] -> [B, T]."""
+    mask_BT = loss_mask(traj) * traj.valid_B[:, None]
+    if credit.ndim == 1:
+      credit = jnp.broadcast_to(credit[:, None], mask_BT.shape)
+    return whiten(credit, mask_BT, self.eps, ddof=self.ddof)

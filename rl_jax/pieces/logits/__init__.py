@@ -1,0 +1,1 @@
+"""Transforms of the sampling distribution, replayed when scoring."""

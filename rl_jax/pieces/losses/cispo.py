@@ -1,0 +1,49 @@
+"""CISPO: the importance weight is clipped, the gradient never is."""
+
+from typing import Any, ClassVar
+
+import chex
+from flax import struct
+import jax
+import jax.numpy as jnp
+
+from rl_jax.pieces.ops.ratios import log_ratio
+from rl_jax.types import Array, Metrics, Trajectories, check_range
+
+
+@struct.dataclass(kw_only=True)
+class CISPO:
+  """l_t = -sg[clip(r_t, 1 - clip_low, 1 + clip_high)] A_t logp_t.
+
+    r_t = exp(logp_t - logp_old_t), the log-ratio within +-20 nats
+
+  No token loses its gradient; only the size of its weight is bounded.
+  Source: "MiniMax-M1: Scaling Test-Time Compute Efficiently with Lightning
+  Attention", equation 4; verl core_algos.py (cispo). MiniMax bounds only from
+  above; trl cuts at clip_high itself, not at 1 + clip_high.
+  Raises ValueError for values outside the ranges below.
+  """
+
+  clip_low: float = 0.2  # in [0, 1]; 1 is no lower bound
+  clip_high: float = 0.28  # >= 0
+  aggregation: Any = None  # overrides the method's
+  role: ClassVar[str] = 'policy'
+  per_token: ClassVar[bool] = True
+
+  def __post_init__(self):
+    check_range(self, 'clip_low', 0.0, 1.0)
+    check_range(self, 'clip_high', 0.0)
+
+  def __call__(
+    self, stats: dict[str, Array], traj: Trajectories, key: Array
+  ) -> tuple[Array, Metrics]:
+    """Loss [B, T]."""
+    del key
+    logp_BT, adv_BT = stats['logp'], traj.advantages_BT
+    chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
+    ratio_BT = jnp.exp(log_ratio(logp_BT, traj.logp_old_BT, traj.mask_BT))
+    low, high = 1.0 - self.clip_low, 1.0 + self.clip_high
+    weight_BT = jax.lax.stop_gradient(jnp.clip(ratio_BT, low, high))
+    return -weight_BT * adv_BT * logp_BT, {
+      'policy/clip_fraction': (ratio_BT < low) | (ratio_BT > high)
+    }

@@ -1,0 +1,86 @@
+"""COPO: a second, prompt-level advantage blended in by answer entropy."""
+
+from typing import Any, ClassVar
+
+import chex
+from flax import struct
+import jax
+import jax.numpy as jnp
+
+from rl_jax.pieces.ops.clusters import answer_entropy, cluster_mass, same_answer
+from rl_jax.pieces.ops.masking import (
+  by_group,
+  masked_center,
+  masked_mean,
+  masked_var,
+  safe_sqrt,
+)
+from rl_jax.pieces.ops.ratios import clipped_surrogate, is_clipped, log_ratio
+from rl_jax.types import Array, Metrics, Trajectories, check_range
+
+
+@struct.dataclass(kw_only=True)
+class ConsistencyClip:
+  """w clip(A) + (1 - w) clip(B), both terms the clipped surrogate of PPO.
+
+    A        the advantages of the credit chain (local)
+    B_i    = (R_i - mean R) / (std R + eps), R_i the mean reward of prompt i,
+             mean and std (ddof 1) over the prompts of the minibatch
+    w_i    = sigmoid(gamma (H_i - rho)), H_i the entropy in nats of the
+             frequencies of the answers of prompt i
+
+  No gradient through w. Reads extras['cluster_id_B'] and the unshaped reward.
+  Two surrogates, not one of a mixed advantage: where A and B differ in sign
+  the clip cuts them apart.
+  Source: "COPO: Consistency-Aware Policy Optimization", from two reports that
+  quote the formulas.
+  Raises ValueError for values outside the ranges below.
+  """
+
+  gamma: float = 20.0  # per nat, >= 0
+  rho: float = 1.5  # nats; log(group_size) must exceed it to favour A
+  eps: float = 1e-6  # in units of the reward, > 0
+  clip_low: float = 0.2  # in [0, 1]
+  clip_high: float = 0.2  # >= 0
+  aggregation: Any = None  # overrides the method's
+  role: ClassVar[str] = 'policy'
+  per_token: ClassVar[bool] = False
+  min_group_size: ClassVar[int] = 2
+
+  def __post_init__(self):
+    check_range(self, 'gamma', 0.0)
+    check_range(self, 'eps', 0.0, open_low=True)
+    check_range(self, 'clip_low', 0.0, 1.0)
+    check_range(self, 'clip_high', 0.0)
+
+  def blend(self, traj: Trajectories) -> tuple[Array, Array]:
+    """(w, B), each [N]."""
+    valid_NG = by_group(traj.valid_B, traj.group_size)
+    same_NGG, _ = same_answer(traj, merge_missing=False)
+    entropy_N = answer_entropy(*cluster_mass(valid_NG, same_NGG))
+    weight_N = jax.nn.sigmoid(self.gamma * (entropy_N - self.rho))
+    reward_NG = by_group(traj.reward_B, traj.group_size)
+    mean_N = masked_mean(reward_NG, valid_NG, axis=1)
+    live_N = (valid_NG.sum(1) > 0).astype(jnp.float32)
+    std = safe_sqrt(masked_var(mean_N, live_N, ddof=1))
+    return weight_N, masked_center(mean_N, live_N) / (std + self.eps)
+
+  def __call__(
+    self, stats: dict[str, Array], traj: Trajectories, key: Array
+  ) -> tuple[Array, Metrics]:
+    """Loss [B, T]."""
+    del key
+    logp_BT, adv_BT = stats['logp'], traj.advantages_BT
+    chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
+    weight_N, global_N = self.blend(traj)
+    weight_B1 = jnp.repeat(weight_N, traj.group_size)[:, None]
+    global_B1 = jnp.repeat(global_N, traj.group_size)[:, None]
+    global_BT = global_B1 * traj.mask_BT
+    ratio_BT = jnp.exp(log_ratio(logp_BT, traj.logp_old_BT, traj.mask_BT))
+    limits = (self.clip_low, self.clip_high)
+    local_BT = clipped_surrogate(ratio_BT, adv_BT, *limits)
+    shared_BT = clipped_surrogate(ratio_BT, global_BT, *limits)
+    return weight_B1 * local_BT + (1.0 - weight_B1) * shared_BT, {
+      'policy/clip_fraction': is_clipped(ratio_BT, adv_BT, *limits),
+      'policy/local_weight': weight_N.mean(),
+    }

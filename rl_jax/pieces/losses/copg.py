@@ -1,0 +1,65 @@
+"""CoPG: differences of regularised rewards inside a group go to zero."""
+
+from typing import Any, ClassVar
+
+import chex
+from flax import struct
+
+from rl_jax.pieces.ops.masking import (
+  by_group,
+  masked_center,
+  masked_sum,
+  safe_divide,
+)
+from rl_jax.pieces.ops.sequences import (
+  mean_over_groups,
+  row_credit,
+  row_weight,
+  summed_log_ratio,
+)
+from rl_jax.types import Array, Metrics, Trajectories, check_range
+
+
+@struct.dataclass(kw_only=True)
+class CoPG:
+  """L = mean over groups of 1 / (k - 1) sum_{i > j} (S_i - S_j)^2.
+
+    S_i = R_i - coef h_i,  h_i = sum over the row's trained tokens of
+                                 logp - logp_ref, within +-20 nats
+
+  R is the row's credit without a baseline, k the rows of the group. The
+  gradient is -2 coef sum_i (S_i - mean of the other S) grad logp(y_i): RLOO
+  with the KL in the reward, correct for rows of any policy. Its minimum is
+  pi ~ pi_ref exp(R / coef).
+  Source: "Contrastive Policy Gradient: Aligning LLMs on sequence-level scores
+  in a supervised-friendly fashion"; group form of the Command A report.
+  Raises ValueError unless coef > 0.
+  """
+
+  coef: float = 0.1  # reward per nat
+  aggregation: Any = None  # a scalar loss is not aggregated
+  role: ClassVar[str] = 'policy'
+  per_token: ClassVar[bool] = False
+  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
+  min_group_size: ClassVar[int] = 2
+
+  def __post_init__(self):
+    check_range(self, 'coef', 0.0, open_low=True)
+
+  def __call__(
+    self, stats: dict[str, Array], traj: Trajectories, key: Array
+  ) -> tuple[Array, Metrics]:
+    """A scalar."""
+    del key
+    logp_BT, mask_BT = stats['logp'], traj.mask_BT
+    chex.assert_equal_shape([logp_BT, traj.logp_ref_BT, mask_BT])
+    ratio_B = summed_log_ratio(logp_BT, traj.logp_ref_BT, mask_BT)
+    score_NG = by_group(row_credit(traj) - self.coef * ratio_B, traj.group_size)
+    weight_NG = by_group(row_weight(traj), traj.group_size)
+    # sum_{i > j} (S_i - S_j)^2 = k sum_i (S_i - mean S)^2.
+    squares_NG = masked_center(score_NG, weight_NG, axis=1) ** 2
+    count_N = weight_NG.sum(1)
+    loss_N = masked_sum(squares_NG, weight_NG, axis=1) * count_N
+    loss_N = safe_divide(loss_N, (count_N - 1.0) * (count_N > 1))
+    loss = mean_over_groups(loss_N, weight_NG.ravel())
+    return loss, {'policy/contrast': loss}

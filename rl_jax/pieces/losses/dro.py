@@ -1,0 +1,40 @@
+"""DRO: the policy gradient with a quadratic pull to the old policy."""
+
+from typing import Any, ClassVar
+
+import chex
+from flax import struct
+
+from rl_jax.pieces.ops.ratios import log_ratio
+from rl_jax.types import Array, Metrics, Trajectories, check_range
+
+
+@struct.dataclass(kw_only=True)
+class DRO:
+  """l_t = -(A_t logp_t - coef / 2 (logp_t - logp_old_t)^2).
+
+  The coefficient of a token is A_t - coef * log-ratio: zero once the policy
+  has moved by A / coef nats. No ratio and no clip; any sampling policy.
+  Source: "Offline Regularised Reinforcement Learning for Large Language Models
+  Alignment" (a sequence loss with a learned value); verl core_algos.py (dro)
+  has this form per token. Raises ValueError for a negative coef.
+  """
+
+  coef: float = 1.0  # advantage per nat, >= 0
+  aggregation: Any = None  # overrides the method's
+  role: ClassVar[str] = 'policy'
+  per_token: ClassVar[bool] = True
+
+  def __post_init__(self):
+    check_range(self, 'coef', 0.0)
+
+  def __call__(
+    self, stats: dict[str, Array], traj: Trajectories, key: Array
+  ) -> tuple[Array, Metrics]:
+    """Loss [B, T]."""
+    del key
+    logp_BT, adv_BT = stats['logp'], traj.advantages_BT
+    chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
+    change_BT = log_ratio(logp_BT, traj.logp_old_BT, traj.mask_BT)
+    pull_BT = 0.5 * change_BT**2
+    return -adv_BT * logp_BT + self.coef * pull_BT, {'policy/pull': pull_BT}

@@ -1,0 +1,51 @@
+"""T-PPO: the value head learns from finished responses only."""
+
+from typing import Any, ClassVar
+
+import chex
+from flax import struct
+
+from rl_jax.pieces.ops.masking import loss_mask, masked_mean
+from rl_jax.types import Array, Metrics, Trajectories, check_range
+
+
+@struct.dataclass(kw_only=True)
+class FinishedValue:
+  """coef * mean (V - ret)^2 over the trained tokens of finished responses.
+
+  A scalar: the mean has its own denominator, whatever the aggregation. Give
+  the method LambdaReturn(lam=1) as value target for Monte Carlo returns.
+  Source: "Truncated Proximal Policy Optimization", from reviews and digests.
+  Raises ValueError for a negative coef.
+  """
+
+  coef: float = 0.5  # 0.5 is the half of the squared error
+  aggregation: Any = None  # unused: the loss is a scalar
+  role: ClassVar[str] = 'value'
+  per_token: ClassVar[bool] = False
+  needs: ClassVar[tuple[str, ...]] = ('values',)
+
+  def __post_init__(self):
+    check_range(self, 'coef', 0.0)
+
+  def check_method(self, method) -> None:
+    """Raises ValueError if nothing computes the targets."""
+    if method.value_target is None:
+      raise ValueError(
+        'FinishedValue needs method.value_target: for example '
+        'LambdaReturn(lam=1.0)'
+      )
+
+  def __call__(
+    self, stats: dict[str, Array], traj: Trajectories, key: Array
+  ) -> tuple[Array, Metrics]:
+    """Scalar loss."""
+    del key
+    value_BT, target_BT = stats['values'], traj.returns_BT
+    chex.assert_equal_shape([value_BT, target_BT, traj.mask_BT])
+    mask_BT = loss_mask(traj) * traj.finished_B[:, None]
+    error_BT = (value_BT - target_BT) ** 2
+    return self.coef * masked_mean(error_BT, mask_BT), {
+      'value/error': error_BT,
+      'value/mean': value_BT,
+    }

@@ -1,0 +1,66 @@
+"""GDC: maximum likelihood of a target distribution, by importance weights."""
+
+from typing import Any, ClassVar
+
+import chex
+from flax import struct
+import jax.numpy as jnp
+
+from rl_jax.pieces.ops.masking import masked_mean
+from rl_jax.pieces.ops.sequences import row_credit, row_weight, summed_log_ratio
+from rl_jax.types import (
+  Array,
+  Metrics,
+  Trajectories,
+  check_choice,
+  check_range,
+  static,
+)
+
+
+@struct.dataclass(kw_only=True)
+class GDC:
+  """l_t = -(P(y) / q(y) / Z) logp_t: minimises KL(p || pi) for p = P / Z.
+
+    'constraint': P(y) = pi_ref(y) R, R the row's credit (1 or 0)
+    'posterior':  P(y) = pi_ref(y) exp(R / temperature), the optimum of
+                  KL-regularised reinforcement learning
+
+  q is the policy that drew the rows (logp_old); Z is the mean weight of the
+  trained rows, or 1 without `normalize`. Weights have no gradient and their
+  log-ratio is within +-20 nats. Leave the credit chain without a baseline.
+  Source: "RL with KL penalties is better viewed as Bayesian inference";
+  naver/gdc pointwise_gdc.py, whose weights are not normalised.
+  Raises ValueError for an unknown target or temperature <= 0.
+  """
+
+  target: str = static(default='constraint')
+  temperature: float = 1.0  # reward per nat, of 'posterior'
+  normalize: bool = static(default=False)
+  aggregation: Any = None  # overrides the method's
+  role: ClassVar[str] = 'policy'
+  per_token: ClassVar[bool] = False
+  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
+
+  def __post_init__(self):
+    check_choice(self, 'target', ('constraint', 'posterior'))
+    check_range(self, 'temperature', 0.0, open_low=True)
+
+  def __call__(
+    self, stats: dict[str, Array], traj: Trajectories, key: Array
+  ) -> tuple[Array, Metrics]:
+    """Loss [B, T]."""
+    del key
+    logp_BT, ref_BT = stats['logp'], traj.logp_ref_BT
+    chex.assert_equal_shape([logp_BT, ref_BT, traj.logp_old_BT, traj.mask_BT])
+    reward_B = row_credit(traj)
+    prior_B = jnp.exp(summed_log_ratio(ref_BT, traj.logp_old_BT, traj.mask_BT))
+    if self.target == 'posterior':
+      weight_B = prior_B * jnp.exp(reward_B / self.temperature)
+    else:
+      weight_B = prior_B * reward_B
+    partition = masked_mean(weight_B, row_weight(traj))
+    if self.normalize:
+      # Without a satisfied row there is nothing to learn and Z is 0.
+      weight_B = weight_B / jnp.maximum(partition, jnp.finfo('float32').tiny)
+    return -weight_B[:, None] * logp_BT, {'policy/partition': partition}

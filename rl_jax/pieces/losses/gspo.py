@@ -1,0 +1,58 @@
+"""GSPO: one length-normalised ratio per sequence, clipped once."""
+
+from typing import Any, ClassVar
+
+import chex
+from flax import struct
+import jax
+import jax.numpy as jnp
+
+from rl_jax.pieces.ops.ratios import (
+  clipped_surrogate,
+  is_clipped,
+  log_ratio,
+  sequence_log_ratio,
+)
+from rl_jax.types import Array, Metrics, Trajectories, check_range
+
+
+@struct.dataclass(kw_only=True)
+class GSPO:
+  """l_t = max(-A s_t, -A clip(s_t, 1 - clip_low, 1 + clip_high)).
+
+    log s = mean over the row's trained tokens of logp_t - logp_old_t
+    s_t   = exp(logp_t - sg[logp_t] + sg[log s]), the value s at every token
+
+  The gradient flows through the token's own logp (GSPO-token); with one A per
+  row it equals that of s itself under a mean over the row's tokens.
+  Source: "Group Sequence Policy Optimization"; verl core_algos.py (gspo), which
+  also cuts log s at 10; trl (importance_sampling_level = sequence).
+  Raises ValueError for values outside the ranges below.
+  """
+
+  clip_low: float = 3e-4  # in [0, 1]
+  clip_high: float = 4e-4  # >= 0
+  aggregation: Any = None  # overrides the method's
+  role: ClassVar[str] = 'policy'
+  per_token: ClassVar[bool] = False
+
+  def __post_init__(self):
+    check_range(self, 'clip_low', 0.0, 1.0)
+    check_range(self, 'clip_high', 0.0)
+
+  def __call__(
+    self, stats: dict[str, Array], traj: Trajectories, key: Array
+  ) -> tuple[Array, Metrics]:
+    """Loss [B, T]."""
+    del key
+    logp_BT, adv_BT = stats['logp'], traj.advantages_BT
+    chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
+    fixed_BT = jax.lax.stop_gradient(logp_BT)
+    change_BT = log_ratio(fixed_BT, traj.logp_old_BT, traj.mask_BT)
+    mean_B = sequence_log_ratio(change_BT, traj.mask_BT)
+    ratio_BT = jnp.exp(logp_BT - fixed_BT + mean_B[:, None])
+    limits = (self.clip_low, self.clip_high)
+    return clipped_surrogate(ratio_BT, adv_BT, *limits), {
+      'policy/clip_fraction': is_clipped(ratio_BT, adv_BT, *limits),
+      'policy/sequence_ratio': ratio_BT,
+    }

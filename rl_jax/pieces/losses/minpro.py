@@ -1,0 +1,80 @@
+"""MinPRO: the token ratio times the smallest ratio before it."""
+
+from typing import Any, ClassVar
+
+import chex
+from flax import struct
+import jax
+import jax.numpy as jnp
+
+from rl_jax.pieces.ops.ratios import clipped_surrogate, is_clipped, log_ratio
+from rl_jax.types import (
+  Array,
+  Metrics,
+  Trajectories,
+  check_choice,
+  check_range,
+  static,
+)
+
+
+def _smallest_before(log_ratio_BT: Array, mask_BT: Array) -> Array:
+  """Minimum over the kept tokens strictly before t; 0 if there is none."""
+  kept_BT = jnp.where(mask_BT > 0, log_ratio_BT, jnp.inf)
+  running_BT = jax.lax.cummin(kept_BT, axis=1)
+  before_BT = jnp.pad(
+    running_BT[:, :-1], ((0, 0), (1, 0)), constant_values=jnp.inf
+  )
+  return jnp.where(jnp.isinf(before_BT), 0.0, before_BT)
+
+
+@struct.dataclass(kw_only=True)
+class MinPRO:
+  """The weight w_t = r_t min_{j < t} r_j in place of the ratio r_t.
+
+    form 'score': l_t = -sg[clip(w_t, 1 - clip_low, 1 + clip_high)] A logp_t
+    form 'ppo':   l_t = max(-A w_t, -A clip(w_t, ...)), gradient through r_t
+
+  The exact off-policy weight of a token is the product of the ratios up to it;
+  the minimum stands in for that of the prefix. Masked tokens are passed over.
+  Source: "A Step Back: Prefix Importance Ratio Stabilizes Policy Optimization";
+  no released code found, so which form the paper uses is unverified.
+  Raises ValueError for an unknown form or values outside the ranges below.
+  """
+
+  clip_low: float = 0.2  # in [0, 1]
+  clip_high: float = 0.28  # >= 0
+  form: str = static(default='score')
+  aggregation: Any = None  # overrides the method's
+  role: ClassVar[str] = 'policy'
+  per_token: ClassVar[bool] = False
+
+  def __post_init__(self):
+    check_range(self, 'clip_low', 0.0, 1.0)
+    check_range(self, 'clip_high', 0.0)
+    check_choice(self, 'form', ('score', 'ppo'))
+
+  def __call__(
+    self, stats: dict[str, Array], traj: Trajectories, key: Array
+  ) -> tuple[Array, Metrics]:
+    """Loss [B, T]."""
+    del key
+    logp_BT, adv_BT = stats['logp'], traj.advantages_BT
+    chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
+    change_BT = log_ratio(logp_BT, traj.logp_old_BT, traj.mask_BT)
+    fixed_BT = jax.lax.stop_gradient(change_BT)
+    prefix_BT = jnp.exp(_smallest_before(fixed_BT, traj.mask_BT))
+    if self.form == 'ppo':
+      weight_BT = prefix_BT * jnp.exp(change_BT)
+      limits = (self.clip_low, self.clip_high)
+      loss_BT = clipped_surrogate(weight_BT, adv_BT, *limits)
+      cut_BT = is_clipped(weight_BT, adv_BT, *limits)
+    else:
+      weight_BT = prefix_BT * jnp.exp(fixed_BT)
+      low, high = 1.0 - self.clip_low, 1.0 + self.clip_high
+      loss_BT = -jnp.clip(weight_BT, low, high) * adv_BT * logp_BT
+      cut_BT = (weight_BT < low) | (weight_BT > high)
+    return loss_BT, {
+      'policy/clip_fraction': cut_BT,
+      'policy/prefix_ratio': prefix_BT,
+    }

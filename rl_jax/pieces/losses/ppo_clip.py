@@ -1,0 +1,54 @@
+"""PPO's clipped surrogate, the loss of GRPO and most of its successors."""
+
+from typing import Any, ClassVar
+
+import chex
+from flax import struct
+import jax.numpy as jnp
+
+from rl_jax.pieces.ops.ratios import clipped_surrogate, is_clipped, log_ratio
+from rl_jax.types import Array, Metrics, Trajectories, check_range
+
+
+@struct.dataclass(kw_only=True)
+class PPOClip:
+  """l_t = max(-A r_t, -A clip(r_t, 1 - clip_low, 1 + clip_high)).
+
+    r_t = exp(logp_t - logp_old_t), the log-ratio within +-20 nats
+    dual clip: where A < 0, l_t = min(l_t, -A dual_clip)
+
+  No gradient where the clipped branch is larger, nor above the dual clip.
+  Source: PPO, equation 7; dual clip: "Mastering Complex Control in MOBA Games
+  with Deep Reinforcement Learning", equation 5; verl core_algos.py (vanilla),
+  where dual_clip = 3 is on by default.
+  Raises ValueError for values outside the ranges below.
+  """
+
+  clip_low: float = 0.2  # in [0, 1]
+  clip_high: float = 0.2  # >= 0
+  dual_clip: float | None = None  # largest ratio for A < 0, > 1; None: off
+  aggregation: Any = None  # overrides the method's
+  role: ClassVar[str] = 'policy'
+  per_token: ClassVar[bool] = True
+
+  def __post_init__(self):
+    check_range(self, 'clip_low', 0.0, 1.0)
+    check_range(self, 'clip_high', 0.0)
+    check_range(self, 'dual_clip', 1.0, open_low=True)
+
+  def __call__(
+    self, stats: dict[str, Array], traj: Trajectories, key: Array
+  ) -> tuple[Array, Metrics]:
+    """Loss [B, T]."""
+    del key
+    logp_BT, adv_BT = stats['logp'], traj.advantages_BT
+    chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
+    ratio_BT = jnp.exp(log_ratio(logp_BT, traj.logp_old_BT, traj.mask_BT))
+    loss_BT = clipped_surrogate(ratio_BT, adv_BT, self.clip_low, self.clip_high)
+    clipped_BT = is_clipped(ratio_BT, adv_BT, self.clip_low, self.clip_high)
+    metrics = {'policy/clip_fraction': clipped_BT}
+    if self.dual_clip is not None:
+      cut_BT = (adv_BT < 0) & (ratio_BT > self.dual_clip)
+      loss_BT = jnp.where(cut_BT, -adv_BT * self.dual_clip, loss_BT)
+      metrics['policy/dual_clip_fraction'] = cut_BT
+    return loss_BT, metrics

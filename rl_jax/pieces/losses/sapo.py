@@ -1,0 +1,49 @@
+"""SAPO: a soft gate in place of the clip."""
+
+from typing import Any, ClassVar
+
+import chex
+from flax import struct
+import jax
+import jax.numpy as jnp
+
+from rl_jax.pieces.ops.ratios import log_ratio
+from rl_jax.types import Array, Metrics, Trajectories, check_range
+
+
+@struct.dataclass(kw_only=True)
+class SAPO:
+  """l_t = -A_t (4 / tau) sigmoid(tau (r_t - 1)).
+
+    r_t = exp(logp_t - logp_old_t), the log-ratio within +-20 nats
+    tau = positive_temperature where A > 0, else negative_temperature
+
+  The gradient weight 4 sigmoid' r is 1 at r = 1 and fades on both sides.
+  Source: "Soft Adaptive Policy Optimization"; verl and trl (sapo).
+  Raises ValueError unless both temperatures are positive.
+  """
+
+  positive_temperature: float = 1.0  # > 0
+  negative_temperature: float = 1.05  # > 0
+  aggregation: Any = None  # overrides the method's
+  role: ClassVar[str] = 'policy'
+  per_token: ClassVar[bool] = True
+
+  def __post_init__(self):
+    check_range(self, 'positive_temperature', 0.0, open_low=True)
+    check_range(self, 'negative_temperature', 0.0, open_low=True)
+
+  def __call__(
+    self, stats: dict[str, Array], traj: Trajectories, key: Array
+  ) -> tuple[Array, Metrics]:
+    """Loss [B, T]."""
+    del key
+    logp_BT, adv_BT = stats['logp'], traj.advantages_BT
+    chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
+    ratio_BT = jnp.exp(log_ratio(logp_BT, traj.logp_old_BT, traj.mask_BT))
+    tau_BT = jnp.where(
+      adv_BT > 0, self.positive_temperature, self.negative_temperature
+    )
+    gate_BT = jax.nn.sigmoid(tau_BT * (ratio_BT - 1.0))
+    slope_BT = 4.0 * gate_BT * (1.0 - gate_BT)
+    return -adv_BT * 4.0 / tau_BT * gate_BT, {'policy/gate': slope_BT}

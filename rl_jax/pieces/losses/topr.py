@@ -1,0 +1,69 @@
+"""TOPR: REINFORCE whose importance weights are truncated by reward sign."""
+
+from typing import Any, ClassVar
+
+import chex
+from flax import struct
+import jax
+import jax.numpy as jnp
+
+from rl_jax.pieces.ops.sequences import row_credit, summed_log_ratio
+from rl_jax.types import (
+  Array,
+  Metrics,
+  Trajectories,
+  check_choice,
+  check_range,
+  static,
+)
+
+
+@struct.dataclass(kw_only=True)
+class TOPR:
+  """l_t = -sg[w] A_t logp_t with a truncated sequence weight w.
+
+    w = clip(prod_t pi(y_t) / mu(y_t), low, high) over the row's trained tokens;
+    the limits are positive_* where the row's A > 0, else negative_*
+
+  The canonical limits make w = 1 for positives (supervised learning) and cut
+  the weight of negatives to [0, 1]: what the policy avoids already is left
+  alone. mu is logp_old, or logp_behaviour for rows of another policy.
+  Source: "Tapered Off-Policy REINFORCE"; no author code. ROLL uses the token
+  ratio and advantages.
+  Raises ValueError for a negative limit or an unknown denominator.
+  """
+
+  positive_low: float = 1.0
+  positive_high: float = 1.0
+  negative_low: float = 0.0
+  negative_high: float = 1.0
+  denominator: str = static(default='old')
+  aggregation: Any = None  # overrides the method's
+  role: ClassVar[str] = 'policy'
+  per_token: ClassVar[bool] = False
+
+  def __post_init__(self):
+    for sign in ('positive', 'negative'):
+      check_range(self, f'{sign}_low', 0.0)
+      check_range(self, f'{sign}_high', 0.0)
+    check_choice(self, 'denominator', ('old', 'behaviour'))
+
+  def __call__(
+    self, stats: dict[str, Array], traj: Trajectories, key: Array
+  ) -> tuple[Array, Metrics]:
+    """Loss [B, T]."""
+    del key
+    logp_BT, adv_BT = stats['logp'], traj.advantages_BT
+    old_BT = traj.logp_old_BT
+    if self.denominator == 'behaviour':
+      old_BT = traj.logp_behaviour_BT
+    chex.assert_equal_shape([logp_BT, adv_BT, old_BT, traj.mask_BT])
+    fixed_BT = jax.lax.stop_gradient(logp_BT)
+    ratio_B = jnp.exp(summed_log_ratio(fixed_BT, old_BT, traj.mask_BT))
+    positive_B = row_credit(traj) > 0
+    low_B = jnp.where(positive_B, self.positive_low, self.negative_low)
+    high_B = jnp.where(positive_B, self.positive_high, self.negative_high)
+    weight_BT = jnp.broadcast_to(
+      jnp.clip(ratio_B, low_B, high_B)[:, None], logp_BT.shape
+    )
+    return -weight_BT * adv_BT * logp_BT, {'policy/row_weight': weight_BT}

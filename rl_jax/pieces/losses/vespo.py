@@ -1,0 +1,54 @@
+"""VESPO: a smooth weight of the product ratio of the whole sequence."""
+
+from typing import Any, ClassVar
+
+import chex
+from flax import struct
+import jax
+import jax.numpy as jnp
+
+from rl_jax.pieces.ops.sequences import summed_log_ratio
+from rl_jax.types import Array, Metrics, Trajectories, check_range
+
+
+@struct.dataclass(kw_only=True)
+class VESPO:
+  """l_t = -sg[phi(w)] A_t logp_t,  phi(w) = w^power exp(decay (1 - w)).
+
+  w is the product of pi / pi_old over the row's trained tokens, its logarithm
+  within +-20 nats. phi(1) = 1, phi(0) = 0, and phi falls beyond its maximum at
+  power / decay. Power and decay depend on the sign of A (A = 0: positive).
+  Source: "VESPO: Variational Sequence-Level Soft Policy Optimization"; trl
+  grpo_trainer.py (vespo).
+  Raises ValueError for a negative power or decay.
+  """
+
+  positive_power: float = 2.0
+  positive_decay: float = 3.0
+  negative_power: float = 3.0
+  negative_decay: float = 2.0
+  aggregation: Any = None  # overrides the method's
+  role: ClassVar[str] = 'policy'
+  per_token: ClassVar[bool] = False
+
+  def __post_init__(self):
+    for sign in ('positive', 'negative'):
+      check_range(self, f'{sign}_power', 0.0)
+      check_range(self, f'{sign}_decay', 0.0)
+
+  def __call__(
+    self, stats: dict[str, Array], traj: Trajectories, key: Array
+  ) -> tuple[Array, Metrics]:
+    """Loss [B, T]."""
+    del key
+    logp_BT, adv_BT = stats['logp'], traj.advantages_BT
+    chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
+    fixed_BT = jax.lax.stop_gradient(logp_BT)
+    log_w_B = summed_log_ratio(fixed_BT, traj.logp_old_BT, traj.mask_BT)
+    log_w_BT = jnp.broadcast_to(log_w_B[:, None], logp_BT.shape)
+    bad_BT = adv_BT < 0
+    power_BT = jnp.where(bad_BT, self.negative_power, self.positive_power)
+    decay_BT = jnp.where(bad_BT, self.negative_decay, self.positive_decay)
+    # One exponential: w^power alone may overflow where phi is 0.
+    phi_BT = jnp.exp(power_BT * log_w_BT - decay_BT * jnp.expm1(log_w_BT))
+    return -phi_BT * adv_BT * logp_BT, {'policy/row_weight': phi_BT}

@@ -1,0 +1,1 @@
+"""Array operations that several pieces share."""

@@ -1,0 +1,58 @@
+"""APO (View-R1), DADS: less KL on the good samples of easier prompts."""
+
+from typing import Any, ClassVar
+
+import chex
+from flax import struct
+import jax.numpy as jnp
+
+from rl_jax.pieces.ops.divergences import kl_estimate
+from rl_jax.pieces.ops.masking import by_group, masked_mean
+from rl_jax.types import Array, Metrics, Trajectories, check_range
+
+
+@struct.dataclass(kw_only=True)
+class DifficultyKL:
+  """l_t = coef * omega * k3(logp_t, logp_ref_t).
+
+    omega = 1 - exp(-e p) where A > 0 and 0 < p < 1, else 1
+    p     = share of right rows among the group's valid rows
+
+  Right: unshaped reward above `correct_above`. With difficulty d = 1 - p the
+  weight falls as the prompt gets harder. The released code averages over a
+  row's tokens and then over rows.
+  Source: "Asymmetric Policy Optimization" (View-R1); Indolent-Kawhi/View-R1
+  ppo_actor.py, models/loss.py.
+  Raises ValueError for a negative coef.
+  """
+
+  coef: float = 1e-3  # per nat, >= 0
+  correct_above: float = 0.5  # in units of the reward
+  aggregation: Any = None  # overrides the method's
+  role: ClassVar[str] = 'regularizer'
+  per_token: ClassVar[bool] = False
+  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
+  min_group_size: ClassVar[int] = 2
+
+  def __post_init__(self):
+    check_range(self, 'coef', 0.0)
+
+  def weight(self, traj: Trajectories) -> Array:
+    """omega [B, T]."""
+    right_B = (traj.reward_B > self.correct_above).astype(jnp.float32)
+    valid_NG = by_group(traj.valid_B, traj.group_size)
+    share_N = masked_mean(by_group(right_B, traj.group_size), valid_NG, axis=1)
+    mixed_N = (share_N > 0) & (share_N < 1)
+    omega_N = jnp.where(mixed_N, -jnp.expm1(-jnp.e * share_N), 1.0)
+    omega_B = jnp.repeat(omega_N, traj.group_size)
+    return jnp.where(traj.advantages_BT > 0, omega_B[:, None], 1.0)
+
+  def __call__(
+    self, stats: dict[str, Array], traj: Trajectories, key: Array
+  ) -> tuple[Array, Metrics]:
+    """Loss [B, T]."""
+    del key
+    logp_BT = stats['logp']
+    chex.assert_equal_shape([logp_BT, traj.logp_ref_BT, traj.mask_BT])
+    kl_BT = kl_estimate(logp_BT, traj.logp_ref_BT, 'k3')
+    return self.coef * self.weight(traj) * kl_BT, {'policy/kl_ref': kl_BT}

@@ -1,0 +1,49 @@
+"""The divergence from the reference policy as a term of the loss."""
+
+from typing import Any, ClassVar
+
+import chex
+from flax import struct
+
+from rl_jax.pieces.ops.divergences import ESTIMATORS, kl_estimate
+from rl_jax.types import (
+  Array,
+  Metrics,
+  Trajectories,
+  check_choice,
+  check_range,
+  static,
+)
+
+
+@struct.dataclass(kw_only=True)
+class KLPenalty:
+  """l_t = coef * k(logp_t, logp_ref_t), differentiated through logp.
+
+  The gradient of k1 is 0 in expectation, that of k2 is the gradient of
+  KL(policy || ref), that of k3 the gradient of KL(ref || policy); k1+ and k3+
+  report k1, k3 and use the gradient of k2 (see divergences.kl_estimate).
+  Source: DeepSeekMath, equation 4 (k3); verl core_algos.py (kl_penalty).
+  Raises ValueError for a negative coef or an unknown estimator.
+  """
+
+  coef: float = 1e-3  # per nat, >= 0
+  estimator: str = static(default='k3')
+  aggregation: Any = None  # overrides the method's
+  role: ClassVar[str] = 'regularizer'
+  per_token: ClassVar[bool] = True
+  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
+
+  def __post_init__(self):
+    check_range(self, 'coef', 0.0)
+    check_choice(self, 'estimator', ESTIMATORS)
+
+  def __call__(
+    self, stats: dict[str, Array], traj: Trajectories, key: Array
+  ) -> tuple[Array, Metrics]:
+    """Loss [B, T]."""
+    del key
+    logp_BT = stats['logp']
+    chex.assert_equal_shape([logp_BT, traj.logp_ref_BT, traj.mask_BT])
+    kl_BT = kl_estimate(logp_BT, traj.logp_ref_BT, self.estimator)
+    return self.coef * kl_BT, {'policy/kl_ref': kl_BT}

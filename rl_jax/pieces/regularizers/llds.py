@@ -1,0 +1,65 @@
+"""LLDS: what good rows did may not become less likely."""
+
+from typing import Any, ClassVar
+
+import chex
+from flax import struct
+import jax.numpy as jnp
+
+from rl_jax.pieces.ops.masking import masked_sum
+from rl_jax.pieces.ops.ratios import log_ratio
+from rl_jax.pieces.ops.sequences import run_sum
+from rl_jax.types import (
+  Array,
+  Metrics,
+  Trajectories,
+  check_choice,
+  check_range,
+  static,
+)
+
+
+@struct.dataclass(kw_only=True)
+class LLDS:
+  """l_t = coef * gate * max(0, logp_old_t - logp_t) on tokens with A_t >= 0.
+
+    gate 'action':   1 if the sum of logp_old - logp over the token's action is
+                     positive, no gradient
+    gate 'response': the same sum over all such tokens of the row
+
+  An action is a maximal run of trained tokens with A >= 0; an observation ends
+  it. Rows with A = 0 are included, as in the code. The term is 0 in the first
+  update of a rollout. The hinge has gradient 0 at 0.
+  Source: "On GRPO Collapse in Search-R1: The Lazy Likelihood-Displacement Death
+  Spiral"; its repository's dp_actor.py.
+  Raises ValueError for a negative coef or an unknown gate.
+  """
+
+  coef: float = 0.2  # per nat
+  gate: str = static(default='action')
+  aggregation: Any = None  # overrides the method's
+  role: ClassVar[str] = 'regularizer'
+  per_token: ClassVar[bool] = False
+
+  def __post_init__(self):
+    check_range(self, 'coef', 0.0)
+    check_choice(self, 'gate', ('action', 'response'))
+
+  def __call__(
+    self, stats: dict[str, Array], traj: Trajectories, key: Array
+  ) -> tuple[Array, Metrics]:
+    """Loss [B, T]."""
+    del key
+    logp_BT, adv_BT = stats['logp'], traj.advantages_BT
+    chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
+    kept_BT = (traj.mask_BT > 0) & (adv_BT >= 0)
+    kept_BT = kept_BT.astype(jnp.float32)
+    fall_BT = -log_ratio(logp_BT, traj.logp_old_BT, traj.mask_BT) * kept_BT
+    if self.gate == 'action':
+      total_BT = run_sum(fall_BT, kept_BT)
+    else:
+      total_B1 = masked_sum(fall_BT, kept_BT, axis=1, keepdims=True)
+      total_BT = jnp.broadcast_to(total_B1, fall_BT.shape)
+    held_BT = (total_BT > 0) & (fall_BT > 0)  # no gradient
+    penalty_BT = jnp.where(held_BT, fall_BT, 0.0)
+    return self.coef * penalty_BT, {'policy/displacement': penalty_BT}

@@ -1,0 +1,65 @@
+"""What pieces read from outside the model, by documented key.
+
+Rows are described by whoever produced them: the task, the environment, a
+rollout wrapper. A value per row may also arrive as a reward component of
+weight 0 (a task that returns {'outcome': 1.0, 'cluster_id': 3.0}): the key is
+then the component's name without `_B`. For a key on `_NM` (M = 1) the rows of a
+prompt share one value. `score` adds the statistics of the sampling policy that
+a piece names in `needs` ('hidden', 'group_probs', ...).
+"""
+
+from rl_jax.pieces.ops.masking import by_group, masked_mean
+from rl_jax.types import Array, Trajectories
+
+NO_CUT = 1 << 30  # in extras 'cut_BC': the row has fewer cuts
+
+KEYS = {
+  'cluster_id_B': (
+    'a number for the final answer, equal for equivalent answers of one '
+    'prompt; below 0: the response has no answer'
+  ),
+  'cut_BC': 'rising token positions behind which values are known, or NO_CUT',
+  'cut_value_BC': 'mean reward of continuations from behind each cut',
+  'difficulty_B': 'weight of the prompt in the loss, larger is harder, >= 0',
+  'first_call_B': 'token position of the first tool call; below 0: no call',
+  'forced_B': '1 if the mode was forced on the row by a prefix, else 0',
+  'format_id_B': 'a number for the reasoning format of the response',
+  'group_probs': (
+    'probabilities of all response tokens of the group, [B, T, G * T]; filled '
+    'by score'
+  ),
+  'hidden': 'final hidden states [B, T, D]; filled by score',
+  'hit_rank_B': 'rank, from 1, of the first right candidate; 0: none is right',
+  'marginal_gain_BT': 'F(prefix and token) - F(prefix) of a set function F',
+  'mode_B': 'mode of the response: 0 is the cheapest (instant) mode',
+  'num_answers_B': 'candidates in the response; below 0: it is malformed',
+  'reference_reward_NM': 'rewards of M reference responses to each prompt',
+  'segment_start_BT': '1 on the first token of a segment (step, action)',
+  'self_certainty': 'self-certainty of every token [B, T]; filled by score',
+  'think_mask_BT': '1 on the tokens of the chain of thought',
+}
+
+
+def read(traj: Trajectories, key: str) -> Array:
+  """traj.extras[key], or the reward component of that name.
+
+  Raises:
+    ValueError: nothing was given under a documented key; the text says what
+      it should hold.
+  """
+  if key in traj.extras:
+    return traj.extras[key]
+  component, _, axes = key.rpartition('_')
+  if axes == 'B' and component in traj.rewards:
+    return traj.rewards[component]
+  if axes == 'NM' and component in traj.rewards:
+    value_NG = by_group(traj.rewards[component], traj.group_size)
+    valid_NG = by_group(traj.valid_B, traj.group_size)
+    return masked_mean(value_NG, valid_NG, axis=1, keepdims=True)
+  hint = ''
+  if axes in ('B', 'NM'):
+    hint = f', or let the task return a component {component!r} of weight 0'
+  raise ValueError(
+    f'traj.extras[{key!r}] is missing ({KEYS[key]}): fill it in before '
+    f'make_batch{hint}'
+  )

@@ -1,0 +1,40 @@
+"""Balanced online difficulty filtering: neither too easy nor too hard."""
+
+from typing import ClassVar
+
+from flax import struct
+import jax.numpy as jnp
+
+from rl_jax.pieces.ops.masking import by_group, masked_mean
+from rl_jax.types import Array, Trajectories, check_range, static
+
+
+@struct.dataclass(kw_only=True)
+class AccuracyBand:
+  """Keeps a group (1) if low <= mean reward <= high, else drops it (0).
+
+  The mean is over valid rows, of the unshaped reward or of one component; a
+  group without a valid row is dropped. high = 1 - low is the balanced filter.
+  Source: "Online Difficulty Filtering for Reasoning Oriented Reinforcement
+  Learning", from the abstract and an overview.
+  Raises ValueError unless low and high lie in [0, 1].
+  """
+
+  low: float = 0.25  # share of right samples
+  high: float = 0.75
+  component: str | None = static(default=None)  # of rewards; None: reward_B
+  role: ClassVar[str] = 'group_filter'
+
+  def __post_init__(self):
+    check_range(self, 'low', 0.0, 1.0)
+    check_range(self, 'high', 0.0, 1.0)
+
+  def __call__(self, traj: Trajectories) -> Array:
+    """Weights [N]."""
+    reward_B = traj.reward_B
+    if self.component is not None:
+      reward_B = traj.rewards[self.component]
+    valid_NG = by_group(traj.valid_B, traj.group_size)
+    mean_N = masked_mean(by_group(reward_B, traj.group_size), valid_NG, axis=1)
+    inside_N = (mean_N >= self.low) & (mean_N <= self.high)
+    return (inside_N & (valid_NG.sum(1) > 0)).astype(jnp.float32)

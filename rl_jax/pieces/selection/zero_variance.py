@@ -1,0 +1,35 @@
+"""DAPO's dynamic sampling: groups that agree teach nothing."""
+
+from typing import ClassVar
+
+from flax import struct
+import jax.numpy as jnp
+
+from rl_jax.pieces.ops.masking import by_group
+from rl_jax.types import Array, Trajectories, static
+
+
+@struct.dataclass(kw_only=True)
+class ZeroVariance:
+  """Keeps a group (1) if two of its valid rewards differ, else drops it (0).
+
+  Looks at the rewards before shaping, so that a length penalty cannot keep a
+  group alive; the comparison is exact.
+  Source: DAPO, section 3.2; verl recipe dapo_ray_trainer.py (filter_groups),
+  whose metric is the accuracy.
+  """
+
+  component: str | None = static(default=None)  # of rewards; None: reward_B
+  role: ClassVar[str] = 'group_filter'
+  min_group_size: ClassVar[int] = 2
+
+  def __call__(self, traj: Trajectories) -> Array:
+    """Weights [N]."""
+    reward_B = traj.reward_B
+    if self.component is not None:
+      reward_B = traj.rewards[self.component]
+    reward_NG = by_group(reward_B, traj.group_size)
+    valid_NG = by_group(traj.valid_B, traj.group_size) > 0
+    high_N = jnp.where(valid_NG, reward_NG, -jnp.inf).max(1)
+    low_N = jnp.where(valid_NG, reward_NG, jnp.inf).min(1)
+    return (high_N > low_N).astype(jnp.float32)

@@ -1,0 +1,46 @@
+"""A2FM: an expensive mode on an easy prompt earns less."""
+
+from typing import ClassVar
+
+import chex
+from flax import struct
+import jax.numpy as jnp
+
+from rl_jax.pieces import row_inputs
+from rl_jax.pieces.ops.masking import by_group, masked_mean
+from rl_jax.types import Array, Trajectories, check_range
+
+
+@struct.dataclass(kw_only=True)
+class AdaptiveModeReward:
+  """R_k * (1 - p^alpha) if k chose freely and not the instant mode.
+
+  p is the mean unshaped reward of the group's valid rows that were forced into
+  the instant mode; without such rows p = 0. Reads extras['mode_B'] (0 is
+  instant) and extras['forced_B'].
+  Source: "A2FM: An Adaptive Agent Foundation Model for Tool-Aware Hybrid
+  Reasoning", from notes; that p is the rate of the instant mode and that the
+  parts multiply are the natural reading, not verified.
+  Raises ValueError unless alpha > 0.
+  """
+
+  alpha: float = 2.0  # > 0
+  role: ClassVar[str] = 'shaping'
+
+  def __post_init__(self):
+    check_range(self, 'alpha', 0.0, open_low=True)
+
+  def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
+    """[B] -> [B]."""
+    chex.assert_rank(reward_B, 1)
+    instant_B = row_inputs.read(traj, 'mode_B') == 0
+    forced_B = row_inputs.read(traj, 'forced_B') > 0
+    counted_B = (instant_B & forced_B).astype(jnp.float32) * traj.valid_B
+    rate_N = masked_mean(
+      by_group(traj.reward_B, traj.group_size),
+      by_group(counted_B, traj.group_size),
+      axis=1,
+    )
+    rate_B = jnp.repeat(jnp.clip(rate_N, 0.0, 1.0), traj.group_size)
+    paid_B = ~instant_B & ~forced_B
+    return reward_B * jnp.where(paid_B, 1.0 - rate_B**self.alpha, 1.0)

@@ -1,0 +1,79 @@
+"""RepExp: a bonus for responses whose representation is unlike the others."""
+
+from typing import ClassVar
+
+import chex
+from flax import struct
+import jax.numpy as jnp
+
+from rl_jax.pieces import row_inputs
+from rl_jax.pieces.ops.masking import (
+  by_group,
+  masked_center,
+  masked_mean,
+  ungroup,
+)
+from rl_jax.types import (
+  Array,
+  Trajectories,
+  check_choice,
+  check_range,
+  static,
+)
+
+
+@struct.dataclass(kw_only=True)
+class EllipticalBonus:
+  """R_k + coef * b_k, b_k the leverage of k among its group.
+
+    x_k = mean hidden state over trained tokens, minus the group's mean
+    b_k = x_k' (ridge I + sum_j x_j x_j')^-1 x_k          'leverage'
+    b_k / (1 - b_k): the sum without k                     'leave_one_out'
+
+  0 in groups without a right row (unshaped reward above `correct_above`).
+  Computed from the [G, G] inner products, which is the same number for any
+  width, so the random projection of the code (to 32 sizes, in float64) is not
+  needed. Hidden states are those of the sampling policy, where the code has a
+  frozen model.
+  Source: "Representation-Based Exploration for Language Models" (RepExp);
+  verl-recipe rep_exp, elliptical_reward_model_worker.py.
+  Raises ValueError for values outside the ranges below, or an unknown kind.
+  """
+
+  coef: float = 0.01  # reward per unit of leverage, >= 0
+  ridge: float = 0.01  # in squared units of the hidden state, > 0
+  correct_above: float = 0.5  # in units of the reward
+  kind: str = static(default='leverage')
+  role: ClassVar[str] = 'shaping'
+  needs: ClassVar[tuple[str, ...]] = ('hidden',)
+  min_group_size: ClassVar[int] = 2
+
+  def __post_init__(self):
+    check_range(self, 'coef', 0.0)
+    check_range(self, 'ridge', 0.0, open_low=True)
+    check_choice(self, 'kind', ('leverage', 'leave_one_out'))
+
+  def bonus(self, traj: Trajectories) -> Array:
+    """b [N, G]; 0 on invalid rows."""
+    hidden_BTD = row_inputs.read(traj, 'hidden')
+    mean_BD = masked_mean(hidden_BTD, traj.mask_BT[:, :, None], axis=1)
+    valid_NG1 = by_group(traj.valid_B, traj.group_size)[:, :, None]
+    mean_NGD = by_group(mean_BD, traj.group_size)
+    x_NGD = masked_center(mean_NGD, valid_NG1, axis=1)
+    gram_NGG = jnp.einsum('ngd,nhd->ngh', x_NGD, x_NGD)
+    # x' (ridge I + X'X)^-1 x = 1 - ridge ((ridge I + XX')^-1)_kk
+    eye_1GG = jnp.eye(traj.group_size)[None]
+    leverage_NG = jnp.linalg.solve(gram_NGG + self.ridge * eye_1GG, gram_NGG)
+    leverage_NG = jnp.diagonal(leverage_NG, axis1=1, axis2=2)
+    leverage_NG = jnp.clip(leverage_NG, 0.0, 1.0 - 1e-6)
+    if self.kind == 'leave_one_out':
+      return leverage_NG / (1.0 - leverage_NG)
+    return leverage_NG
+
+  def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
+    """[B] -> [B]."""
+    chex.assert_rank(reward_B, 1)
+    right_B = (traj.reward_B > self.correct_above) & (traj.valid_B > 0)
+    solved_N1 = by_group(right_B, traj.group_size).any(1, keepdims=True)
+    bonus_NG = jnp.where(solved_N1, self.bonus(traj), 0.0)
+    return reward_B + self.coef * ungroup(bonus_NG)

@@ -1,0 +1,44 @@
+"""AEPO (InfiGUI-G1): one response offers several ranked answers."""
+
+from typing import ClassVar
+
+import chex
+from flax import struct
+import jax
+import jax.numpy as jnp
+
+from rl_jax.pieces import row_inputs
+from rl_jax.types import Array, Trajectories, check_range
+
+
+@struct.dataclass(kw_only=True)
+class RankedAnswers:
+  """format + 1 / sqrt(N k) if candidate k of N is the first hit.
+
+  format - 1 / N if none hits, format - 1 for an empty list, -1 for a malformed
+  response (or one whose points lie on a line). Reads extras['num_answers_B']
+  (below 0: malformed) and extras['hit_rank_B'] (0: none). Replaces the reward.
+  Source: "InfiGUI-G1: Advancing GUI Grounding with Adaptive Exploration Policy
+  Optimization" (AEPO); InfiXAI/InfiGUI-G1 reward_fn.py.
+  Raises ValueError for a format that is not a number.
+  """
+
+  format: float = 1.0  # reward of a well-formed response
+  role: ClassVar[str] = 'shaping'
+
+  def __post_init__(self):
+    check_range(self, 'format')
+
+  def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
+    """[B] -> [B]."""
+    chex.assert_rank(reward_B, 1)
+    answers_B = row_inputs.read(traj, 'num_answers_B').astype(jnp.float32)
+    rank_B = row_inputs.read(traj, 'hit_rank_B').astype(jnp.float32)
+    count_B = jnp.maximum(answers_B, 1.0)
+    hit_B = (rank_B > 0) & (answers_B > 0)
+    utility_B = jnp.where(
+      hit_B,
+      jax.lax.rsqrt(count_B * jnp.maximum(rank_B, 1.0)),
+      -1.0 / count_B,
+    )
+    return jnp.where(answers_B < 0, -1.0, self.format + utility_B)

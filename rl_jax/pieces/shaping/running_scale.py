@@ -1,0 +1,68 @@
+"""PPO-max: rewards divided by the standard deviation of all past rewards."""
+
+from typing import ClassVar
+
+import chex
+from flax import struct
+import jax.numpy as jnp
+
+from rl_jax.pieces.ops.masking import (
+  masked_mean,
+  masked_var,
+  safe_divide,
+  safe_sqrt,
+)
+from rl_jax.types import Array, Trajectories, check_range, static
+
+ROUNDING = 1e-6  # a relative deviation that float32 means have by themselves
+
+
+@struct.dataclass(kw_only=True)
+class RunningScale:
+  """R / (std + eps), or (R - mean) / (std + eps) if center; then clipped.
+
+  Mean and std (ddof 1) are over the valid rewards of all rollouts, this one
+  included. State: count, mean, sum of squared deviations.
+  Source: "Secrets of RLHF in Large Language Models Part I: PPO"; OpenLMLab/
+  MOSS-RLHF utils.py (RunningMoments), ppo_trainer.py (use_reward_scaling,
+  use_reward_norm, use_reward_clip).
+  Raises ValueError for values outside the ranges below.
+  """
+
+  center: bool = static(default=False)
+  clip: float | None = None  # largest |R| after scaling, > 0; None: off
+  eps: float = 1e-8  # in units of the reward, > 0
+  role: ClassVar[str] = 'shaping'
+
+  def __post_init__(self):
+    check_range(self, 'clip', 0.0, open_low=True)
+    check_range(self, 'eps', 0.0, open_low=True)
+
+  def init(self, num_prompts: int) -> dict[str, Array]:
+    """Moments of nothing."""
+    del num_prompts
+    return {name: jnp.zeros(()) for name in ('count', 'mean', 'squares')}
+
+  def __call__(
+    self, reward_B: Array, traj: Trajectories, state: dict[str, Array]
+  ) -> tuple[Array, dict[str, Array]]:
+    """[B] -> [B]."""
+    chex.assert_rank(reward_B, 1)
+    valid_B = traj.valid_B
+    added = valid_B.sum()
+    mean = masked_mean(reward_B, valid_B)
+    count = state['count'] + added
+    step = mean - state['mean']
+    # Chan's update: exact for any split of the stream into rollouts.
+    between = step**2 * safe_divide(state['count'] * added, count)
+    within = masked_var(reward_B, valid_B) * added
+    squares = state['squares'] + within + between
+    mean = state['mean'] + step * safe_divide(added, count)
+    std = safe_sqrt(squares / jnp.maximum(count - 1.0, 1.0))
+    # A constant stream has no scale, but means that differ in the last digit.
+    constant = std <= ROUNDING * jnp.abs(mean)
+    scale = jnp.where(constant, 1.0, std) + self.eps
+    scaled_B = (reward_B - mean if self.center else reward_B) / scale
+    if self.clip is not None:
+      scaled_B = jnp.clip(scaled_B, -self.clip, self.clip)
+    return scaled_B, {'count': count, 'mean': mean, 'squares': squares}

@@ -1,0 +1,36 @@
+"""The policy's own certainty as a reward: no verifier, no labels."""
+
+from typing import ClassVar
+
+import chex
+from flax import struct
+
+from rl_jax.pieces import row_inputs
+from rl_jax.pieces.ops.masking import masked_mean
+from rl_jax.types import Array, Trajectories, check_range
+
+
+@struct.dataclass(kw_only=True)
+class SelfCertainty:
+  """R_k = coef * mean_t KL(uniform || pi_old(. | prefix of t)), in nats.
+
+    KL(uniform || pi) = -1/V sum_v log(V pi(v))
+
+  The mean is over trained tokens. Replaces the reward.
+  Source: backprop07/Self-Certainty confidence_list.py; as a reward "Learning
+  to Reason without External Rewards".
+  Raises ValueError for a coef that is not a number.
+  """
+
+  coef: float = 1.0  # reward per nat
+  role: ClassVar[str] = 'shaping'
+  needs: ClassVar[tuple[str, ...]] = ('self_certainty',)
+
+  def __post_init__(self):
+    check_range(self, 'coef')
+
+  def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
+    """[B] -> [B]."""
+    chex.assert_rank(reward_B, 1)
+    certainty_BT = row_inputs.read(traj, 'self_certainty')
+    return self.coef * masked_mean(certainty_BT, traj.mask_BT, axis=1)

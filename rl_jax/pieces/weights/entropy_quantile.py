@@ -1,0 +1,49 @@
+"""Only the tokens at which the policy hesitated are trained."""
+
+from typing import ClassVar
+
+import chex
+from flax import struct
+import jax.numpy as jnp
+
+from rl_jax.pieces.ops.masking import loss_mask
+from rl_jax.types import Array, Metrics, Trajectories, check_range
+
+
+@struct.dataclass(kw_only=True)
+class EntropyQuantile:
+  """w_t = 1 where the token's entropy is among the largest `fraction`, else 0.
+
+  The threshold is the entropy of rank max(floor(fraction * tokens), 1) among
+  the trained tokens of the minibatch; equal entropies are kept together. The
+  entropy is that of the policy that was scored, before the update. Dropped
+  tokens stay in the loss's denominator.
+  Source: "Beyond the 80/20 Rule: High-Entropy Minority Tokens Drive Effective
+  Reinforcement Learning for LLM Reasoning", equation 5.
+  Raises ValueError unless fraction lies in (0, 1].
+  """
+
+  fraction: float = 0.2  # of the trained tokens
+  role: ClassVar[str] = 'weight'
+  per_token: ClassVar[bool] = False
+
+  def __post_init__(self):
+    check_range(self, 'fraction', 0.0, 1.0, open_low=True)
+
+  def __call__(
+    self, stats: dict[str, Array], traj: Trajectories, key: Array
+  ) -> tuple[Array, Metrics]:
+    """Weights [B, T]."""
+    del stats, key
+    chex.assert_equal_shape([traj.entropy_BT, traj.mask_BT])
+    kept_BT = loss_mask(traj) > 0
+    entropy_BT = jnp.where(kept_BT, traj.entropy_BT, -jnp.inf)
+    count = jnp.maximum(jnp.floor(self.fraction * kept_BT.sum()), 1.0)
+    # The count is traced, so the sorted entropies are indexed, not sliced.
+    falling = jnp.sort(entropy_BT.ravel())[::-1]
+    threshold = falling[count.astype(jnp.int32) - 1]
+    chosen_BT = kept_BT & (entropy_BT >= threshold)
+    return chosen_BT.astype(jnp.float32), {
+      'policy/chosen_fraction': chosen_BT,
+      'policy/entropy_threshold': jnp.where(kept_BT.any(), threshold, 0.0),
+    }

@@ -1,0 +1,62 @@
+"""PF-PPO: train where the reward model can be trusted, by rank."""
+
+from typing import ClassVar
+
+from flax import struct
+import jax.numpy as jnp
+
+from rl_jax.pieces.ops.masking import by_group, safe_divide, ungroup
+from rl_jax.types import Array, Metrics, Trajectories, check_range
+
+
+@struct.dataclass(kw_only=True)
+class RankFilter:
+  """n w(rank) / sum of w over the group's n valid rows, by unshaped reward.
+
+    w = best for the largest reward, worst for the smallest, else middle
+
+  The expectation of drawing n rows with probability proportional to w; equal
+  rewards share the mean w of their ranks. (0.4, 0.1, 0.1) is best-random,
+  (1, 0, 1) best-worst, (1, 0, 0) best of n.
+  Source: "Policy Filtration in RLHF to Fine-Tune LLM for Code Generation";
+  swtheing/PF-PPO-RLHF replay_buffer.py, which resamples instead.
+  Raises ValueError for negative weights.
+  """
+
+  best: float = 1.0  # >= 0
+  middle: float = 0.0  # >= 0
+  worst: float = 1.0  # >= 0
+  role: ClassVar[str] = 'weight'
+  per_token: ClassVar[bool] = False
+  min_group_size: ClassVar[int] = 2
+
+  def __post_init__(self):
+    for field in ('best', 'middle', 'worst'):
+      check_range(self, field, 0.0)
+
+  def __call__(
+    self, stats: dict[str, Array], traj: Trajectories, key: Array
+  ) -> tuple[Array, Metrics]:
+    """Weights [B, T]."""
+    del stats, key
+    reward_NG = by_group(traj.reward_B, traj.group_size)
+    valid_NG = by_group(traj.valid_B, traj.group_size) > 0
+    count_N1 = valid_NG.sum(1, keepdims=True).astype(jnp.float32)
+    # [N, G, G]: does the second row beat, or equal, the first?
+    rival_NGG = valid_NG[:, None, :]
+    above_NG = (
+      rival_NGG & (reward_NG[:, None, :] > reward_NG[:, :, None])
+    ).sum(2)
+    tied_NG = (
+      rival_NGG & (reward_NG[:, None, :] == reward_NG[:, :, None])
+    ).sum(2)
+    first_NG = (above_NG == 0).astype(jnp.float32)
+    last_NG = (above_NG + tied_NG == count_N1).astype(jnp.float32)
+    rest_NG = jnp.maximum(tied_NG - first_NG - last_NG, 0.0)
+    total_NG = first_NG * self.best + last_NG * self.worst
+    total_NG += rest_NG * self.middle
+    weight_NG = jnp.where(valid_NG, safe_divide(total_NG, 1.0 * tied_NG), 0.0)
+    sum_N1 = weight_NG.sum(1, keepdims=True)
+    factor_B = ungroup(safe_divide(weight_NG * count_N1, sum_N1))
+    factor_BT = jnp.broadcast_to(factor_B[:, None], traj.mask_BT.shape)
+    return factor_BT, {'policy/filtered_fraction': factor_BT == 0}

@@ -1,0 +1,169 @@
+"""The stages of a configuration on shapes alone: lowered without any weights.
+
+Every array is a jax.ShapeDtypeStruct with the sharding that the real run gives
+it, so the programs are those of the run; no parameter is ever allocated.
+"""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from rl_jax.config import ExperimentConfig
+from rl_jax.learning.optimizers import make_optimizer
+from rl_jax.models import spec, transformer
+from rl_jax.rollouts.generate import start_trajectories
+from rl_jax.runs import stages as stages_lib
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.types import TrainState
+
+# With adapters, only these top-level trees of the parameters are trained.
+ADAPTED = ('lora', 'value_head')
+
+
+def abstract(tree: Any, place: jax.sharding.Sharding) -> Any:
+  """Shapes of a tree of arrays or shapes, all with one sharding."""
+  return jax.tree.map(
+    lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place), tree
+  )
+
+
+def parameters(
+  model: transformer.ModelConfig, mesh: jax.sharding.Mesh
+) -> dict[str, Any]:
+  """The shapes of all parameters, sharded as the run shards them."""
+  specs = transformer.specs(model)
+  return jax.tree.map(
+    lambda s, place: jax.ShapeDtypeStruct(s.shape, s.dtype, sharding=place),
+    specs,
+    mesh_lib.param_shardings(specs, mesh),
+    is_leaf=spec.is_spec,
+  )
+
+
+def split_trainable(
+  model: transformer.ModelConfig, params: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+  """(trainable, frozen): with adapters the model itself is frozen."""
+  names = ADAPTED if model.lora_rank else tuple(params)
+  return (
+    {k: v for k, v in params.items() if k in names},
+    {k: v for k, v in params.items() if k not in names},
+  )
+
+
+def train_state(
+  config: ExperimentConfig,
+  trainable: Any,
+  mesh: jax.sharding.Mesh,
+  num_ids: int = 1,
+) -> TrainState:
+  """Shapes of the state; moments lie as their parameters do.
+
+  num_ids: prompts of the task, over which stateful pieces keep tables.
+  """
+  optimizer, whole = make_optimizer(config.optimizer), mesh_lib.replicated(mesh)
+  shapes = jax.eval_shape(optimizer.init, trainable)
+  moments = optax.tree_utils.tree_map_params(
+    optimizer,
+    lambda x, param: abstract(x, param.sharding),
+    shapes,
+    trainable,
+    transform_non_params=lambda x: abstract(x, whole),
+  )
+  zero = jax.ShapeDtypeStruct((), jnp.int32, sharding=whole)
+  states = jax.eval_shape(lambda: config.method.init_state(num_ids))
+  return TrainState(
+    params=trainable,
+    opt_state=moments,
+    method_state=abstract(states, whole),
+    step=zero,
+    skipped=zero,
+  )
+
+
+class _NoTokenizer:
+  """Which ids end a response does not change the program."""
+
+  eos_ids = (0,)
+
+  def encode(self, text: str) -> list[int]:
+    """One token for every stop text."""
+    del text
+    return [0]
+
+
+@dataclasses.dataclass(frozen=True)
+class AbstractRun:
+  """One iteration's stages and the shapes of their arguments."""
+
+  config: ExperimentConfig
+  model: transformer.ModelConfig
+  mesh: jax.sharding.Mesh
+
+  def lower(self) -> dict[str, jax.stages.Lowered]:
+    """The lowered programs by stage, in the order of an iteration."""
+    with jax.set_mesh(self.mesh):
+      return self._lower()
+
+  def _lower(self) -> dict[str, jax.stages.Lowered]:
+    config, mesh = self.config, self.mesh
+    whole = mesh_lib.replicated(mesh)
+    params = parameters(self.model, mesh)
+    trainable, frozen = split_trainable(self.model, params)
+    state = train_state(config, trainable, mesh)
+    if config.method.lagged_period() is not None:
+      frozen = {**frozen, 'lagged': params}
+      params = {**params, 'lagged': params}
+    stages = stages_lib.make_stages(
+      config, self.model, _NoTokenizer(), mesh, state
+    )
+    method = abstract(jax.eval_shape(config.method.as_arrays), whole)
+    key = abstract(jax.eval_shape(lambda: jax.random.key(0)), whole)
+    lowered = {}
+    traj = abstract(self._empty_rollout(), mesh_lib.rows(mesh))
+    lowered['generate'] = stages.generate.lower(params, traj=traj, key=key)
+    traj = abstract(lowered['generate'].out_info, whole)
+    reference = params if 'logp_ref' in config.method.needs() else None
+    if hasattr(stages.score, 'lower'):
+      lowered['score'] = stages.score.lower(params, reference, traj, method)
+      traj = abstract(lowered['score'].out_info[0], whole)
+    traj = traj.replace(
+      reward_B=traj.valid_B,
+      rewards={name: traj.valid_B for name in config.task.reward_weights},
+    )
+    lowered['make_batch'] = stages.make_batch.lower(
+      method, traj, state.method_state
+    )
+    traj = abstract(lowered['make_batch'].out_info[0], whole)
+    groups = jax.ShapeDtypeStruct(
+      (stages.functions.groups_per_minibatch,), jnp.int32, sharding=whole
+    )
+    lowered['update'] = stages.update_minibatch.lower(
+      state=state,
+      frozen=frozen,
+      method=method,
+      traj=traj,
+      group_M=groups,
+      key=key,
+      reuse_scores=True,
+    )
+    return lowered
+
+  def _empty_rollout(self) -> Any:
+    """What `start` puts on the devices: prompts of full width."""
+    rollout = self.config.rollout
+    N, P = rollout.num_prompts, rollout.max_prompt_tokens
+
+    def make():
+      return start_trajectories(
+        jnp.zeros((N, P), jnp.int32),
+        jnp.zeros((N, P)),
+        jnp.zeros((N,), jnp.int32),
+        group_size=rollout.group_size,
+        max_response_tokens=rollout.max_response_tokens,
+      )
+
+    return jax.eval_shape(make)

@@ -1,0 +1,260 @@
+"""What one iteration keeps on a device, in bytes, estimated from shapes alone.
+
+  always    parameters + reference + optimizer + rollout
+  update    gradients + activations + logits
+  generate  the sampler's copy of the weights + cache + scratch
+
+The first and the larger of the others must fit. Parameters, optimizer, copies
+and cache are exact; gradients, activations and logits count the arrays that the
+programs hold at their peak, one by one below, of full responses: an update that
+is packed needs less. tests/planning/test_memory_plan.py compares the sums with
+what XLA says of the compiled programs.
+"""
+
+import dataclasses
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from rl_jax.config import ExperimentConfig
+from rl_jax.learning import statistics
+from rl_jax.models import kv_cache, spec, transformer
+from rl_jax.planning import abstract_run
+from rl_jax.rollouts import decode
+from rl_jax.rollouts.slots import shares_prompts
+from rl_jax.runtime import mesh as mesh_lib
+
+# Arrays of a kind that are alive together where memory peaks.
+SCORE_COPIES = 3  # scores, weights and their cotangent
+ROW_COPIES = 4  # with and without turning, and the cotangents of both
+MLP_COPIES = 5  # gate, up, silu(gate) * up, and the cotangents of two
+LOGIT_COPIES = 4  # logits, probabilities, their cotangents
+HIDDEN_COPIES = 3  # states, those without padding, their cotangent
+SAMPLING_COPIES = 3  # logits, and twice those at the temperature
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MemoryPlan:
+  """Bytes on one device."""
+
+  parameters: int
+  reference: int  # and the lagged copy
+  optimizer: int
+  gradients: int
+  activations: int
+  logits: int
+  sampler_weights: int
+  cache: int
+  scratch: int  # of sampling: prefill, and logits of a step
+  rollout: int  # the [B, T] arrays of an iteration
+
+  @property
+  def kept(self) -> int:
+    """From start to end of a run."""
+    return self.parameters + self.reference + self.optimizer + self.rollout
+
+  @property
+  def update(self) -> int:
+    """While a minibatch is trained on."""
+    return self.kept + self.gradients + self.activations + self.logits
+
+  @property
+  def generate(self) -> int:
+    """While responses are sampled."""
+    return self.kept + self.sampler_weights + self.cache + self.scratch
+
+  @property
+  def peak(self) -> int:
+    """The larger of both."""
+    return max(self.update, self.generate)
+
+
+def bytes_per_device(tree: Any) -> int:
+  """Of a tree of jax.ShapeDtypeStruct with shardings."""
+  return sum(
+    math.prod(x.sharding.shard_shape(x.shape)) * x.dtype.itemsize
+    for x in jax.tree.leaves(tree)
+  )
+
+
+def estimate(
+  config: ExperimentConfig, model: transformer.ModelConfig, mesh: Any
+) -> MemoryPlan:
+  """The plan on a mesh, which may be abstract: nothing is allocated."""
+  params = abstract_run.parameters(model, mesh)
+  trainable, _ = abstract_run.split_trainable(model, params)
+  state = abstract_run.train_state(config, trainable, mesh)
+  copies = 'logp_ref' in config.method.needs()
+  copies += config.method.lagged_period() is not None
+  sizes = _Sizes.of(config, model, mesh)
+  minibatch = config.update.minibatch_prompts or config.rollout.num_prompts
+  # The sum so far in float32, and the gradient of one more microbatch.
+  one = sum(
+    math.prod(x.sharding.shard_shape(x.shape)) * 4
+    for x in jax.tree.leaves(trainable)
+  )
+  pieces = minibatch // (config.update.microbatch_prompts or minibatch)
+  return MemoryPlan(
+    parameters=bytes_per_device(params),
+    reference=copies * bytes_per_device(trainable),
+    optimizer=bytes_per_device(state.opt_state),
+    gradients=one * (2 if pieces > 1 else 1),
+    activations=sizes.activations(),
+    logits=sizes.logits(),
+    sampler_weights=_sampler_weights(model, mesh),
+    cache=sizes.cache(),
+    scratch=sizes.scratch(),
+    rollout=_rollout_bytes(config),
+  )
+
+
+def _sampler_weights(model: transformer.ModelConfig, mesh: Any) -> int:
+  """What generate.prepare_weights makes: whole over fsdp, compute dtype.
+
+  Nothing where that is what the parameters are already.
+  """
+  if model.compute_dtype == model.param_dtype and dict(mesh.shape)['fsdp'] == 1:
+    return 0
+
+  def one(path, s):
+    dtype = s.dtype if 'norm' in path[-1].key else model.compute_dtype
+    axes = tuple(None if axis == 'width' else axis for axis in s.logical_axes)
+    return dataclasses.replace(s, dtype=dtype, logical_axes=axes)
+
+  specs = {
+    name: tree
+    for name, tree in transformer.specs(model).items()
+    if name in ('model', 'lora')
+  }
+  specs = jax.tree_util.tree_map_with_path(one, specs, is_leaf=spec.is_spec)
+  shapes = jax.tree.map(
+    lambda s, place: jax.ShapeDtypeStruct(s.shape, s.dtype, sharding=place),
+    specs,
+    mesh_lib.param_shardings(specs, mesh),
+    is_leaf=spec.is_spec,
+  )
+  return bytes_per_device(shapes)
+
+
+def _rollout_bytes(config: ExperimentConfig) -> int:
+  """Ids, masks, log-probs and advantages; every device holds all rows.
+
+  About 10 arrays of 4 bytes, before and after make_batch, of two iterations.
+  """
+  rollout = config.rollout
+  rows = rollout.num_prompts * rollout.group_size
+  tokens = rows * rollout.max_response_tokens
+  return 4 * 10 * 2 * tokens
+
+
+@dataclasses.dataclass(frozen=True)
+class _Sizes:
+  """Dimensions on one device."""
+
+  model: transformer.ModelConfig
+  microbatch: int  # groups of one forward pass
+  rollout: int  # groups of one rollout
+  group_size: int
+  prompt: int  # P
+  response: int  # T
+  heads: int  # of queries
+  kv_heads: int
+  mlp: int
+  vocab: int
+  itemsize: int  # of the compute dtype
+  slots: int | None  # rows that are decoded at a time
+  spans: int  # of a response, on different devices in an update
+
+  @classmethod
+  def of(cls, config, model, mesh) -> '_Sizes':
+    rollout, axes = config.rollout, dict(mesh.shape)
+    minibatch = config.update.minibatch_prompts or rollout.num_prompts
+    shards = math.prod(axes[axis] for axis in mesh_lib.ROW_AXES)
+    samplers = mesh_lib.parts(rollout.num_prompts, 'sampled_rows', axes)
+    split = lambda n: n if n % axes['tensor'] else n // axes['tensor']
+    return cls(
+      model=model,
+      microbatch=-(-(config.update.microbatch_prompts or minibatch) // shards),
+      rollout=-(-rollout.num_prompts // samplers),
+      group_size=rollout.group_size,
+      prompt=rollout.max_prompt_tokens,
+      response=rollout.max_response_tokens,
+      heads=split(model.num_heads),
+      kv_heads=split(model.num_kv_heads),
+      mlp=split(model.mlp_size),
+      vocab=split(model.vocab_size),
+      itemsize=jnp.dtype(model.compute_dtype).itemsize,
+      slots=rollout.slots and -(-rollout.slots // samplers),
+      spans=mesh_lib.spans(mesh),
+    )
+
+  def activations(self) -> int:
+    """Saved for the backward pass, and the largest part of one layer."""
+    m, own = self.model, self.response // self.spans
+    # The last token is not fed; if responses are split, every place is.
+    S = own if self.spans > 1 else own - 1
+    rows = self.microbatch * self.group_size
+    tokens = self.microbatch * self.prompt + rows * S
+    products = (self.heads + 2 * self.kv_heads) * m.head_size
+    products += 2 * m.width + 2 * self.mlp
+    # Every layer's input and, without remat, its products with weights; with
+    # it those of the one layer that is being computed again.
+    saved = m.num_layers * m.width
+    saved += products * (1 if m.remat else m.num_layers)
+    saved *= tokens * self.itemsize
+    scores = (
+      rows * S * (self.response - 1 + self.prompt)
+      + self.microbatch * self.prompt**2
+    )
+    attention = SCORE_COPIES * self.heads * scores * 4
+    if self.spans > 1:  # keys and values of all devices, and their cotangents
+      whole = 2 * 2 * rows * self.response * self.kv_heads * m.head_size
+      attention += whole * self.itemsize
+    if m.attention != 'plain':  # rows and their copies instead of scores
+      row = rows * (S + self.prompt) * m.head_size * self.itemsize
+      saved += m.num_layers * row * self.heads
+      attention = ROW_COPIES * row * (self.heads + 2 * self.kv_heads)
+    mlp = MLP_COPIES * tokens * self.mlp * self.itemsize
+    hidden = HIDDEN_COPIES * rows * own * m.width * self.itemsize
+    return saved + hidden + max(attention, mlp)
+
+  def logits(self) -> int:
+    """One chunk of scoring."""
+    step = self.microbatch * self.group_size * self.vocab
+    own = self.response // self.spans
+    span = max(1, min(own, statistics.chunk_elements() // step))
+    return LOGIT_COPIES * span * step * 4
+
+  def cache(self) -> int:
+    """Keys and values of every prompt once, and of every slot.
+
+    While the batch narrows the rows that go on have theirs again, and while
+    the cache grows all rows their first places. Few slots of many rows have
+    their prompts to themselves.
+    """
+    m, rows = self.model, self.rollout * self.group_size
+    own = math.prod(kv_cache.blocks_of(self.response))
+    slots = min(self.slots or rows, rows)
+    widths = decode.batch_widths(slots, self.response, m.num_layers)
+    places = self.rollout * self.prompt
+    if decode.wide_widths(widths, rows, self.response):
+      places += rows * kv_cache.first_places(self.response)
+    for width in widths[:2]:
+      shared = shares_prompts(rows, width)
+      places += width * (own if shared else own + self.prompt)
+    token = 2 * m.num_layers * self.kv_heads * m.head_size
+    return places * token * self.itemsize
+
+  def scratch(self) -> int:
+    """The larger of prefill and of the logits of one decoding step."""
+    prompts = self.rollout * self.prompt
+    scores = SCORE_COPIES * prompts * self.prompt * self.heads * 4
+    prefill = max(
+      scores if self.model.attention == 'plain' else 0,
+      MLP_COPIES * prompts * self.mlp * self.itemsize,
+    )
+    rows = self.rollout * self.group_size
+    rows = min(self.slots or rows, rows)
+    return max(prefill, SAMPLING_COPIES * rows * self.model.vocab_size * 4)

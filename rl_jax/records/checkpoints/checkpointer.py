@@ -1,0 +1,299 @@
+"""Checkpoints that commit atomically, are verified when read, and fall back.
+
+Layout of one step below the checkpoint directory:
+
+  step_00000012/arrays/    the array tree, written by Orbax
+  step_00000012/host.json  counters, positions, configuration
+  step_00000012/COMMITTED  manifest: size and CRC-32 of every other file, names,
+                           shapes and dtypes of the arrays, metrics, versions
+                           of the software (what they mean: `versions`)
+
+COMMITTED is written last, so a step without it never happened, and the CRC of
+every file is compared before anything is read: a torn, emptied or flipped file
+costs one checkpoint, never a run. Works below any path that epath accepts. Of
+several processes each writes its own shards, and process 0 all else: they need
+the same directory.
+"""
+
+from collections.abc import Mapping
+import dataclasses
+import json
+import os
+import threading
+import time
+from typing import Any
+
+from absl import logging
+from etils import epath
+import jax
+import numpy as np
+import orbax.checkpoint as ocp
+
+from rl_jax.records.checkpoints import files, leaves, versions
+from rl_jax.records.checkpoints.failure import CheckpointError, FailedSave
+from rl_jax.records.checkpoints.leaves import abstract_tree
+from rl_jax.runtime import processes, watchdog
+
+__all__ = ['CheckpointError', 'Checkpointer', 'Restored', 'abstract_tree']
+
+_HOST, _ARRAYS = 'host.json', 'arrays'
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Restored:
+  """What `Checkpointer.restore` returns."""
+
+  step: int
+  tree: Any
+  host_state: dict[str, Any]
+  metrics: dict[str, float]
+
+
+class Checkpointer:
+  """Saves asynchronously; restores the newest step that verifies.
+
+  Arrays are copied to the host before `save` returns, so their buffers may be
+  donated at once. Files are written and committed by a background thread; at
+  most one save is in flight. Peak disk use is one step more than is kept.
+
+  directory: created at the first save.
+  keep_last: newest steps to keep, at least 1; 2 or more gives a fallback.
+  keep_best: steps to keep besides, with the largest `best_metric`.
+  best_metric: a name in the `metrics` given to `save`.
+  on_save_error: 'stop' raises CheckpointError at the next call; 'warn' logs.
+    Either way the steps committed before stay valid.
+  """
+
+  def __init__(
+    self,
+    directory: str | os.PathLike[str],
+    *,
+    keep_last: int = 3,
+    keep_best: int = 1,
+    best_metric: str = 'evaluation/pass_at_1',
+    on_save_error: str = 'stop',
+  ):
+    if keep_last < 1 or keep_best < 0:
+      raise ValueError(
+        f'keep_last = {keep_last} must be >= 1, keep_best = {keep_best} >= 0'
+      )
+    self.directory = epath.Path(directory)
+    if '://' not in os.fspath(directory):
+      self.directory = epath.Path(os.path.abspath(directory))
+    self._keep = (keep_last, keep_best, best_metric)
+    self._failed = FailedSave(on_save_error)
+    self._orbax = ocp.AsyncCheckpointer(ocp.PyTreeCheckpointHandler())
+    self._thread: threading.Thread | None = None
+    self._known_good: set[int] = set()  # written or verified by this object
+
+  # Writing.
+
+  def save(
+    self,
+    step: int,
+    tree: Any,
+    host_state: dict[str, Any] | None = None,
+    metrics: Mapping[str, float] | None = None,
+  ) -> None:
+    """Starts to save `tree` (jax and numpy arrays) and JSON-able host state.
+
+    Waits for the save before it. A step that this object has already saved or
+    restored is not written again. After the commit, later steps are deleted:
+    they belong to a run that was abandoned.
+
+    Raises:
+      CheckpointError: an earlier save failed and on_save_error is 'stop'.
+      TypeError: a leaf is no array, or host_state does not survive JSON.
+    """
+    self.wait()
+    if step in self._known_good:
+      return
+    arrays, described = leaves.flatten_for_saving(tree)
+    files.check_json(host_state or {}, 'host_state')
+    # Now, not in the thread: the caller goes on to change what it gave us.
+    host_text = json.dumps(host_state or {})
+    manifest = {
+      'format': files.FORMAT,
+      'step': step,
+      'metrics': {k: float(v) for k, v in (metrics or {}).items()},
+      'arrays': described,
+      'versions': versions.current(),
+      'saved_unix_seconds': time.time(),
+    }
+    path = self._path(step)
+
+    def prepare():
+      files.delete(path)
+      path.mkdir(parents=True)
+
+    try:
+      processes.on_main(prepare)
+      # Reading device arrays is the purpose here, whatever guard is set.
+      with jax.transfer_guard('allow'), watchdog.checkpointing():
+        self._orbax.save(
+          path / _ARRAYS, args=ocp.args.PyTreeSave(arrays), force=True
+        )
+    except Exception as error:  # Out of space shows as several types.
+      self._record_failure(step, error)
+      self._failed.report(self.directory, self.steps)
+      return
+    self._thread = threading.Thread(
+      target=self._finish, args=(step, host_text, manifest), name='commit'
+    )
+    self._thread.start()
+
+  def _finish(self, step: int, host_text: str, manifest: Any) -> None:
+    """Background: waits for Orbax, writes the manifest last, prunes."""
+    path = self._path(step)
+    try:
+      self._orbax.wait_until_finished()
+      if processes.is_main():
+        (path / _HOST).write_text(host_text)
+        files.commit(path, manifest)
+    except BaseException as error:
+      self._record_failure(step, error)
+      return
+    self._known_good.add(step)
+    try:
+      if processes.is_main():
+        self._prune(step)
+    except OSError as error:
+      logging.warning('could not delete old checkpoints: %s', error)
+
+  def _record_failure(self, step: int, error: BaseException) -> None:
+    self._failed.record(step, error)
+    try:
+      if processes.is_main():  # Half a checkpoint only takes up space.
+        files.delete(self._path(step))
+    except OSError:
+      pass
+
+  def _prune(self, newest: int) -> None:
+    """Keeps the last and the best up to `newest`; drops all other steps."""
+    keep = files.kept(self.directory, newest, *self._keep)
+    for step in files.all_steps(self.directory):
+      if step not in keep:
+        files.delete(self._path(step))
+        self._known_good.discard(step)
+
+  def wait(self) -> None:
+    """Returns when nothing is in flight on any process; reports a failed save.
+
+    All processes must call it.
+    """
+    if self._join():
+      self._known_good.discard(self._failed.share())
+    self._failed.report(self.directory, self.steps)
+
+  def _join(self) -> bool:
+    """Waits for this process alone; whether there was something in flight."""
+    busy = self._thread is not None
+    if busy:
+      with watchdog.checkpointing():
+        self._thread.join()
+      self._thread = None
+    return busy
+
+  def close(self) -> None:
+    """Waits for this process and frees the threads of Orbax."""
+    try:
+      self._join()
+      self._failed.report(self.directory, self.steps)
+    finally:
+      self._orbax.close()
+
+  # Reading.
+
+  def steps(self) -> list[int]:
+    """The committed steps, oldest first; their files may still be damaged."""
+    return files.committed_steps(self.directory)
+
+  def best_step(self) -> int | None:
+    """The committed step with the largest `best_metric`, newest on ties."""
+    steps = files.best_first(self.directory, self.steps(), self._keep[2])
+    return steps[0] if steps else None
+
+  def latest(self) -> int | None:
+    """The newest step that verifies; warns about each newer one.
+
+    Raises:
+      CheckpointError: there are committed steps and all are damaged.
+    """
+    self.wait()
+    reasons = []
+    for step in reversed(files.all_steps(self.directory)):
+      reason = files.verify(self._path(step))
+      if not reason:
+        self._known_good.add(step)
+        return step
+      logging.warning('checkpoint %d is not used: %s', step, reason)
+      if (self._path(step) / files.COMMIT).exists():
+        reasons.append(f'step {step}: {reason}')
+    if reasons:
+      raise CheckpointError(
+        f'no checkpoint in {self.directory} is valid: ' + '; '.join(reasons)
+      )
+    return None
+
+  def restore(
+    self, abstract: Any, step: int | None = None, *, partial: bool = False
+  ) -> Restored | None:
+    """Restores onto a tree of ShapeDtypeStructs with shardings; bit-exact.
+
+    Leaves that are numpy arrays are restored as numpy arrays. The mesh may
+    differ from the one that saved.
+
+    Args:
+      abstract: see `abstract_tree`.
+      step: a certain step; by default the newest that verifies.
+      partial: the checkpoint may hold more arrays than `abstract`.
+
+    Returns:
+      None if nothing was ever committed and no step was asked for.
+
+    Raises:
+      ValueError: names, shapes or dtypes differ from the checkpoint's.
+      CheckpointError: nothing valid is left, or the step asked for is damaged.
+    """
+    self.wait()
+    step = processes.on_main(lambda: self._usable(step))
+    if step is None:
+      return None
+    self._known_good.add(step)
+    manifest, _ = files.read_manifest(self._path(step))
+    named, treedef = leaves.names(abstract)
+    versions.warn_if_changed(step, manifest.get('versions', {}))
+    leaves.check_structure(named, manifest['arrays'], step, partial)
+    values = leaves.read(
+      self._orbax, self._path(step) / _ARRAYS, named, manifest['arrays']
+    )
+    return Restored(
+      step=step,
+      tree=treedef.unflatten(values),
+      host_state=self.host_state(step),
+      metrics=manifest['metrics'],
+    )
+
+  def _usable(self, step: int | None) -> int | None:
+    if step is None:
+      return self.latest()
+    if reason := files.verify(self._path(step)):
+      raise CheckpointError(f'checkpoint {step} cannot be used: {reason}')
+    return step
+
+  def host_state(self, step: int) -> dict[str, Any]:
+    """The host state of a committed step, without reading its arrays."""
+    return json.loads((self._path(step) / _HOST).read_text())
+
+  def arrays(self, step: int) -> dict[str, np.ndarray]:
+    """Every array by name, as numpy; keys as their uint32 data."""
+    manifest, reason = files.read_manifest(self._path(step))
+    if manifest is None:
+      raise CheckpointError(f'checkpoint {step} cannot be used: {reason}')
+    named = {name: np.empty(0) for name in manifest['arrays']}
+    path = self._path(step) / _ARRAYS
+    values = leaves.read(self._orbax, path, named, manifest['arrays'])
+    return dict(zip(named, values, strict=True))
+
+  def _path(self, step: int) -> epath.Path:
+    return files.step_path(self.directory, step)

@@ -1,0 +1,256 @@
+"""What a run leaves to look at: metrics.jsonl, rollouts.jsonl, TensorBoard.
+
+metrics.jsonl has one JSON object per iteration: `step`, `time/wall_seconds`
+(of all sessions of the run together) and metrics by their fixed names, such as
+`reward/mean`, `policy/entropy`, `policy/kl_ref`, `policy/clip_fraction`,
+`rollout/length`, `train/grad_norm`, `time/generate_seconds`. Only `time/*` may
+differ between a run and the same run killed and resumed.
+
+JSON has no NaN: non-finite numbers are written as the strings "NaN",
+"Infinity" and "-Infinity", which `float()` reads back, as `read_jsonl` does.
+"""
+
+from collections.abc import Iterable, Mapping
+import json
+import math
+import os
+import time
+from typing import Any
+
+from absl import logging
+from etils import epath
+import jax
+import numpy as np
+import tensorboardX
+
+from rl_jax.runtime import processes
+
+METRICS, ROLLOUTS = 'metrics.jsonl', 'rollouts.jsonl'
+_NON_FINITE = {'NaN', 'Infinity', '-Infinity'}
+
+
+def to_json(value: Any) -> Any:
+  """A value that JSON can hold: arrays become numbers or nested lists."""
+  if isinstance(value, Mapping):
+    return {str(k): to_json(v) for k, v in value.items()}
+  if isinstance(value, (list, tuple)):
+    return [to_json(v) for v in value]
+  if hasattr(value, 'dtype'):
+    return to_json(np.asarray(value).tolist())
+  if isinstance(value, float) and not math.isfinite(value):
+    if math.isnan(value):
+      return 'NaN'
+    return 'Infinity' if value > 0 else '-Infinity'
+  return value
+
+
+def from_json(value: Any) -> Any:
+  """Undoes the strings of non-finite numbers, at any depth."""
+  if isinstance(value, dict):
+    return {k: from_json(v) for k, v in value.items()}
+  if isinstance(value, list):
+    return [from_json(v) for v in value]
+  if isinstance(value, str) and value in _NON_FINITE:
+    return float(value)
+  return value
+
+
+def read_jsonl(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+  """The complete lines of a JSON-lines file; a torn last line is left out.
+
+  Raises:
+    ValueError: naming file and line, where a complete line is no JSON.
+  """
+  rows = []
+  lines = epath.Path(path).read_bytes().split(b'\n')
+  for number, line in enumerate(lines[:-1], start=1):
+    try:
+      rows.append(from_json(json.loads(line)))
+    except ValueError as error:
+      raise ValueError(f'{path}:{number} is no JSON: {error}') from error
+  return rows
+
+
+def save_arrays(path: str | os.PathLike[str], tree: Any) -> None:
+  """Writes the arrays of a tree as .npz, named by their paths in the tree.
+
+  Of several processes only process 0 writes.
+  """
+  if not processes.is_main():
+    return
+  leaves, _ = jax.tree.flatten_with_path(jax.device_get(tree))
+  arrays = {
+    jax.tree_util.keystr(keys, simple=True, separator='.'): leaf
+    for keys, leaf in leaves
+  }
+  with epath.Path(path).open('wb') as file:
+    np.savez_compressed(file, **arrays)
+
+
+def _to_host(metrics: Mapping[str, Any], arrays: Any) -> tuple[dict, Any]:
+  """(Python numbers in the order given, arrays) by a single device_get."""
+  on_host, arrays = processes.read((dict(metrics), arrays))
+  return {
+    name: value.item() if hasattr(value, 'item') else value
+    for name, value in ((name, on_host[name]) for name in metrics)
+  }, arrays
+
+
+class MetricsWriter:
+  """Appends to the files of a workdir; resumes without gaps or repeats.
+
+  Every line is flushed as it is written. A checkpoint stores `offsets()`;
+  a run that starts calls `truncate_to(offsets)`, or `truncate_to({})` without
+  a checkpoint, before it writes: what an interrupted iteration has written,
+  even half a line, goes, and is written again by the same iteration. Of several
+  processes only process 0 touches files; the others' rows are just returned.
+  """
+
+  def __init__(
+    self, workdir: str | os.PathLike[str], *, tensorboard: bool = True
+  ):
+    self.workdir = epath.Path(workdir)
+    self._files = {}
+    if processes.is_main():
+      self.workdir.mkdir(parents=True, exist_ok=True)
+      for name in (METRICS, ROLLOUTS):
+        self._files[name] = (self.workdir / name).open('ab')
+    self._use_tensorboard = tensorboard and processes.is_main()
+    self._tensorboard: tensorboardX.SummaryWriter | None = None
+    self._purge_step: int | None = None
+    self._seconds_before = 0.0
+    self._started = time.monotonic()
+    self.last: dict[str, Any] = {}  # the newest row, as host numbers
+
+  def seconds(self) -> float:
+    """Wall seconds of this run, earlier sessions included."""
+    return self._seconds_before + time.monotonic() - self._started
+
+  def log(
+    self, step: int, metrics: Mapping[str, Any], rollouts: Any = None
+  ) -> dict[str, Any]:
+    """Writes and returns one row; values are numbers or scalar arrays.
+
+    The step counts finished iterations, so a measurement before training has
+    step 0. Everything known of a step goes into its one row. `rollouts` is a
+    rollout_log.RolloutLog: its arrays are read together with the metrics.
+
+    Raises:
+      ValueError: a value is not a scalar.
+    """
+    for name, value in metrics.items():
+      if np.ndim(value) != 0:
+        raise ValueError(f'{name} has shape {np.shape(value)}: not a scalar')
+    row = {'step': int(step), 'time/wall_seconds': round(self.seconds(), 3)}
+    rollouts = rollouts if self._files else None  # read where it is written
+    metrics, arrays = _to_host(metrics, rollouts and rollouts.arrays)
+    if rollouts:
+      self.log_rollouts(step, rollouts.lines(arrays))
+    self.last = row | metrics
+    self._append(METRICS, [to_json(self.last)])
+    if self._use_tensorboard:
+      self._log_tensorboard(self.last)
+    return self.last
+
+  def log_rollouts(self, step: int, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Writes one line per response: text, reward, values of its tokens, ...
+
+    Call it before `log` of the same step: a reader that sees the metrics of a
+    step then finds its rollouts too.
+    """
+    self._append(ROLLOUTS, [{'step': int(step), **to_json(r)} for r in rows])
+
+  def _append(self, name: str, rows: list[dict[str, Any]]) -> None:
+    if name not in self._files:
+      return
+    lines = [json.dumps(row, allow_nan=False) + '\n' for row in rows]
+    self._files[name].write(''.join(lines).encode())
+    self._files[name].flush()
+
+  def _log_tensorboard(self, row: dict[str, Any]) -> None:
+    if self._tensorboard is None:
+      # TensorBoard then hides the points that the resumed run repeats.
+      self._tensorboard = tensorboardX.SummaryWriter(
+        os.fspath(self.workdir / 'tensorboard'), purge_step=self._purge_step
+      )
+    for name, value in row.items():
+      # Non-finite values are no points on a curve.
+      number = isinstance(value, (int, float)) and math.isfinite(value)
+      if number and name != 'step':
+        self._tensorboard.add_scalar(name, value, row['step'])
+    self._tensorboard.flush()
+
+  def offsets(self) -> dict[str, Any]:
+    """Bytes of each file and seconds so far, for the checkpoint; JSON-able.
+
+    The files are forced to the disk: a checkpoint must not know more lines
+    than survive a power cut.
+    """
+    found: dict[str, Any] = {'time/wall_seconds': self.seconds()}
+    for name, file in self._files.items():
+      file.flush()
+      if '://' not in os.fspath(self.workdir):
+        os.fsync(file.fileno())
+      found[name] = file.tell()
+    return found
+
+  def truncate_to(
+    self, offsets: Mapping[str, Any], next_step: int | None = None
+  ) -> None:
+    """Cuts the files to what a checkpoint knows; {} empties them.
+
+    Args:
+      offsets: what `offsets` returned when the checkpoint was saved.
+      next_step: the first step that will be logged; TensorBoard drops the
+        points from there on.
+    """
+    self._seconds_before = float(offsets.get('time/wall_seconds', 0.0))
+    self._started = time.monotonic()
+    self._purge_step = next_step
+    for name, file in self._files.items():
+      wanted = int(offsets.get(name, 0))
+      size = file.seek(0, os.SEEK_END)
+      if size < wanted:
+        logging.warning(
+          '%s has %d bytes, but the checkpoint knows of %d: lines were lost',
+          self.workdir / name,
+          size,
+          wanted,
+        )
+      file.truncate(min(size, wanted))
+      file.seek(0, os.SEEK_END)
+
+  def close(self) -> None:
+    """Closes the files; the writer cannot be used after."""
+    for file in self._files.values():
+      file.close()
+    if self._tensorboard is not None:
+      self._tensorboard.close()
+
+
+class DelayedMetrics:
+  """Keeps the newest row on the device and writes it one iteration later.
+
+  So the host never waits for the update that it has just dispatched. Before a
+  checkpoint and at the end, `flush` writes the row that is held back: saving
+  waits for the same arrays anyway, and no pending row needs to be restored.
+  """
+
+  def __init__(self, writer: MetricsWriter):
+    self._writer = writer
+    self._pending: tuple[int, dict[str, Any], Any] | None = None
+
+  def push(
+    self, step: int, metrics: Mapping[str, Any], rollouts: Any = None
+  ) -> dict[str, Any] | None:
+    """Holds a row back; writes and returns the one before, on the host."""
+    written = self.flush()
+    self._pending = (step, dict(metrics), rollouts)
+    return written
+
+  def flush(self) -> dict[str, Any] | None:
+    """Writes and returns the held row (one device_get), or None."""
+    if self._pending is None:
+      return None
+    row, self._pending = self._pending, None
+    return self._writer.log(*row)

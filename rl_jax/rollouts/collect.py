@@ -1,0 +1,279 @@
+"""One rollout batch: draw prompts, generate, score, verify, keep groups.
+
+With a group filter (dynamic sampling) rounds are repeated until enough groups
+are kept or `rollout.max_rounds` is reached; what is then missing is filled
+with dropped groups of weight 0, and counted. A `Method.rollout` piece adds
+rounds of its own: hinted rows, continuations from the middle of a response.
+"""
+
+from collections.abc import Sequence
+import dataclasses
+import functools
+from typing import Any
+
+from absl import logging
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rl_jax.config import ExperimentConfig
+from rl_jax.method import Method
+from rl_jax.rollouts.host_selector import HostSelector
+from rl_jax.rollouts.prompts import PromptSet, stop_ids
+from rl_jax.runs import evaluation
+from rl_jax.runs.stages import Stages
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime import processes
+from rl_jax.tasks import base
+from rl_jax.types import Trajectories
+from rl_jax.verification.pool import VerifierPool
+
+
+@dataclasses.dataclass
+class Round:
+  """One generation round on the host, for filters, logs and metrics."""
+
+  indices: np.ndarray  # [N] positions in the prompt set
+  examples: list[Any]  # [N]
+  texts: Sequence[str]  # of this process' own rows
+  errors: list[str | None]  # [B]
+  reward_NG: np.ndarray
+  tokens: int  # newly sampled
+  responses: dict[str, np.ndarray]  # see evaluate.fetch_responses
+
+  def row(self, n: int, sample: int, text: str) -> dict[str, Any]:
+    """What is logged of one response, `text`, to the n-th prompt."""
+    place = n * self.reward_NG.shape[1] + sample
+    example = self.examples[n]
+    return {
+      'prompt_id': example.id,
+      'sample': sample,
+      'prompt': example.prompt,
+      'response': text,
+      'answer': example.answer,
+      'reward': self.reward_NG[n, sample],
+      'error': self.errors[place],
+    }
+
+
+class Sampler:
+  """Generation rounds of one iteration; each has group serials of its own."""
+
+  def __init__(self, collector, params, policy_version, first_serial):
+    self._collector, self._params = collector, params
+    self._policy_version = policy_version
+    self.next_serial = first_serial
+    self.task = collector.task
+
+  def start(self, arrays: list[np.ndarray]) -> Trajectories:
+    """Responses to encoded prompts, not yet read by the host."""
+    stages = self._collector.stages
+    traj = stages.start(*arrays, self.next_serial, self._policy_version)
+    return self._generate(traj)
+
+  def sample(
+    self, examples: list[Any], indices: np.ndarray
+  ) -> tuple[Trajectories, Round]:
+    """Verified responses to other examples of the same prompts."""
+    traj = self.start(self._collector.prompts.arrays(examples))
+    return self._collector.verify(traj, examples, indices)
+
+  def go_on(self, traj: Trajectories, done: Round) -> Round:
+    """Continues unfinished rows of the prompts of `done` and judges them."""
+    given_B = processes.read(traj.length_B)
+    traj = self._generate(processes.put(traj, self._collector.rows))
+    judged, _ = self._collector.judge(
+      traj, done.examples, done.indices, given_B
+    )
+    return judged
+
+  def run(self, function: Any, *arrays: Any) -> Any:
+    """A jitted call; numpy arguments are put on the mesh."""
+    return self._collector.jitted(function)(
+      *processes.put(arrays, self._collector.whole)
+    )
+
+  def _generate(self, traj):
+    self.next_serial += traj.num_prompts
+    return self._collector.stages.generate(
+      self._params, traj=traj, key=self._collector.key
+    )
+
+
+class Collector:
+  """Fills one batch of trajectories with rewards."""
+
+  def __init__(
+    self,
+    config: ExperimentConfig,
+    *,
+    stages: Stages,
+    prompts: PromptSet,
+    verifier: VerifierPool,
+    mesh: jax.sharding.Mesh,
+    key: jax.Array,
+  ):
+    self._config, self.task, self.stages = config, config.task, stages
+    self.prompts, self._verifier, self.key = prompts, verifier, key
+    self.stop = stop_ids(prompts.tokenizer, config.rollout.stop)
+    self.selector = HostSelector(config.method.selector, len(prompts), key)
+    self.rows = mesh_lib.rows(mesh)
+    self.whole = whole = mesh_lib.replicated(mesh)
+    self.jitted = functools.cache(
+      lambda function: jax.jit(function, out_shardings=whole)
+    )
+
+  def collect(
+    self,
+    params: Any,
+    reference: Any,
+    method: Method,
+    first_serial: int,
+    policy_version: int,
+  ) -> tuple[Trajectories, dict, list[Round], np.ndarray]:
+    """(scored trajectories with rewards, score metrics, the rounds, length_NG).
+
+    The last are the lengths of the responses in the batch, on the host.
+    """
+    rollout = self._config.rollout
+    score = lambda traj: self.stages.score(params, reference, traj, method)
+    sampler = Sampler(self, params, policy_version, first_serial)
+    trajs, rounds, kept = [], [], []
+    filtered = method.group_filter is not None
+    early = not filtered and method.rollout is None
+    for number in range(rollout.max_rounds):
+      indices = self.selector.select(rollout.num_prompts)
+      examples, *arrays = self.prompts.batch(indices)
+      traj = sampler.start(arrays)
+      if early:
+        traj, metrics = score(traj)  # runs while the host verifies
+      traj, done = self.verify(traj, examples, indices)
+      self.selector.observe(indices, done.reward_NG)
+      rounds.append(done)
+      if early:
+        lengths = done.responses['length'].reshape(done.reward_NG.shape)
+        return traj, metrics, rounds, lengths
+      if method.rollout is not None:
+        traj, more = method.rollout.extend(traj, done, sampler)
+        rounds += more
+      trajs.append(traj)
+      if not filtered:
+        break
+      keep_N = processes.read(self.stages.filter_groups(method, traj))
+      kept += [
+        number * rollout.num_prompts + int(i) for i in np.flatnonzero(keep_N)
+      ]
+      if len(kept) >= rollout.num_prompts:
+        break
+    if filtered:
+      traj = self._fill(trajs, kept)
+    # Of no single round; nothing but the batch itself is still computed.
+    lengths = processes.read(traj.length_B).reshape(traj.num_prompts, -1)
+    traj, metrics = score(traj)
+    return traj, metrics, rounds, lengths
+
+  def verify(
+    self, traj: Trajectories, examples: list[Any], indices: np.ndarray
+  ) -> tuple[Trajectories, Round]:
+    """The rewarded rows and the round."""
+    done, components = self.judge(traj, examples, indices)
+    return self._with_rewards(traj, components), done
+
+  def judge(
+    self,
+    traj: Trajectories,
+    examples: list[Any],
+    indices: np.ndarray,
+    given_B: np.ndarray | int = 0,
+  ) -> tuple[Round, list]:
+    """Decodes and verifies: the round, and components or None by row.
+
+    given_B: tokens of the response that were there before.
+    """
+    host = evaluation.fetch_responses(traj, len(examples))
+    own = evaluation.own_rows(len(examples), traj.group_size)
+    texts = evaluation.Texts(host, own, self.prompts.tokenizer, self.stop)
+    outcomes = evaluation.verify_own(
+      self._verifier, examples, texts, traj.group_size
+    )
+    weights = self.task.reward_weights
+    components = [o.components for o in outcomes]
+    reward_B = np.asarray(
+      [np.nan if c is None else base.combine(c, weights) for c in components],
+      np.float32,
+    )
+    return Round(
+      indices=indices,
+      examples=examples,
+      texts=texts,
+      errors=[o.error for o in outcomes],
+      reward_NG=reward_B.reshape(-1, traj.group_size),
+      tokens=int((host['length'] - given_B).sum()),
+      responses=host,
+    ), components
+
+  def _with_rewards(self, traj, components):
+    """Puts rewards on the device; a failed sample gets valid = 0."""
+    weights = self.task.reward_weights
+    # Also where every sample failed: rounds must have the same components.
+    names = sorted({*weights, *(n for c in components if c for n in c)})
+    ok = np.asarray([c is not None for c in components])
+    rewards = {
+      n: np.asarray(
+        [0.0 if c is None else c.get(n, 0.0) for c in components], np.float32
+      )
+      for n in names
+    }
+    total = np.asarray(
+      [0.0 if c is None else base.combine(c, weights) for c in components],
+      np.float32,
+    )
+    valid = ok.astype(np.float32)
+    rewards, total, valid = processes.put((rewards, total, valid), self.whole)
+    return traj.replace(
+      rewards=rewards, reward_B=total, valid_B=valid, weight_B=valid
+    )
+
+  def _fill(self, trajs, kept):
+    """The first num_prompts kept groups; too few are topped up at weight 0."""
+    wanted = self._config.rollout.num_prompts
+    if len(kept) < wanted:
+      logging.warning(
+        'dynamic sampling kept %d of %d groups after %d rounds',
+        len(kept),
+        wanted,
+        len(trajs),
+      )
+    spare = [i for i in range(len(trajs) * wanted) if i not in set(kept)]
+    chosen = (kept + spare)[:wanted]
+    groups = processes.put(np.asarray(chosen, np.int32), self.whole)
+    return self.jitted(_take_from_rounds)(tuple(trajs), groups)
+
+
+def _same_fields(traj: Trajectories, width: int, names: list) -> Trajectories:
+  """Pads prompts to a common width and adds missing reward components."""
+  more = width - traj.prompt_NP.shape[1]
+  pad = lambda x: jnp.pad(x, ((0, 0), (more, 0)))
+  zeros = jnp.zeros_like(traj.reward_B)
+  return traj.replace(
+    prompt_NP=pad(traj.prompt_NP),
+    prompt_mask_NP=pad(traj.prompt_mask_NP),
+    rewards={name: traj.rewards.get(name, zeros) for name in names},
+  )
+
+
+def _take_from_rounds(trajs: tuple, group_N: jax.Array) -> Trajectories:
+  """Groups picked out of several rounds laid end to end."""
+  num_prompts = trajs[0].num_prompts
+  # Prompt widths are bucketed, so rounds may differ.
+  width = max(t.prompt_NP.shape[1] for t in trajs)
+  names = sorted({name for t in trajs for name in t.rewards})
+  trajs = [_same_fields(t, width, names) for t in trajs]
+
+  def take(*xs):
+    x = jnp.concatenate(xs)
+    rows = xs[0].shape[0] // num_prompts
+    groups = x.reshape(num_prompts * len(xs), rows, *x.shape[1:])
+    return groups[group_N].reshape(-1, *x.shape[1:])
+
+  return jax.tree.map(take, *trajs)

@@ -1,0 +1,39 @@
+"""Which prompts come next, decided on the host before a dispatch."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rl_jax import randomness
+from rl_jax.pieces.selection import ShuffledPass
+
+
+class HostSelector:
+  """A selector (pure jnp) run on the host's CPU device."""
+
+  def __init__(self, selector: Any, num_prompts: int, key: jax.Array):
+    self._cpu = jax.local_devices(backend='cpu')[0]
+    self._selector = selector or ShuffledPass()
+    self._key = jax.device_get(
+      jax.random.key_data(randomness.purpose_key(key, randomness.SELECTION))
+    )
+    self._select = jax.jit(self._selector.select, static_argnames='count')
+    self._observe = jax.jit(self._selector.observe)
+    with jax.default_device(self._cpu):
+      self.state = self._selector.init(num_prompts)
+    self.state = jax.device_get(self.state)
+
+  def select(self, count: int) -> np.ndarray:
+    """Indices of the next prompts; moves the state on."""
+    with jax.transfer_guard('allow'), jax.default_device(self._cpu):
+      key = jax.random.wrap_key_data(jnp.asarray(self._key))
+      ids, state = self._select(self.state, key, count=count)
+      self.state = jax.device_get(state)
+      return np.asarray(ids)
+
+  def observe(self, ids: np.ndarray, reward_NG: np.ndarray) -> None:
+    """Tells the selector what the prompts were rewarded with."""
+    with jax.transfer_guard('allow'), jax.default_device(self._cpu):
+      self.state = jax.device_get(self._observe(self.state, ids, reward_NG))

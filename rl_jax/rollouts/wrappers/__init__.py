@@ -1,0 +1,1 @@
+"""How groups are sampled where G samples of the prompt are not all."""

@@ -1,0 +1,132 @@
+"""SPO chain: Monte Carlo values at uncertain tokens of every response."""
+
+from typing import Any, ClassVar
+
+from flax import struct
+import jax.numpy as jnp
+import numpy as np
+
+from rl_jax.pieces.row_inputs import NO_CUT
+from rl_jax.runs import evaluation
+from rl_jax.runtime import processes
+from rl_jax.types import PAD, Array, Trajectories, check_range, static
+
+
+@struct.dataclass(kw_only=True)
+class SegmentValues:
+  """V(cut) = mean reward of `samples` continuations from behind token `cut`.
+
+    U    = {t : p_t < threshold}, p_t the sampler's probability of token t
+    cuts = (U - 1)[::interval], the first max_cuts of them; -1 is the prompt
+
+  The state behind token t - 1 is the one in which the uncertain token t is
+  chosen. Only tokens of U are trained: the others leave mask_BT. Fills extras
+  'cut_BC' (NO_CUT where a row has fewer) and 'cut_value_BC' (units of the
+  reward); a row whose value cannot be verified gets weight 0.
+  Source: "Segment Policy Optimization", chain variant; AIFrameResearch/SPO
+  math_episode_generator_with_mc_advantages.py. max_cuts is ours (there: all).
+  Raises ValueError for values outside the ranges below.
+  """
+
+  samples: int = static(default=4)
+  interval: int = static(default=5)  # every n-th uncertain token
+  max_cuts: int = static(default=8)  # generation rounds an iteration
+  threshold: float = 0.9
+  role: ClassVar[str] = 'rollout'
+
+  def __post_init__(self):
+    for field in ('samples', 'interval', 'max_cuts'):
+      check_range(self, field, 1)
+    check_range(self, 'threshold', 0.0, 1.0, open_low=True)
+
+  def cut_points(self, logp_BT: np.ndarray, length_B: np.ndarray) -> np.ndarray:
+    """int32 [B, max_cuts], rising; NO_CUT where a row has fewer."""
+    B, T = logp_BT.shape
+    cuts_BC = np.full((B, self.max_cuts), NO_CUT, np.int32)
+    uncertain_BT = logp_BT < np.log(np.float32(self.threshold))
+    uncertain_BT &= np.arange(T)[None] < length_B[:, None]
+    for row, uncertain_T in zip(cuts_BC, uncertain_BT, strict=True):
+      cuts = (np.flatnonzero(uncertain_T) - 1)[:: self.interval]
+      row[: len(cuts)] = cuts[: self.max_cuts]
+    return cuts_BC
+
+  def _all_cuts(self, traj: Trajectories, done: Any) -> np.ndarray:
+    """The cut points of all rows; each process has read its own rows."""
+    own = evaluation.own_rows(traj.num_prompts, traj.group_size)
+    length_B = done.responses['length'][own]
+    own_BC = self.cut_points(done.responses['logp'], length_B)
+    parts = processes.gather(own_BC.tolist())
+    cuts = [cut_C for part in parts for cut_C in part]
+    return np.asarray(cuts, np.int32)
+
+  def extend(
+    self, traj: Trajectories, done: Any, sampler: Any
+  ) -> tuple[Trajectories, list[Any]]:
+    """(rows with values of their cuts, one round of continuations a cut)."""
+    cut_BC = self._all_cuts(traj, done)
+    value_BC, rounds = np.zeros(cut_BC.shape, np.float32), []
+    for j, cut_B in enumerate(cut_BC.T):
+      if (cut_B == NO_CUT).all():
+        break
+      starts = sampler.run(
+        self.branches, traj, cut_B, np.int32(sampler.next_serial)
+      )
+      found = sampler.go_on(starts, done)
+      reward_BM = found.reward_NG.reshape(len(cut_B), self.samples)
+      known_BM = np.isfinite(reward_BM)
+      total_B = np.where(known_BM, reward_BM, 0.0).sum(axis=1)
+      with np.errstate(invalid='ignore'):
+        value_BC[:, j] = total_B / known_BM.sum(axis=1)
+      rounds.append(found)
+    return sampler.run(self.with_values, traj, cut_BC, value_BC), rounds
+
+  def branches(
+    self, traj: Trajectories, cut_B: Array, first_serial: Array
+  ) -> Trajectories:
+    """`samples` unfinished copies of each row, tokens up to the cut kept.
+
+    Rows without a cut stay whole and finished. New serials make the draws new.
+    """
+    repeat = lambda x: jnp.repeat(x, self.samples, axis=0)
+    N, T = traj.num_prompts, traj.response_BT.shape[1]
+    size = traj.group_size * self.samples
+    none_B = repeat(cut_B == NO_CUT)
+    length_B = jnp.where(none_B, repeat(traj.length_B), repeat(cut_B + 1))
+    keep_BT = jnp.arange(T)[None] < length_B[:, None]
+    serial_N = first_serial + jnp.arange(N, dtype=jnp.int32)
+    sample_G = jnp.arange(size, dtype=jnp.int32)
+    ones_B = jnp.ones_like(repeat(traj.weight_B))
+    return traj.replace(
+      group_size=size,
+      response_BT=jnp.where(keep_BT, repeat(traj.response_BT), 0),
+      kind_BT=jnp.where(keep_BT, repeat(traj.kind_BT), PAD),
+      length_B=length_B,
+      finished_B=none_B,
+      row_id_B2=jnp.stack(
+        [jnp.repeat(serial_N, size), jnp.tile(sample_G, N)], axis=1
+      ),
+      policy_version_B=repeat(traj.policy_version_B),
+      mask_BT=jnp.zeros_like(keep_BT, jnp.float32),
+      logp_behaviour_BT=jnp.where(keep_BT, repeat(traj.logp_behaviour_BT), 0.0),
+      valid_B=ones_B,
+      weight_B=ones_B,
+      reward_B=None,
+      rewards={},
+    )
+
+  def with_values(
+    self, traj: Trajectories, cut_BC: Array, value_BC: Array
+  ) -> Trajectories:
+    """Narrows the mask to uncertain tokens and stores cuts and values."""
+    known_B = jnp.isfinite(value_BC).all(axis=1).astype(jnp.float32)
+    uncertain_BT = traj.logp_behaviour_BT < jnp.log(jnp.float32(self.threshold))
+    return traj.replace(
+      mask_BT=traj.mask_BT * uncertain_BT,
+      valid_B=traj.valid_B * known_B,
+      weight_B=traj.weight_B * known_B,
+      extras={
+        **traj.extras,
+        'cut_BC': cut_BC,
+        'cut_value_BC': jnp.nan_to_num(value_BC),
+      },
+    )

@@ -1,0 +1,1 @@
+"""The loops that join prompts, rollouts and learning."""

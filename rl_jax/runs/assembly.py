@@ -1,0 +1,149 @@
+"""From a configuration to the parts of a run, checked before any compile."""
+
+import dataclasses
+import os
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rl_jax import config as config_lib
+from rl_jax.config import ExperimentConfig, RolloutConfig
+from rl_jax.learning.optimizers import init_sharded, make_optimizer
+from rl_jax.method import Method
+from rl_jax.models import platform, transformer
+from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.runs import directory
+from rl_jax.runs.evaluation import Evaluator
+from rl_jax.runs.policy import Policy
+from rl_jax.runtime import host_memory, processes
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.types import TrainState
+from rl_jax.verification.journal import FILE as JOURNAL_FILE
+from rl_jax.verification.journal import JournaledPool
+from rl_jax.verification.pool import VerifierPool
+
+
+def reference(config: ExperimentConfig, policy: Policy) -> Any | None:
+  """The initial policy, if a piece compares with it.
+
+  Copies: the training state is donated, and a buffer may be donated once.
+  """
+  if 'logp_ref' not in config.method.needs():
+    return None
+  return {**policy.frozen, **jax.tree.map(jnp.copy, policy.trainable)}
+
+
+def initial_state(
+  config: ExperimentConfig,
+  policy: Policy,
+  num_prompts: int,
+  mesh: jax.sharding.Mesh,
+) -> TrainState:
+  """Step 0: optimizer moments have the shardings of their parameters."""
+  optimizer = make_optimizer(config.optimizer)
+  small = processes.put(
+    {
+      'step': np.int32(0),
+      'skipped': np.int32(0),
+      'method_state': config.method.init_state(num_prompts),
+    },
+    mesh_lib.replicated(mesh),
+  )
+  return TrainState(
+    params=policy.trainable,
+    opt_state=init_sharded(optimizer, policy.trainable, mesh),
+    **small,
+  )
+
+
+def check_lengths(rollout: RolloutConfig, model: transformer.ModelConfig):
+  """Raises ValueError if a row could outgrow the positions of the model."""
+  longest = rollout.max_prompt_tokens + rollout.max_response_tokens
+  if longest > model.max_positions:
+    raise ValueError(
+      f'rollout.max_prompt_tokens + rollout.max_response_tokens = {longest}, '
+      f'but the model has {model.max_positions} positions'
+    )
+
+
+def run_key(seed: int, mesh: jax.sharding.Mesh) -> jax.Array:
+  """The key of a run, replicated: all its randomness derives from it."""
+  return processes.put(jax.random.key(seed), mesh_lib.replicated(mesh))
+
+
+def method_on_mesh(method: Method, mesh: jax.sharding.Mesh) -> Method:
+  """The method with float32 leaves, replicated over the mesh."""
+  return processes.put(method.as_arrays(), mesh_lib.replicated(mesh))
+
+
+def with_compute_dtype(config: ExperimentConfig) -> ExperimentConfig:
+  """The configuration with the dtype that 'auto' means on this platform.
+
+  It is what is written down: a run that moves to another kind of machine keeps
+  its numbers, or is refused.
+  """
+  dtype, _ = platform.choose_dtype(
+    config.model.compute_dtype, platform.Platform.of(jax.devices()[0])
+  )
+  return dataclasses.replace(
+    config, model=dataclasses.replace(config.model, compute_dtype=dtype)
+  )
+
+
+def prepare(config: ExperimentConfig, workdir: str | None) -> jax.sharding.Mesh:
+  """All checks that need no weights; returns the mesh."""
+  config_lib.validate(config)
+  host_memory.give_back_after_compilations()
+  mesh = mesh_lib.make_mesh(config.mesh)
+  if workdir is not None:
+    # One process looks: what the others see of a shared disk may be older.
+    processes.on_main(lambda: directory.check(config, workdir))
+  return mesh
+
+
+def make_verifier(config: ExperimentConfig, workdir: str) -> JournaledPool:
+  """The reward workers; only their outcomes may differ from time to time."""
+  settings = config.verifier
+  pool = VerifierPool(
+    config.task,
+    num_workers=settings.num_workers,
+    timeout_seconds=settings.timeout_seconds,
+    memory_limit_bytes=settings.memory_limit_bytes,
+  )
+  name = JOURNAL_FILE
+  if processes.count() > 1:  # each verifies rows of its own
+    name = f'process_{processes.index()}_{name}'
+  path = os.path.join(workdir, name)
+  return JournaledPool(pool, path if settings.num_workers else None)
+
+
+def make_evaluator(
+  config: ExperimentConfig,
+  policy: Policy,
+  verifier: VerifierPool | JournaledPool,
+  mesh: jax.sharding.Mesh,
+) -> Evaluator:
+  """The evaluation that `config.evaluation` describes."""
+  rollout, evaluation = config.rollout, config.evaluation
+  prompts = PromptSet(
+    config.task,
+    evaluation.split,
+    policy.tokenizer,
+    rollout.max_prompt_tokens,
+    rollout.overlong_prompt,
+  )
+  return Evaluator(
+    model=policy.model,
+    tokenizer=policy.tokenizer,
+    prompts=prompts,
+    verifier=verifier,
+    mesh=mesh,
+    max_new_tokens=rollout.max_response_tokens,
+    num_prompts=evaluation.num_prompts,
+    num_samples=evaluation.num_samples,
+    temperature=rollout.temperature,
+    stop=rollout.stop,
+    batch_prompts=evaluation.batch_prompts,
+  )

@@ -1,0 +1,294 @@
+"""The training loop: generate, score, verify, make_batch, update, observe.
+
+One iteration, with the host waiting only where `<-` stands:
+
+  traj   = generate(params, prompts, key)      dispatch
+  traj   = score(params, traj)                 dispatch, unless update does it
+  text   = decode(tokens)                   <- the read of a generation round
+  reward = verifier.score(examples, text)      while score runs
+  traj   = make_batch(method, traj)            dispatch
+  state  = update(state, method, traj)         dispatch
+  metrics of the previous iteration            already computed
+
+Checkpoints are taken at iteration boundaries: an interrupted iteration is
+redone from its counters, bit for bit (tier E0).
+"""
+
+import contextlib
+import dataclasses
+import time
+from typing import Any
+
+from absl import logging
+import jax
+import jax.numpy as jnp
+
+from rl_jax.config import ExperimentConfig
+from rl_jax.records import metrics as metrics_lib
+from rl_jax.records import progress, rollout_log
+from rl_jax.records.checkpoints import checkpointer
+from rl_jax.rollouts.collect import Collector
+from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.runs import assembly, directory, guards
+from rl_jax.runs import policy as policy_lib
+from rl_jax.runs import stages as stages_lib
+from rl_jax.runs.counters import Counters
+from rl_jax.runs.entropy_change import EntropyChange
+from rl_jax.runtime import processes, profiling, stop_signal
+from rl_jax.types import Metrics, Trajectories
+
+
+class Trainer:
+  """One run in one work directory; continues the checkpoint it finds there."""
+
+  def __init__(self, config: ExperimentConfig, workdir: str):
+    config = assembly.with_compute_dtype(config)
+    self.config, self.workdir = config, workdir
+    self.profiler = profiling.Profiler()
+    self.mesh = assembly.prepare(config, workdir)
+    with jax.set_mesh(self.mesh):
+      self._build()
+
+  def _build(self) -> None:
+    """Everything that needs the mesh: weights, stages, state, files."""
+    config, workdir = self.config, self.workdir
+    self.policy = policy_lib.load(
+      config.model, config.task, config.seed, self.mesh
+    )
+    rollout = config.rollout
+    assembly.check_lengths(rollout, self.policy.model)
+    self.prompts = PromptSet(
+      config.task,
+      'train',
+      self.policy.tokenizer,
+      rollout.max_prompt_tokens,
+      rollout.overlong_prompt,
+    )
+    self.method = assembly.method_on_mesh(config.method, self.mesh)
+    # States of pieces are tables over the task's own ids, skipped ones too.
+    num_ids = config.task.num_prompts('train')
+    self.state = assembly.initial_state(config, self.policy, num_ids, self.mesh)
+    self.stages = stages_lib.make_stages(
+      config,
+      self.policy.model,
+      self.policy.tokenizer,
+      self.mesh,
+      self.state,
+    )
+    self.reference = assembly.reference(config, self.policy)
+    self.lagged_period = config.method.lagged_period()
+    self.lagged = None if self.lagged_period is None else self._copy()
+    self.key = assembly.run_key(config.seed, self.mesh)
+    self.verifier = assembly.make_verifier(config, workdir)
+    self.collector = Collector(
+      config,
+      stages=self.stages,
+      prompts=self.prompts,
+      verifier=self.verifier,
+      mesh=self.mesh,
+      key=self.key,
+    )
+    self.evaluator = None
+    if config.evaluation.every:
+      self.evaluator = assembly.make_evaluator(
+        config, self.policy, self.verifier, self.mesh
+      )
+    directory.write_config(config, workdir)
+    self.counters = Counters()
+    rate = config.optimizer.learning_rate
+    self.entropy_change = EntropyChange(rate, self.mesh)
+    # By iteration: of the last two, as metrics are read one iteration late.
+    self.batches: dict[int, Trajectories] = {}
+    self.rollouts: rollout_log.RolloutLog | None = None  # of the last one
+    self.writer = metrics_lib.MetricsWriter(workdir)
+    self.pending = metrics_lib.DelayedMetrics(self.writer)
+    self.checkpointer = checkpointer.Checkpointer(
+      f'{workdir}/checkpoints',
+      keep_last=config.checkpoint.keep_last,
+      keep_best=config.checkpoint.keep_best,
+      best_metric=config.checkpoint.best_metric,
+      on_save_error=config.checkpoint.on_save_error,
+    )
+    self._restore()
+
+  def run(self) -> dict[str, Any]:
+    """Trains to config.iterations; returns the newest metrics.
+
+    SIGTERM and Ctrl-C save at the next boundary and exit (see `signals`).
+    """
+    counters, total = self.counters, self.config.iterations
+    row: dict[str, Any] = {}
+    with (
+      contextlib.closing(self),
+      jax.set_mesh(self.mesh),
+      stop_signal.StopSignal() as stop,
+      progress.Progress(
+        total, counters.iteration, shown=processes.is_main()
+      ) as line,
+      jax.transfer_guard('disallow'),
+    ):
+      if counters.iteration == 0 and self._evaluation_due():
+        self.writer.log(0, self._evaluate())
+      while counters.iteration < total and not stop.requested:
+        metrics = self.profiler.run(self.iteration, counters.iteration + 1)
+        if self._evaluation_due():
+          metrics |= self._evaluate()
+        written = self.pending.push(counters.iteration, metrics, self.rollouts)
+        if written is not None:
+          row = self._watch(written)
+          line.update(row)
+        if counters.iteration % self.config.checkpoint.every == 0:
+          row = self.save() or row
+          line.update(row)
+      if last := self.save():
+        row = last
+        line.update(row)
+      self.checkpointer.wait()
+    if stop.requested:
+      logging.warning(
+        'saved iteration %d of %d in %s: run the same command to continue',
+        counters.iteration,
+        total,
+        self.workdir,
+      )
+    stop.exit_if_requested()
+    return row
+
+  def iteration(self) -> Metrics:
+    """One rollout and its optimizer steps; returns metrics, not yet read."""
+    counters, config = self.counters, self.config
+    started = time.perf_counter()
+    frozen = self._frozen()
+    traj, scores, rounds, length_NG = self.collector.collect(
+      {**frozen, **self.state.params},
+      self.reference,
+      self.method,
+      counters.group_serial,
+      counters.optimizer_steps,
+    )
+    sampled = time.perf_counter()
+    traj, method_state, batch = self.stages.make_batch(
+      self.method, traj, self.state.method_state
+    )
+    self.state = self.state.replace(method_state=method_state)
+    self.state, update, steps = stages_lib.update(
+      self.stages,
+      self.state,
+      frozen=frozen,
+      method=self.method,
+      traj=traj,
+      key=self.key,
+      iteration=counters.iteration,
+      length_NG=length_NG,
+    )
+    tokens = sum(r.tokens for r in rounds)
+    metrics = {**scores, **batch, **update}
+    metrics |= self.entropy_change(metrics)
+    counters.iteration += 1
+    if self.lagged_period and counters.iteration % self.lagged_period == 0:
+      self.lagged = self._copy()
+    self.batches[counters.iteration] = traj
+    self.batches.pop(counters.iteration - 2, None)
+    counters.optimizer_steps += steps
+    self.rollouts = rollout_log.RolloutLog(
+      rounds=rounds,
+      first_serial=counters.group_serial,
+      arrays=rollout_log.arrays(traj, metrics, config.guards.log_rollouts),
+      prompts=config.guards.log_rollouts,
+      tokenizer=self.policy.tokenizer,
+      stop=self.collector.stop,
+    )
+    counters.group_serial += len(rounds) * config.rollout.num_prompts
+    counters.tokens += tokens
+    finished = time.perf_counter()
+    return {
+      **metrics,
+      **rollout_log.sampling_metrics(rounds),
+      'rollout/tokens_total': counters.tokens,
+      'time/rollout_seconds': sampled - started,
+      'time/iteration_seconds': finished - started,
+      'time/tokens_per_second': tokens / (finished - started),
+      'time/compilations': profiling.compilations(),
+    }
+
+  def save(self) -> dict[str, Any]:
+    """Writes what is pending and starts a checkpoint of this boundary."""
+    written = self.pending.flush()
+    row = self._watch(written) if written else {}
+    self.counters.entropy = row.get('policy/entropy', self.counters.entropy)
+    self.checkpointer.save(
+      self.counters.iteration,
+      self._tree(),
+      {
+        'counters': dataclasses.asdict(self.counters),
+        'offsets': self.writer.offsets(),
+        'verifications': self.verifier.mark(),
+      },
+      {k: v for k, v in row.items() if k.startswith(('evaluation', 'reward'))},
+    )
+    return row
+
+  def close(self) -> None:
+    """Frees workers, threads and files."""
+    self.verifier.close()
+    self.checkpointer.close()
+    self.writer.close()
+
+  def _tree(self) -> dict[str, Any]:
+    """The arrays of a checkpoint."""
+    tree = {'state': self.state, 'selector': self.collector.selector.state}
+    return tree if self.lagged is None else {**tree, 'lagged': self.lagged}
+
+  def _frozen(self) -> dict[str, Any]:
+    """What an update does not train: weights, and the lagged copy if any."""
+    frozen = self.policy.frozen
+    if self.lagged is None:
+      return frozen
+    return {**frozen, 'lagged': {**frozen, **self.lagged}}
+
+  def _copy(self) -> Any:
+    """The trained weights in buffers of their own: the state is donated."""
+    return jax.tree.map(jnp.copy, self.state.params)
+
+  def _restore(self) -> None:
+    restored = self.checkpointer.restore(
+      checkpointer.abstract_tree(self._tree())
+    )
+    if restored is None:
+      self.writer.truncate_to({}, next_step=0)
+      return
+    self.state = restored.tree['state']
+    self.collector.selector.state = restored.tree['selector']
+    self.lagged = restored.tree.get('lagged')
+    host = restored.host_state
+    self.counters = Counters(**host['counters'])
+    self.entropy_change.restore(self.counters.entropy)
+    self.verifier.restore(host.get('verifications', 0))
+    self.writer.truncate_to(
+      host['offsets'], next_step=self.counters.iteration + 1
+    )
+    logging.info('continuing after iteration %d', self.counters.iteration)
+
+  def _watch(self, row: dict[str, Any]) -> dict[str, Any]:
+    """Ends the run if a guard's limit is reached; else returns the row."""
+    skipped = row['train/skipped'] > 0
+    if skipped:
+      path = f'{self.workdir}/skipped_{row["step"]}.npz'
+      metrics_lib.save_arrays(path, self.batches[row['step']])
+      logging.warning('non-finite loss or gradient: its batch is in %s', path)
+    in_a_row = self.counters.note_skipped(skipped)
+    guards.check(self.config.guards, row, in_a_row, self.workdir)
+    return row
+
+  def _evaluation_due(self) -> bool:
+    every = self.config.evaluation.every
+    return every > 0 and self.counters.iteration % every == 0
+
+  def _evaluate(self) -> dict[str, float]:
+    """Scores the policy as it is at this iteration boundary."""
+    started = time.perf_counter()
+    found, _ = self.evaluator.run({**self.policy.frozen, **self.state.params})
+    return {
+      **{f'evaluation/{name}': value for name, value in found.items()},
+      'time/evaluation_seconds': time.perf_counter() - started,
+    }

@@ -1,0 +1,116 @@
+"""The policy of a run: its model, tokenizer and parameters, born sharded."""
+
+import dataclasses
+import os
+from typing import Any
+
+import jax
+
+from rl_jax import randomness, serialization
+from rl_jax.config import ModelSource
+from rl_jax.models import platform, transformer
+from rl_jax.models.files import model_dir
+from rl_jax.models.tokenizer import CharTokenizer
+from rl_jax.planning import abstract_run
+from rl_jax.records.checkpoints import checkpointer
+from rl_jax.runs.directory import CONFIG_FILE
+from rl_jax.runtime import mesh as mesh_lib
+
+
+@dataclasses.dataclass(frozen=True)
+class Policy:
+  """A model on a mesh: trainable and frozen parts of its parameters."""
+
+  model: transformer.ModelConfig
+  tokenizer: Any
+  trainable: Any
+  frozen: Any
+
+  @property
+  def params(self) -> Any:
+    """The whole tree that model functions take."""
+    return {**self.frozen, **self.trainable}
+
+
+def load(
+  source: ModelSource, task: Any, seed: int, mesh: jax.sharding.Mesh
+) -> Policy:
+  """Loads or initialises the policy, born sharded.
+
+  With LoRA only the adapters and the value head are trainable.
+  """
+  changes = dict(
+    remat=source.remat,
+    value_head=source.value_head,
+    lora_rank=source.lora_rank,
+  )
+  computing = dict(
+    compute_dtype=source.compute_dtype,
+    attention=source.attention,
+    spans=mesh_lib.spans(mesh),
+  )
+  key = randomness.purpose_key(jax.random.key(seed), randomness.INIT)
+  if source.path is not None:
+    model, params, tokenizer = load_checkpoint(source.path, mesh)
+    model = dataclasses.replace(model, **changes)
+    model = platform.resolve(model, **computing)
+    # A head or adapters that the source does not have start fresh.
+    fresh = mesh_lib.init_missing(model, params, key, mesh)
+    wanted = transformer.specs(model)
+    params = {name: {**params, **fresh}[name] for name in wanted}
+  else:
+    tokenizer = task_tokenizer(task)
+    if source.config is None:
+      raise ValueError('model.path or model.config must be given')
+    model = dataclasses.replace(
+      source.config, vocab_size=tokenizer.vocab_size, **changes
+    )
+    model = platform.resolve(model, **computing)
+    params = mesh_lib.init_params(model, key, mesh)
+  trainable, frozen = abstract_run.split_trainable(model, params)
+  return Policy(
+    model=model, tokenizer=tokenizer, trainable=trainable, frozen=frozen
+  )
+
+
+def check(source: ModelSource) -> None:
+  """Raises ValueError if the path is neither a work directory nor a model."""
+  path = source.path
+  if path is not None and not os.path.exists(os.path.join(path, CONFIG_FILE)):
+    model_dir.loader_of(path)
+
+
+def load_checkpoint(
+  source: str, mesh: jax.sharding.Mesh, step: int | None = None
+) -> tuple[transformer.ModelConfig, Any, Any]:
+  """(model, params, tokenizer) of a work directory of training or a model.
+
+  Of a work directory: the newest valid checkpoint, or that of iteration step.
+  """
+  path = os.path.join(source, CONFIG_FILE)
+  if not os.path.exists(path):
+    model, params, tokenizer = model_dir.load_any(source, mesh)
+    model = platform.resolve(model, spans=mesh_lib.spans(mesh))
+    return model, params, tokenizer
+  with open(path) as file:
+    config = serialization.from_json(file.read())
+  policy = load(config.model, config.task, config.seed, mesh)
+  saver = checkpointer.Checkpointer(os.path.join(source, 'checkpoints'))
+  abstract = checkpointer.abstract_tree({'state': {'params': policy.trainable}})
+  restored = saver.restore(abstract, step, partial=True)
+  saver.close()
+  if restored is None:
+    raise ValueError(f'{source} holds no checkpoint yet')
+  params = {**policy.frozen, **restored.tree['state']['params']}
+  return policy.model, params, policy.tokenizer
+
+
+def task_tokenizer(task: Any) -> Any:
+  """The character tokenizer of a procedural task."""
+  alphabet = getattr(task, 'alphabet', None)
+  if alphabet is None:
+    raise ValueError(
+      f'{type(task).__name__} has no alphabet of its own: set model.path to '
+      'a model with a tokenizer'
+    )
+  return CharTokenizer(alphabet)

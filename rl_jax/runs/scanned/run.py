@@ -1,0 +1,291 @@
+"""One training run as pure functions: what `Trainer` and `Collector` do, on
+arrays, for tasks that verify on the device (see `whole_run`).
+"""
+
+from collections.abc import Callable
+import dataclasses
+import functools
+from typing import Any
+
+from flax import struct
+import jax
+from jax import lax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from rl_jax import randomness
+from rl_jax.config import ExperimentConfig
+from rl_jax.learning import batch
+from rl_jax.learning.optimizers import make_optimizer
+from rl_jax.method import Method
+from rl_jax.pieces.ops.masking import by_group
+from rl_jax.pieces.selection import ShuffledPass
+from rl_jax.runs import stages
+from rl_jax.runs.scanned.evaluation import JittedEvaluation
+from rl_jax.runs.scanned.prompts import Prompts
+from rl_jax.tasks import base
+from rl_jax.types import Array, Metrics, TrainState, Trajectories
+
+
+@struct.dataclass(kw_only=True)
+class Run:
+  """What a run has of its own; several runs have a leading axis."""
+
+  key_data: Array  # of the run's key
+  method: Method
+  learning_rate: Array  # in place of the configuration's
+  params: Any  # trainable, at the start
+  groups_IKM: Array  # of the K optimizer steps of every iteration
+
+
+@struct.dataclass(kw_only=True)
+class Carry:
+  """What one iteration hands to the next."""
+
+  state: TrainState
+  selector: Any
+  lagged: Any | None
+  iteration: Array
+
+
+@struct.dataclass(kw_only=True)
+class Shared:
+  """What all runs of a program read."""
+
+  prompts: Prompts
+  held_out: Prompts | None  # those of the evaluations, if there are any
+  frozen: Any  # weights that no run trains
+
+
+@dataclasses.dataclass(frozen=True)
+class JittedRun:
+  """The static parts of a run; its methods are pure functions of arrays."""
+
+  config: ExperimentConfig
+  tokenizer: Any
+  functions: stages.Functions
+  evaluation: JittedEvaluation | None
+
+  @property
+  def selector(self) -> Any:
+    """Which prompts come next."""
+    return self.config.method.selector or ShuffledPass()
+
+  def __call__(
+    self, shared: Shared, run: Run, keep: Callable
+  ) -> tuple[TrainState, Metrics, Any]:
+    """(final state, metrics [I], what `keep` kept of the rollouts [I, ...]).
+
+    Metrics of evaluations are [1 + I / every]: before, and behind every so
+    many iterations.
+    """
+
+    def step(carry, groups_KM):
+      carry, traj, metrics = self.iteration(shared, run, carry, groups_KM)
+      return carry, (metrics, keep(traj))
+
+    carry, groups = self.start(shared.prompts, run), run.groups_IKM
+    if self.evaluation is None:
+      carry, (metrics, kept) = lax.scan(step, carry, groups)
+      return carry.state, metrics, kept
+    every = self.config.evaluation.every
+    chunks = len(groups) // every
+    padded = jnp.concatenate([groups, jnp.tile(groups[:1], (every, 1, 1))])
+    iterate = lambda carry, groups_EKM: lax.scan(step, carry, groups_EKM)
+
+    def chunk(carry, chunk_index):
+      """An evaluation and the iterations behind it, none behind the last.
+
+      So each of the two is in the program, and compiled, once.
+      """
+      evaluated = self.evaluate(shared, carry)
+      groups_EKM = lax.dynamic_slice_in_dim(padded, chunk_index * every, every)
+      empty = jax.eval_shape(iterate, carry, groups_EKM)[1]
+      carry, found = lax.cond(
+        chunk_index < chunks,
+        iterate,
+        lambda carry, _: (carry, optax.tree.zeros_like(empty)),
+        carry,
+        groups_EKM,
+      )
+      return carry, (found, evaluated)
+
+    carry, (found, evaluations) = lax.scan(chunk, carry, jnp.arange(chunks + 1))
+    found = jax.tree.map(
+      lambda x: x[:-1].reshape(chunks * every, *x.shape[2:]), found
+    )
+    if chunks * every < len(groups):
+      carry, rest = lax.scan(step, carry, groups[chunks * every :])
+      found = jax.tree.map(lambda *x: jnp.concatenate(x), found, rest)
+    return carry.state, {**found[0], **evaluations}, found[1]
+
+  def by_stages(self, shared: Shared, keep: Callable) -> Callable:
+    """run -> what `__call__` returns, from the host with a program a stage.
+
+    Methods share most of these programs: with jax's compilation cache
+    (JAX_COMPILATION_CACHE_DIR) the next method compiles what it changes.
+    """
+    start, rollout, score, learn, evaluate = map(
+      jax.jit,
+      (self.start, self.rollout, self.score, self.learn, self.evaluate),
+    )
+    every = self.evaluation and self.config.evaluation.every
+
+    def one_run(run):
+      carry = start(shared.prompts, run)
+      rows, kept = [], []
+      evaluations = [evaluate(shared, carry)] if every else []
+      for i, groups_KM in enumerate(run.groups_IKM):
+        traj, selector = rollout(shared, run, carry)
+        traj, scores = score(shared, run, carry, traj)
+        carry, metrics = learn(shared, run, carry, traj, selector, groups_KM)
+        rows.append({**scores, **metrics})
+        kept.append(keep(traj))
+        if every and not (i + 1) % every:
+          evaluations.append(evaluate(shared, carry))
+      stacked = [
+        jax.tree.map(lambda *x: np.stack(x), *part) if part else {}
+        for part in jax.device_get((rows, evaluations, kept))
+      ]
+      state = jax.device_get(carry.state)
+      return state, {**stacked[0], **stacked[1]}, stacked[2]
+
+    return one_run
+
+  def start(self, prompts: Prompts, run: Run) -> Carry:
+    """Before the first iteration."""
+    method, zero = self.config.method, jnp.int32(0)
+    optimizer = make_optimizer(self.config.optimizer)
+    # States of pieces are tables over the task's own ids, skipped ones too.
+    num_ids = self.config.task.num_prompts('train')
+    return Carry(
+      state=TrainState(
+        step=zero,
+        params=run.params,
+        opt_state=optimizer.init(run.params),
+        method_state=method.init_state(num_ids),
+        skipped=zero,
+      ),
+      selector=self.selector.init(len(prompts.id_N)),
+      lagged=None if method.lagged_period() is None else run.params,
+      iteration=zero,
+    )
+
+  def iteration(
+    self, shared: Shared, run: Run, carry: Carry, groups_KM: Array
+  ) -> tuple[Carry, Trajectories, Metrics]:
+    """What the loop does between two boundaries, in the same order."""
+    traj, selector = self.rollout(shared, run, carry)
+    traj, scores = self.score(shared, run, carry, traj)
+    carry, metrics = self.learn(shared, run, carry, traj, selector, groups_KM)
+    return carry, traj, {**scores, **metrics}
+
+  def rollout(
+    self, shared: Shared, run: Run, carry: Carry
+  ) -> tuple[Trajectories, Any]:
+    """(rewarded rows, the selector's state): what `Collector.collect` does."""
+    key = jax.random.wrap_key_data(run.key_data)
+    params = {**self._frozen(shared, carry), **carry.state.params}
+    rollout, task = self.config.rollout, self.config.task
+    index_N, selector = self.selector.select(
+      carry.selector,
+      randomness.purpose_key(key, randomness.SELECTION),
+      rollout.num_prompts,
+    )
+    drawn = shared.prompts.take(index_N)
+    traj = drawn.start(
+      rollout.group_size,
+      rollout.max_response_tokens,
+      carry.iteration * rollout.num_prompts,
+      carry.state.step,
+    )
+    traj = self.functions.generate(params, traj=traj, key=key)
+    rewards = drawn.rewards(task, self.tokenizer, traj)
+    reward_B = base.combine(rewards, task.reward_weights)
+    reward_NG = by_group(reward_B, rollout.group_size)
+    traj = traj.replace(rewards=rewards, reward_B=reward_B)
+    return traj, self.selector.observe(selector, index_N, reward_NG)
+
+  def score(
+    self, shared: Shared, run: Run, carry: Carry, traj: Trajectories
+  ) -> tuple[Trajectories, Metrics]:
+    """What is known of the rows before the update; maybe nothing."""
+    if self.functions.score is None:
+      return traj, {}
+    params = {**self._frozen(shared, carry), **carry.state.params}
+    reference = None
+    if 'logp_ref' in self.config.method.needs():
+      reference = {**shared.frozen, **run.params}
+    return self.functions.score(params, reference, traj, run.method)
+
+  def learn(
+    self,
+    shared: Shared,
+    run: Run,
+    carry: Carry,
+    traj: Trajectories,
+    selector: Any,
+    groups_KM: Array,
+  ) -> tuple[Carry, Metrics]:
+    """Advantages and optimizer steps; then everything is due for the next."""
+    traj, method_state, made = batch.make_batch(
+      run.method, traj, carry.state.method_state
+    )
+    state, update = self._update(
+      self._frozen(shared, carry),
+      run,
+      traj,
+      carry.state.replace(method_state=method_state),
+      groups_KM,
+    )
+    iteration = carry.iteration + 1
+    carry = Carry(
+      state=state,
+      selector=selector,
+      lagged=self._lagged(carry.lagged, state.params, iteration),
+      iteration=iteration,
+    )
+    return carry, {**made, **update, 'rollout/tokens': traj.length_B.sum()}
+
+  def evaluate(self, shared: Shared, carry: Carry) -> Metrics:
+    """Metrics of the held-out prompts."""
+    params = {**shared.frozen, **carry.state.params}
+    return self.evaluation(shared.held_out, params)
+
+  def _frozen(self, shared, carry):
+    """Weights that no run trains, and the copy that `method.logits` reads."""
+    if carry.lagged is None:
+      return shared.frozen
+    return {**shared.frozen, 'lagged': {**shared.frozen, **carry.lagged}}
+
+  def _update(self, frozen, run, traj, state, groups_KM):
+    """The optimizer steps of one rollout: what `stages.update` does."""
+    key = jax.random.wrap_key_data(run.key_data)
+    step = functools.partial(
+      self.functions.update_minibatch,
+      optimizer=make_optimizer(self.config.optimizer, run.learning_rate),
+    )
+    fixed = dict(frozen=frozen, method=run.method, traj=traj, key=key)
+    if self.config.update.microbatch_prompts is not None:
+      # The first of several steps reads the scores, the others do not.
+      groups = list(groups_KM)
+      return stages.optimizer_steps(step, state, groups=groups, **fixed)
+    # One body for all steps: compiling is most of the cost of a short run.
+    state, metrics = lax.scan(
+      lambda state, group_M: step(
+        state, group_M=group_M, reuse_scores=False, **fixed
+      ),
+      state,
+      groups_KM,
+    )
+    return state, jax.tree.map(lambda x: x.mean(axis=0), metrics)
+
+  def _lagged(self, lagged, params, iteration):
+    """The copy of the policy that `method.logits` reads, renewed when due."""
+    if lagged is None:
+      return None
+    due = iteration % self.config.method.lagged_period() == 0
+    return jax.tree.map(
+      lambda new, old: jnp.where(due, new, old), params, lagged
+    )

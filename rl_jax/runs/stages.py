@@ -1,0 +1,233 @@
+"""The four jitted stages of an iteration on one mesh.
+
+  generate    prompts -> responses           weights of this iteration
+  score       responses -> logp_old, ...     the same weights; left out where
+                                             the update's own forward serves
+  make_batch  rewards -> advantages          arrays only, no model
+  update      one optimizer step a minibatch state is donated
+
+Everything between them is plain Python; nothing here reads a device value.
+"""
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import numpy as np
+
+from rl_jax import randomness
+from rl_jax.config import ExperimentConfig
+from rl_jax.learning import batch as batch_lib
+from rl_jax.learning import update as update_lib
+from rl_jax.learning.optimizers import make_optimizer
+from rl_jax.method import Method
+from rl_jax.models import packing, transformer
+from rl_jax.records import rollout_log
+from rl_jax.rollouts import sampling
+from rl_jax.rollouts.generate import generate
+from rl_jax.rollouts.prompts import stop_ids
+from rl_jax.rollouts.start import make_start
+from rl_jax.runtime import compilation, processes
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.types import Metrics, TrainState, Trajectories
+
+
+@dataclasses.dataclass(frozen=True)
+class Functions:
+  """The stages of one configuration as pure functions, not yet jitted."""
+
+  generate: Any
+  score: Any | None  # None: nothing to score before the update
+  update_minibatch: Any
+  groups_per_minibatch: int
+  epochs: int
+
+  def minibatches(self, seed: int, iteration: int, num_groups: int):
+    """Groups of the optimizer steps of one rollout, int32[K, M].
+
+    With one minibatch a rollout the groups keep their order; otherwise every
+    epoch is a permutation drawn from the counters of the iteration.
+    """
+    M = self.groups_per_minibatch
+    orders = [
+      minibatch_order(seed, iteration, epoch, num_groups)
+      if M < num_groups
+      else np.arange(num_groups)
+      for epoch in range(self.epochs)
+    ]
+    return np.concatenate(orders).reshape(-1, M).astype(np.int32)
+
+
+@dataclasses.dataclass(frozen=True)
+class Stages:
+  """Compiled functions of one configuration; built once by make_stages."""
+
+  start: Any
+  generate: Any
+  score: Any
+  make_batch: Any
+  update_minibatch: Any
+  filter_groups: Any
+  functions: Functions
+  seed: int
+  pack: bool  # the update of responses that are mostly padding
+  replicated: jax.sharding.Sharding
+
+
+def make_functions(
+  config: ExperimentConfig, model: transformer.ModelConfig, tokenizer: Any
+) -> Functions:
+  """Binds everything static; a method's floats stay arguments."""
+  rollout = config.rollout
+  minibatch = config.update.minibatch_prompts or rollout.num_prompts
+  microbatch = config.update.microbatch_prompts or minibatch
+  common = dict(model=model, temperature=rollout.temperature)
+  steps = config.update.epochs * (rollout.num_prompts // minibatch)
+  policy = update_lib.scores_first(config.method, steps)
+  score = functools.partial(
+    update_lib.score,
+    **common,
+    pieces=rollout.num_prompts // microbatch,
+    policy=policy,
+  )
+  return Functions(
+    generate=functools.partial(
+      generate,
+      cfg=model,
+      sampling=sampling.SamplingConfig(
+        temperature=rollout.temperature,
+        eos_ids=stop_ids(tokenizer, rollout.stop),
+        transforms=config.method.logits,
+      ),
+      max_new_tokens=rollout.max_response_tokens,
+      slots=rollout.slots,
+    ),
+    score=score if policy or 'logp_ref' in config.method.needs() else None,
+    update_minibatch=functools.partial(
+      update_lib.update_minibatch,
+      **common,
+      optimizer=make_optimizer(config.optimizer),
+      pieces=minibatch // microbatch,
+    ),
+    groups_per_minibatch=minibatch,
+    epochs=config.update.epochs,
+  )
+
+
+def make_stages(
+  config: ExperimentConfig,
+  model: transformer.ModelConfig,
+  tokenizer: Any,
+  mesh: jax.sharding.Mesh,
+  state: TrainState,
+) -> Stages:
+  """Jits the stages; shapes compile on first use.
+
+  The updated state keeps the shardings of `state`: one program for all steps.
+  """
+  rollout, whole = config.rollout, mesh_lib.replicated(mesh)
+  functions = make_functions(config, model, tokenizer)
+  training = functools.partial(
+    jax.jit, compiler_options=compilation.training_options()
+  )
+  return Stages(
+    start=make_start(mesh, rollout.group_size, rollout.max_response_tokens),
+    generate=jax.jit(
+      functions.generate,
+      out_shardings=whole,
+      compiler_options=compilation.options(),
+    ),
+    score=(
+      training(functions.score, out_shardings=whole)
+      if functions.score
+      else _nothing_to_score
+    ),
+    make_batch=jax.jit(batch_lib.make_batch, out_shardings=whole),
+    update_minibatch=training(
+      functools.partial(
+        functions.update_minibatch, log_rows=rollout_log.num_rows(config)
+      ),
+      donate_argnames='state',
+      out_shardings=(mesh_lib.of(state), whole),
+      static_argnames=('reuse_scores', 'capacity'),
+    ),
+    filter_groups=jax.jit(
+      lambda method, traj: method.group_filter(traj), out_shardings=whole
+    ),
+    functions=functions,
+    seed=config.seed,
+    pack=config.update.pack and mesh_lib.spans(mesh) == 1,
+    replicated=whole,
+  )
+
+
+def update(
+  stages: Stages,
+  state: TrainState,
+  frozen: Any,
+  method: Method,
+  traj: Trajectories,
+  key: jax.Array,
+  iteration: int,
+  length_NG: np.ndarray,
+) -> tuple[TrainState, Metrics, int]:
+  """All optimizer steps of one rollout; metrics are means over them.
+
+  length_NG: of the responses, on the host; it chooses one of two programs.
+  """
+  # On the host: the order is a small function of (seed, iteration, epoch).
+  groups_KM = stages.functions.minibatches(
+    stages.seed, iteration, traj.num_prompts
+  )
+  groups = [processes.put(group_M, stages.replicated) for group_M in groups_KM]
+  capacity = None
+  if stages.pack:
+    capacity = packing.capacity(length_NG, traj.response_BT.shape[1])
+  step = functools.partial(stages.update_minibatch, capacity=capacity)
+  state, metrics = optimizer_steps(
+    step, state, frozen, method, traj, key, groups
+  )
+  return state, metrics, len(groups)
+
+
+def optimizer_steps(
+  update_minibatch: Any,
+  state: TrainState,
+  frozen: Any,
+  method: Method,
+  traj: Trajectories,
+  key: jax.Array,
+  groups: Any,
+) -> tuple[TrainState, Metrics]:
+  """One step for each int32[M] of groups, and the means of their metrics."""
+  per_step = []
+  for group_M in groups:
+    state, metrics = update_minibatch(
+      state=state,
+      frozen=frozen,
+      method=method,
+      traj=traj,
+      group_M=group_M,
+      key=key,
+      reuse_scores=not per_step,
+    )
+    per_step.append(metrics)
+  return state, _mean_metrics(per_step)
+
+
+def minibatch_order(
+  seed: int, iteration: int, epoch: int, num_groups: int
+) -> np.ndarray:
+  """The permutation of groups of one epoch, the same on every host."""
+  counters = [randomness.MINIBATCHES, seed, iteration, epoch]
+  return np.random.default_rng(counters).permutation(num_groups)
+
+
+def _nothing_to_score(params, reference, traj, method):
+  """The score stage of methods that read nothing before their one update."""
+  del params, reference, method
+  return traj, {}
+
+
+_mean_metrics = jax.jit(rollout_log.mean_metrics)

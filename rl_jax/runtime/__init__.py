@@ -1,0 +1,1 @@
+"""What everything stands on: devices, hosts and the compiler."""

@@ -1,0 +1,76 @@
+"""SIGTERM and Ctrl-C become a flag that the loop reads between iterations."""
+
+import signal
+import sys
+import threading
+
+from absl import logging
+
+from rl_jax.runtime import processes
+
+SIGTERM_EXIT_CODE = 143  # 128 + SIGTERM: saved, run again to continue.
+SIGINT_EXIT_CODE = 130  # 128 + SIGINT (Ctrl-C): likewise.
+
+
+class StopSignal:
+  """Context manager: the first signal asks to stop, the second stops at once.
+
+  with StopSignal() as stop:
+    for iteration in ...:
+      ...
+      if stop.requested:
+        save()
+        stop.exit_if_requested()
+
+  Off the main thread, where Python accepts no handlers, only `request` works.
+  Of several processes all stop where one was asked, at the same iteration: the
+  request travels with their next exchange.
+  """
+
+  _EXIT_CODES = {
+    signal.SIGTERM: SIGTERM_EXIT_CODE,
+    signal.SIGINT: SIGINT_EXIT_CODE,
+  }
+
+  def __init__(self):
+    self.exit_code: int | None = None
+    self._before = {}
+
+  @property
+  def requested(self) -> bool:
+    """Whether the run should save and leave."""
+    return self._agreed_code() is not None
+
+  def exit_if_requested(self) -> None:
+    """Raises SystemExit with the documented code if a signal came."""
+    code = self._agreed_code()
+    if code is not None:
+      sys.exit(code)
+
+  def _agreed_code(self) -> int | None:
+    return processes.agreed('exit_code', self.exit_code)
+
+  def request(self, number: int = signal.SIGTERM) -> None:
+    """As if the signal had come."""
+    self.exit_code = self._EXIT_CODES[signal.Signals(number)]
+
+  def __enter__(self) -> 'StopSignal':
+    if threading.current_thread() is threading.main_thread():
+      for number in self._EXIT_CODES:
+        self._before[number] = signal.signal(number, self._handle)
+    return self
+
+  def __exit__(self, *unused) -> None:
+    self._restore()
+
+  def _restore(self) -> None:
+    while self._before:
+      signal.signal(*self._before.popitem())
+
+  def _handle(self, number, unused_frame) -> None:
+    self.request(number)
+    self._restore()
+    logging.warning(
+      '%s: saving after this iteration; once more stops at once',
+      signal.Signals(number).name,
+    )

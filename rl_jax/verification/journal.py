@@ -1,0 +1,130 @@
+"""Outcomes of reward calls are kept until the next checkpoints hold them.
+
+Whether a slow sample exceeds its time limit depends on the machine's mood, so
+a redone iteration could see another outcome than the one that was trained on
+and logged. Calls of `score` are numbered from the start of the run; the number
+is part of a checkpoint, and a run that continues there is given the journaled
+outcomes of the calls that it repeats.
+"""
+
+from collections.abc import Sequence
+import contextlib
+import json
+import os
+from typing import Any
+import zlib
+
+from absl import logging
+from etils import epath
+
+from rl_jax.verification.pool import Outcome, VerifierPool
+
+FILE = 'verifications.jsonl'
+_KEPT_CHECKPOINTS = 3  # the newest may never be committed, or be damaged
+
+
+class JournaledPool:
+  """A VerifierPool that remembers; path=None: one that only counts calls.
+
+  One line of JSON a call, flushed before `score` returns; at `mark`, lines from
+  before the last three checkpoints are dropped. A line is used only for the
+  same examples and responses (CRC-32), so a file that does not belong to the
+  run costs nothing but time.
+  """
+
+  def __init__(
+    self, pool: VerifierPool, path: str | os.PathLike[str] | None = None
+  ):
+    self._pool = pool
+    self._path = None if path is None else epath.Path(path)
+    self._calls = 0
+    self._marks = [0]  # a run may start again before anything is committed
+    self._lines = {} if path is None else _read(self._path)
+    self._file = None
+
+  def score(
+    self, examples: Sequence[Any], responses: Sequence[str]
+  ) -> list[Outcome]:
+    """As VerifierPool.score, or what it said the first time."""
+    call, self._calls = self._calls, self._calls + 1
+    if self._path is None:
+      return self._pool.score(examples, responses)
+    inputs = [[e.id, r] for e, r in zip(examples, responses, strict=True)]
+    crc = zlib.crc32(json.dumps(inputs).encode())
+    line = self._lines.get(call)
+    if line is not None and line['crc'] == crc:
+      return [Outcome(*outcome) for outcome in line['outcomes']]
+    outcomes = self._pool.score(examples, responses)
+    rows = [[o.components, o.kind, o.detail] for o in outcomes]
+    self._lines[call] = {'call': call, 'crc': crc, 'outcomes': rows}
+    self._append(self._lines[call])
+    return outcomes
+
+  def mark(self) -> int:
+    """To be stored in a checkpoint: the number of calls so far."""
+    self._marks = [*self._marks, self._calls][-_KEPT_CHECKPOINTS:]
+    self._rewrite({c: l for c, l in self._lines.items() if c >= self._marks[0]})
+    return self._calls
+
+  def restore(self, calls: int) -> None:
+    """Goes on behind that many calls."""
+    self._calls, self._marks = calls, [calls]
+
+  def counts(self) -> dict[str, int]:
+    """Samples scored by the pool, by kind; journaled ones are not."""
+    return self._pool.counts()
+
+  def close(self) -> None:
+    """Closes the pool and the file."""
+    self._pool.close()
+    self._forget_file()
+
+  def _append(self, line):
+    try:
+      if self._file is None:
+        self._rewrite(self._lines, force=True)  # a torn last line goes
+        return
+      self._file.write(_encode(line))
+      self._file.flush()
+    except OSError as error:
+      logging.warning('%s cannot be written: %s', self._path, error)
+      self._forget_file()  # the next line brings this one along
+
+  def _rewrite(self, lines, force=False):
+    """The file holds these lines, at every moment all or the old ones."""
+    if self._path is None or (len(lines) == len(self._lines) and not force):
+      return
+    self._lines = lines
+    self._forget_file()
+    try:
+      self._path.parent.mkdir(parents=True, exist_ok=True)
+      temporary = self._path.with_name(f'{self._path.name}.tmp')
+      temporary.write_bytes(b''.join(map(_encode, lines.values())))
+      temporary.replace(self._path)
+      self._file = self._path.open('ab')
+    except OSError as error:
+      logging.warning('%s cannot be written: %s', self._path, error)
+
+  def _forget_file(self):
+    file, self._file = self._file, None
+    with contextlib.suppress(OSError):  # no space for what is buffered
+      if file is not None:
+        file.close()
+
+
+def _encode(line):
+  return json.dumps(line).encode() + b'\n'
+
+
+def _read(path):
+  """call -> line; what follows a torn line was never written."""
+  found = {}
+  if not path.exists():
+    return found
+  for text in path.read_bytes().split(b'\n')[:-1]:
+    try:
+      line = json.loads(text)
+      found[line['call']] = line
+    except (ValueError, LookupError, TypeError):
+      break
+  return found

@@ -1,0 +1,246 @@
+"""Rewards from worker processes: a bad reward call costs only its sample."""
+
+import collections
+from collections.abc import Sequence
+import dataclasses
+import json
+import logging
+import math
+from multiprocessing import connection as connection_lib
+import pickle
+import threading
+import time
+from typing import Any
+
+from rl_jax.verification import processes
+from rl_jax.verification import worker as worker_lib
+
+KINDS = ('ok', 'error', 'invalid', 'timeout', 'died')
+_MAX_CHUNK = 32
+_MAX_REPLY_BYTES = 1 << 20  # a larger one is a flood
+_MAX_RESTARTS = 3  # of the nursery in one call of score
+_LOGGER = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+  """What became of one sample.
+
+  `components` is None unless kind is 'ok'. error: score raised. invalid: it
+  returned something else than finite numbers by name with an `outcome`.
+  timeout: it was killed at the time limit. died: its process ended by itself
+  (memory, os._exit, a crash).
+  """
+
+  components: dict[str, float] | None
+  kind: str = 'ok'
+  detail: str = ''
+
+  @property
+  def error(self) -> str | None:
+    """Kind and detail of a failure, or None."""
+    return None if self.kind == 'ok' else f'{self.kind}: {self.detail}'
+
+
+class VerifierPool:
+  """Scores samples in worker processes with a time limit per sample.
+
+  num_workers=0 scores in this process, without a time limit: for trusted
+  procedural tasks. Otherwise the task is pickled to fresh processes that never
+  see an accelerator; examples must be picklable. A worker that exceeds
+  timeout_seconds on one sample is killed with its descendants and replaced;
+  the samples behind it are unharmed. memory_limit_bytes bounds the address
+  space of a worker (the libraries that it imports included). Workers are no
+  sandbox: generated code belongs into `rl_jax.verification.sandbox`.
+
+  Raises: RuntimeError if the task cannot be loaded by a worker.
+  """
+
+  def __init__(
+    self,
+    task: Any,
+    num_workers: int = 0,
+    timeout_seconds: float = 10.0,
+    *,
+    memory_limit_bytes: int | None = None,
+    start_timeout_seconds: float = 120.0,
+  ):
+    if num_workers < 0:
+      raise ValueError(f'num_workers = {num_workers} is negative')
+    if not 0 < timeout_seconds < math.inf:
+      raise ValueError(
+        f'timeout_seconds = {timeout_seconds} is not in (0, inf)'
+      )
+    self._task, self._timeout = task, timeout_seconds
+    self._counts = collections.Counter()
+    self._logged = set()
+    self._lock = threading.Lock()
+    self._closed = False
+    self._crew = None
+    if num_workers:
+      self._crew = processes.Crew(
+        task, num_workers, memory_limit_bytes, start_timeout_seconds
+      )
+    elif hasattr(task, 'prepare'):
+      task.prepare()
+
+  def __enter__(self) -> 'VerifierPool':
+    return self
+
+  def __exit__(self, *_) -> None:
+    self.close()
+
+  def counts(self) -> dict[str, int]:
+    """Samples ever scored, by kind."""
+    return {kind: self._counts[kind] for kind in KINDS}
+
+  def worker_pids(self) -> list[int]:
+    """Process ids of the live workers."""
+    if self._crew is None:
+      return []
+    return [worker.pid for worker in self._crew.workers]
+
+  def close(self) -> None:
+    """Ends all processes; a second call does nothing."""
+    self._closed = True
+    if self._crew is not None:
+      self._crew.close()
+
+  def score(
+    self, examples: Sequence[Any], responses: Sequence[str]
+  ) -> list[Outcome]:
+    """One Outcome per sample, in order."""
+    if len(examples) != len(responses):
+      raise ValueError(
+        f'{len(examples)} examples but {len(responses)} responses'
+      )
+    with self._lock:
+      if self._closed:
+        raise RuntimeError('the VerifierPool is closed')
+      samples = list(zip(examples, responses, strict=True))
+      if self._crew is None:
+        outcomes = [
+          Outcome(components, kind, detail)
+          for kind, components, detail in (
+            worker_lib.judge(self._task, *sample) for sample in samples
+          )
+        ]
+      else:
+        outcomes = _Round(self._crew, samples, self._timeout).run()
+    self._count(samples, outcomes)
+    return outcomes
+
+  def _count(self, samples, outcomes):
+    for (example, _), outcome in zip(samples, outcomes, strict=True):
+      self._counts[outcome.kind] += 1
+      if outcome.kind != 'ok' and outcome.kind not in self._logged:
+        self._logged.add(outcome.kind)
+        _LOGGER.warning(
+          'verifier: first sample of kind %r (later ones are only counted), '
+          'example %s: %s',
+          outcome.kind,
+          getattr(example, 'id', '?'),
+          outcome.detail,
+        )
+
+
+class _Round:
+  """One call of score: hands out chunks, watches the clocks."""
+
+  def __init__(self, crew, samples, timeout_seconds):
+    self._crew, self._samples = crew, samples
+    self._timeout = timeout_seconds
+    self._waiting = collections.deque(range(len(samples)))
+    self._outcomes = [None] * len(samples)
+    self._restarts = 0
+    per_worker = math.ceil(len(samples) / (4 * crew.num_workers))
+    self._chunk = max(1, min(per_worker, _MAX_CHUNK))
+
+  def run(self):
+    """Returns the outcomes, in the order of the samples."""
+    try:
+      if not self._crew.workers:
+        self._crew.restart()
+      while self._hand_out():
+        self._listen()
+    except BaseException:
+      # Busy workers owe answers that nobody waits for: start anew next time.
+      self._crew.close()
+      raise
+    return self._outcomes
+
+  def _hand_out(self):
+    """Gives chunks to idle workers; False when all is done."""
+    for i in range(self._crew.num_workers):
+      worker = self._crew.workers[i]
+      if self._waiting and not worker.pending:
+        self._give(worker)
+    return self._waiting or any(w.pending for w in self._crew.workers)
+
+  def _give(self, worker):
+    size = min(self._chunk, len(self._waiting))
+    chunk = [self._waiting.popleft() for _ in range(size)]
+    payload = pickle.dumps([self._samples[i] for i in chunk])
+    worker.pending.extend(chunk)
+    worker.since = time.monotonic()
+    try:
+      worker.connection.send_bytes(payload)
+    except OSError:
+      # It died idle, or no longer reads: not the fault of these samples.
+      self._replace(worker)
+
+  def _listen(self):
+    busy = {w.connection: w for w in self._crew.workers if w.pending}
+    if not busy:
+      return
+    first = min(worker.since for worker in busy.values())
+    wait = max(0.0, first + self._timeout - time.monotonic())
+    for ready in connection_lib.wait(list(busy), wait):
+      worker = busy.pop(ready)
+      if worker.pending:  # else a restart took its samples back
+        self._read(worker)
+    late = time.monotonic() - self._timeout
+    for worker in busy.values():
+      overdue = worker.pending and worker.since <= late
+      if overdue and not worker.connection.poll():
+        self._fail(worker, 'timeout', f'killed after {self._timeout} seconds')
+
+  def _read(self, worker):
+    try:
+      reply = worker.connection.recv_bytes(_MAX_REPLY_BYTES)
+      kind, components, detail = json.loads(reply)
+      outcome = Outcome(components, str(kind), str(detail))
+    except (EOFError, OSError, ValueError, TypeError) as error:
+      self._fail(worker, 'died', f'the worker process ended ({error!r})')
+      return
+    self._outcomes[worker.pending.popleft()] = outcome
+    worker.since = time.monotonic()
+
+  def _fail(self, worker, kind, detail):
+    """The sample that was being scored pays; those behind it wait again."""
+    guilty = worker.pending[0]
+    if self._replace(worker):
+      self._waiting.remove(guilty)
+      self._outcomes[guilty] = Outcome(None, kind, detail)
+
+  def _replace(self, worker):
+    """Takes the samples back; False if the nursery had ended, too."""
+    self._requeue(worker)
+    try:
+      self._crew.replace(worker)
+      return True
+    except OSError:
+      self._restarts += 1
+      if self._restarts > _MAX_RESTARTS:
+        raise RuntimeError(
+          f'the verifier processes ended {self._restarts} times in one call: '
+          'is the machine out of memory?'
+        ) from None
+      for other in self._crew.workers:
+        self._requeue(other)
+      self._crew.restart()
+      return False
+
+  def _requeue(self, worker):
+    self._waiting.extendleft(reversed(worker.pending))
+    worker.pending.clear()

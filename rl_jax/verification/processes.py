@@ -1,0 +1,138 @@
+"""The trainer's end of the verifier processes: start, fork, kill, close."""
+
+import collections
+import json
+from multiprocessing import connection as connection_lib
+import os
+import pickle
+import socket
+import struct
+import subprocess
+import sys
+import weakref
+
+from rl_jax.verification import worker as worker_lib
+
+_START = (
+  'import json, sys; sys.path[:] = json.loads(sys.argv[1]); '
+  'from rl_jax.verification import worker as w; w.nursery(int(sys.argv[2]))'
+)
+
+
+class Worker:
+  """The trainer's end of one worker process."""
+
+  def __init__(self, pid, connection):
+    self.pid, self.connection = pid, connection
+    self.pending = collections.deque()  # samples sent and not answered
+    self.since = 0.0  # when the first of them began
+
+
+class Crew:
+  """The nursery and its workers."""
+
+  def __init__(self, task, num_workers, memory_limit_bytes, start_seconds):
+    try:
+      pickled = pickle.dumps(task)
+    except Exception as error:
+      raise RuntimeError(
+        f'{type(task).__name__} cannot be sent to worker processes '
+        f'({error}): define its class at the top level of a module'
+      ) from error
+    main = sys.modules.get('__main__')
+    self._settings = pickle.dumps(
+      {
+        'task': pickled,
+        'main_path': getattr(main, '__file__', None),
+        'memory_limit_bytes': memory_limit_bytes,
+      }
+    )
+    self.num_workers, self._start_seconds = num_workers, start_seconds
+    self.workers = []
+    self._finalizer = None
+    self.restart()
+
+  def restart(self):
+    """Ends whatever lives and starts anew; raises RuntimeError if it cannot."""
+    self.close()
+    ours, theirs = socket.socketpair()
+    paths = [os.path.abspath(path) for path in sys.path]
+    environment = {
+      **os.environ,
+      'JAX_PLATFORMS': 'cpu',  # a stray import must not take the accelerator
+      'CUDA_VISIBLE_DEVICES': '',
+      'OMP_NUM_THREADS': '1',
+      'OPENBLAS_NUM_THREADS': '1',
+    }
+    with theirs:
+      process = subprocess.Popen(
+        [sys.executable, '-c', _START, json.dumps(paths), str(theirs.fileno())],
+        stdin=subprocess.PIPE,
+        pass_fds=[theirs.fileno()],
+        env=environment,
+        start_new_session=True,  # Ctrl-C is for the trainer
+      )
+    self._process, self._control = process, ours
+    self._finalizer = weakref.finalize(
+      self, _shut_down, process, ours, self.workers
+    )
+    try:
+      ours.settimeout(self._start_seconds)
+      with process.stdin as stdin:
+        stdin.write(self._settings)
+      with ours.makefile() as lines:
+        message = json.loads(lines.readline() or '"it ended without a word"')
+    except (OSError, ValueError) as error:
+      message = f'it did not start: {error!r}'
+    if message != 'ready':
+      self.close()
+      raise RuntimeError(f'a verifier process cannot load the task:\n{message}')
+    self.workers.extend(self._fork() for _ in range(self.num_workers))
+
+  def replace(self, worker):
+    """Kills and reaps a worker and puts a new one in its place.
+
+    Raises: OSError if the nursery has ended.
+    """
+    worker.connection.close()
+    self._ask(b'k', worker.pid)
+    self.workers[self.workers.index(worker)] = self._fork()
+
+  def close(self):
+    """Ends all processes."""
+    if self._finalizer is not None:
+      self._finalizer()
+
+  def _fork(self):
+    ours, theirs = socket.socketpair()
+    with theirs:
+      pid = self._ask(b'f', 0, [theirs.fileno()])
+    # A worker that stops in the middle of a message must not stop us.
+    for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+      limit = struct.pack('ll', 10, 0)
+      ours.setsockopt(socket.SOL_SOCKET, option, limit)
+    return Worker(pid, connection_lib.Connection(ours.detach()))
+
+  def _ask(self, letter, pid, fds=()):
+    command = worker_lib.COMMAND.pack(letter, pid)
+    if fds:
+      socket.send_fds(self._control, [command], fds)
+    else:
+      self._control.sendall(command)
+    reply = self._control.recv(worker_lib.REPLY.size, socket.MSG_WAITALL)
+    if len(reply) < worker_lib.REPLY.size:
+      raise ConnectionError('the verifier nursery has ended')
+    return worker_lib.REPLY.unpack(reply)[0]
+
+
+def _shut_down(process, control, workers):
+  """Closing the control socket makes the nursery kill its workers and end."""
+  control.close()
+  for worker in workers:
+    worker.connection.close()
+  workers.clear()
+  try:
+    process.wait(timeout=5)
+  except subprocess.TimeoutExpired:
+    process.kill()
+    process.wait()

@@ -1,0 +1,19 @@
+"""Runs untrusted Python in a process of its own, for rewards on code."""
+
+from rl_jax.verification.sandbox.python_calls import (
+  LAYERS,
+  Limits,
+  Report,
+  Result,
+  SandboxError,
+  run_calls,
+)
+
+__all__ = [
+  'LAYERS',
+  'Limits',
+  'Report',
+  'Result',
+  'SandboxError',
+  'run_calls',
+]

@@ -1,0 +1,199 @@
+"""Token statistics: against numpy, in chunks, in pieces, at a temperature."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rl_jax import models, rollouts
+from rl_jax.learning import statistics
+
+NEEDS = ('entropy', 'values', 'self_certainty', 'group_divergence')
+
+
+@pytest.fixture(scope='module')
+def case(tiny):
+  """(traj, its statistics, hidden states and logits [B, T, V])."""
+  traj, params = tiny.rollout(), tiny.params()
+
+  @jax.jit
+  def compute(params, traj):
+    stats = statistics.token_statistics(
+      params,
+      tiny.CFG,
+      traj,
+      (*NEEDS, 'hidden', 'group_probs'),
+      tiny.TEMPERATURE,
+    )
+    hidden = models.forward(
+      params,
+      tiny.CFG,
+      traj.prompt_NP,
+      traj.prompt_mask_NP,
+      traj.response_BT,
+      traj.mask_BT,
+    )
+    return stats, hidden, models.logits(params, tiny.CFG, hidden)
+
+  return traj, *jax.device_get(compute(params, traj))
+
+
+def test_statistics_against_numpy(tiny, case):
+  """Softmax at the temperature, written out in float64."""
+  traj, stats, hidden, logits = case
+  logits = np.float64(logits) / tiny.TEMPERATURE
+  p = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+  token = np.asarray(traj.response_BT)[..., None]
+  head = jax.device_get(tiny.params()['value_head'])
+  mask = np.asarray(traj.mask_BT)
+  V, N = tiny.CFG.vocab_size, traj.num_prompts
+  # Rows that have ended are uniform.
+  logp = np.where(mask[..., None] > 0, np.log(p), -np.log(V))
+  logp = logp.reshape(N, -1, *logp.shape[1:])
+  u = logp.mean(1, keepdims=True) - logp
+  apart = (np.exp(u) - u - 1).sum(-1).mean(1)
+  group_tokens = np.repeat(np.asarray(traj.response_BT).reshape(N, -1), 2, 0)
+  expected = {
+    'logp': np.log(np.take_along_axis(p, token, -1)[..., 0]),
+    'entropy': -(p * np.log(p)).sum(-1),
+    'self_certainty': -np.log(p * tiny.CFG.vocab_size).mean(-1),
+    'values': hidden @ head['w'] + head['b'],
+    'group_divergence': np.repeat(apart, traj.group_size, axis=0),
+  }
+  assert stats.keys() == {*expected, 'hidden', 'group_probs'}
+  assert np.ptp(stats['entropy'][mask > 0]) > 0.1  # nothing trivial
+  for name, value in expected.items():
+    np.testing.assert_allclose(
+      stats[name], value * mask, rtol=2e-5, atol=2e-5, err_msg=name
+    )
+  np.testing.assert_array_equal(stats['hidden'], hidden * mask[..., None])
+  probs = np.take_along_axis(p, group_tokens[:, None, :], axis=-1)
+  np.testing.assert_allclose(
+    stats['group_probs'], probs * mask[..., None], rtol=2e-5, atol=1e-7
+  )
+
+
+def test_masked_tokens_are_exactly_zero(case):
+  """E0: the rule of every [B, T] array."""
+  traj, stats, _, _ = case
+  off = np.asarray(traj.mask_BT) == 0
+  assert off.any()
+  for name, value in stats.items():
+    assert not value[off].any(), name
+
+
+def test_chunks_change_nothing(tiny, monkeypatch):
+  """E1: values and gradients with spans of 2 tokens, the last one padded."""
+  traj, params = tiny.rollout(), tiny.params()
+  weight_BT = jnp.asarray(
+    np.random.default_rng(0).normal(size=traj.mask_BT.shape), jnp.float32
+  )
+
+  def compute():
+    def loss(params):
+      stats = statistics.token_statistics(
+        params, tiny.CFG, traj, NEEDS, tiny.TEMPERATURE
+      )
+      return sum((x * weight_BT).sum() for x in stats.values()), stats
+
+    return jax.jit(jax.grad(loss, has_aux=True))(params)
+
+  whole, stats = compute()
+  rows = traj.mask_BT.shape[0]
+  monkeypatch.setattr(
+    statistics, 'CHUNK_ELEMENTS', 2 * rows * tiny.CFG.vocab_size
+  )
+  spans, chunked_stats = compute()
+  assert tiny.relative_gap(spans, whole) < 1e-5
+  for name, value in stats.items():
+    np.testing.assert_allclose(chunked_stats[name], value, atol=1e-5)
+
+
+def test_chunks_are_of_equal_sizes(monkeypatch):
+  """9 tokens in spans of at most 8: twice 5, not 8 and 1 with 7 of padding."""
+  monkeypatch.setattr(statistics, 'CHUNK_ELEMENTS', 8 * 2 * 3)
+  shapes = []
+
+  def function(x_BC):
+    shapes.append(x_BC.shape)
+    return {'double': 2 * x_BC}
+
+  x_BT = np.arange(18).reshape(2, 9)
+  found = statistics._in_chunks(function, (x_BT,), vocab_size=3)
+  np.testing.assert_array_equal(found['double'], 2 * x_BT)
+  assert set(shapes) == {(2, 5)}
+
+
+def test_no_array_holds_all_logits(tiny, monkeypatch):
+  """The compiled gradient has no [B, T, V] array once chunks are used."""
+  traj, params = tiny.rollout(length=6), tiny.params()
+  B, T = traj.mask_BT.shape
+  V = tiny.CFG.vocab_size
+  monkeypatch.setattr(statistics, 'CHUNK_ELEMENTS', 2 * B * V)
+
+  def loss(params):
+    stats = statistics.token_statistics(params, tiny.CFG, traj, NEEDS, 1.0)
+    return sum(x.sum() for x in stats.values())
+
+  text = str(jax.make_jaxpr(jax.grad(loss))(params))
+  assert f'f32[{B},2,{V}]' in text
+  assert f'f32[{B},{T},{V}]' not in text and f'f32[3,{B},2,{V}]' not in text
+
+
+def test_the_sampling_temperature_is_replayed(tiny):
+  """The trainer's log-prob is the sampler's within 1e-5, at 0.7 and not at 1.
+
+  The invariant that every iteration watches as rollout/logp_gap_max.
+  """
+  params, traj = tiny.params(), tiny.rollout()
+  start = rollouts.start_trajectories(
+    traj.prompt_NP,
+    traj.prompt_mask_NP,
+    traj.prompt_id_N,
+    group_size=2,
+    max_response_tokens=5,
+  )
+
+  @jax.jit
+  def compute(params):
+    drawn = rollouts.generate(
+      params,
+      tiny.CFG,
+      start,
+      jax.random.key(1),
+      rollouts.SamplingConfig(temperature=tiny.TEMPERATURE, eos_ids=(2,)),
+      max_new_tokens=5,
+    )
+    logp = [
+      statistics.token_statistics(params, tiny.CFG, drawn, (), t)['logp']
+      for t in (tiny.TEMPERATURE, 1.0)
+    ]
+    return drawn.logp_behaviour_BT, *logp
+
+  behaviour, same, other = compute(params)
+  np.testing.assert_allclose(same, behaviour, atol=1e-5)
+  assert np.abs(other - behaviour).max() > 0.1
+
+
+def test_logits_transforms_are_replayed(tiny):
+  """Top 3 of 11 and the token taken, which rounding may have put outside:
+  entropy at most log 4, all finite although logits are -inf."""
+  traj = tiny.rollout()
+  stats = jax.jit(
+    lambda params: statistics.token_statistics(
+      params,
+      tiny.CFG,
+      traj,
+      ('entropy',),
+      1.0,
+      (
+        lambda x, lagged: jnp.where(
+          x >= jax.lax.top_k(x, 3)[0][..., -1:], x, -jnp.inf
+        ),
+      ),
+    )
+  )(tiny.params())
+  entropy = stats['entropy'][traj.mask_BT > 0]
+  assert jnp.isfinite(entropy).all() and (entropy > 0).all()
+  assert entropy.max() <= np.log(4) + 1e-5
+  assert jnp.isfinite(stats['logp']).all()

@@ -1,0 +1,243 @@
+"""Hugging Face directories: errors, streaming, and exact round trips."""
+
+import dataclasses
+import json
+import pathlib
+import shutil
+
+import jax
+import ml_dtypes
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from rl_jax.models import lora, spec
+from rl_jax.models.files import hf_export, hf_import, tensor_table
+from rl_jax.models.rope import RopeScaling
+from rl_jax.models.tokenizer import ByteTokenizer, CharTokenizer
+from rl_jax.models.transformer import ModelConfig, specs
+
+GOLDEN = pathlib.Path(__file__).parents[2] / 'golden'
+SIZES = dict(
+  vocab_size=260,
+  num_layers=3,
+  width=12,
+  num_heads=4,
+  num_kv_heads=2,
+  head_size=6,
+  mlp_size=10,
+  max_positions=64,
+)
+SCALING = RopeScaling(
+  factor=8.0,
+  low_freq_factor=1.0,
+  high_freq_factor=4.0,
+  original_max_positions=32,
+)
+CONFIGS = {
+  'llama': ModelConfig(**SIZES, tied_embeddings=False, rope_scaling=SCALING),
+  'smollm2': ModelConfig(**SIZES, rope_theta=100000.0, norm_eps=1e-5),
+  'qwen2': ModelConfig(**SIZES, qkv_bias=True, tied_embeddings=False),
+  'qwen3': ModelConfig(**SIZES, qk_norm=True),
+  'bfloat16': ModelConfig(**SIZES, param_dtype='bfloat16'),
+}
+
+
+def random_params(cfg):
+  """Every leaf random, so that no two can be exchanged unnoticed."""
+  rng = np.random.default_rng(0)
+  return jax.tree.map(
+    lambda x: jax.device_put(rng.normal(size=x.shape).astype(x.dtype)),
+    spec.abstract(specs(cfg)),
+  )
+
+
+def assert_same(left, right):
+  """E0: the same tree, types and bits."""
+  assert jax.tree.structure(left) == jax.tree.structure(right)
+  for a, b in zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True):
+    assert a.dtype == b.dtype
+    np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+
+
+@pytest.mark.parametrize('name', CONFIGS)
+def test_import_of_export_is_the_identity(name, tmp_path):
+  """E0, for the configuration and every parameter."""
+  cfg = CONFIGS[name]
+  params = random_params(cfg)
+  out = str(tmp_path / 'out')
+  hf_export.export_hf(out, cfg, params, ByteTokenizer())
+  loaded_cfg, loaded, tokenizer = hf_import.import_hf(
+    out, param_dtype=cfg.param_dtype
+  )
+  assert loaded_cfg == cfg
+  assert tokenizer == ByteTokenizer()
+  assert_same(loaded, params)
+
+
+def test_export_merges_adapters_and_drops_the_value_head(tmp_path):
+  """E0 against lora.merge."""
+  cfg = dataclasses.replace(CONFIGS['qwen3'], lora_rank=2, value_head=True)
+  params = random_params(cfg)
+  out = str(tmp_path / 'out')
+  hf_export.export_hf(out, cfg, params, ByteTokenizer())
+  _, loaded = hf_import.import_weights(out)
+  assert_same(loaded, {'model': lora.merge(params, cfg)['model']})
+  change = loaded['model']['layers']['wq'] - params['model']['layers']['wq']
+  assert np.abs(change).max() > 0.1
+
+
+def test_export_rounds_only_on_request(tmp_path):
+  cfg = CONFIGS['smollm2']
+  params = random_params(cfg)
+  out = str(tmp_path / 'out')
+  hf_export.export_hf(out, cfg, params, ByteTokenizer(), dtype='bfloat16')
+  _, loaded = hf_import.import_weights(out)
+  rounded = jax.tree.map(
+    lambda x: np.asarray(x).astype('bfloat16').astype('float32'), params
+  )
+  assert_same(loaded, rounded)
+
+
+def test_no_architecture_for_biases_with_norms():
+  cfg = ModelConfig(**SIZES, qkv_bias=True, qk_norm=True)
+  with pytest.raises(ValueError, match='no Hugging Face architecture'):
+    hf_export.config_to_hf(cfg, 'float32')
+
+
+def test_rearrange_by_hand_and_back():
+  """Two heads of size 2 over width 3: column d of row (h, k) -> [d, h, k]."""
+  size = {'H': 2, 'K': 2, 'D': 3, 'R': 1, 'C': 2}
+  matrix = np.arange(12).reshape(4, 3)
+  moved = tensor_table.rearrange(matrix, 'HK D', 'D H K', size)
+  assert moved[2].tolist() == [[2, 5], [8, 11]]
+  back = tensor_table.rearrange(moved, 'D H K', 'HK D', size)
+  np.testing.assert_array_equal(back, matrix)
+
+
+def copy_golden(family, tmp_path):
+  """A golden directory that a test may damage."""
+  return pathlib.Path(shutil.copytree(GOLDEN / family, tmp_path / family))
+
+
+def edit_weights(directory, edit):
+  """Applies a function to the dict of tensors of the file."""
+  path = directory / 'model.safetensors'
+  tensors = safetensors.numpy.load_file(path)
+  edit(tensors)
+  safetensors.numpy.save_file(tensors, path)
+
+
+def rename(tensors):
+  tensors['model.layers.1.mlp.surplus'] = tensors.pop('model.norm.weight')
+
+
+def transpose(tensors):
+  name = 'model.layers.0.self_attn.k_proj.weight'
+  tensors[name] = np.ascontiguousarray(tensors[name][:, :8])
+
+
+def quantise(tensors):
+  tensors['model.norm.weight'] = tensors['model.norm.weight'].astype(np.int8)
+
+
+@pytest.mark.parametrize(
+  'edit, message',
+  [
+    (rename, r'model.norm.weight is missing\n  model.layers.1.mlp.surplus '),
+    (transpose, r'0.self_attn.k_proj.weight \(.*\) has shape \(16, 8\), not'),
+    (quantise, r'model.norm.weight \(.*model.safetensors\) has type I8'),
+  ],
+)
+def test_tensor_errors_name_tensor_and_file(edit, message, tmp_path):
+  directory = copy_golden('llama', tmp_path)
+  edit_weights(directory, edit)
+  with pytest.raises(ValueError, match=message):
+    hf_import.import_weights(directory)
+
+
+def test_many_problems_are_listed_briefly(tmp_path):
+  directory = copy_golden('llama', tmp_path)
+  edit_weights(directory, lambda tensors: tensors.clear())
+  with pytest.raises(ValueError, match=r'embed_tokens(.|\n)*and 13 more') as e:
+    hf_import.import_weights(directory)
+  assert str(e.value).count('\n') < 12
+
+
+def test_damaged_and_missing_files(tmp_path):
+  directory = copy_golden('smollm2', tmp_path)
+  shard = directory / 'model-00002-of-00003.safetensors'
+  shard.write_bytes(shard.read_bytes()[:1000])
+  with pytest.raises(ValueError, match='00002-of-00003.safetensors is damaged'):
+    hf_import.import_weights(directory)
+  shard.unlink()
+  with pytest.raises(ValueError, match='00002-of-00003.safetensors does not'):
+    hf_import.import_weights(directory)
+  (directory / 'config.json').unlink()
+  with pytest.raises(ValueError, match='config.json does not exist'):
+    hf_import.import_weights(directory)
+
+
+def test_bfloat16_shards_are_read_exactly(tmp_path):
+  """E0: three bfloat16 files, float32 parameters."""
+  cfg, params = hf_import.import_weights(GOLDEN / 'smollm2')
+  assert cfg.param_dtype == 'float32'
+  raw = {}
+  for path in sorted((GOLDEN / 'smollm2').glob('*.safetensors')):
+    raw |= safetensors.numpy.load_file(path)
+  down = raw['model.layers.1.mlp.down_proj.weight']
+  assert down.dtype == ml_dtypes.bfloat16
+  ours = np.asarray(params['model']['layers']['w_down'][1])
+  np.testing.assert_array_equal(ours, down.T.astype(np.float32))
+
+
+def test_tied_head_may_be_stored_twice_but_not_differ(tmp_path):
+  directory = copy_golden('qwen3', tmp_path)
+  name = 'model.embed_tokens.weight'
+  edit_weights(directory, lambda t: t.update({'lm_head.weight': t[name]}))
+  hf_import.import_weights(directory)
+  edit_weights(directory, lambda t: t.update({'lm_head.weight': t[name] + 1}))
+  with pytest.raises(ValueError, match='lm_head.weight.*differs from the emb'):
+    hf_import.import_weights(directory)
+
+
+@pytest.mark.parametrize(
+  'change, message',
+  [
+    ({'architectures': ['GemmaForCausalLM']}, 'GemmaForCausalLM is none of'),
+    ({'hidden_act': 'gelu'}, "hidden_act = 'gelu' is not implemented"),
+    ({'use_sliding_window': True}, 'use_sliding_window = True'),
+    ({'attention_bias': True}, 'attention_bias = True'),
+    ({'quantization_config': {'bits': 4}}, 'quantization_config'),
+    ({'layer_types': ['sliding_attention']}, 'layer_types'),
+    ({'rope_parameters': {'rope_type': 'yarn'}}, "type 'yarn' is not impl"),
+    ({'hidden_size': None}, 'has no hidden_size'),
+  ],
+)
+def test_configurations_that_are_refused(change, message):
+  path = GOLDEN / 'llama' / 'config.json'
+  config = {**json.loads(path.read_text()), **change}
+  with pytest.raises(ValueError, match=message):
+    hf_import.config_from_hf(config, str(path))
+
+
+def test_both_generations_of_rope_fields_read_alike():
+  """transformers 4 wrote rope_theta and rope_scaling, 5 rope_parameters."""
+  config = json.loads((GOLDEN / 'llama' / 'config.json').read_text())
+  new = hf_import.config_from_hf(config, 'x')
+  rope = config.pop('rope_parameters')
+  config |= {'rope_theta': rope.pop('rope_theta'), 'rope_scaling': rope}
+  assert hf_import.config_from_hf(config, 'x') == new
+  assert new.rope_scaling.original_max_positions == 64
+  assert new.rope_theta == 1000.0
+
+
+def test_tokenizer_must_fit_and_adapters_are_not_in_the_file(tmp_path):
+  out = str(tmp_path / 'out')
+  cfg = CONFIGS['qwen3']
+  many = CharTokenizer(''.join(map(chr, range(1000, 1300))))
+  hf_export.export_hf(out, cfg, random_params(cfg), many)
+  with pytest.raises(ValueError, match='302 ids, the model has 260'):
+    hf_import.import_hf(out)
+  with pytest.raises(ValueError, match="'value_head/w'.*initialise"):
+    hf_import.import_weights(out, value_head=True)

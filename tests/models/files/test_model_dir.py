@@ -1,0 +1,211 @@
+"""Model directories: exact, atomic, sharded on loading; one door for all."""
+
+import dataclasses
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import jax
+from jax.sharding import NamedSharding
+import numpy as np
+import pytest
+
+from rl_jax.models import spec
+from rl_jax.models.files import directories, model_dir
+from rl_jax.models.rope import RopeScaling
+from rl_jax.models.tokenizer import CharTokenizer
+from rl_jax.models.transformer import ModelConfig, specs
+from rl_jax.runtime import mesh as mesh_lib
+
+ROOT = pathlib.Path(__file__).parents[3]
+CONFIG = ModelConfig(
+  vocab_size=260,
+  num_layers=2,
+  width=8,
+  num_heads=4,
+  num_kv_heads=2,
+  head_size=4,
+  mlp_size=16,
+  rope_scaling=RopeScaling(
+    factor=8.0,
+    low_freq_factor=1.0,
+    high_freq_factor=4.0,
+    original_max_positions=32,
+  ),
+)
+TOKENIZER = CharTokenizer('abc')
+
+
+def random_params(cfg, seed=0):
+  """Every leaf random."""
+  rng = np.random.default_rng(seed)
+  return jax.tree.map(
+    lambda x: jax.device_put(rng.normal(size=x.shape).astype(x.dtype)),
+    spec.abstract(specs(cfg)),
+  )
+
+
+def assert_same(left, right):
+  """E0: the same tree, types and bits."""
+  assert jax.tree.structure(left) == jax.tree.structure(right)
+  for a, b in zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True):
+    assert a.dtype == b.dtype
+    np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+
+
+@pytest.mark.parametrize(
+  'change',
+  [{}, {'lora_rank': 2, 'value_head': True}, {'param_dtype': 'bfloat16'}],
+)
+def test_load_of_save_is_the_identity(change, tmp_path):
+  """E0: configuration, parameters with adapters and head, tokenizer."""
+  cfg = dataclasses.replace(CONFIG, **change)
+  params = random_params(cfg)
+  path = str(tmp_path / 'model')
+  model_dir.save_model(path, cfg, params, TOKENIZER)
+  loaded_cfg, loaded, tokenizer = model_dir.load_model(path)
+  assert loaded_cfg == cfg
+  assert tokenizer == TOKENIZER
+  assert_same(loaded, params)
+  assert os.listdir(tmp_path) == ['model']
+
+
+def test_overrides(tmp_path):
+  path = str(tmp_path / 'model')
+  model_dir.save_model(path, CONFIG, random_params(CONFIG), TOKENIZER)
+  cfg, params, _ = model_dir.load_any(path, param_dtype='bfloat16', remat=True)
+  assert cfg.remat
+  assert params['model']['embed'].dtype == 'bfloat16'
+
+
+def test_loaded_parameters_can_be_donated(tmp_path):
+  """Buffers that alias the file's memory could not."""
+  path = str(tmp_path / 'model')
+  model_dir.save_model(path, CONFIG, random_params(CONFIG), TOKENIZER)
+  _, params, _ = model_dir.load_model(path)
+  jax.jit(lambda p: jax.tree.map(lambda x: x + 1, p), donate_argnums=0)(params)
+  assert all(x.is_deleted() for x in jax.tree.leaves(params))
+
+
+def test_replaces_a_model_and_nothing_else(tmp_path):
+  path = str(tmp_path / 'model')
+  first, second = random_params(CONFIG, 1), random_params(CONFIG, 2)
+  model_dir.save_model(path, CONFIG, first, TOKENIZER)
+  model_dir.save_model(path, CONFIG, second, TOKENIZER)
+  assert_same(model_dir.load_model(path)[1], second)
+  other = tmp_path / 'thesis'
+  other.mkdir()
+  (other / 'chapter.txt').write_text('years of work')
+  with pytest.raises(ValueError, match='thesis exists and holds no model'):
+    model_dir.save_model(str(other), CONFIG, first, TOKENIZER)
+  assert (other / 'chapter.txt').exists()
+
+
+def test_failed_save_leaves_the_old_model(tmp_path, monkeypatch):
+  path = str(tmp_path / 'model')
+  params = random_params(CONFIG)
+  model_dir.save_model(path, CONFIG, params, TOKENIZER)
+
+  def fail(*_):
+    raise OSError('disk full')
+
+  monkeypatch.setattr(model_dir, 'save_tokenizer', fail)
+  with pytest.raises(OSError, match='disk full'):
+    model_dir.save_model(path, CONFIG, random_params(CONFIG, 1), TOKENIZER)
+  assert os.listdir(tmp_path) == ['model']
+  assert_same(model_dir.load_model(path)[1], params)
+
+
+def test_what_does_not_fit_is_named(tmp_path):
+  path = tmp_path / 'model'
+  params = random_params(CONFIG)
+  wide = dataclasses.replace(CONFIG, mlp_size=17)
+  with pytest.raises(ValueError, match=r'w_up has shape \(2, 8, 16\), not'):
+    model_dir.save_model(str(path), wide, params, TOKENIZER)
+  with pytest.raises(ValueError, match='lora.*is missing'):
+    with_lora = dataclasses.replace(CONFIG, lora_rank=1)
+    model_dir.save_model(str(path), with_lora, params, TOKENIZER)
+  model_dir.save_model(str(path), CONFIG, params, TOKENIZER)
+  with pytest.raises(ValueError, match='value_head/w is missing'):
+    model_dir.load_model(str(path), value_head=True)
+  weights = path / 'weights.safetensors'
+  weights.write_bytes(weights.read_bytes()[:-5])
+  with pytest.raises(ValueError, match='weights.safetensors is damaged'):
+    model_dir.load_model(str(path))
+  (path / 'model.json').write_text('{"class": 3')
+  with pytest.raises(ValueError, match='model.json is damaged'):
+    model_dir.load_model(str(path))
+  with pytest.raises(ValueError, match='nowhere is no model: neither'):
+    model_dir.load_any(str(tmp_path / 'nowhere'))
+
+
+def golden_with_tokenizer(tmp_path):
+  """A Hugging Face directory with a tokenizer of ours."""
+  path = tmp_path / 'hf'
+  shutil.copytree(ROOT / 'tests' / 'golden' / 'qwen3', path)
+  directories.write_json(
+    str(path),
+    'tokenizer_config.json',
+    {'tokenizer_class': 'rl_jax.CharTokenizer', 'alphabet': 'abc'},
+  )
+  return str(path)
+
+
+def test_mesh_of_one_device(tmp_path):
+  """Every leaf carries the sharding of its own spec; E0 values."""
+  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
+  source = golden_with_tokenizer(tmp_path)
+  cfg, params, _ = model_dir.load_any(source, mesh)
+  assert_same(params, model_dir.load_any(source)[1])
+  expected = mesh_lib.param_shardings(specs(cfg), mesh)
+  for leaf, layout in zip(
+    jax.tree.leaves(params), jax.tree.leaves(expected), strict=True
+  ):
+    assert isinstance(leaf.sharding, NamedSharding)
+    assert leaf.sharding == layout
+
+
+@pytest.mark.devices
+def test_mesh_of_eight_devices(tmp_path):
+  """E0: shards are read alone and equal the whole, from both formats."""
+  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=2, fsdp=2, tensor=2))
+  source = golden_with_tokenizer(tmp_path)
+  cfg, whole, tokenizer = model_dir.load_any(source)
+  saved = str(tmp_path / 'model')
+  model_dir.save_model(saved, cfg, whole, tokenizer)
+  for path in (source, saved):
+    _, params, _ = model_dir.load_any(path, mesh)
+    assert_same(params, whole)
+    wq = params['model']['layers']['wq']
+    assert wq.addressable_shards[0].data.size == wq.size // 4
+  sharded = str(tmp_path / 'sharded')
+  model_dir.save_model(sharded, cfg, params, tokenizer)
+  assert_same(model_dir.load_model(sharded)[1], whole)
+
+
+def run(module, *flags):
+  """Runs a binary of the project as a user does."""
+  return subprocess.run(
+    [sys.executable, '-m', f'experiments.{module}', *flags],
+    cwd=ROOT,
+    capture_output=True,
+    text=True,
+    check=False,
+  )
+
+
+def test_binaries_round_trip(tmp_path):
+  """E0 through import_weights, export_weights and import again."""
+  source = golden_with_tokenizer(tmp_path)
+  ours, back = str(tmp_path / 'ours'), str(tmp_path / 'back')
+  result = run('import_weights', f'--source={source}', f'--out={ours}')
+  assert result.returncode == 0, result.stderr
+  result = run('export_weights', f'--checkpoint={ours}', f'--out={back}')
+  assert result.returncode == 0, result.stderr
+  cfg, params, _ = model_dir.load_any(source)
+  for path in (ours, back):
+    loaded_cfg, loaded, tokenizer = model_dir.load_any(path)
+    assert (loaded_cfg, tokenizer) == (cfg, TOKENIZER)
+    assert_same(loaded, params)

@@ -1,0 +1,92 @@
+"""What is chosen on which platform, and what is refused."""
+
+import dataclasses
+
+import jax
+import pytest
+
+from configs import arithmetic
+from configs.methods import grpo
+from rl_jax import models, tasks
+from rl_jax.config import ModelSource
+from rl_jax.models import platform as platform_lib
+from rl_jax.models.platform import Platform
+from rl_jax.runs import assembly
+from rl_jax.runs import policy as policy_lib
+
+CPU, TPU, ROCM = Platform('cpu'), Platform('tpu'), Platform('rocm')
+TURING, AMPERE = Platform('cuda', (7, 5)), Platform('cuda', (8, 0))
+HOPPER = Platform('cuda', (9, 0))
+
+
+@pytest.mark.parametrize(
+  'platform, dtype',
+  [(CPU, 'float32'), (HOPPER, 'bfloat16'), (ROCM, 'bfloat16')],
+)
+def test_accelerators_compute_in_bfloat16(platform, dtype):
+  """Unless told otherwise."""
+  assert platform_lib.choose_dtype('auto', platform)[0] == dtype
+  assert platform_lib.choose_dtype('float32', platform)[0] == 'float32'
+
+
+@pytest.mark.parametrize(
+  'platform, dtype, head_size, kernel, reason',
+  [
+    (CPU, 'bfloat16', 64, 'plain', 'no kernel for cpu'),
+    (ROCM, 'bfloat16', 64, 'plain', 'no kernel for rocm'),
+    (AMPERE, 'bfloat16', 64, 'cudnn', 'fits'),
+    (AMPERE, 'float16', 128, 'cudnn', 'fits'),
+    (AMPERE, 'bfloat16', 136, 'plain', 'a multiple of 8 up to 128'),
+    (HOPPER, 'bfloat16', 136, 'cudnn', 'fits'),
+    (HOPPER, 'bfloat16', 264, 'plain', 'a multiple of 8 up to 256'),
+    (HOPPER, 'bfloat16', 60, 'plain', 'this is 60'),
+    (HOPPER, 'float32', 64, 'plain', 'the compute dtype is float32'),
+    (TURING, 'bfloat16', 64, 'plain', 'this is 7.5'),
+    (TPU, 'bfloat16', 128, 'splash', 'fits'),
+    (TPU, 'float32', 64, 'splash', 'fits'),
+    (TPU, 'bfloat16', 32, 'plain', 'multiple of 64'),
+  ],
+)
+def test_attention_is_chosen_with_a_reason(
+  platform, dtype, head_size, kernel, reason
+):
+  """By what the kernels are documented to take."""
+  found, why = platform_lib.choose_attention('auto', platform, dtype, head_size)
+  assert found == kernel
+  assert reason in why
+  plain = platform_lib.choose_attention('plain', platform, dtype, head_size)
+  assert plain == ('plain', 'as configured')
+
+
+def test_a_kernel_that_cannot_run_is_refused_with_what_is_allowed():
+  """Before anything is compiled, from the function and from a run."""
+  with pytest.raises(ValueError, match=r"'cudnn' .*tpu.* auto, plain, splash$"):
+    platform_lib.choose_attention('cudnn', TPU, 'bfloat16', 64)
+  source = ModelSource(config=models.presets.tiny(), attention='splash')
+  with pytest.raises(ValueError, match=r"'splash' .*is cpu.* auto, plain$"):
+    policy_lib.load(source, tasks.Arithmetic(), 0, None)
+  with pytest.raises(ValueError, match=r'mesh.sequence = 2 .* auto, plain$'):
+    platform_lib.choose_attention('splash', TPU, 'bfloat16', 64, spans=2)
+  with pytest.raises(ValueError, match="'flash'.*auto, plain"):
+    ModelSource(attention='flash')
+  with pytest.raises(ValueError, match='compute_dtype'):
+    ModelSource(compute_dtype='int8')
+
+
+def test_a_library_that_refuses_means_plain_or_an_error():
+  """jaxlib for CPU has no cuDNN, whatever the platform says."""
+  model = dataclasses.replace(models.presets.tiny(), head_size=64)
+  found = platform_lib.resolve(model, platform=HOPPER)
+  assert (found.compute_dtype, found.attention) == ('bfloat16', 'plain')
+  with pytest.raises(ValueError, match='cuDNN.*auto, plain'):
+    platform_lib.resolve(model, attention='cudnn', platform=HOPPER)
+  assert platform_lib.resolve(model, platform=TPU).attention == 'splash'
+  assert platform_lib.resolve(model, platform=TPU, spans=2).attention == 'plain'
+
+
+def test_here():
+  """The platform of this device, and what a run writes down for 'auto'."""
+  assert Platform.of(jax.devices('cpu')[0]) == CPU
+  config = assembly.with_compute_dtype(arithmetic.get_config(grpo.get_method()))
+  assert config.model.compute_dtype == 'float32'
+  assert config.model.attention == 'auto'

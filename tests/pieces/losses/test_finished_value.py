@@ -1,0 +1,51 @@
+"""T-PPO's value loss on finished responses."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rl_jax.method import Method
+from rl_jax.pieces import losses
+
+VALUE = jnp.array([[0.5, 1.0, 9.0], [0.2, 0.4, 0.0]])
+
+
+def rollout(toy, finished):
+  """Two rows; the last column of row 0 is padding; all targets are 1."""
+  return toy.trajectories(
+    np.array([[1, 1, 0], [1, 1, 1]]),
+    group_size=2,
+    returns_BT=np.ones((2, 3)),
+    finished_B=np.array(finished),
+  )
+
+
+def loss_and_gradient(toy, finished, **fields):
+  """The scalar and its gradient in the values."""
+  piece, traj = losses.FinishedValue(**fields), rollout(toy, finished)
+  value = lambda x: piece({'values': x}, traj, jax.random.key(0))[0]
+  return jax.value_and_grad(value)(VALUE)
+
+
+def test_by_hand(toy):
+  """Row 0 alone: (.25 + 0) / 2 / 2 = .0625, gradient (V - 1) / 2."""
+  loss, gradient = loss_and_gradient(toy, [True, False])
+  np.testing.assert_allclose(loss, 0.0625, rtol=1e-6)
+  np.testing.assert_allclose(gradient, [[-0.25, 0, 0], [0, 0, 0]], rtol=1e-6)
+  loss, _ = loss_and_gradient(toy, [True, False], coef=2.0)
+  np.testing.assert_allclose(loss, 0.25, rtol=1e-6)
+
+
+def test_all_finished_is_the_token_mean(toy):
+  """E1: (.25 + 0 + .64 + .36 + 1) / 5 / 2; none finished is 0."""
+  loss, _ = loss_and_gradient(toy, [True, True])
+  np.testing.assert_allclose(loss, 0.225, rtol=1e-6)
+  loss, gradient = loss_and_gradient(toy, [False, False])
+  assert loss == 0 and (gradient == 0).all()
+
+
+def test_a_target_is_needed():
+  """The error says which piece to add."""
+  with pytest.raises(ValueError, match='LambdaReturn'):
+    losses.FinishedValue().check_method(Method())

@@ -1,0 +1,88 @@
+"""Target distributions of GDC by hand."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rl_jax.pieces import losses
+
+# Two answers of one token. Reference (.7, .3), proposal (.5, .5).
+REF, OLD = np.log([[0.7], [0.3]]), np.log([[0.5], [0.5]])
+REWARD = np.array([[0.0], [1.0]])
+
+
+def coefficient(toy, loss, old=OLD, **fields):
+  """-dl/dlogp of the two rows."""
+  return toy.coefficient(
+    loss,
+    OLD,
+    logp_old_BT=old,
+    logp_ref_BT=REF,
+    advantages_BT=REWARD,
+    **fields,
+  )[:, 0]
+
+
+def test_constraint_by_hand(toy):
+  """P = (0, .3): weights 0 and .6, whose mean .3 is Z."""
+  np.testing.assert_allclose(
+    coefficient(toy, losses.GDC()), [0, 0.6], rtol=1e-5
+  )
+  traj = toy.trajectories(
+    np.ones((2, 1)),
+    group_size=2,
+    logp_old_BT=OLD,
+    logp_ref_BT=REF,
+    advantages_BT=REWARD,
+  )
+  logp = jnp.asarray(OLD, jnp.float32)
+  _, metrics = losses.GDC()({'logp': logp}, traj, jax.random.key(0))
+  np.testing.assert_allclose(metrics['policy/partition'], 0.3, rtol=1e-5)
+
+
+def test_posterior_by_hand(toy):
+  """exp(R / .5): weights 1.4 and .6 e^2 = 4.433434. Over their mean they are
+  twice the posterior (.239996, .760004)."""
+  loss = losses.GDC(target='posterior', temperature=0.5)
+  np.testing.assert_allclose(coefficient(toy, loss), [1.4, 4.433434], rtol=1e-5)
+  loss = losses.GDC(target='posterior', temperature=0.5, normalize=True)
+  np.testing.assert_allclose(
+    coefficient(toy, loss), [0.479992, 1.520008], rtol=1e-5
+  )
+
+
+def test_rows_of_the_target_have_equal_weights(toy):
+  """q = p: maximum likelihood, here with p = the posterior at .5."""
+  loss = losses.GDC(target='posterior', temperature=0.5)
+  target = np.log([[0.239996], [0.760004]])
+  actual = coefficient(toy, loss, old=target)
+  np.testing.assert_allclose(actual[0], actual[1], rtol=1e-4)
+
+
+def test_from_the_reference_it_is_reinforce(toy):
+  """E1: q = the reference and target P = pi_ref R: the weight is R."""
+  actual = coefficient(toy, losses.GDC(), old=REF)
+  np.testing.assert_allclose(actual, REWARD[:, 0], rtol=1e-6)
+
+
+def test_normalised_weights_ignore_the_scale_of_the_target(toy):
+  """E1: rows with ten times the reward."""
+  loss = losses.GDC(normalize=True)
+  np.testing.assert_allclose(coefficient(toy, loss), [0, 2], rtol=1e-5)
+  traj = dict(logp_old_BT=OLD, logp_ref_BT=REF, advantages_BT=10 * REWARD)
+  actual = toy.coefficient(loss, OLD, **traj)[:, 0]
+  np.testing.assert_allclose(actual, [0, 2], rtol=1e-5)
+
+
+def test_no_satisfied_row_is_no_gradient(toy):
+  """Z = 0 divides nothing."""
+  loss = losses.GDC(normalize=True)
+  actual = coefficient(toy, loss, weight_B=np.array([1.0, 0.0]))
+  assert np.isfinite(actual).all() and actual[0] == 0
+
+
+def test_fields_are_checked():
+  """Names the choices."""
+  with pytest.raises(ValueError, match='constraint, posterior'):
+    losses.GDC(target='reward')

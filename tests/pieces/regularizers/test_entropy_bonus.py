@@ -1,0 +1,25 @@
+"""The entropy bonus."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rl_jax.pieces import regularizers
+
+
+def test_by_hand(toy):
+  """coef .1 on H = [2, .5]: losses -.2 and -.05, gradient -.1 in H."""
+  loss = regularizers.EntropyBonus(coef=0.1)
+  traj = toy.trajectories(np.ones((1, 2)), group_size=1)
+  entropy, key = jnp.array([[2.0, 0.5]]), jax.random.key(0)
+  value, _ = loss({'entropy': entropy}, traj, key)
+  np.testing.assert_allclose(value, [[-0.2, -0.05]], rtol=1e-6)
+  gradient = jax.grad(lambda h: loss({'entropy': h}, traj, key)[0].sum())
+  np.testing.assert_allclose(gradient(entropy), [[-0.1, -0.1]], rtol=1e-6)
+
+
+def test_fields_are_checked():
+  """NaN is not a coefficient."""
+  with pytest.raises(ValueError, match='EntropyBonus.coef = nan'):
+    regularizers.EntropyBonus(coef=float('nan'))

@@ -1,0 +1,41 @@
+"""DAPO's length penalty."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rl_jax.pieces import shaping
+
+
+def test_paper_constants(toy):
+  """Buffer 4096 below 20480: nothing at 16384, half at 18432, all at 20480."""
+  length = np.array([100, 16384, 18432, 20480], np.int32)
+  traj = toy.trajectories(np.ones((4, 1)), group_size=4, length_B=length)
+  shaped = shaping.OverlongPenalty()(jnp.ones(4), traj)
+  np.testing.assert_allclose(shaped, [1.0, 1.0, 0.5, 0.0])
+  doubled = shaping.OverlongPenalty(coef=2.0)(jnp.ones(4), traj)
+  np.testing.assert_allclose(doubled, [1.0, 1.0, 0.0, -1.0])
+
+
+def test_every_field_moves_the_penalty(toy):
+  """Limit 10, buffer 4: lengths 6, 7, 10 lose 0, 1/4, 1."""
+  length = np.array([6, 7, 10, 0], np.int32)
+  traj = toy.trajectories(np.ones((4, 1)), group_size=4, length_B=length)
+  piece = shaping.OverlongPenalty(max_tokens=10.0, buffer_tokens=4.0)
+  np.testing.assert_allclose(piece(jnp.zeros(4), traj), [0, -0.25, -1, 0])
+
+
+def test_coef_zero_changes_nothing(toy):
+  """E0: the unshaped reward."""
+  length = np.array([30000, 16384], np.int32)
+  traj = toy.trajectories(np.ones((2, 1)), group_size=2, length_B=length)
+  reward = jnp.array([0.3, -1.0])
+  np.testing.assert_array_equal(
+    shaping.OverlongPenalty(coef=0.0)(reward, traj), reward
+  )
+
+
+def test_fields_are_checked():
+  """A buffer of no tokens would divide by 0."""
+  with pytest.raises(ValueError, match='OverlongPenalty.buffer_tokens = 0'):
+    shaping.OverlongPenalty(buffer_tokens=0.0)

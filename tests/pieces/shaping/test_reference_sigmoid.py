@@ -1,0 +1,69 @@
+"""PAR against the reference rewards 1 and 3."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rl_jax.pieces import shaping
+
+
+def par(toy, reward, reference=(1.0, 3.0), length=None, **fields):
+  """One group."""
+  B = len(reward)
+  length = np.ones(B) if length is None else np.asarray(length)
+  traj = toy.trajectories(
+    np.ones((B, 1)),
+    group_size=B,
+    length_B=length.astype(np.int32),
+    extras={'reference_reward_NM': np.asarray([reference])},
+  )
+  return shaping.ReferenceSigmoid(**fields)(jnp.asarray(reward), traj)
+
+
+def test_by_hand(toy):
+  """r = 2: (sigmoid(1) + sigmoid(-1)) / 2; r = 4: (.952574 + .731059) / 2; with
+  k = 2, r = 4: (.997527 + .880797) / 2."""
+  np.testing.assert_allclose(par(toy, [2.0, 4.0]), [0.5, 0.841817], rtol=1e-5)
+  np.testing.assert_allclose(par(toy, [4.0], k=2.0), [0.939162], rtol=1e-5)
+
+
+def test_length_penalty_comes_first(toy):
+  """500 tokens cost .01 * 200 = 2 of the raw reward: 4 becomes 2."""
+  R = par(toy, [4.0, 4.0], length=[500, 300])
+  np.testing.assert_allclose(R, [0.5, 0.841817], rtol=1e-5)
+
+
+def test_bounded_centred_and_shift_free(toy):
+  """1/2 at the reference, inside (0, 1), monotone, free of a constant. E1."""
+  np.testing.assert_allclose(par(toy, [7.0], [7.0, 7.0]), [0.5], rtol=1e-6)
+  reward = np.linspace(-5.0, 9.0, 20)
+  R = par(toy, reward)
+  assert (np.diff(R) > 0).all() and R.min() > 0 and R.max() < 1
+  shifted = par(toy, reward + 8.0, (9.0, 11.0))
+  np.testing.assert_allclose(shifted, R, rtol=1e-5)
+
+
+def test_small_k_is_the_centred_reward(toy):
+  """E1: 4 (R - 1/2) / k -> r - mean reference."""
+  k = 1e-2
+  R = par(toy, [5.0, -1.0], k=k)
+  np.testing.assert_allclose(4 * (R - 0.5) / k, [3.0, -3.0], rtol=1e-3)
+
+
+def test_a_missing_key_is_named(toy):
+  """The references come from the data set."""
+  traj = toy.trajectories(np.ones((1, 1)), group_size=1)
+  with pytest.raises(ValueError, match='reference_reward_NM'):
+    shaping.ReferenceSigmoid()(jnp.zeros(1), traj)
+
+
+def test_one_reference_as_a_component(toy):
+  """A value per prompt, shared by its rows; a failed row (0) does not count."""
+  traj = toy.trajectories(
+    np.ones((4, 1)),
+    group_size=2,
+    valid_B=np.asarray([1.0, 0.0, 1.0, 1.0]),
+    rewards={'reference_reward': np.asarray([2.0, 0.0, 3.0, 3.0])},
+  )
+  R = shaping.ReferenceSigmoid()(jnp.asarray([2.0, 2.0, 3.0, 4.0]), traj)
+  np.testing.assert_allclose(R, [0.5, 0.5, 0.5, 0.731059], rtol=1e-5)

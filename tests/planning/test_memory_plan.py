@@ -1,0 +1,255 @@
+"""The memory plan against XLA, and what is said when it does not fit."""
+
+import dataclasses
+import logging
+
+import jax
+import pytest
+
+from configs import bandit
+from experiments import configuration
+from rl_jax.config import ModelSource
+from rl_jax.models import ModelConfig, presets, spec, specs
+from rl_jax.overrides import override
+from rl_jax.planning import abstract_run, memory_check, memory_plan
+from rl_jax.runs import directory, model_shape
+from rl_jax.runtime import mesh as mesh_lib
+
+SMALL = ModelConfig(
+  vocab_size=300,
+  num_layers=2,
+  width=64,
+  num_heads=4,
+  num_kv_heads=2,
+  head_size=16,
+  mlp_size=128,
+)
+
+
+def make_config(toy, model=SMALL, **changes):
+  """GRPO on 16 prompts of 16 and 8 samples of 32 tokens, in 4 pieces."""
+  config = bandit.get_config(toy.get_method('grpo'))
+  changes = {
+    'rollout__num_prompts': '16',
+    'rollout__max_prompt_tokens': '16',
+    'rollout__max_response_tokens': '32',
+    'update__microbatch_prompts': '4',
+    **changes,
+  }
+  for path, text in changes.items():
+    config = override(config, path.replace('__', '.'), text)
+  return dataclasses.replace(config, model=ModelSource(config=model))
+
+
+def plan(config, model, **axes):
+  """The estimate on an abstract mesh."""
+  mesh = mesh_lib.abstract_mesh(mesh_lib.MeshConfig(**axes))
+  return memory_plan.estimate(config, model, mesh)
+
+
+def ratios(config, model, sequence=1):
+  """Planned over compiled bytes of the update and of generate."""
+  sizes = mesh_lib.MeshConfig(sequence=sequence)
+  mesh = mesh_lib.make_mesh(sizes, jax.devices()[:sequence])
+  lowered = abstract_run.AbstractRun(config, model, mesh).lower()
+  found = memory_plan.estimate(config, model, mesh)
+  # Stages do not receive what they do not use.
+  planned = {
+    'update': found.update - found.reference,
+    'generate': found.generate - found.reference - found.optimizer,
+  }
+  result = {}
+  for stage, wanted in planned.items():
+    stats = lowered[stage].compile().memory_analysis()
+    used = stats.argument_size_in_bytes + stats.temp_size_in_bytes
+    used += stats.output_size_in_bytes - stats.alias_size_in_bytes
+    result[stage] = wanted / used
+  return result
+
+
+def test_stages_lower_without_weights(toy):
+  """The plan follows the stages: all of them trace on shapes alone."""
+  small = dataclasses.replace(SMALL, num_layers=1)
+  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
+  lowered = abstract_run.AbstractRun(make_config(toy, small), small, mesh)
+  assert set(lowered.lower()) == {'generate', 'score', 'make_batch', 'update'}
+
+
+@pytest.mark.slow
+def test_a_small_update_needs_what_is_planned(toy):
+  """Within a factor of 1.5 of compiled.memory_analysis(), both stages."""
+  for stage, ratio in ratios(make_config(toy), SMALL).items():
+    assert 1 / 1.5 < ratio < 1.5, stage
+
+
+@pytest.mark.devices
+@pytest.mark.slow
+def test_a_split_update_needs_what_is_planned(toy):
+  """Within a factor of 1.5 as well, for long responses on four devices."""
+  config = make_config(
+    toy,
+    rollout__num_prompts='4',
+    rollout__max_response_tokens='512',
+    update__microbatch_prompts='2',
+  )
+  for stage, ratio in ratios(config, SMALL, sequence=4).items():
+    assert 1 / 1.5 < ratio < 1.5, stage
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('remat', [False, True])
+def test_a_mid_size_update_needs_what_is_planned(toy, remat):
+  """SmolLM2-135M, 32 prompts of 128 and 8 samples of 128: within 1.3."""
+  model = dataclasses.replace(presets.PRESETS['SmolLM2-135M'], remat=remat)
+  config = make_config(
+    toy,
+    rollout__num_prompts='32',
+    rollout__max_prompt_tokens='128',
+    rollout__max_response_tokens='128',
+  )
+  for stage, ratio in ratios(config, model).items():
+    assert 1 / 1.3 < ratio < 1.3, stage
+
+
+def test_what_is_exact(toy):
+  """Parameters, moments, reference and cache, by hand; LoRA keeps few."""
+  config = make_config(toy)
+  count = spec.count(specs(SMALL))
+  found = plan(config, SMALL)
+  assert found.parameters == found.reference == 4 * count
+  assert found.optimizer == 8 * count + 2 * 4  # and two counters
+  # 2 layers, keys and values, 2 heads of 16: 16 prompts, 128 rows of 32.
+  # Prompts once, 128 rows, and the 96 that go on first once more.
+  places = 16 * 16 + 128 * 32 + 96 * 32
+  assert found.cache == 2 * 2 * 2 * 16 * 4 * places
+  adapted = plan(config, dataclasses.replace(SMALL, lora_rank=2))
+  assert adapted.parameters > found.parameters
+  assert adapted.optimizer < found.optimizer / 4
+  assert adapted.reference == (adapted.optimizer - 8) // 2
+
+
+def test_the_cache_grows_with_the_slots(toy):
+  """By hand: 16 prompts once, 32 slots, and the 24 that go on, with prompts."""
+  config = make_config(toy, rollout__slots='32')
+  places = 16 * 16 + 32 * 32 + 24 * (16 + 32)
+  assert plan(config, SMALL).cache == 2 * 2 * 2 * 16 * 4 * places
+  # Of every device its part; as many slots as rows are none.
+  assert plan(config, SMALL, data=4).cache < plan(config, SMALL).cache / 3
+  config = make_config(toy, rollout__slots='128')
+  assert plan(config, SMALL).cache == plan(make_config(toy), SMALL).cache
+
+
+def test_many_rows_begin_in_a_small_cache(toy):
+  """By hand: 32 of 128 places at first, for 128 rows; not with fewer slots."""
+  tokens = {'rollout__max_response_tokens': '128'}
+  places = 16 * 16 + 128 * 32 + 128 * 128 + 96 * 128
+  found = plan(make_config(toy, **tokens), SMALL)
+  assert found.cache == 2 * 2 * 2 * 16 * 4 * places
+  found = plan(make_config(toy, **tokens, rollout__slots='64'), SMALL)
+  assert found.cache == 2 * 2 * 2 * 16 * 4 * (16 * 16 + 112 * 128)
+
+
+def test_a_mesh_divides_it(toy):
+  """fsdp: parameters, rows; data: rows; tensor: heads, MLP, vocab; tokens."""
+  config = make_config(toy)
+  one, data = plan(config, SMALL), plan(config, SMALL, data=4)
+  fsdp, tensor = plan(config, SMALL, fsdp=4), plan(config, SMALL, tensor=2)
+  assert data.parameters == one.parameters
+  # Norms are whole on every device.
+  assert one.parameters / 4 < fsdp.parameters < one.parameters / 3.8
+  # A device has 4 prompts and 32 rows, of which 24 go on first.
+  places = 4 * 16 + 32 * 32 + 24 * 32
+  assert data.cache == fsdp.cache == 2 * 2 * 2 * 16 * 4 * places
+  assert one.cache == 2 * tensor.cache
+  assert one.activations == 4 * data.activations == 4 * fsdp.activations
+  # The sampler's weights are whole over fsdp; a single device makes no copy.
+  assert one.sampler_weights == 0
+  assert fsdp.sampler_weights == one.parameters
+  # Prompts of an update are whole on every device of the sequence axis.
+  split = plan(config, SMALL, sequence=4)
+  assert split.parameters == one.parameters
+  assert split.cache == data.cache
+  assert one.activations / 4 < split.activations < one.activations / 2.5
+
+
+def test_the_knobs_lower_the_plan(toy):
+  """Each of them alone, or the advice would be none."""
+  base = plan(make_config(toy), SMALL)
+  remat = dataclasses.replace(SMALL, remat=True)
+  assert plan(make_config(toy), remat).update < base.update
+  for path, value in {
+    'update__microbatch_prompts': '1',
+    'rollout__max_response_tokens': '16',
+  }.items():
+    assert plan(make_config(toy, **{path: value}), SMALL).update < base.update
+  for path, value in {
+    'rollout__num_prompts': '8',
+    'rollout__max_response_tokens': '16',
+    'rollout__slots': '32',
+  }.items():
+    smaller = plan(make_config(toy, **{path: value}), SMALL)
+    assert smaller.generate < base.generate
+
+
+def test_a_limit_is_compared_before_anything_is_loaded(toy, caplog):
+  """Quiet where it fits, a warning with the knobs, an error without hope."""
+  # absl's handler, not the root logger's, writes on stderr.
+  config = make_config(toy)
+  model = model_shape.of(config.model, config.task)
+  found = plan(config, model)
+  with caplog.at_level(logging.WARNING, 'absl'):
+    memory_check.check(config, None)
+    memory_check.check(config, found.peak)
+    assert not caplog.records
+    memory_check.check(config, found.peak - 1)
+  (record,) = caplog.records
+  for text in (
+    'update.microbatch_prompts = 4',
+    'model.remat = False',
+    'rollout.slots = None',
+    'rollout.num_prompts = 16',
+    'rollout.max_response_tokens = 32',
+  ):
+    assert text in record.getMessage()
+  with pytest.raises(ValueError, match='mesh.fsdp = 1.*lora_rank = 0'):
+    memory_check.check(config, found.kept - 1)
+
+
+def test_an_out_of_memory_error_names_the_knobs(toy):
+  """Only RESOURCE_EXHAUSTED is turned into a MemoryError."""
+  config = make_config(toy)
+  error = jax.errors.JaxRuntimeError
+  with pytest.raises(MemoryError) as caught, memory_check.guarded(config):
+    raise error('RESOURCE_EXHAUSTED: Out of memory allocating 99 bytes.\nmore')
+  text = str(caught.value)
+  assert 'allocating 99 bytes' in text and 'more' not in text.split('What')[0]
+  assert 'update.microbatch_prompts = 4' in text and 'remat = False' in text
+  with pytest.raises(error, match='INTERNAL'), memory_check.guarded(config):
+    raise error('INTERNAL: something else')
+
+
+def test_the_shape_of_a_model_is_found_without_weights(toy, tmp_path):
+  """A task's alphabet, a saved run, a plan for files that are not there."""
+  config = make_config(toy)
+  model = model_shape.of(config.model, config.task)
+  assert model == dataclasses.replace(SMALL, vocab_size=18)
+  directory.write_config(config, str(tmp_path))
+  source = ModelSource(path=str(tmp_path), remat=True)
+  assert model_shape.of(source, None) == dataclasses.replace(model, remat=True)
+  planned = configuration.build('qwen2p5_7b_gsm8k', 'grpo')
+  model = model_shape.of(planned.model, planned.task)
+  assert model.num_layers == 28 and model.compute_dtype == 'bfloat16'
+  assert model_shape.of(ModelSource(path='nowhere'), None) is None
+
+
+def test_fused_attention_has_no_scores(toy):
+  """What grows with the square of the length is gone; generation too."""
+  config = make_config(
+    toy,
+    rollout__max_prompt_tokens='2048',
+    rollout__max_response_tokens='4096',
+  )
+  plain = plan(config, SMALL)
+  fused = plan(config, dataclasses.replace(SMALL, attention='cudnn'))
+  assert fused.activations < plain.activations / 10
+  assert fused.scratch < plain.scratch / 10

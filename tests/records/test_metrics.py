@@ -1,0 +1,208 @@
+"""Files that people and resumed runs read: no gap, no repeat, valid JSON."""
+
+import glob
+import json
+import math
+import pathlib
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from tensorboardX.proto import event_pb2
+
+from rl_jax.records import metrics
+from rl_jax.records.metrics import (
+  DelayedMetrics,
+  MetricsWriter,
+  read_jsonl,
+  to_json,
+)
+
+
+def lines(path):
+  return path.read_bytes().splitlines(keepends=True)
+
+
+def write_steps(writer, steps):
+  for step in steps:
+    writer.log_rollouts(step, [{'response': f'tex\n{step}', 'reward': 0.5}])
+    writer.log(step, {'reward/mean': step / 10})
+
+
+def test_one_flushed_line_per_step(tmp_path):
+  """Another process sees each line at once, step and time first."""
+  writer = MetricsWriter(tmp_path / 'new')
+  writer.log(3, {'reward/mean': jnp.float32(0.25), 'n': np.int64(2), 'b': 1})
+  (row,) = read_jsonl(tmp_path / 'new' / 'metrics.jsonl')
+  assert list(row) == ['step', 'time/wall_seconds', 'reward/mean', 'n', 'b']
+  assert (row['step'], row['reward/mean'], row['n']) == (3, 0.25, 2)
+  writer.close()
+
+
+def test_only_process_0_touches_files(tmp_path, monkeypatch):
+  """Another process gets the same rows, for its guards, and writes nothing."""
+  monkeypatch.setattr(metrics.processes, 'is_main', lambda: False)
+  writer = MetricsWriter(tmp_path / 'new')
+  write_steps(writer, [1])
+  delayed = DelayedMetrics(writer)
+  delayed.push(2, {'reward/mean': jnp.float32(0.25)})
+  assert delayed.flush()['reward/mean'] == 0.25
+  assert writer.offsets().keys() == {'time/wall_seconds'}
+  writer.truncate_to({'metrics.jsonl': 7})
+  metrics.save_arrays(tmp_path / 'x.npz', {'a': jnp.zeros(2)})
+  writer.close()
+  assert not list(tmp_path.iterdir())
+
+
+def test_non_finite_numbers_are_valid_json_and_come_back(tmp_path):
+  """Strict parsers accept the file; `read_jsonl` gives the floats again."""
+  writer = MetricsWriter(tmp_path)
+  values = {'nan': jnp.nan, 'inf': np.inf, 'neg': jnp.asarray(-jnp.inf)}
+  writer.log(0, values)
+  writer.log_rollouts(0, [{'logp': np.array([0.5, -np.inf])}])
+  writer.close()
+
+  def refuse(name):
+    raise AssertionError(f'{name} is not JSON')
+
+  text = (tmp_path / 'metrics.jsonl').read_text()
+  row = json.loads(text, parse_constant=refuse)
+  assert row['nan'] == 'NaN' and row['neg'] == '-Infinity'
+  (row,) = read_jsonl(tmp_path / 'metrics.jsonl')
+  assert math.isnan(row['nan']) and row['inf'] == math.inf
+  (rollout,) = read_jsonl(tmp_path / 'rollouts.jsonl')
+  assert rollout == {'step': 0, 'logp': [0.5, -math.inf]}
+
+
+def test_resume_cuts_what_the_checkpoint_does_not_know(tmp_path):
+  """E0 but for time: killed in step 4's line, resumed at 3, equals one run."""
+  one = MetricsWriter(tmp_path / 'one')
+  write_steps(one, range(6))
+  one.close()
+  two = MetricsWriter(tmp_path / 'two')
+  write_steps(two, range(3))
+  offsets = json.loads(json.dumps(two.offsets()))
+  write_steps(two, range(3, 5))
+  two.close()
+  for name in ('metrics.jsonl', 'rollouts.jsonl'):
+    path = tmp_path / 'two' / name
+    path.write_bytes(path.read_bytes()[:-9])
+  two = MetricsWriter(tmp_path / 'two')
+  two.truncate_to(offsets, next_step=3)
+  write_steps(two, range(3, 6))
+  two.close()
+  for name in ('metrics.jsonl', 'rollouts.jsonl'):
+    rows = [read_jsonl(tmp_path / run / name) for run in ('one', 'two')]
+    for row in rows[0] + rows[1]:
+      row.pop('time/wall_seconds', None)
+    assert [row['step'] for row in rows[1]] == list(range(6))
+    assert rows[0] == rows[1]
+
+
+def test_a_fresh_start_empties_the_files(tmp_path):
+  """Killed before the first checkpoint: the steps are written again."""
+  writer = MetricsWriter(tmp_path)
+  write_steps(writer, range(2))
+  writer.close()
+  writer = MetricsWriter(tmp_path)
+  writer.truncate_to({})
+  write_steps(writer, range(1))
+  writer.close()
+  assert [r['step'] for r in read_jsonl(tmp_path / 'metrics.jsonl')] == [0]
+
+
+def test_lost_lines_are_warned_about_and_the_run_goes_on(tmp_path, caplog):
+  writer = MetricsWriter(tmp_path)
+  writer.truncate_to({'metrics.jsonl': 1000})
+  writer.log(7, {'a': 1})
+  writer.close()
+  assert 'the checkpoint knows of 1000' in caplog.text
+  assert len(lines(tmp_path / 'metrics.jsonl')) == 1
+
+
+def test_wall_seconds_add_up_over_sessions(tmp_path):
+  writer = MetricsWriter(tmp_path)
+  writer.truncate_to({'time/wall_seconds': 5000.0})
+  assert 5000 <= writer.seconds() < 5600
+  assert writer.offsets()['time/wall_seconds'] >= 5000
+  writer.close()
+
+
+def test_a_torn_tail_is_skipped_and_a_bad_line_named(tmp_path):
+  path = tmp_path / 'x.jsonl'
+  path.write_bytes(b'{"a": 1}\n{"a": 2}\n{"a"')
+  assert read_jsonl(path) == [{'a': 1}, {'a': 2}]
+  path.write_bytes(b'{"a": 1}\n{"a"\n{"a": 2}\n')
+  with pytest.raises(ValueError, match='x.jsonl:2 is no JSON'):
+    read_jsonl(path)
+
+
+def test_arrays_are_not_metrics(tmp_path):
+  writer = MetricsWriter(tmp_path)
+  with pytest.raises(ValueError, match=r'loss has shape \(2,\)'):
+    writer.log(0, {'loss': jnp.ones(2)})
+  writer.close()
+
+
+def test_to_json_keeps_bfloat16_booleans_and_nesting():
+  value = {'x': jnp.bfloat16(0.5), 'y': (np.True_, [np.int8(3)]), 'z': None}
+  assert to_json(value) == {'x': 0.5, 'y': [True, [3]], 'z': None}
+
+
+def test_delayed_metrics_read_the_device_once_and_one_step_late(
+  tmp_path, monkeypatch
+):
+  """Step n is read when n + 1 is pushed, in one device_get."""
+  reads = []
+  get = jax.device_get
+
+  def counting(tree):
+    if any(isinstance(x, jax.Array) for x in jax.tree.leaves(tree)):
+      reads.append(1)
+    return get(tree)
+
+  monkeypatch.setattr(jax, 'device_get', counting)
+  writer = MetricsWriter(tmp_path)
+  delayed = DelayedMetrics(writer)
+  path = tmp_path / 'metrics.jsonl'
+  assert delayed.push(0, {'a': jnp.float32(1), 'b': jnp.int32(2)}) is None
+  assert not reads and not lines(path)
+  row = delayed.push(1, {'a': jnp.float32(3)})
+  assert (row['step'], row['a'], row['b']) == (0, 1.0, 2)
+  assert len(reads) == 1 and len(lines(path)) == 1
+  assert delayed.flush()['a'] == 3.0 and writer.last['step'] == 1
+  assert delayed.flush() is None
+  assert len(reads) == 2
+  assert [row['step'] for row in read_jsonl(path)] == [0, 1]
+  writer.close()
+
+
+def events(directory):
+  found = []
+  for path in sorted(glob.glob(f'{directory}/*tfevents*')):
+    data = pathlib.Path(path).read_bytes()
+    while data:
+      length = int.from_bytes(data[:8], 'little')
+      found.append(event_pb2.Event.FromString(data[12 : 12 + length]))
+      data = data[16 + length :]
+  return found
+
+
+def test_tensorboard_gets_scalars_and_the_purge_step(tmp_path):
+  """The resumed run tells TensorBoard from where on it repeats."""
+  writer = MetricsWriter(tmp_path)
+  writer.truncate_to({}, next_step=4)
+  writer.log(4, {'reward/mean': 0.5, 'bad': math.nan})
+  writer.close()
+  found = events(tmp_path / 'tensorboard')
+  scalars = {v.tag: v.simple_value for e in found for v in e.summary.value}
+  assert scalars['reward/mean'] == 0.5 and 'bad' not in scalars
+  assert [e.step for e in found if e.HasField('session_log')] == [4]
+
+
+def test_without_tensorboard_no_directory_appears(tmp_path):
+  writer = MetricsWriter(tmp_path, tensorboard=False)
+  writer.log(0, {'a': 1})
+  writer.close()
+  assert not (tmp_path / 'tensorboard').exists()

@@ -1,0 +1,226 @@
+"""Whole runs as one program are the runs of the loop."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+
+from experiments import configuration
+from rl_jax.records.metrics import METRICS, read_jsonl
+from rl_jax.runs import loop
+from rl_jax.runs.scanned import program
+from rl_jax.runtime import mesh
+
+ITERATIONS = 5
+
+
+@pytest.fixture(scope='module', autouse=True)
+def no_mesh_left():
+  """Trainer puts a mesh in force; other modules must not see it."""
+  devices = jax.devices()[:1]
+  with jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), devices)):
+    yield
+
+
+def make_config(method, seed=0, *sets):
+  """A small bandit run without evaluation."""
+  return configuration.build(
+    'bandit',
+    method,
+    [
+      'evaluation.every=0',
+      f'iterations={ITERATIONS}',
+      f'seed={seed}',
+      *sets,
+    ],
+  )
+
+
+def loop_run(config, workdir):
+  """(tokens [I, B, T], rows of metrics) of the ordinary loop."""
+  trainer = loop.Trainer(config, str(workdir))
+  tokens, rows = [], []
+  with jax.set_mesh(trainer.mesh):
+    for i in range(config.iterations):
+      rows.append(jax.device_get(trainer.iteration()))
+      tokens.append(np.asarray(trainer.batches[i + 1].response_BT))
+  trainer.close()
+  return np.stack(tokens), rows
+
+
+def assert_same_run(config, workdir, tokens, rows):
+  """E2 in tokens (no draw lies on a boundary here), E1 in rewards and losses.
+
+  Five Adam steps separate the last row from the first: a looser tolerance.
+  """
+  loop_tokens, loop_rows = loop_run(config, workdir)
+  np.testing.assert_array_equal(tokens, loop_tokens)
+  for expected, found in zip(loop_rows, rows, strict=True):
+    assert found.pop('step') > 0
+    names = {name for name in expected if not name.startswith('time/')}
+    assert names == {name for name in found if not name.startswith('time/')}
+    for name in names:
+      np.testing.assert_allclose(
+        found[name], expected[name], rtol=1e-3, atol=1e-5, err_msg=name
+      )
+
+
+def whole(configs, **kwargs):
+  """(tokens [S, I, B, T], metrics) of one program."""
+  runs = program.WholeRuns(configs, **kwargs)
+  metrics, _, tokens = runs.run(keep=lambda traj: traj.response_BT)
+  return tokens, metrics
+
+
+def by_stages(configs):
+  """The same from programs for the stages."""
+  runs = program.WholeRuns(configs)
+  metrics, _, tokens = runs.run_by_stages(keep=lambda traj: traj.response_BT)
+  return tokens, metrics
+
+
+def test_five_iterations_are_those_of_the_loop(tmp_path):
+  """Two seeds and rates in one program; the second against the loop, E2."""
+  rate = 'optimizer.learning_rate=0.02'  # the program is built from 0.01
+  configs = [make_config('rloo', 0), make_config('rloo', 1, rate)]
+  tokens, metrics = whole(configs)
+  assert metrics['reward/mean'].shape == (2, ITERATIONS)
+  assert (tokens[0] != tokens[1]).any()
+  rows = program.rows(metrics, 1, every=0)
+  assert_same_run(configs[1], tmp_path, tokens[1], rows)
+
+
+@pytest.mark.slow
+def test_stages_are_the_whole_program():
+  """E2 in tokens, E1 in numbers: two rates, evaluations, a lagged copy."""
+  sets = (
+    'evaluation.every=2',
+    'model.value_head=True',
+    'method.logits.LaggedSupport.period=2',
+    'update.minibatch_prompts=4',
+  )
+  rate = 'optimizer.learning_rate=0.02'
+  configs = [
+    make_config('nlpo', s, *sets, *r) for s, r in ((0, ()), (1, [rate]))
+  ]
+  tokens, metrics = whole(configs)
+  staged, found = by_stages(configs)
+  np.testing.assert_array_equal(staged, tokens)
+  assert found.keys() == metrics.keys()
+  for name in set(found) - {'time/iteration_seconds'}:
+    np.testing.assert_allclose(
+      found[name], metrics[name], rtol=1e-3, atol=1e-5, err_msg=name
+    )
+
+
+def test_what_cannot_be_jitted_is_refused_with_a_reason():
+  """Before anything is compiled; the sentence names the field."""
+  cases = {
+    'method.group_filter: dynamic sampling': make_config('dapo'),
+    'method.rollout: SegmentValues reads': make_config('spo_chain'),
+    'worker processes': make_config('grpo', 0, 'verifier.num_workers=2'),
+    'mesh': make_config('grpo', 0, 'mesh.data=8'),
+    'end token alone': make_config('grpo', 0, "rollout.stop=('a',)"),
+  }
+  for reason, config in cases.items():
+    assert reason in program.refusal(config)
+  with pytest.raises(ValueError, match='method.group_filter'):
+    program.WholeRuns([cases['method.group_filter: dynamic sampling']])
+  task = configuration.build('gsm8k', 'grpo').task
+  config = dataclasses.replace(make_config('grpo'), task=task)
+  assert 'no device verifier' in program.refusal(config)
+  assert program.refusal(make_config('grpo')) is None
+
+
+def test_only_seed_rate_and_floats_of_the_method_may_differ():
+  """The error names what else does; floats of `logits` are compiled in."""
+  base = make_config('nlpo')
+  key = program.program_key
+  sets = ('method.losses.PPOClip.clip_low=0.1', 'optimizer.learning_rate=0.1')
+  together = make_config('nlpo', 3, *sets)
+  assert key(base) == key(together)
+  name = type(base.method.logits[0]).__name__
+  for other in (
+    make_config('nlpo', 0, 'optimizer.b1=0.1'),
+    make_config('nlpo', 0, 'task.seed=1'),
+    make_config('nlpo', 0, f'method.logits.{name}.p=0.5'),
+    make_config('grpo'),
+  ):
+    assert key(base) != key(other)
+  with pytest.raises(ValueError, match='optimizer.b1: 0.9 -> 0.1'):
+    program.WholeRuns(
+      [
+        make_config('grpo'),
+        make_config('grpo', 1, 'optimizer.b1=0.1'),
+      ]
+    )
+
+
+@pytest.mark.slow
+def test_values_of_hyperparameters_run_side_by_side():
+  """E2: each run of a vmapped program is the run alone; the values count."""
+  path = 'method.losses.KLPenalty.coef'
+  configs = [make_config('grpo', 0, f'{path}={x}') for x in (0.0, 1.0)]
+  tokens, metrics = whole(configs, vectorize=True)
+  assert abs(np.diff(metrics['policy/kl_ref'][:, -1])) > 1e-4
+  for i, config in enumerate(configs):
+    alone, _ = whole([config])
+    np.testing.assert_array_equal(tokens[i], alone[0])
+
+
+@pytest.mark.slow
+@pytest.mark.devices
+def test_runs_are_split_over_devices():
+  """E2: eight devices, a run each, against one device after the other."""
+  configs = [make_config('grpo', seed) for seed in range(8)]
+  tokens, _ = whole(configs)
+  some, _ = whole(configs[1:6])  # 5 and 8 have no divisor in common
+  np.testing.assert_array_equal(tokens[1:6], some)
+
+
+@pytest.mark.slow
+def test_evaluations_are_those_of_the_loop(tmp_path):
+  """E2: before, behind iterations 2 and 4, of five; greedy and 3 samples."""
+  sets = ('evaluation.every=2', 'evaluation.num_samples=3')
+  config = make_config('grpo', 0, *sets)
+  loop.Trainer(config, str(tmp_path)).run()
+  _, metrics = whole([config])
+  expected = read_jsonl(tmp_path / METRICS)
+  found = program.rows(metrics, 0, every=2)
+  assert [row['step'] for row in found] == list(range(ITERATIONS + 1))
+  for old, new in zip(expected, found, strict=True):
+    names = {n for n in old if n.startswith('evaluation/')}
+    assert names - {'evaluation/n', 'evaluation/sample_truncated_fraction'} == {
+      n for n in new if n.startswith('evaluation/')
+    }
+    for name in names & set(new):
+      np.testing.assert_allclose(new[name], old[name], atol=1e-4, err_msg=name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+  ('method', 'sets'),
+  [
+    (
+      'nlpo',
+      ('model.value_head=True', 'method.logits.LaggedSupport.period=2'),
+    ),
+    ('mopps', ('rollout.num_prompts=4',)),
+    ('hapo', ()),  # a reference, and state by prompt
+    (
+      'kl_cov',
+      (
+        'method.group_filter=null',
+        'update.minibatch_prompts=4',
+        'update.epochs=2',
+      ),
+    ),
+    ('ppo', ('model.value_head=True', 'update.microbatch_prompts=4')),
+  ],
+)
+def test_stateful_methods_are_those_of_the_loop(tmp_path, method, sets):
+  """Lagged copies, selectors, states of pieces, several steps a rollout; E2."""
+  config = make_config(method, 2, *sets)
+  tokens, metrics = whole([config])
+  assert_same_run(config, tmp_path, tokens[0], program.rows(metrics, 0, 0))

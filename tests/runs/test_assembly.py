@@ -1,0 +1,117 @@
+"""From a configuration to the parts of a run."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+
+from configs import bandit
+from rl_jax.overrides import override
+from rl_jax.runs import assembly, directory
+from rl_jax.runs import policy as policy_lib
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.tasks import Bandit, QuestionAnswer
+
+
+@pytest.fixture(scope='module')
+def mesh():
+  """One device."""
+  return mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
+
+
+@pytest.fixture
+def config(toy):
+  """GRPO on the bandit."""
+  return bandit.get_config(toy.get_method('grpo'))
+
+
+def load(config, mesh, /, **fields):
+  """The policy of the configuration with other fields of its source."""
+  source = dataclasses.replace(config.model, **fields)
+  return policy_lib.load(source, config.task, config.seed, mesh)
+
+
+@pytest.fixture(scope='module')
+def policies(toy, mesh):
+  """The bandit's policy: plain, and with adapters and a value head."""
+  config = bandit.get_config(toy.get_method('grpo'))
+  return load(config, mesh), load(config, mesh, lora_rank=2, value_head=True)
+
+
+def test_the_vocabulary_is_that_of_the_task(policies):
+  """8 contexts, 8 actions, padding and end."""
+  plain, _ = policies
+  assert plain.model.vocab_size == plain.tokenizer.vocab_size == 18
+  assert plain.params['model']['embed'].shape[0] == 18
+  assert set(plain.trainable) == {'model'} and not plain.frozen
+
+
+def test_adapters_freeze_the_model(policies):
+  """Adapters and value head are trained; the model is that without them."""
+  plain, adapted = policies
+  assert set(adapted.trainable) == {'lora', 'value_head'}
+  assert set(adapted.frozen) == {'model'}
+  assert set(adapted.params) == {'lora', 'value_head', 'model'}
+  jax.tree.map(
+    np.testing.assert_array_equal,
+    adapted.params['model'],
+    plain.params['model'],
+  )
+
+
+def test_the_reference_shares_no_donated_buffer(config, policies):
+  """A buffer may be donated once: trainable parts are copied, frozen not."""
+  for policy in policies:
+    reference = assembly.reference(config, policy)
+    assert set(reference) == set(policy.params)
+    for name in policy.trainable:
+      for x, y in zip(
+        jax.tree.leaves(reference[name]),
+        jax.tree.leaves(policy.trainable[name]),
+        strict=True,
+      ):
+        assert x.unsafe_buffer_pointer() != y.unsafe_buffer_pointer()
+        np.testing.assert_array_equal(x, y)
+    for name in policy.frozen:
+      assert reference[name] is policy.frozen[name]
+
+
+def test_no_reference_where_nothing_compares(toy, policies):
+  """It would cost a forward pass and a copy of the weights."""
+  config = bandit.get_config(toy.get_method('rloo'))
+  assert assembly.reference(config, policies[0]) is None
+
+
+def test_a_source_must_be_named(config, mesh):
+  """A path, or a configuration of a new model with a task's alphabet."""
+  with pytest.raises(ValueError, match='model.path or model.config'):
+    load(config, mesh, config=None)
+  with pytest.raises(ValueError, match='QuestionAnswer has no alphabet'):
+    policy_lib.task_tokenizer(QuestionAnswer(sources={'train': 'x.jsonl'}))
+  assert policy_lib.task_tokenizer(Bandit()).vocab_size == 18
+
+
+def test_a_wrong_mesh_is_refused_before_anything_else(config):
+  """Both numbers are named."""
+  config = override(config, 'mesh.tensor', '64')
+  with pytest.raises(ValueError, match='needs 64 devices, but there are'):
+    assembly.prepare(config, None)
+
+
+def test_a_refused_configuration_leaves_no_trace(config, tmp_path):
+  """The corrected command must not meet the mistake's experiment.json."""
+  workdir = str(tmp_path / 'run')
+  bad = override(config, 'update.minibatch_prompts', '3')
+  with pytest.raises(ValueError, match='must divide'):
+    assembly.prepare(bad, workdir)
+  assembly.prepare(config, workdir)
+  assert not (tmp_path / 'run').exists()
+
+
+def test_a_run_without_a_checkpoint_is_named(config, mesh, tmp_path):
+  """evaluate cannot take it, and says so."""
+  workdir = str(tmp_path / 'run')
+  directory.write_config(config, workdir)
+  with pytest.raises(ValueError, match='run holds no checkpoint yet'):
+    policy_lib.load_checkpoint(workdir, mesh)

@@ -1,0 +1,79 @@
+"""Meshes, rules, and what is refused before anything is compiled."""
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import PartitionSpec
+import numpy as np
+import pytest
+
+from rl_jax import models
+from rl_jax.runtime import mesh as mesh_lib
+
+
+def test_a_mesh_that_does_not_match_the_devices_is_refused():
+  """The error names both numbers."""
+  cfg = mesh_lib.MeshConfig(data=2, fsdp=3, tensor=5)
+  with pytest.raises(ValueError, match='needs 30 devices, but there are 1'):
+    mesh_lib.make_mesh(cfg, jax.devices()[:1])
+
+
+def test_an_axis_of_no_devices_is_refused():
+  """Zero devices along an axis is a typing error of the user."""
+  with pytest.raises(ValueError, match='MeshConfig.fsdp = 0'):
+    mesh_lib.MeshConfig(fsdp=0)
+
+
+def test_constrain_is_the_identity_without_a_mesh():
+  """E0: model code runs unchanged in a notebook."""
+  x = jnp.ones((2, 3))
+  assert mesh_lib.constrain(x, 'rows', None) is x
+
+
+def test_every_logical_axis_of_the_model_has_a_rule():
+  """A misspelt axis would fail here and not on a pod."""
+  leaves = jax.tree.leaves(
+    models.specs(models.presets.PRESETS['Qwen2.5-7B']), is_leaf=models.is_spec
+  )
+  used = {axis for spec in leaves for axis in spec.logical_axes} - {None}
+  assert used <= set(mesh_lib.RULES)
+
+
+@pytest.mark.devices
+def test_parameters_are_born_on_their_devices():
+  """fsdp and tensor split a matrix; odd sizes stay whole; values equal."""
+  cfg = models.presets.tiny(vocab_size=19)
+  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=2, fsdp=2, tensor=2))
+  params = mesh_lib.init_params(cfg, jax.random.key(0), mesh)
+  spec = lambda x: x.sharding.spec
+  layers = params['model']['layers']
+  assert spec(layers['w_gate']) == PartitionSpec(None, 'fsdp', 'tensor')
+  assert spec(layers['wo']) == PartitionSpec(None, 'tensor', None, 'fsdp')
+  assert spec(params['model']['embed']) == PartitionSpec(None, 'fsdp')
+  assert layers['w_gate'].addressable_shards[0].data.shape == (4, 64, 256)
+  alone = mesh_lib.init_params(cfg, jax.random.key(0))
+  jax.tree.map(
+    lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-6), params, alone
+  )
+
+
+def test_parts_are_those_of_the_mesh_in_force():
+  """Axes that do not divide are left out; no mesh, one part."""
+  assert mesh_lib.parts(32, 'rows') == 1
+  mesh = mesh_lib.abstract_mesh(mesh_lib.MeshConfig(data=2, fsdp=4, tensor=2))
+  with jax.sharding.use_abstract_mesh(mesh):
+    assert mesh_lib.parts(32, 'rows') == 8
+    assert mesh_lib.parts(12, 'rows') == 2
+    assert mesh_lib.parts(13, 'rows') == 1
+    assert mesh_lib.parts(10, 'vocab') == 2
+    assert mesh_lib.parts(10, 'head_size') == 1
+
+
+@pytest.mark.devices
+def test_results_inside_shard_map_are_not_constrained():
+  """JAX does that where an axis is left, at the price of compiling it."""
+  run = lambda x: mesh_lib.by_rows(lambda x: jnp.sin(x) + 1, (True,), 8)(x)
+  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=8))
+  with jax.set_mesh(mesh):
+    lowered = jax.jit(run).lower(jnp.ones((8, 4))).as_text()
+  assert 'manual_computation' in lowered
+  assert 'sharding_constraint' not in lowered

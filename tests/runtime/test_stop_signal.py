@@ -1,0 +1,57 @@
+"""Signals become a flag; handlers are put back."""
+
+import os
+import signal
+import threading
+
+import pytest
+
+from rl_jax.runtime.stop_signal import StopSignal
+
+
+@pytest.mark.parametrize(
+  'number, code', [(signal.SIGTERM, 143), (signal.SIGINT, 130)]
+)
+def test_the_first_signal_sets_the_flag(number, code):
+  before = signal.getsignal(number)
+  with StopSignal() as stop:
+    assert not stop.requested
+    stop.exit_if_requested()
+    os.kill(os.getpid(), number)
+    assert stop.requested and stop.exit_code == code
+    with pytest.raises(SystemExit) as left:
+      stop.exit_if_requested()
+    assert left.value.code == code
+  assert signal.getsignal(number) is before
+
+
+@pytest.fixture
+def interactive():
+  """What a terminal starts gets Ctrl-C; what a shell puts behind does not."""
+  before = signal.signal(signal.SIGINT, signal.default_int_handler)
+  yield
+  signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures('interactive')
+def test_the_second_ctrl_c_stops_at_once():
+  """A save that hangs must not make the process unstoppable."""
+  with pytest.raises(KeyboardInterrupt), StopSignal():
+    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_off_the_main_thread_only_request_works():
+  codes = []
+
+  def run():
+    with StopSignal() as stop:
+      stop.request(signal.SIGINT)
+      codes.append(stop.exit_code)
+
+  before = signal.getsignal(signal.SIGINT)
+  thread = threading.Thread(target=run)
+  thread.start()
+  thread.join()
+  assert codes == [130]
+  assert signal.getsignal(signal.SIGINT) is before

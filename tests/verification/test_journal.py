@@ -1,0 +1,128 @@
+"""A redone call of the reward workers has the outcome of the first time."""
+
+import itertools
+import logging
+
+import pytest
+
+from rl_jax.tasks import Example
+from rl_jax.verification.journal import JournaledPool
+from rl_jax.verification.pool import Outcome
+
+
+class Moody:
+  """A pool that never says the same twice."""
+
+  def __init__(self, first=0):
+    self._numbers = itertools.count(first)
+    self.calls = 0
+
+  def score(self, examples, responses):
+    self.calls += 1
+    return [
+      Outcome(None, 'timeout', f'killed {next(self._numbers)}')
+      if response == 'slow'
+      else Outcome({'outcome': 0.1 * next(self._numbers)})
+      for response in responses
+    ]
+
+  def close(self):
+    """Nothing to close."""
+
+
+def examples(count):
+  return [Example(prompt='', answer='', id=i) for i in range(count)]
+
+
+def texts(call):
+  return [f'{call}', 'slow']
+
+
+def run(path, calls, first=0, restore=None, marks=()):
+  """Outcomes of calls with numbers, and how many the pool has judged."""
+  pool = Moody(first)
+  journal = JournaledPool(pool, path)
+  if restore is not None:
+    journal.restore(restore)
+  outcomes = {}
+  for call in calls:
+    outcomes[call] = journal.score(examples(2), texts(call))
+    if call in marks:
+      assert journal.mark() == call + 1
+  journal.close()
+  return outcomes, pool.calls
+
+
+def test_a_killed_run_sees_the_same_outcomes_again(tmp_path):
+  """E0 with timeouts among them; what was not yet judged is judged anew."""
+  path = tmp_path / 'run' / 'journal'
+  first, _ = run(path, range(5))
+  again, judged = run(path, range(7), first=1000)
+  assert {n: again[n] for n in range(5)} == first
+  assert judged == 2 and again[6][0].components['outcome'] >= 100
+  third, judged = run(path, range(7), first=2000)
+  assert third == again and judged == 0
+  assert first[0][1].error == 'timeout: killed 1'
+
+
+def test_a_run_goes_on_behind_its_checkpoint(tmp_path):
+  """Saved after call 2, killed after call 4: calls 3 and 4 are repeated."""
+  path = tmp_path / 'journal'
+  first, _ = run(path, range(5), marks=(2,))
+  again, judged = run(path, range(3, 6), first=1000, restore=3)
+  assert {n: again[n] for n in (3, 4)} == {n: first[n] for n in (3, 4)}
+  assert judged == 1
+
+
+def test_a_run_may_start_again_after_its_first_saves(tmp_path):
+  """Two saves were begun and none was committed: all calls are repeated."""
+  path = tmp_path / 'journal'
+  first, _ = run(path, range(5), marks=(1, 3))
+  assert run(path, range(5), first=1000, marks=(1, 3)) == (first, 0)
+
+
+def test_a_torn_line_was_never_written(tmp_path):
+  """E0: cut at every byte of the last line, and appended to afterwards."""
+  path = tmp_path / 'journal'
+  first, _ = run(path, range(3))
+  whole = path.read_bytes()
+  start = whole[:-1].rindex(b'\n') + 1
+  for end in range(start, len(whole)):
+    path.write_bytes(whole[:end])
+    again, judged = run(path, range(4), first=1000)
+    assert (again[0], again[1]) == (first[0], first[1]) and judged == 2
+    assert run(path, range(4), first=2000) == (again, 0)
+
+
+def test_only_what_three_checkpoints_may_need_is_kept(tmp_path):
+  path = tmp_path / 'journal'
+  run(path, range(10), marks=(1, 3, 5, 7))
+  assert path.read_bytes().count(b'\n') == 6  # calls 4 to 9
+
+
+def test_lines_of_other_responses_are_not_used(tmp_path):
+  path = tmp_path / 'journal'
+  run(path, [0, 1])
+  pool = Moody(first=50)
+  journal = JournaledPool(pool, path)
+  (outcome,) = journal.score(examples(1), ['another'])
+  assert outcome.components == {'outcome': 5.0}
+  journal.close()
+
+
+def test_without_a_path_nothing_is_written(tmp_path):
+  _, judged = run(None, range(3), marks=(1,))
+  assert judged == 3 and not any(tmp_path.iterdir())
+
+
+def test_a_full_disk_costs_the_journal_not_the_run(tmp_path, caplog):
+  """The directory is a file, so that every write fails; E0 of the outcomes."""
+  caplog.set_level(logging.WARNING)
+  (tmp_path / 'file').write_text('')
+  journal = JournaledPool(Moody(), tmp_path / 'file')
+  journal._path = tmp_path / 'file' / 'journal'
+  for call in range(2):
+    (outcome,) = journal.score(examples(1), [str(call)])
+    assert outcome.components == {'outcome': pytest.approx(0.1 * call)}
+  journal.close()
+  assert 'cannot be written' in caplog.text
