@@ -9,15 +9,12 @@ From scratch nothing is ever right, so start from a supervised warm start:
 Cost and expected numbers: README, from `make quickstart`.
 """
 
-from rl_jax.config import (
-  EvaluationConfig,
-  ExperimentConfig,
-  ModelSource,
-  RolloutConfig,
-)
+from rl_jax.config import EvaluationConfig, ExperimentConfig
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.method import Method
 from rl_jax.models import presets
+from rl_jax.models.source import ModelSource
+from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.tasks import Arithmetic
 
 

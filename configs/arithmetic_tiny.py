@@ -14,15 +14,12 @@ Expected: see experiments/papers/policy_loss_leaderboard.md.
 import dataclasses
 
 from configs import arithmetic_small
-from rl_jax.config import (
-  EvaluationConfig,
-  ExperimentConfig,
-  ModelSource,
-  UpdateConfig,
-)
+from rl_jax.config import EvaluationConfig, ExperimentConfig
 from rl_jax.learning.optimizers import OptimizerConfig
+from rl_jax.learning.update import UpdateConfig
 from rl_jax.method import Method
 from rl_jax.models import ModelConfig
+from rl_jax.models.source import ModelSource
 from rl_jax.tasks import DescribedArithmetic
 
 

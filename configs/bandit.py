@@ -9,15 +9,12 @@ contexts settle on a wrong action before the right one was drawn. With
 --set=iterations=200 all are learnt: 1.0.
 """
 
-from rl_jax.config import (
-  EvaluationConfig,
-  ExperimentConfig,
-  ModelSource,
-  RolloutConfig,
-)
+from rl_jax.config import EvaluationConfig, ExperimentConfig
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.method import Method
 from rl_jax.models import ModelConfig
+from rl_jax.models.source import ModelSource
+from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.tasks import Bandit
 
 

@@ -8,15 +8,12 @@ Cost: a few minutes for each command on 2 CPU cores.
 Expected: not measured yet.
 """
 
-from rl_jax.config import (
-  EvaluationConfig,
-  ExperimentConfig,
-  ModelSource,
-  RolloutConfig,
-)
+from rl_jax.config import EvaluationConfig, ExperimentConfig
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.method import Method
 from rl_jax.models import presets
+from rl_jax.models.source import ModelSource
+from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.tasks import Countdown
 
 

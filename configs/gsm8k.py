@@ -7,19 +7,16 @@ Data: data/gsm8k_train.jsonl and data/gsm8k_test.jsonl as released.
 Cost and expected numbers: not measured, no accelerator was at hand.
 """
 
-from rl_jax.config import (
-  CheckpointConfig,
-  EvaluationConfig,
-  ExperimentConfig,
-  ModelSource,
-  RolloutConfig,
-  UpdateConfig,
-  VerifierConfig,
-)
+from rl_jax.config import EvaluationConfig, ExperimentConfig
 from rl_jax.learning.optimizers import OptimizerConfig
+from rl_jax.learning.update import UpdateConfig
 from rl_jax.method import Method
 from rl_jax.models import presets
+from rl_jax.models.source import ModelSource
+from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
+from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.tasks import ChatTemplate, QuestionAnswer
+from rl_jax.verification.pool import VerifierConfig
 
 PROMPT = (
   '{question}\nThink step by step, then give the answer as a number after '

@@ -14,17 +14,14 @@ not measured; shares of passed tests instead of all or nothing are
 --set="task.reward_weights={'passed': 1.0}".
 """
 
-from rl_jax.config import (
-  EvaluationConfig,
-  ExperimentConfig,
-  ModelSource,
-  RolloutConfig,
-  UpdateConfig,
-  VerifierConfig,
-)
+from rl_jax.config import EvaluationConfig, ExperimentConfig
 from rl_jax.learning.optimizers import OptimizerConfig
+from rl_jax.learning.update import UpdateConfig
 from rl_jax.method import Method
+from rl_jax.models.source import ModelSource
+from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.tasks import ChatTemplate, PythonFunction
+from rl_jax.verification.pool import VerifierConfig
 
 
 def get_config(method: Method) -> ExperimentConfig:

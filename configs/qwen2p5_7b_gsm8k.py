@@ -12,7 +12,8 @@ programs for 64 emulated devices and prints memory, traffic and a roofline.
 import dataclasses
 
 from configs import gsm8k
-from rl_jax.config import ExperimentConfig, UpdateConfig
+from rl_jax.config import ExperimentConfig
+from rl_jax.learning.update import UpdateConfig
 from rl_jax.method import Method
 from rl_jax.runtime.mesh import MeshConfig
 

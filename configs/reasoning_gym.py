@@ -7,15 +7,13 @@
 Cost and expected numbers: not measured.
 """
 
-from rl_jax.config import (
-  ExperimentConfig,
-  ModelSource,
-  RolloutConfig,
-  VerifierConfig,
-)
+from rl_jax.config import ExperimentConfig
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.method import Method
+from rl_jax.models.source import ModelSource
+from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.tasks import ReasoningGym
+from rl_jax.verification.pool import VerifierConfig
 
 
 def get_config(method: Method) -> ExperimentConfig:

@@ -17,18 +17,15 @@ with the line, and its last number is the answer.
 Cost and expected numbers: BUILD_NOTES.md, "SmolLM2 on word problems".
 """
 
-from rl_jax.config import (
-  CheckpointConfig,
-  EvaluationConfig,
-  ExperimentConfig,
-  ModelSource,
-  RolloutConfig,
-  UpdateConfig,
-  VerifierConfig,
-)
+from rl_jax.config import EvaluationConfig, ExperimentConfig
 from rl_jax.learning.optimizers import OptimizerConfig
+from rl_jax.learning.update import UpdateConfig
 from rl_jax.method import Method
+from rl_jax.models.source import ModelSource
+from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
+from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.tasks import PlainTemplate, QuestionAnswer
+from rl_jax.verification.pool import VerifierConfig
 
 PROMPT = 'Question: {question}\nAnswer:'
 

@@ -26,6 +26,7 @@ from rl_jax import models, rollouts
 from rl_jax.learning import batch
 from rl_jax.learning import update as update_lib
 from rl_jax.learning.optimizers import OptimizerConfig, make_optimizer
+from rl_jax.models import params as params_lib
 from rl_jax.models import platform
 from rl_jax.rollouts import decode
 from rl_jax.runtime import mesh as mesh_lib
@@ -103,7 +104,7 @@ def _compiled(function, *args, **kwargs):
 def generate(cfg, shape, byte_rate: float, timed: Timer) -> dict[str, float]:
   """Every row generates all its tokens."""
   decode.MOST_WIDTHS = 1  # nothing ends: narrower loops would only be compiled
-  params = mesh_lib.init_params(cfg, jax.random.key(0))
+  params = params_lib.init_params(cfg, jax.random.key(0))
   traj, key = _empty(cfg, shape), jax.random.key(1)
   sample, compile_seconds = _compiled(
     jax.jit(

@@ -10,6 +10,7 @@ import numpy as np
 from configs.methods import grpo
 from rl_jax import models, rollouts
 from rl_jax.learning import batch
+from rl_jax.learning import score as score_lib
 from rl_jax.learning import update as update_lib
 from rl_jax.learning.optimizers import (
   OptimizerConfig,
@@ -17,10 +18,10 @@ from rl_jax.learning.optimizers import (
   make_optimizer,
 )
 from rl_jax.models import packing
-from rl_jax.rollouts.start import make_start
+from rl_jax.models import params as params_lib
+from rl_jax.rollouts.engine import make_engine
 from rl_jax.runs import assembly
 from rl_jax.runtime import compilation
-from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.types import TrainState
 
 STAGES = ('generate', 'score', 'update')
@@ -51,7 +52,7 @@ PRESETS = {
 
 def first_state(cfg, optimizer, key, mesh):
   """Random weights and fresh moments."""
-  params = mesh_lib.init_params(cfg, key, mesh)
+  params = params_lib.init_params(cfg, key, mesh)
   zero = lambda: jnp.zeros((), jnp.int32)  # donated: no buffer is shared
   return TrainState(
     params=params,
@@ -85,11 +86,18 @@ class Stages:
     slots=None,
     pack=True,
   ):
-    start = make_start(mesh, shape.group_size, shape.new_tokens)
+    engine = make_engine(
+      cfg,
+      rollouts.SamplingConfig(eos_ids=ending_ids(cfg, mean_length)),
+      group_size=shape.group_size,
+      max_response_tokens=shape.new_tokens,
+      mesh=mesh,
+      slots=slots,
+    )
     rng = np.random.default_rng(0)
     prompts = (shape.num_prompts, shape.prompt_tokens)
     self.groups = np.arange(shape.num_prompts, dtype=np.int32)
-    self.empty = start(
+    self.empty = engine.start(
       rng.integers(0, cfg.vocab_size, prompts, np.int32),
       np.ones(prompts, np.float32),
       self.groups,
@@ -109,16 +117,8 @@ class Stages:
       jax.jit, compiler_options=compilation.training_options()
     )
     common = dict(model=cfg, temperature=1.0, pieces=pieces)
-    generate = functools.partial(
-      rollouts.generate,
-      cfg=cfg,
-      sampling=rollouts.SamplingConfig(eos_ids=ending_ids(cfg, mean_length)),
-      max_new_tokens=shape.new_tokens,
-      slots=slots,
-    )
-    generate = jax.jit(generate, compiler_options=compilation.options())
     self.generate = self._compiled(
-      'generate', generate, params, traj=self.empty, key=self.key
+      'generate', engine.generate, params, traj=self.empty, key=self.key
     )
     self.full = self.generate(params, traj=self.empty, key=self.key)
     rewards = rng.integers(0, 2, self.full.length_B.shape).astype(np.float32)
@@ -126,7 +126,7 @@ class Stages:
     self.make_batch = jax.jit(batch.make_batch)
     self.batch, *_ = self.make_batch(self.method, self.rewarded, {})
     if stage == 'score':
-      score = functools.partial(update_lib.score, **common)
+      score = functools.partial(score_lib.score, **common)
       self.score = self._compiled(
         'score', training(score), params, None, self.full, self.method
       )

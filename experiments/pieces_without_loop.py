@@ -9,9 +9,10 @@ import numpy as np
 from configs.methods import grpo
 from rl_jax import models
 from rl_jax.learning import batch, update
+from rl_jax.learning import score as score_lib
 from rl_jax.learning.optimizers import OptimizerConfig, make_optimizer
+from rl_jax.models import params as params_lib
 from rl_jax.rollouts import SamplingConfig, generate, start_trajectories
-from rl_jax.runtime import mesh
 from rl_jax.types import TrainState
 
 V, N, G = 8, 16, 8  # tokens 1..7; the right answer to prompt p is p
@@ -25,7 +26,7 @@ config = models.ModelConfig(
   mlp_size=64,
 )
 method = grpo.get_method().as_arrays()
-params = mesh.init_params(config, jax.random.key(0))
+params = params_lib.init_params(config, jax.random.key(0))
 optimizer = make_optimizer(OptimizerConfig(learning_rate=1e-2))
 zero = jnp.zeros((), jnp.int32)
 state = TrainState(
@@ -36,7 +37,7 @@ state = TrainState(
   skipped=zero,
 )
 options = dict(model=config, temperature=1.0, pieces=1)
-score = jax.jit(functools.partial(update.score, **options))
+score = jax.jit(functools.partial(score_lib.score, **options))
 step = jax.jit(
   functools.partial(
     update.update_minibatch, optimizer=optimizer, reuse_scores=True, **options

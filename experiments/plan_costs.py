@@ -15,9 +15,11 @@ from typing import Any
 import jax.numpy as jnp
 
 from experiments import benchmark_costs
-from rl_jax.config import ExperimentConfig, UpdateConfig
+from rl_jax.config import ExperimentConfig
+from rl_jax.learning.update import UpdateConfig
 from rl_jax.models import ModelConfig, presets
 from rl_jax.planning import memory_plan
+from rl_jax.runtime import layout
 from rl_jax.runtime import mesh as mesh_lib
 
 
@@ -82,13 +84,13 @@ def roofline(
   forward = benchmark_costs.model_flops(model, shape, 'generate') / devices
   # Where responses are split, each of these devices has the prompts to itself.
   sizes = dataclasses.asdict(config.mesh)
-  spans = mesh_lib.parts(rollout.max_response_tokens, 'tokens', sizes)
+  spans = layout.parts(rollout.max_response_tokens, 'tokens', sizes)
   prompts = dataclasses.replace(shape, group_size=0)
   again = benchmark_costs.model_flops(model, prompts, 'generate') / devices
   spread = forward + (spans - 1) * again
   # Devices that sample the same rows as others.
   shards = config.mesh.data * config.mesh.fsdp * config.mesh.sequence
-  alike = shards // mesh_lib.parts(rollout.num_prompts, 'sampled_rows', sizes)
+  alike = shards // layout.parts(rollout.num_prompts, 'sampled_rows', sizes)
   minibatch = update.minibatch_prompts or rollout.num_prompts
   pieces = rollout.num_prompts // (update.microbatch_prompts or minibatch)
   steps = update.epochs * rollout.num_prompts // minibatch

@@ -8,7 +8,7 @@ from rl_jax.config import ExperimentConfig
 from rl_jax.models import ModelConfig, spec, specs
 from rl_jax.planning.collectives import Collective
 from rl_jax.planning.memory_plan import MemoryPlan
-from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime import layout
 
 GB = 1e9
 
@@ -18,8 +18,8 @@ def header(config: ExperimentConfig, model: ModelConfig) -> str:
   rollout, update, mesh = config.rollout, config.update, config.mesh
   count = spec.count(specs(model))
   sizes, tokens = dataclasses.asdict(mesh), rollout.max_response_tokens
-  spans = mesh_lib.parts(tokens, 'tokens', sizes)
-  samplers = mesh_lib.parts(rollout.num_prompts, 'sampled_rows', sizes)
+  spans = layout.parts(tokens, 'tokens', sizes)
+  samplers = layout.parts(rollout.num_prompts, 'sampled_rows', sizes)
   return (
     f'{count / 1e9:.3g} billion parameters, {model.num_layers} layers, '
     f'{model.param_dtype} weights, {model.compute_dtype} compute, '

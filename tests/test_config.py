@@ -6,16 +6,14 @@ import pytest
 
 from configs import bandit
 from rl_jax import config as config_lib
-from rl_jax.config import (
-  CheckpointConfig,
-  RolloutConfig,
-  UpdateConfig,
-  VerifierConfig,
-)
+from rl_jax.learning.update import UpdateConfig
 from rl_jax.method import Method
 from rl_jax.pieces import losses
 from rl_jax.pieces.aggregation import TokenMean
+from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
+from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.runtime.mesh import MeshConfig
+from rl_jax.verification.pool import VerifierConfig
 
 REINFORCE = Method(losses=(losses.Reinforce(),), aggregation=TokenMean())
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax import models
-from rl_jax.runtime import mesh
+from rl_jax.models import params as params_lib
 from rl_jax.types import Trajectories
 
 CFG = models.ModelConfig(
@@ -27,7 +27,7 @@ TEMPERATURE = 0.7
 @functools.cache
 def params(seed: int = 0):
   """Weights whose distributions are far from uniform, and some values."""
-  tree = mesh.init_params(CFG, jax.random.key(seed))
+  tree = params_lib.init_params(CFG, jax.random.key(seed))
   tree['model']['embed'] = tree['model']['embed'] * 15
   head = np.random.default_rng(seed).normal(size=CFG.width)
   tree['value_head']['w'] = jnp.asarray(head, jnp.float32)

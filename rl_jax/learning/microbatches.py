@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from rl_jax.learning import statistics as statistics_lib
 from rl_jax.pieces.ops import groups
-from rl_jax.runtime import mesh
+from rl_jax.runtime import layout
 from rl_jax.types import Array, Metrics, Trajectories
 
 # (params, rows) -> (differentiated statistics, those that only metrics read).
@@ -106,14 +106,14 @@ def _by_copies(params, statistics, rows, pieces):
 
   So that microbatches add up where they are, and devices exchange one sum.
   """
-  spread = mesh.copies(params, rows.num_prompts // pieces)
+  spread = layout.copies(params, rows.num_prompts // pieces)
   if spread is None:
     return params, statistics, lambda grads: grads
 
   def total(grads):
     return jax.tree.map(lambda g: g.sum(axis=0), grads)
 
-  return spread, mesh.by_copies(statistics), total
+  return spread, layout.by_copies(statistics), total
 
 
 def _zeros(params):

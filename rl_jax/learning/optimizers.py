@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from rl_jax.checks import check_choice, check_range
 from rl_jax.runtime import mesh as mesh_lib
-from rl_jax.types import check_choice, check_range
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -14,10 +14,10 @@ import jax.numpy as jnp
 from rl_jax import types
 from rl_jax.method import Method
 from rl_jax.models import heads, packing, transformer
+from rl_jax.pieces.logits.transforms import apply_transforms
 from rl_jax.pieces.ops import groups
 from rl_jax.pieces.ops.masking import zero_masked
-from rl_jax.rollouts.sampling import apply_transforms
-from rl_jax.runtime import mesh
+from rl_jax.runtime import layout
 from rl_jax.types import Array, Trajectories
 
 # Logits of one chunk on one device, in elements: 2^24 floats are 64 MiB.
@@ -119,7 +119,7 @@ def token_statistics(
 def _movers(on_BT, num_prompts, needs, capacity):
   """(pack, unpack) between [B, T, ...] and what logits are computed of."""
   B, T = on_BT.shape
-  split = mesh.parts(T, 'tokens') > 1
+  split = layout.parts(T, 'tokens') > 1
   if capacity is None or split or {GROUP_PROBS, GROUP_DIVERGENCE} & set(needs):
     return packing.movers(on_BT, None)
   group = lambda x: x.reshape(num_prompts, -1, *x.shape[2:])
@@ -133,7 +133,7 @@ def _movers(on_BT, num_prompts, needs, capacity):
 
 def _whole_rows(x: Array) -> Array:
   """[B, T] with the tokens of a row on one device: pieces scan along them."""
-  return mesh.constrain(x, 'rows', None) if x.ndim == 2 else x
+  return layout.constrain(x, 'rows', None) if x.ndim == 2 else x
 
 
 def _logit_functionals(
@@ -209,9 +209,9 @@ def _in_chunks(function, arrays, vocab_size):
   B, T = arrays[0].shape[:2]
   # Of this device's part: every chunk of an update costs a gather and a
   # reduction of the output weights over fsdp, so the fewer the better.
-  rows = B // mesh.parts(B, 'rows')
-  columns = vocab_size // mesh.parts(vocab_size, 'vocab')
-  devices = mesh.parts(T, 'tokens')
+  rows = B // layout.parts(B, 'rows')
+  columns = vocab_size // layout.parts(vocab_size, 'vocab')
+  devices = layout.parts(T, 'tokens')
   own = T // devices
   span = max(1, min(own, chunk_elements() // (rows * columns)))
   function = jax.checkpoint(function)

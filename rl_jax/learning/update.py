@@ -4,6 +4,7 @@ The objective reads statistics of the whole minibatch; how its gradient is
 taken in microbatches is in microbatches.py.
 """
 
+import dataclasses
 import functools
 from typing import Any
 
@@ -11,107 +12,39 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from rl_jax import randomness
-from rl_jax.learning import microbatches
+from rl_jax import randomness, types
+from rl_jax.checks import check_range
+from rl_jax.learning import microbatches, token_log
 from rl_jax.learning import objective as objective_lib
+from rl_jax.learning import score as score_lib
 from rl_jax.learning import statistics as statistics_lib
-from rl_jax.method import CREDIT_SLOTS, LOSS_SLOTS, Method
+from rl_jax.learning.score import scored_statistics
+from rl_jax.method import LOSS_SLOTS, Method
 from rl_jax.models import transformer
 from rl_jax.pieces.ops import groups
-from rl_jax.pieces.ops.divergences import kl_estimate
-from rl_jax.pieces.ops.masking import masked_mean
-from rl_jax.records import rollout_log
 from rl_jax.types import Array, Metrics, TrainState, Trajectories
 
 
-def scores_first(method: Method, steps: int) -> bool:
-  """True if a rollout needs a forward pass of its own before the update.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class UpdateConfig:
+  """How a rollout becomes optimizer steps; counts are prompts (groups).
 
-  With one optimizer step a rollout the update's own forward has the same
-  weights and serves as logp_old, unless credit reads the model.
+  minibatch_prompts: one optimizer step each; None is the whole rollout.
+  microbatch_prompts: memory only, never mathematics; None is one piece.
+  pack: where the responses of an iteration are at most half full, all groups
+    alike, padding takes part in attention alone. Memory and speed only, never
+    mathematics; a second program is compiled when it is first used.
   """
-  return steps > 1 or bool(statistics_lib.model_needs(method, CREDIT_SLOTS))
 
+  epochs: int = 1
+  minibatch_prompts: int | None = None
+  microbatch_prompts: int | None = None
+  pack: bool = True
 
-def score(
-  params: Any,
-  reference: Any | None,
-  traj: Trajectories,
-  method: Method,
-  *,
-  model: transformer.ModelConfig,
-  temperature: float,
-  pieces: int,
-  policy: bool = True,
-) -> tuple[Trajectories, Metrics]:
-  """Fills logp_ref and, if policy, logp_old, entropy and values.
-
-  Both without gradient, from the reference and from the current weights. Never
-  packed: it is dispatched before the host has read any length.
-  """
-  statistics = functools.partial(
-    statistics_lib.statistics_in_pieces,
-    model=model,
-    traj=traj,
-    temperature=temperature,
-    logits_transforms=method.logits,
-    pieces=pieces,
-  )
-  found = traj
-  if reference is not None:
-    if 'lagged' in params:
-      reference = {**reference, 'lagged': params['lagged']}
-    found = found.replace(
-      logp_ref_BT=statistics(reference, needs=())[statistics_lib.LOGP]
-    )
-  if not policy:
-    return found, {}
-  needs = statistics_lib.model_needs(method) | {statistics_lib.ENTROPY}
-  return _with_scores(found, statistics(params, needs=needs))
-
-
-def _with_scores(
-  traj: Trajectories, stats: dict[str, Array]
-) -> tuple[Trajectories, Metrics]:
-  """Stores statistics of the weights that sampled, and what they tell.
-
-  The metrics watch the one thing that must never drift: the log-prob that the
-  sampler reported against the trainer's, `rollout/logp_gap_max` in nats.
-  """
-  stats, mask_BT = dict(stats), traj.mask_BT
-  logp_BT = stats.pop(statistics_lib.LOGP)
-  gap_BT = jnp.abs(traj.logp_behaviour_BT - logp_BT) * mask_BT
-  if 'foreign_B' in traj.extras:
-    # Sampled under another prompt: that is the policy of the trust region.
-    foreign_B1 = traj.extras['foreign_B'][:, None] > 0
-    logp_BT = jnp.where(foreign_B1, traj.logp_behaviour_BT, logp_BT)
-    gap_BT = jnp.where(foreign_B1, 0.0, gap_BT)
-  traj = traj.replace(
-    logp_old_BT=logp_BT,
-    entropy_BT=stats.pop(statistics_lib.ENTROPY),
-    values_BT=stats.pop(statistics_lib.VALUES, None),
-    extras={**traj.extras, **stats},
-  )
-  metrics = {
-    'policy/entropy': masked_mean(traj.entropy_BT, mask_BT),
-    'rollout/logp_gap_max': gap_BT.max(),
-    'rollout/logp_gap_mean': masked_mean(gap_BT, mask_BT),
-  }
-  if traj.logp_ref_BT is not None:
-    kl_BT = kl_estimate(traj.logp_old_BT, traj.logp_ref_BT, 'k3')
-    metrics['policy/kl_ref'] = masked_mean(kl_BT, mask_BT)
-  return traj, metrics
-
-
-def scored_statistics(traj: Trajectories, needs: frozenset[str]) -> dict:
-  """The statistics that `score` stored: free when the weights are the same."""
-  stored = {
-    statistics_lib.LOGP: traj.logp_old_BT,
-    statistics_lib.ENTROPY: traj.entropy_BT,
-    statistics_lib.VALUES: traj.values_BT,
-    **traj.extras,
-  }
-  return {name: stored[name] for name in needs}
+  def __post_init__(self):
+    check_range(self, 'epochs', 1)
+    check_range(self, 'minibatch_prompts', 1)
+    check_range(self, 'microbatch_prompts', 1)
 
 
 def minibatch_gradient(
@@ -190,14 +123,14 @@ def _objective(method, traj, key, token_fields):
   def loss_of(stats, fixed):
     scored, found = traj, {}
     if unscored:
-      scored, found = _with_scores(
+      scored, found = score_lib.with_scores(
         traj, jax.lax.stop_gradient({**stats, **fixed})
       )
     loss, terms = objective_lib.terms(method, stats, scored, key)
     metrics = found | objective_lib.reduce_metrics(terms, scored)
     if token_fields:
-      fields = rollout_log.token_fields(scored, terms)
-      metrics[rollout_log.TOKENS] = jax.lax.stop_gradient(fields)
+      fields = token_log.token_fields(scored, terms)
+      metrics[types.TOKENS] = jax.lax.stop_gradient(fields)
     return loss, metrics
 
   return loss_of
@@ -241,10 +174,8 @@ def update_minibatch(
     capacity=capacity,
   )
   if log_rows:
-    tokens = rollout_log.pick(
-      metrics[rollout_log.TOKENS], traj, group_M, log_rows
-    )
-    metrics[rollout_log.TOKENS] = tokens
+    tokens = token_log.pick(metrics[types.TOKENS], traj, group_M, log_rows)
+    metrics[types.TOKENS] = tokens
   norm = optax.tree.norm(grads)
   ok = jnp.isfinite(norm) & jnp.isfinite(loss)
   grads = jax.tree.map(lambda g, p: g.astype(p.dtype), grads, state.params)

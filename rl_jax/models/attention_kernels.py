@@ -19,7 +19,7 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from rl_jax.runtime import mesh
+from rl_jax.runtime import layout
 from rl_jax.types import Array
 
 # Of what the splash kernel keeps for its backward pass.
@@ -111,7 +111,7 @@ def attend(name: str, prompt: tuple, response: tuple | None, mask_NP: Array):
     x = _turn(x, pad_N)
     turned.append(x.reshape(-1, *x.shape[2:]))
   axes = ('rows', None, 'kv_heads', None, None)
-  out = mesh.on_parts(kernel, turned, (axes, axes[:-1], axes[:-1]))
+  out = layout.on_parts(kernel, turned, (axes, axes[:-1], axes[:-1]))
   out = _turn(out.reshape(N, -1, *out.shape[1:]), -pad_N)
   own = out[:, :, P : P + S].reshape(N, -1, *out.shape[3:])
   return jnp.concatenate([out[:, 0, :P], own], axis=1)

@@ -9,7 +9,7 @@ from jax import lax
 import jax.numpy as jnp
 
 from rl_jax.models import attention, attention_kernels, kv_cache, layers, rope
-from rl_jax.runtime import mesh
+from rl_jax.runtime import layout
 from rl_jax.types import Array
 
 
@@ -31,11 +31,11 @@ def prefill(
         cfg.attention, (q, k, v), None, prompt_mask_NP
       )
     x = layers.finish_layer(layer, cfg, x, attended)
-    x = mesh.constrain(x, 'sampled_rows', None, None)
+    x = layout.constrain(x, 'sampled_rows', None, None)
     return x, attention.cached(k, v)
 
   x = layers.embed(params, cfg, prompt_NP)
-  x = mesh.constrain(x, 'sampled_rows', None, None)
+  x = layout.constrain(x, 'sampled_rows', None, None)
   x, (k, v) = lax.scan(body, x, layers.stacked_layers(params))
   hidden = layers.norm(x[:, -1], params['model']['final_norm'], cfg.norm_eps)
   keys, values = zip(*_by_layer((k, v), cfg.num_layers), strict=True)

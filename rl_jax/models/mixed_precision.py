@@ -11,7 +11,7 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from rl_jax.runtime import mesh
+from rl_jax.runtime import layout
 from rl_jax.types import Array
 
 
@@ -24,13 +24,13 @@ def lookup(table: Array, token: Array, dtype: str) -> Array:
 def _lookup(table, token, dtype, rows, param_dtype) -> Array:
   del rows, param_dtype
   # Whole over fsdp: a gather along a split width would copy everything.
-  return mesh.constrain(table.astype(dtype), 'vocab', None)[token]
+  return layout.constrain(table.astype(dtype), 'vocab', None)[token]
 
 
 def _lookup_gradient(dtype, rows, param_dtype, token, g):
   del dtype
   zeros = jnp.zeros((rows, g.shape[-1]), jnp.float32)
-  zeros = mesh.constrain(zeros, 'vocab', None)
+  zeros = layout.constrain(zeros, 'vocab', None)
   sums = zeros.at[token].add(g.astype(jnp.float32))
   return sums.astype(param_dtype), None
 

@@ -14,7 +14,7 @@ from jax import lax
 import jax.numpy as jnp
 
 from rl_jax.models import attention, layers, rope
-from rl_jax.runtime import mesh
+from rl_jax.runtime import layout, mesh
 from rl_jax.types import Array
 
 
@@ -39,20 +39,20 @@ def forward(
   # none: nobody attends to it, and the prompt's last state takes its place.
   fed_BT = jnp.pad(response_BT[:, :-1], ((0, 0), (1, 0)))
   fed_BTD = layers.embed(params, cfg, fed_BT)
-  fed_BTD = mesh.constrain(fed_BTD, 'rows', 'tokens', None)
+  fed_BTD = layout.constrain(fed_BTD, 'rows', 'tokens', None)
   x_NPD = layers.embed(params, cfg, prompt_NP)
 
   def span(params, x_NPD, prompt_mask_NP, fed_BSD, slot_1S):
     return _span(params, cfg, x_NPD, prompt_mask_NP, fed_BSD, slot_1S[0], T)
 
-  hidden = mesh.by_tokens(span, (False, False, False, True, True))(
+  hidden = layout.by_tokens(span, (False, False, False, True, True))(
     params,
     x_NPD,
     prompt_mask_NP,
     fed_BTD,
     jnp.arange(T, dtype=jnp.int32)[None],
   )
-  return mesh.constrain(hidden, 'rows', 'tokens', None)
+  return layout.constrain(hidden, 'rows', 'tokens', None)
 
 
 def _span(params, cfg, x_NPD, prompt_mask_NP, fed_BSD, slot_S, T):
@@ -88,13 +88,13 @@ def _span(params, cfg, x_NPD, prompt_mask_NP, fed_BSD, slot_S, T):
     own = own.reshape(N, G * S, *attended.shape[2:])
     attended = jnp.concatenate([attended, own], axis=1)
     x = layers.finish_layer(layer, cfg, x, attended)
-    return mesh.constrain(x, 'rows', None, None), None
+    return layout.constrain(x, 'rows', None, None), None
 
   policy = jax.checkpoint_policies.dots_with_no_batch_dims_saveable
   policy = None if cfg.remat else policy
   x, _ = lax.scan(
     jax.checkpoint(body, policy=policy),
-    mesh.constrain(x, 'rows', None, None),
+    layout.constrain(x, 'rows', None, None),
     layers.stacked_layers(params),
   )
   norm = params['model']['final_norm']

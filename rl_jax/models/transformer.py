@@ -13,6 +13,7 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
+from rl_jax.checks import check_choice, check_range
 from rl_jax.models import (
   attention,
   attention_kernels,
@@ -24,8 +25,8 @@ from rl_jax.models import (
   sequence_parallel,
   spec,
 )
-from rl_jax.runtime import mesh
-from rl_jax.types import Array, check_choice, check_range
+from rl_jax.runtime import layout
+from rl_jax.types import Array
 
 DTYPES = ('float32', 'bfloat16', 'float16')
 
@@ -149,7 +150,7 @@ def forward(
   tokens of a group are packed into so many slots (see packing).
   """
   (N, P), (B, T) = prompt_NP.shape, response_BT.shape
-  if mesh.parts(T, 'tokens') > 1:
+  if layout.parts(T, 'tokens') > 1:
     hidden = sequence_parallel.forward(
       params, cfg, prompt_NP, prompt_mask_NP, response_BT
     )
@@ -169,7 +170,7 @@ def forward(
     pairs = (parts(unpack(y)) for y in qkv)
     attended = _attend(cfg, *zip(*pairs, strict=True), prompt_mask_NP)
     x = layers.finish_layer(layer, cfg, x, pack(attended))
-    return mesh.constrain(x, 'rows', None, None), None
+    return layout.constrain(x, 'rows', None, None), None
 
   # Without remat the products with weights are kept. The rest is recomputed:
   # cheaper on CPU than storing it, and there is less to store.
@@ -178,7 +179,7 @@ def forward(
   )
   policy = None if cfg.remat else policy
   x = layers.embed(params, cfg, pack(token))
-  x = mesh.constrain(x, 'rows', None, None)
+  x = layout.constrain(x, 'rows', None, None)
   x, _ = lax.scan(
     jax.checkpoint(body, policy=policy), x, layers.stacked_layers(params)
   )
@@ -187,7 +188,7 @@ def forward(
   first = jnp.broadcast_to(x_NPD[:, None, -1:], (N, G, 1, D))
   hidden = jnp.concatenate([first, x_NGSD], axis=2).reshape(B, T, D)
   hidden = jnp.where(response_mask_BT[..., None] > 0, hidden, 0)
-  return mesh.constrain(hidden, 'rows', None, None)
+  return layout.constrain(hidden, 'rows', None, None)
 
 
 def _sequences(prompt_NP, prompt_mask_NP, response_BT, response_mask_BT):

@@ -15,8 +15,9 @@ import chex
 from flax import struct
 import jax.numpy as jnp
 
+from rl_jax.checks import check_range
 from rl_jax.pieces.ops.masking import by_group, safe_divide
-from rl_jax.types import Array, check_range
+from rl_jax.types import Array
 
 
 def _live_rows(mask_BT: Array, weight_B: Array) -> tuple[Array, Array]:

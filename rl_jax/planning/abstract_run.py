@@ -14,13 +14,11 @@ import optax
 from rl_jax.config import ExperimentConfig
 from rl_jax.learning.optimizers import make_optimizer
 from rl_jax.models import spec, transformer
+from rl_jax.models.params import split_trainable
 from rl_jax.rollouts.generate import start_trajectories
 from rl_jax.runs import stages as stages_lib
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.types import TrainState
-
-# With adapters, only these top-level trees of the parameters are trained.
-ADAPTED = ('lora', 'value_head')
 
 
 def abstract(tree: Any, place: jax.sharding.Sharding) -> Any:
@@ -40,17 +38,6 @@ def parameters(
     specs,
     mesh_lib.param_shardings(specs, mesh),
     is_leaf=spec.is_spec,
-  )
-
-
-def split_trainable(
-  model: transformer.ModelConfig, params: dict[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-  """(trainable, frozen): with adapters the model itself is frozen."""
-  names = ADAPTED if model.lora_rank else tuple(params)
-  return (
-    {k: v for k, v in params.items() if k in names},
-    {k: v for k, v in params.items() if k not in names},
   )
 
 
@@ -124,7 +111,9 @@ class AbstractRun:
     key = abstract(jax.eval_shape(lambda: jax.random.key(0)), whole)
     lowered = {}
     traj = abstract(self._empty_rollout(), mesh_lib.rows(mesh))
-    lowered['generate'] = stages.generate.lower(params, traj=traj, key=key)
+    lowered['generate'] = stages.engine.generate.lower(
+      params, traj=traj, key=key
+    )
     traj = abstract(lowered['generate'].out_info, whole)
     reference = params if 'logp_ref' in config.method.needs() else None
     if hasattr(stages.score, 'lower'):

@@ -21,9 +21,11 @@ import jax.numpy as jnp
 from rl_jax.config import ExperimentConfig
 from rl_jax.learning import statistics
 from rl_jax.models import kv_cache, spec, transformer
+from rl_jax.models import params as params_lib
 from rl_jax.planning import abstract_run
 from rl_jax.rollouts import decode
 from rl_jax.rollouts.slots import shares_prompts
+from rl_jax.runtime import layout
 from rl_jax.runtime import mesh as mesh_lib
 
 # Arrays of a kind that are alive together where memory peaks.
@@ -84,7 +86,7 @@ def estimate(
 ) -> MemoryPlan:
   """The plan on a mesh, which may be abstract: nothing is allocated."""
   params = abstract_run.parameters(model, mesh)
-  trainable, _ = abstract_run.split_trainable(model, params)
+  trainable, _ = params_lib.split_trainable(model, params)
   state = abstract_run.train_state(config, trainable, mesh)
   copies = 'logp_ref' in config.method.needs()
   copies += config.method.lagged_period() is not None
@@ -172,7 +174,7 @@ class _Sizes:
     rollout, axes = config.rollout, dict(mesh.shape)
     minibatch = config.update.minibatch_prompts or rollout.num_prompts
     shards = math.prod(axes[axis] for axis in mesh_lib.ROW_AXES)
-    samplers = mesh_lib.parts(rollout.num_prompts, 'sampled_rows', axes)
+    samplers = layout.parts(rollout.num_prompts, 'sampled_rows', axes)
     split = lambda n: n if n % axes['tensor'] else n // axes['tensor']
     return cls(
       model=model,

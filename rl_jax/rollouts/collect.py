@@ -6,7 +6,7 @@ with dropped groups of weight 0, and counted. A `Method.rollout` piece adds
 rounds of its own: hinted rows, continuations from the middle of a response.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import dataclasses
 import functools
 from typing import Any
@@ -16,17 +16,45 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rl_jax.config import ExperimentConfig
+from rl_jax.checks import check_choice, check_range
 from rl_jax.method import Method
+from rl_jax.rollouts import responses
+from rl_jax.rollouts.engine import Engine
 from rl_jax.rollouts.host_selector import HostSelector
 from rl_jax.rollouts.prompts import PromptSet, stop_ids
-from rl_jax.runs import evaluation
-from rl_jax.runs.stages import Stages
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
 from rl_jax.tasks import base
 from rl_jax.types import Trajectories
 from rl_jax.verification.pool import VerifierPool
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RolloutConfig:
+  """How many prompts and samples an iteration draws, and how long.
+
+  slots: rows that are decoded at a time, on all devices; a row that ends makes
+    room for the next. Memory and speed only, never mathematics. None: all rows.
+  """
+
+  num_prompts: int = 64
+  group_size: int = 8
+  max_prompt_tokens: int = 64
+  max_response_tokens: int = 32
+  temperature: float = 1.0
+  stop: tuple[str, ...] = ()  # one-token texts that end a response, as '\n'
+  overlong_prompt: str = 'error'  # or 'skip'
+  max_rounds: int = 10  # generation rounds of dynamic sampling
+  slots: int | None = None
+
+  def __post_init__(self):
+    for field in ('num_prompts', 'group_size', 'max_prompt_tokens'):
+      check_range(self, field, 1)
+    check_range(self, 'max_response_tokens', 1)
+    check_range(self, 'max_rounds', 1)
+    check_range(self, 'slots', 1)
+    check_range(self, 'temperature', 0.0, open_low=True)
+    check_choice(self, 'overlong_prompt', ('error', 'skip'))
 
 
 @dataclasses.dataclass
@@ -67,8 +95,9 @@ class Sampler:
 
   def start(self, arrays: list[np.ndarray]) -> Trajectories:
     """Responses to encoded prompts, not yet read by the host."""
-    stages = self._collector.stages
-    traj = stages.start(*arrays, self.next_serial, self._policy_version)
+    traj = self._collector.engine.start(
+      *arrays, self.next_serial, self._policy_version
+    )
     return self._generate(traj)
 
   def sample(
@@ -95,7 +124,7 @@ class Sampler:
 
   def _generate(self, traj):
     self.next_serial += traj.num_prompts
-    return self._collector.stages.generate(
+    return self._collector.engine.generate(
       self._params, traj=traj, key=self._collector.key
     )
 
@@ -105,18 +134,20 @@ class Collector:
 
   def __init__(
     self,
-    config: ExperimentConfig,
+    rollout: RolloutConfig,
     *,
-    stages: Stages,
+    engine: Engine,
+    score: Callable,
     prompts: PromptSet,
+    selector: HostSelector,
     verifier: VerifierPool,
     mesh: jax.sharding.Mesh,
     key: jax.Array,
   ):
-    self._config, self.task, self.stages = config, config.task, stages
-    self.prompts, self._verifier, self.key = prompts, verifier, key
-    self.stop = stop_ids(prompts.tokenizer, config.rollout.stop)
-    self.selector = HostSelector(config.method.selector, len(prompts), key)
+    self._rollout, self.engine, self._score = rollout, engine, score
+    self.prompts, self.task = prompts, prompts.task
+    self.selector, self._verifier, self.key = selector, verifier, key
+    self.stop = stop_ids(prompts.tokenizer, rollout.stop)
     self.rows = mesh_lib.rows(mesh)
     self.whole = whole = mesh_lib.replicated(mesh)
     self.jitted = functools.cache(
@@ -135,8 +166,8 @@ class Collector:
 
     The last are the lengths of the responses in the batch, on the host.
     """
-    rollout = self._config.rollout
-    score = lambda traj: self.stages.score(params, reference, traj, method)
+    rollout = self._rollout
+    score = lambda traj: self._score(params, reference, traj, method)
     sampler = Sampler(self, params, policy_version, first_serial)
     trajs, rounds, kept = [], [], []
     filtered = method.group_filter is not None
@@ -159,7 +190,7 @@ class Collector:
       trajs.append(traj)
       if not filtered:
         break
-      keep_N = processes.read(self.stages.filter_groups(method, traj))
+      keep_N = processes.read(self.jitted(_kept_groups)(method, traj))
       kept += [
         number * rollout.num_prompts + int(i) for i in np.flatnonzero(keep_N)
       ]
@@ -190,10 +221,10 @@ class Collector:
 
     given_B: tokens of the response that were there before.
     """
-    host = evaluation.fetch_responses(traj, len(examples))
-    own = evaluation.own_rows(len(examples), traj.group_size)
-    texts = evaluation.Texts(host, own, self.prompts.tokenizer, self.stop)
-    outcomes = evaluation.verify_own(
+    host = responses.fetch_responses(traj, len(examples))
+    own = responses.own_rows(len(examples), traj.group_size)
+    texts = responses.Texts(host, own, self.prompts.tokenizer, self.stop)
+    outcomes = responses.verify_own(
       self._verifier, examples, texts, traj.group_size
     )
     weights = self.task.reward_weights
@@ -236,7 +267,7 @@ class Collector:
 
   def _fill(self, trajs, kept):
     """The first num_prompts kept groups; too few are topped up at weight 0."""
-    wanted = self._config.rollout.num_prompts
+    wanted = self._rollout.num_prompts
     if len(kept) < wanted:
       logging.warning(
         'dynamic sampling kept %d of %d groups after %d rounds',
@@ -248,6 +279,11 @@ class Collector:
     chosen = (kept + spare)[:wanted]
     groups = processes.put(np.asarray(chosen, np.int32), self.whole)
     return self.jitted(_take_from_rounds)(tuple(trajs), groups)
+
+
+def _kept_groups(method: Method, traj: Trajectories) -> jax.Array:
+  """What the method's group filter keeps, [N]."""
+  return method.group_filter(traj)
 
 
 def _same_fields(traj: Trajectories, width: int, names: list) -> Trajectories:

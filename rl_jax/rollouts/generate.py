@@ -9,7 +9,7 @@ from rl_jax import models, randomness
 from rl_jax.rollouts.decode import decode
 from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.rollouts.slots import Rows
-from rl_jax.runtime import mesh
+from rl_jax.runtime import layout
 from rl_jax.types import PAD, POLICY, Array, Trajectories
 
 
@@ -106,7 +106,7 @@ def generate(
       slots=total if slots is None else -(-slots * total // rows_in_all),
     )
 
-  by_rows = mesh.by_rows(shard, (False, False, True, True), traj.num_prompts)
+  by_rows = layout.by_rows(shard, (False, False, True, True), traj.num_prompts)
   return _filled(traj, by_rows(weights, sampling, begun, rows))
 
 
@@ -152,7 +152,7 @@ def prepare_weights(params: dict[str, Any], cfg: models.ModelConfig) -> Any:
     if 'norm' not in path[-1].key:
       x = x.astype(cfg.compute_dtype)
     axes = (None if axis == 'width' else axis for axis in spec.logical_axes)
-    return mesh.constrain(x, *axes)
+    return layout.constrain(x, *axes)
 
   whole = {
     name: jax.tree_util.tree_map_with_path(

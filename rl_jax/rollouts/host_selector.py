@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax import randomness
-from rl_jax.pieces.selection import ShuffledPass
 
 
 class HostSelector:
@@ -15,7 +14,7 @@ class HostSelector:
 
   def __init__(self, selector: Any, num_prompts: int, key: jax.Array):
     self._cpu = jax.local_devices(backend='cpu')[0]
-    self._selector = selector or ShuffledPass()
+    self._selector = selector
     self._key = jax.device_get(
       jax.random.key_data(randomness.purpose_key(key, randomness.SELECTION))
     )

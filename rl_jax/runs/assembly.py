@@ -9,10 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax import config as config_lib
-from rl_jax.config import ExperimentConfig, RolloutConfig
+from rl_jax.config import ExperimentConfig
 from rl_jax.learning.optimizers import init_sharded, make_optimizer
 from rl_jax.method import Method
 from rl_jax.models import platform, transformer
+from rl_jax.pieces.selection import ShuffledPass
+from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.runs import directory
 from rl_jax.runs.evaluation import Evaluator
@@ -56,6 +58,11 @@ def initial_state(
     opt_state=init_sharded(optimizer, policy.trainable, mesh),
     **small,
   )
+
+
+def selector_of(config: ExperimentConfig) -> Any:
+  """Which prompts come next: the method's selector, or a shuffled pass."""
+  return config.method.selector or ShuffledPass()
 
 
 def check_lengths(rollout: RolloutConfig, model: transformer.ModelConfig):

@@ -28,6 +28,7 @@ from rl_jax.records import metrics as metrics_lib
 from rl_jax.records import progress, rollout_log
 from rl_jax.records.checkpoints import checkpointer
 from rl_jax.rollouts.collect import Collector
+from rl_jax.rollouts.host_selector import HostSelector
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.runs import assembly, directory, guards
 from rl_jax.runs import policy as policy_lib
@@ -81,9 +82,13 @@ class Trainer:
     self.key = assembly.run_key(config.seed, self.mesh)
     self.verifier = assembly.make_verifier(config, workdir)
     self.collector = Collector(
-      config,
-      stages=self.stages,
+      rollout,
+      engine=self.stages.engine,
+      score=self.stages.score,
       prompts=self.prompts,
+      selector=HostSelector(
+        assembly.selector_of(config), len(self.prompts), self.key
+      ),
       verifier=self.verifier,
       mesh=self.mesh,
       key=self.key,

@@ -5,9 +5,9 @@ import os
 from typing import Any
 
 from rl_jax import serialization
-from rl_jax.config import ModelSource
 from rl_jax.models import platform, transformer
 from rl_jax.models.files import model_dir
+from rl_jax.models.source import ModelSource
 from rl_jax.runs import directory
 from rl_jax.runs import policy as policy_lib
 

@@ -7,11 +7,11 @@ from typing import Any
 import jax
 
 from rl_jax import randomness, serialization
-from rl_jax.config import ModelSource
+from rl_jax.models import params as params_lib
 from rl_jax.models import platform, transformer
 from rl_jax.models.files import model_dir
+from rl_jax.models.source import ModelSource
 from rl_jax.models.tokenizer import CharTokenizer
-from rl_jax.planning import abstract_run
 from rl_jax.records.checkpoints import checkpointer
 from rl_jax.runs.directory import CONFIG_FILE
 from rl_jax.runtime import mesh as mesh_lib
@@ -55,7 +55,7 @@ def load(
     model = dataclasses.replace(model, **changes)
     model = platform.resolve(model, **computing)
     # A head or adapters that the source does not have start fresh.
-    fresh = mesh_lib.init_missing(model, params, key, mesh)
+    fresh = params_lib.init_missing(model, params, key, mesh)
     wanted = transformer.specs(model)
     params = {name: {**params, **fresh}[name] for name in wanted}
   else:
@@ -66,8 +66,8 @@ def load(
       source.config, vocab_size=tokenizer.vocab_size, **changes
     )
     model = platform.resolve(model, **computing)
-    params = mesh_lib.init_params(model, key, mesh)
-  trainable, frozen = abstract_run.split_trainable(model, params)
+    params = params_lib.init_params(model, key, mesh)
+  trainable, frozen = params_lib.split_trainable(model, params)
   return Policy(
     model=model, tokenizer=tokenizer, trainable=trainable, frozen=frozen
   )

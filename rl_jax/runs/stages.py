@@ -19,15 +19,15 @@ import numpy as np
 from rl_jax import randomness
 from rl_jax.config import ExperimentConfig
 from rl_jax.learning import batch as batch_lib
+from rl_jax.learning import score as score_lib
+from rl_jax.learning import token_log
 from rl_jax.learning import update as update_lib
 from rl_jax.learning.optimizers import make_optimizer
 from rl_jax.method import Method
 from rl_jax.models import packing, transformer
-from rl_jax.records import rollout_log
 from rl_jax.rollouts import sampling
-from rl_jax.rollouts.generate import generate
+from rl_jax.rollouts.engine import Engine, make_engine
 from rl_jax.rollouts.prompts import stop_ids
-from rl_jax.rollouts.start import make_start
 from rl_jax.runtime import compilation, processes
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.types import Metrics, TrainState, Trajectories
@@ -37,7 +37,7 @@ from rl_jax.types import Metrics, TrainState, Trajectories
 class Functions:
   """The stages of one configuration as pure functions, not yet jitted."""
 
-  generate: Any
+  sampling: sampling.SamplingConfig
   score: Any | None  # None: nothing to score before the update
   update_minibatch: Any
   groups_per_minibatch: int
@@ -63,12 +63,10 @@ class Functions:
 class Stages:
   """Compiled functions of one configuration; built once by make_stages."""
 
-  start: Any
-  generate: Any
+  engine: Engine
   score: Any
   make_batch: Any
   update_minibatch: Any
-  filter_groups: Any
   functions: Functions
   seed: int
   pack: bool  # the update of responses that are mostly padding
@@ -84,24 +82,18 @@ def make_functions(
   microbatch = config.update.microbatch_prompts or minibatch
   common = dict(model=model, temperature=rollout.temperature)
   steps = config.update.epochs * (rollout.num_prompts // minibatch)
-  policy = update_lib.scores_first(config.method, steps)
+  policy = score_lib.scores_first(config.method, steps)
   score = functools.partial(
-    update_lib.score,
+    score_lib.score,
     **common,
     pieces=rollout.num_prompts // microbatch,
     policy=policy,
   )
   return Functions(
-    generate=functools.partial(
-      generate,
-      cfg=model,
-      sampling=sampling.SamplingConfig(
-        temperature=rollout.temperature,
-        eos_ids=stop_ids(tokenizer, rollout.stop),
-        transforms=config.method.logits,
-      ),
-      max_new_tokens=rollout.max_response_tokens,
-      slots=rollout.slots,
+    sampling=sampling.SamplingConfig(
+      temperature=rollout.temperature,
+      eos_ids=stop_ids(tokenizer, rollout.stop),
+      transforms=config.method.logits,
     ),
     score=score if policy or 'logp_ref' in config.method.needs() else None,
     update_minibatch=functools.partial(
@@ -132,11 +124,13 @@ def make_stages(
     jax.jit, compiler_options=compilation.training_options()
   )
   return Stages(
-    start=make_start(mesh, rollout.group_size, rollout.max_response_tokens),
-    generate=jax.jit(
-      functions.generate,
-      out_shardings=whole,
-      compiler_options=compilation.options(),
+    engine=make_engine(
+      model,
+      functions.sampling,
+      group_size=rollout.group_size,
+      max_response_tokens=rollout.max_response_tokens,
+      mesh=mesh,
+      slots=rollout.slots,
     ),
     score=(
       training(functions.score, out_shardings=whole)
@@ -145,15 +139,10 @@ def make_stages(
     ),
     make_batch=jax.jit(batch_lib.make_batch, out_shardings=whole),
     update_minibatch=training(
-      functools.partial(
-        functions.update_minibatch, log_rows=rollout_log.num_rows(config)
-      ),
+      functools.partial(functions.update_minibatch, log_rows=num_rows(config)),
       donate_argnames='state',
-      out_shardings=(mesh_lib.of(state), whole),
+      out_shardings=(mesh_lib.shardings_of(state), whole),
       static_argnames=('reuse_scores', 'capacity'),
-    ),
-    filter_groups=jax.jit(
-      lambda method, traj: method.group_filter(traj), out_shardings=whole
     ),
     functions=functions,
     seed=config.seed,
@@ -230,4 +219,14 @@ def _nothing_to_score(params, reference, traj, method):
   return traj, {}
 
 
-_mean_metrics = jax.jit(rollout_log.mean_metrics)
+_mean_metrics = jax.jit(token_log.mean_metrics)
+
+
+MAX_TOKENS = 4096  # per iteration with values of their own; at least one row
+
+
+def num_rows(config: ExperimentConfig) -> int:
+  """Rows of a batch whose tokens are logged one by one."""
+  rollout, prompts = config.rollout, max(0, config.guards.log_rollouts)
+  rows = min(prompts, rollout.num_prompts) * rollout.group_size
+  return min(rows, max(1, MAX_TOKENS // rollout.max_response_tokens))

@@ -114,7 +114,7 @@ class SupervisedTrainer:
         reuse_scores=False,
       ),
       donate_argnames='state',
-      out_shardings=(mesh_lib.of(self.state), self._whole),
+      out_shardings=(mesh_lib.shardings_of(self.state), self._whole),
       compiler_options=compilation.training_options(),
     )
 

@@ -6,6 +6,7 @@ import functools
 import math
 from typing import Any
 
+from rl_jax.checks import check_range
 from rl_jax.tasks import base, draws
 from rl_jax.tasks.base import Example
 
@@ -40,9 +41,9 @@ class Arithmetic:
   alphabet = '0123456789+-='  # for a character tokenizer
 
   def __post_init__(self):
-    base.require_range(self, 'digits', 1, 9)
-    base.require_range(self, 'num_validation', 1, math.inf)
-    base.require_range(self, 'num_test', 1, math.inf)
+    check_range(self, 'digits', 1, 9)
+    check_range(self, 'num_validation', 1)
+    check_range(self, 'num_test', 1)
     if self.operations not in ('+', '-', '+-'):
       raise ValueError(
         f"Arithmetic.operations = {self.operations!r} is none of '+', '-', '+-'"

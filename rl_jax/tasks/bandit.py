@@ -6,6 +6,7 @@ import functools
 import string
 from typing import Any
 
+from rl_jax.checks import check_range
 from rl_jax.tasks import base, draws
 from rl_jax.tasks.base import Example
 
@@ -30,9 +31,9 @@ class Bandit:
   reward_weights: dict[str, float] = base.outcome_only()
 
   def __post_init__(self):
-    base.require_range(self, 'num_contexts', 1, 26)
-    base.require_range(self, 'num_actions', 2, 26)
-    base.require_range(self, 'max_other', 0.0, 1.0)
+    check_range(self, 'num_contexts', 1, 26)
+    check_range(self, 'num_actions', 2, 26)
+    check_range(self, 'max_other', 0.0, 1.0)
 
   @property
   def alphabet(self) -> str:

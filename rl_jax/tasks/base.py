@@ -93,12 +93,3 @@ def check_split(split: str) -> None:
   """Raises ValueError unless split is one of SPLITS."""
   if split not in SPLITS:
     raise ValueError(f'split {split!r} is none of {", ".join(SPLITS)}')
-
-
-def require_range(task: Any, field: str, low: float, high: float) -> None:
-  """Raises ValueError naming the field unless low <= value <= high."""
-  value = getattr(task, field)
-  if not low <= value <= high:
-    raise ValueError(
-      f'{type(task).__name__}.{field} = {value!r} is outside [{low}, {high}]'
-    )

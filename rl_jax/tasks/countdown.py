@@ -6,6 +6,7 @@ from fractions import Fraction
 import re
 from typing import Any
 
+from rl_jax.checks import check_range
 from rl_jax.tasks import answers, base, draws, expressions
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.templates import ChatTemplate, PlainTemplate
@@ -60,14 +61,12 @@ class Countdown:
       raise ValueError(
         f'Countdown.grammar = {self.grammar!r} is none of flat, full'
       )
-    base.require_range(self, 'min_numbers', 2, self.max_numbers)
-    base.require_range(self, 'max_numbers', 2, 6)
-    base.require_range(
-      self, 'max_number', 2, 9 if self.grammar == 'flat' else 9999
-    )
-    base.require_range(self, 'max_target', 10, 99_999)
+    check_range(self, 'min_numbers', 2, self.max_numbers)
+    check_range(self, 'max_numbers', 2, 6)
+    check_range(self, 'max_number', 2, 9 if self.grammar == 'flat' else 9999)
+    check_range(self, 'max_target', 10, 99_999)
     for field in ('num_train', 'num_validation', 'num_test'):
-      base.require_range(self, field, 1, 2**31 - 1)
+      check_range(self, field, 1, 2**31 - 1)
 
   def num_prompts(self, split: str) -> int:
     """As configured: problems are drawn, not listed."""

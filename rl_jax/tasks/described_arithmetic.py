@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 import dataclasses
 from typing import Any
 
+from rl_jax.checks import check_range
 from rl_jax.tasks import base, descriptions
 from rl_jax.tasks.arithmetic import Arithmetic
 from rl_jax.tasks.base import Example
@@ -20,7 +21,7 @@ class DescribedArithmetic(Arithmetic):
 
   def __post_init__(self):
     super().__post_init__()
-    base.require_range(self, 'digits', 1, 5)  # cluster_id exact in float32
+    check_range(self, 'digits', 1, 5)  # cluster_id exact in float32
 
   def score(self, example: Example, response: str) -> Mapping[str, float]:
     """The outcome and the description."""

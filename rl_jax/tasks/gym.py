@@ -3,9 +3,9 @@
 import dataclasses
 import functools
 import json
-import math
 from typing import Any
 
+from rl_jax.checks import check_range
 from rl_jax.tasks import answers, base
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.templates import ChatTemplate, PlainTemplate
@@ -41,7 +41,7 @@ class ReasoningGym:
   def __post_init__(self):
     answers.check_mode('ReasoningGym.extract', self.extract)
     for field in ('num_train', 'num_validation', 'num_test'):
-      base.require_range(self, field, 1, math.inf)
+      check_range(self, field, 1)
 
   def num_prompts(self, split: str) -> int:
     """As configured."""

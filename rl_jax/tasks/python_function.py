@@ -8,6 +8,7 @@ import math
 import re
 from typing import Any
 
+from rl_jax.checks import check_range
 from rl_jax.tasks import base
 from rl_jax.tasks import rows as rows_lib
 from rl_jax.tasks.base import Example
@@ -52,9 +53,9 @@ class PythonFunction:
   reward_weights: dict[str, float] = base.outcome_only()
 
   def __post_init__(self):
-    base.require_range(self, 'tolerance', 0.0, math.inf)
-    base.require_range(self, 'num_validation', 0, math.inf)
-    base.require_range(self, 'max_row_bytes', 1, math.inf)
+    check_range(self, 'tolerance', 0.0)
+    check_range(self, 'num_validation', 0)
+    check_range(self, 'max_row_bytes', 1)
     if self.bad_rows not in ('error', 'skip'):
       raise ValueError(
         f'PythonFunction.bad_rows = {self.bad_rows!r} is none of error, skip'

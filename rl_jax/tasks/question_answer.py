@@ -2,8 +2,8 @@
 
 import dataclasses
 import functools
-import math
 
+from rl_jax.checks import check_range
 from rl_jax.tasks import answers, base, draws
 from rl_jax.tasks import rows as rows_lib
 from rl_jax.tasks.base import Example
@@ -60,10 +60,10 @@ class QuestionAnswer:
   def __post_init__(self):
     answers.check_mode('QuestionAnswer.gold', self.gold)
     answers.check_mode('QuestionAnswer.extract', self.extract)
-    base.require_range(self, 'tolerance', 0.0, math.inf)
-    base.require_range(self, 'num_validation', 0, math.inf)
-    base.require_range(self, 'num_test', 0, math.inf)
-    base.require_range(self, 'max_row_bytes', 1, math.inf)
+    check_range(self, 'tolerance', 0.0)
+    check_range(self, 'num_validation', 0)
+    check_range(self, 'num_test', 0)
+    check_range(self, 'max_row_bytes', 1)
     for field, known in (
       ('verifier', _VERIFIERS),
       ('hold_out', _HOLD_OUT),

@@ -12,6 +12,7 @@ import threading
 import time
 from typing import Any
 
+from rl_jax.checks import check_range
 from rl_jax.verification import processes
 from rl_jax.verification import worker as worker_lib
 
@@ -20,6 +21,24 @@ _MAX_CHUNK = 32
 _MAX_REPLY_BYTES = 1 << 20  # a larger one is a flood
 _MAX_RESTARTS = 3  # of the nursery in one call of score
 _LOGGER = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VerifierConfig:
+  """Reward workers: 0 scores in this process (trusted, fast tasks only).
+
+  memory_limit_bytes: address space of a worker, so that a memory bomb costs
+    its sample and not the run; null: no limit.
+  """
+
+  num_workers: int = 0
+  timeout_seconds: float = 10.0
+  memory_limit_bytes: int | None = 8 << 30
+
+  def __post_init__(self):
+    check_range(self, 'num_workers', 0)
+    check_range(self, 'timeout_seconds', 0.0, open_low=True)
+    check_range(self, 'memory_limit_bytes', 1 << 20)
 
 
 @dataclasses.dataclass(frozen=True)

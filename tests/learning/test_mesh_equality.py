@@ -12,13 +12,15 @@ import pytest
 
 from configs import bandit
 from experiments import configuration
-from rl_jax.config import ModelSource, RolloutConfig, UpdateConfig
 from rl_jax.learning import statistics, update
+from rl_jax.learning.update import UpdateConfig
 from rl_jax.method import CREDIT_SLOTS
 from rl_jax.models import ModelConfig
+from rl_jax.models.source import ModelSource
 from rl_jax.overrides import override
 from rl_jax.records.checkpoints import checkpointer
 from rl_jax.records.metrics import read_jsonl
+from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.runs import assembly, loop, stages
 from rl_jax.runs import policy as policy_lib

@@ -10,6 +10,7 @@ import pytest
 
 from rl_jax import models, rollouts, types
 from rl_jax.learning import statistics
+from rl_jax.runtime import layout
 from rl_jax.runtime import mesh as mesh_lib
 
 CFG = models.ModelConfig(
@@ -175,8 +176,8 @@ def test_sampling_has_rows_where_responses_are_split():
   """Also if only some of the axes divide the prompts."""
   mesh = mesh_lib.abstract_mesh(mesh_lib.MeshConfig(fsdp=2, sequence=4))
   with jax.sharding.use_abstract_mesh(mesh):
-    assert mesh_lib.parts(8, 'rows') == 2
-    assert mesh_lib.parts(8, 'sampled_rows') == 8
-    assert mesh_lib.parts(4, 'sampled_rows') == 2
-    assert mesh_lib.parts(12, 'tokens') == 4
-    assert mesh_lib.parts(6, 'tokens') == 1
+    assert layout.parts(8, 'rows') == 2
+    assert layout.parts(8, 'sampled_rows') == 8
+    assert layout.parts(4, 'sampled_rows') == 2
+    assert layout.parts(12, 'tokens') == 4
+    assert layout.parts(6, 'tokens') == 1

@@ -12,6 +12,7 @@ import optax
 import pytest
 
 from rl_jax import randomness
+from rl_jax.learning import score as score_lib
 from rl_jax.learning import update
 from rl_jax.method import Method
 from rl_jax.models import packing
@@ -52,7 +53,7 @@ def get_method(toy, name):
 def scored(tiny):
   """The rollout scored by an older policy and by a reference."""
   traj, _ = jax.jit(
-    lambda params, reference, traj: update.score(
+    lambda params, reference, traj: score_lib.score(
       params,
       reference,
       traj,
@@ -227,10 +228,10 @@ def test_the_update_scores_what_was_not_scored(toy, tiny, scored, pieces):
 
 def test_score_is_its_own_pass_where_credit_reads_the_model(toy):
   """Or where the weights move within a rollout."""
-  assert not update.scores_first(toy.get_method('grpo'), 1)
-  assert update.scores_first(toy.get_method('grpo'), 2)
+  assert not score_lib.scores_first(toy.get_method('grpo'), 1)
+  assert score_lib.scores_first(toy.get_method('grpo'), 2)
   for name in ('ppo', 'seed_grpo'):
-    assert update.scores_first(toy.get_method(name), 1), name
+    assert score_lib.scores_first(toy.get_method(name), 1), name
 
 
 @struct.dataclass(kw_only=True)

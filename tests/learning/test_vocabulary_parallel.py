@@ -19,6 +19,7 @@ import pytest
 from configs import bandit
 from rl_jax import models, rollouts, types
 from rl_jax.learning import statistics
+from rl_jax.models import params as params_lib
 from rl_jax.overrides import override
 from rl_jax.planning import abstract_run
 from rl_jax.runtime import mesh as mesh_lib
@@ -55,7 +56,7 @@ def vocabulary_axes(text):
 
 def make_params(cfg, mesh, whole_model):
   """Far from uniform; without a model hidden states of all tokens instead."""
-  params = mesh_lib.init_params(cfg, jax.random.key(0), mesh)
+  params = params_lib.init_params(cfg, jax.random.key(0), mesh)
   head = 'embed' if cfg.tied_embeddings else 'lm_head'
   if whole_model:
     params['model'][head] *= 5

@@ -14,7 +14,7 @@ import pytest
 
 from rl_jax.learning.batch import make_batch
 from rl_jax.learning.objective import is_per_token
-from rl_jax.learning.update import scores_first
+from rl_jax.learning.score import scores_first
 from rl_jax.method import validate
 from rl_jax.runtime.mesh import MeshConfig, make_mesh
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from rl_jax import models
 from rl_jax.models import lora
-from rl_jax.runtime import mesh
+from rl_jax.models import params as params_lib
 
 BASE = models.ModelConfig(
   vocab_size=11,
@@ -31,13 +31,13 @@ FORWARD = jax.jit(models.forward, static_argnums=1)
 
 def trained_params():
   """Adapters whose b is no longer 0."""
-  params = mesh.init_params(CFG, jax.random.key(0))
+  params = params_lib.init_params(CFG, jax.random.key(0))
   return params | {'lora': jax.tree.map(lambda x: x + 0.1, params['lora'])}
 
 
 def test_a_fresh_adapter_changes_nothing():
   """E0: b starts at 0, so x a b is exactly 0."""
-  params = mesh.init_params(CFG, jax.random.key(0))
+  params = params_lib.init_params(CFG, jax.random.key(0))
   without = {'model': params['model']}
   np.testing.assert_array_equal(
     FORWARD(params, CFG, *BATCH), FORWARD(without, BASE, *BATCH)

@@ -8,9 +8,9 @@ import pytest
 from configs import arithmetic
 from configs.methods import grpo
 from rl_jax import models, tasks
-from rl_jax.config import ModelSource
 from rl_jax.models import platform as platform_lib
 from rl_jax.models.platform import Platform
+from rl_jax.models.source import ModelSource
 from rl_jax.runs import assembly
 from rl_jax.runs import policy as policy_lib
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from rl_jax import models, rollouts
+from rl_jax.models import params as params_lib
 from rl_jax.runtime import mesh as mesh_lib
 
 pytestmark = pytest.mark.devices
@@ -53,7 +54,7 @@ def compute(params, traj):
 
 def make_inputs(mesh):
   key = jax.random.key(0)
-  params = mesh_lib.init_params(CFG, key, mesh)
+  params = params_lib.init_params(CFG, key, mesh)
   # Adapters that do something, and distributions that are not uniform.
   params['lora'] = jax.tree.map(
     lambda x: x + 0.1 * jnp.sin(jnp.arange(x.size)).reshape(x.shape),

@@ -10,7 +10,7 @@ import pytest
 
 from rl_jax import models
 from rl_jax.models import decoding, layers
-from rl_jax.runtime import mesh
+from rl_jax.models import params as params_lib
 
 CFG = models.ModelConfig(
   vocab_size=19,
@@ -42,7 +42,7 @@ FORWARD = jax.jit(models.forward, static_argnums=1)
 @functools.cache
 def make_params(cfg):
   """Parameters in which nothing is left at 0 or 1 by accident."""
-  params = mesh.init_params(cfg, jax.random.key(0))
+  params = params_lib.init_params(cfg, jax.random.key(0))
   leaves, tree = jax.tree.flatten(params)
   # Drawn by NumPy: jax.random would compile a program for every shape.
   rng = np.random.default_rng(1)
@@ -331,7 +331,7 @@ def test_a_group_without_any_real_token_gives_finite_numbers():
 def test_values_read_the_head():
   """v = w . hidden + b, and a fresh head says 0."""
   cfg = dataclasses.replace(CFG, value_head=True)
-  params = mesh.init_params(cfg, jax.random.key(0))
+  params = params_lib.init_params(cfg, jax.random.key(0))
   hidden = jnp.ones((2, 3, cfg.width), jnp.bfloat16)
   np.testing.assert_array_equal(models.values(params, hidden), 0.0)
   params['value_head'] = {'w': jnp.full(cfg.width, 0.5), 'b': jnp.float32(1)}

@@ -8,8 +8,8 @@ import pytest
 
 from configs import bandit
 from experiments import configuration
-from rl_jax.config import ModelSource
 from rl_jax.models import ModelConfig, presets, spec, specs
+from rl_jax.models.source import ModelSource
 from rl_jax.overrides import override
 from rl_jax.planning import abstract_run, memory_check, memory_plan
 from rl_jax.runs import directory, model_shape

@@ -7,16 +7,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from configs import bandit
+from rl_jax.learning import token_log
 from rl_jax.models.tokenizer import ByteTokenizer
 from rl_jax.overrides import override
 from rl_jax.records import rollout_log
 from rl_jax.rollouts.collect import Round
+from rl_jax.runs import stages as stages_lib
 
 
 def test_rows_are_limited_by_tokens(toy):
   """4 of 8 prompts x 8 samples of 2 tokens; of long rows only some."""
   config = bandit.get_config(toy.get_method('grpo'))
-  rows = lambda **changes: rollout_log.num_rows(
+  rows = lambda **changes: stages_lib.num_rows(
     dataclasses.replace(
       config, rollout=dataclasses.replace(config.rollout, **changes)
     )
@@ -25,22 +27,22 @@ def test_rows_are_limited_by_tokens(toy):
   assert rows(max_response_tokens=512) == 8
   assert rows(max_response_tokens=100_000) == 1
   off = override(config, 'guards.log_rollouts', '0')
-  assert rollout_log.num_rows(off) == 0
+  assert stages_lib.num_rows(off) == 0
 
 
 def test_rows_are_found_in_their_minibatch():
   """E0: groups 3 and 0 of 2 rows each; of rows 0 to 2 only group 0 is there."""
   x_BT = jnp.arange(8.0).reshape(4, 2)
   traj = types.SimpleNamespace(group_size=2)
-  first = rollout_log.pick({'x': x_BT}, traj, jnp.array([3, 0]), 3)
+  first = token_log.pick({'x': x_BT}, traj, jnp.array([3, 0]), 3)
   assert first['seen'].tolist() == [True, True, False]
   assert first['x'][:2].tolist() == [[4, 5], [6, 7]]
-  second = rollout_log.pick({'x': -x_BT}, traj, jnp.array([1, 2]), 3)
+  second = token_log.pick({'x': -x_BT}, traj, jnp.array([1, 2]), 3)
   assert second['seen'].tolist() == [False, False, True]
-  both = rollout_log.latest([first, second])
+  both = token_log.latest([first, second])
   assert both['x'].tolist() == [[4, 5], [6, 7], [0, -1]]
-  third = rollout_log.pick({'x': x_BT + 9}, traj, jnp.array([0, 3]), 3)
-  assert rollout_log.latest([first, second, third])['x'].tolist() == [
+  third = token_log.pick({'x': x_BT + 9}, traj, jnp.array([0, 3]), 3)
+  assert token_log.latest([first, second, third])['x'].tolist() == [
     [9, 10],
     [11, 12],
     [0, -1],
@@ -50,7 +52,7 @@ def test_rows_are_found_in_their_minibatch():
 def test_fractions_of_several_losses_keep_their_names(toy):
   """The clip of the policy and that of the values; a scalar is left out."""
   traj = toy.trajectories(np.array([[1, 0], [1, 1]]), group_size=2)
-  fields = rollout_log.token_fields(
+  fields = token_log.token_fields(
     traj,
     {
       'policy/clip_fraction': jnp.array([[True, True], [False, True]]),

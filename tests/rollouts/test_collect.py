@@ -4,7 +4,6 @@ The model is replaced by a table, so that every reward is known.
 """
 
 import dataclasses
-import types
 
 import jax
 import jax.numpy as jnp
@@ -12,14 +11,16 @@ import numpy as np
 import pytest
 
 from configs import bandit
+from rl_jax import rollouts
 from rl_jax.learning.batch import make_batch
 from rl_jax.method import Method
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.pieces import credit, losses, selection
 from rl_jax.pieces.aggregation import TokenMean
 from rl_jax.rollouts import collect
+from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.host_selector import HostSelector
 from rl_jax.rollouts.prompts import PromptSet
-from rl_jax.rollouts.start import make_start
 from rl_jax.rollouts.wrappers.guided import HintGuided
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks.base import Example
@@ -109,16 +110,20 @@ def run(answers, method=PLAIN, max_rounds=4, first_serial=10):
     max_rounds=max_rounds,
   )
   config = dataclasses.replace(config, task=Letters(), rollout=rollout)
-  stages = types.SimpleNamespace(
-    start=make_start(mesh, G, 2),
-    generate=jax.jit(generate),
-    score=lambda params, reference, traj, method: (traj, {'scored': 1}),
-    filter_groups=jax.jit(lambda method, traj: method.group_filter(traj)),
+  engine = make_engine(
+    None,
+    rollouts.SamplingConfig(),
+    group_size=G,
+    max_response_tokens=2,
+    mesh=mesh,
   )
+  prompts = PromptSet(Letters(), 'train', tokenizer, 4)
   collector = collect.Collector(
-    config,
-    stages=stages,
-    prompts=PromptSet(Letters(), 'train', tokenizer, 4),
+    rollout,
+    engine=dataclasses.replace(engine, generate=jax.jit(generate)),
+    score=lambda params, reference, traj, method: (traj, {'scored': 1}),
+    prompts=prompts,
+    selector=HostSelector(method.selector, len(prompts), KEY),
     verifier=VerifierPool(Letters()),
     mesh=mesh,
     key=KEY,

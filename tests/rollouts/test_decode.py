@@ -9,9 +9,9 @@ import pytest
 
 from rl_jax import models, rollouts
 from rl_jax.models import kv_cache
+from rl_jax.models import params as params_lib
 from rl_jax.rollouts import decode
 from rl_jax.rollouts import slots as decode_slots
-from rl_jax.runtime import mesh
 from rl_jax.types import ENVIRONMENT
 
 CFG = models.ModelConfig(
@@ -42,7 +42,7 @@ def make_traj():
 
 @functools.cache
 def make_params():
-  return mesh.init_params(CFG, jax.random.key(0))
+  return params_lib.init_params(CFG, jax.random.key(0))
 
 
 def run(monkeypatch, traj, widths, sampling=SAMPLING, slots=None):

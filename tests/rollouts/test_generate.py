@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rl_jax import models, rollouts
-from rl_jax.runtime import mesh
+from rl_jax.models import params as params_lib
 from rl_jax.types import ENVIRONMENT, PAD, POLICY
 
 CFG = models.ModelConfig(
@@ -34,7 +34,7 @@ FORWARD = jax.jit(models.forward, static_argnums=1)
 @functools.cache
 def make_params(cfg=CFG):
   """Large embeddings, so that the distributions are far from uniform."""
-  params = mesh.init_params(cfg, jax.random.key(0))
+  params = params_lib.init_params(cfg, jax.random.key(0))
   embed = params['model']['embed'] * 20
   return {**params, 'model': {**params['model'], 'embed': embed}}
 

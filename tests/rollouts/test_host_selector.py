@@ -30,7 +30,7 @@ def test_batches_of_prompts_go_on(selector):
 
 def test_a_pass_visits_every_prompt_once():
   """The default selector, over batches that do not divide the set."""
-  host = HostSelector(None, 7, KEY)
+  host = HostSelector(selection.ShuffledPass(), 7, KEY)
   ids = np.concatenate([host.select(3) for _ in range(7)])
   np.testing.assert_array_equal(np.bincount(ids), np.full(7, 3))
   for start in range(0, 21, 7):

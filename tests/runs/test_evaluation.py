@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rl_jax.models.tokenizer import CharTokenizer
+from rl_jax.rollouts import responses
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.runs import evaluation
 from rl_jax.runtime import mesh as mesh_lib
@@ -141,7 +142,7 @@ def test_the_token_that_ended_a_response_is_no_text():
     'response': np.array([[Y, N, END], [Y, END, N], [END, Y, Y], [Y, N, N]]),
     'length': np.array([3, 2, 1, 2]),
   }
-  texts = evaluation.decode_responses(host, TOKENIZER, (END,))
+  texts = responses.decode_responses(host, TOKENIZER, (END,))
   assert texts == ['yn', 'y', '', 'yn']
-  texts = evaluation.decode_responses(host, TOKENIZER, (END, N))
+  texts = responses.decode_responses(host, TOKENIZER, (END, N))
   assert texts == ['yn', 'y', '', 'y']

@@ -8,9 +8,9 @@ import jax
 import numpy as np
 import pytest
 
-from rl_jax.config import ModelSource
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.models import ModelConfig
+from rl_jax.models.source import ModelSource
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.runs import policy as policy_lib

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from rl_jax import models
+from rl_jax.models import params as params_lib
+from rl_jax.runtime import layout
 from rl_jax.runtime import mesh as mesh_lib
 
 
@@ -26,7 +28,7 @@ def test_an_axis_of_no_devices_is_refused():
 def test_constrain_is_the_identity_without_a_mesh():
   """E0: model code runs unchanged in a notebook."""
   x = jnp.ones((2, 3))
-  assert mesh_lib.constrain(x, 'rows', None) is x
+  assert layout.constrain(x, 'rows', None) is x
 
 
 def test_every_logical_axis_of_the_model_has_a_rule():
@@ -43,14 +45,14 @@ def test_parameters_are_born_on_their_devices():
   """fsdp and tensor split a matrix; odd sizes stay whole; values equal."""
   cfg = models.presets.tiny(vocab_size=19)
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=2, fsdp=2, tensor=2))
-  params = mesh_lib.init_params(cfg, jax.random.key(0), mesh)
+  params = params_lib.init_params(cfg, jax.random.key(0), mesh)
   spec = lambda x: x.sharding.spec
   layers = params['model']['layers']
   assert spec(layers['w_gate']) == PartitionSpec(None, 'fsdp', 'tensor')
   assert spec(layers['wo']) == PartitionSpec(None, 'tensor', None, 'fsdp')
   assert spec(params['model']['embed']) == PartitionSpec(None, 'fsdp')
   assert layers['w_gate'].addressable_shards[0].data.shape == (4, 64, 256)
-  alone = mesh_lib.init_params(cfg, jax.random.key(0))
+  alone = params_lib.init_params(cfg, jax.random.key(0))
   jax.tree.map(
     lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-6), params, alone
   )
@@ -58,20 +60,20 @@ def test_parameters_are_born_on_their_devices():
 
 def test_parts_are_those_of_the_mesh_in_force():
   """Axes that do not divide are left out; no mesh, one part."""
-  assert mesh_lib.parts(32, 'rows') == 1
+  assert layout.parts(32, 'rows') == 1
   mesh = mesh_lib.abstract_mesh(mesh_lib.MeshConfig(data=2, fsdp=4, tensor=2))
   with jax.sharding.use_abstract_mesh(mesh):
-    assert mesh_lib.parts(32, 'rows') == 8
-    assert mesh_lib.parts(12, 'rows') == 2
-    assert mesh_lib.parts(13, 'rows') == 1
-    assert mesh_lib.parts(10, 'vocab') == 2
-    assert mesh_lib.parts(10, 'head_size') == 1
+    assert layout.parts(32, 'rows') == 8
+    assert layout.parts(12, 'rows') == 2
+    assert layout.parts(13, 'rows') == 1
+    assert layout.parts(10, 'vocab') == 2
+    assert layout.parts(10, 'head_size') == 1
 
 
 @pytest.mark.devices
 def test_results_inside_shard_map_are_not_constrained():
   """JAX does that where an axis is left, at the price of compiling it."""
-  run = lambda x: mesh_lib.by_rows(lambda x: jnp.sin(x) + 1, (True,), 8)(x)
+  run = lambda x: layout.by_rows(lambda x: jnp.sin(x) + 1, (True,), 8)(x)
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=8))
   with jax.set_mesh(mesh):
     lowered = jax.jit(run).lower(jnp.ones((8, 4))).as_text()

@@ -19,7 +19,7 @@ import pytest
 from rl_jax.records.checkpoints.checkpointer import Checkpointer
 from rl_jax.records.checkpoints.files import committed_steps
 from rl_jax.records.metrics import read_jsonl
-from rl_jax.runs import evaluation
+from rl_jax.rollouts import responses
 from rl_jax.runtime import processes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -477,14 +477,14 @@ def test_only_own_rows_leave_the_device(monkeypatch):
     length_B=jnp.arange(8),
     finished_B=jnp.ones(8, bool),
   )
-  host = evaluation.fetch_responses(traj, 3)
+  host = responses.fetch_responses(traj, 3)
   np.testing.assert_array_equal(host['response'], token_BT[2:6])
   np.testing.assert_array_equal(host['logp'], -token_BT[2:6])
   np.testing.assert_array_equal(host['length'], range(8))
   assert set(fetched) == {(8,), (4, 5)}
   tokenizer = types.SimpleNamespace(decode=lambda ids: f'{ids[-1]}')
-  own = evaluation.own_rows(3, 2)
-  texts = evaluation.Texts(host, own, tokenizer, stop=[29])
+  own = responses.own_rows(3, 2)
+  texts = responses.Texts(host, own, tokenizer, stop=[29])
   assert list(texts) == ['11', '17', '23', '28']
 
 

@@ -6,15 +6,10 @@ import chex
 from flax import struct
 import jax.numpy as jnp
 
+from rl_jax.checks import check_choice, check_range
 from rl_jax.pieces.ops.masking import at_last_token, reverse_linear_scan
 from rl_jax.pieces.ops.segments import SOURCES, next_kept, segment_starts
-from rl_jax.types import (
-  Array,
-  Trajectories,
-  check_choice,
-  check_range,
-  static,
-)
+from rl_jax.types import Array, Trajectories, static
 
 
 def _advantage(piece, reward: Array, traj: Trajectories) -> Array:

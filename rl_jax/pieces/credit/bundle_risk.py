@@ -7,6 +7,7 @@ from flax import struct
 import jax
 import jax.numpy as jnp
 
+from rl_jax.checks import check_choice, check_range
 from rl_jax.pieces.ops.masking import (
   by_group,
   masked_mean,
@@ -14,7 +15,7 @@ from rl_jax.pieces.ops.masking import (
   safe_sqrt,
   ungroup,
 )
-from rl_jax.types import Array, Trajectories, check_choice, check_range, static
+from rl_jax.types import Array, Trajectories, static
 
 LEVELS = 19  # tracked quantiles: 0.05, 0.10, ..., 0.95
 TINY = 1e-3  # deviations and sums below it are taken as none

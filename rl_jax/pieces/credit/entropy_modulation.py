@@ -6,15 +6,10 @@ import chex
 from flax import struct
 import jax.numpy as jnp
 
+from rl_jax.checks import check_choice, check_range
 from rl_jax.pieces.ops.masking import masked_center, masked_mean, safe_divide
 from rl_jax.pieces.ops.segments import SOURCES, segment_means, segment_starts
-from rl_jax.types import (
-  Array,
-  Trajectories,
-  check_choice,
-  check_range,
-  static,
-)
+from rl_jax.types import Array, Trajectories, static
 
 
 @struct.dataclass(kw_only=True)

@@ -6,9 +6,10 @@ import chex
 from flax import struct
 import jax.numpy as jnp
 
+from rl_jax.checks import check_range
 from rl_jax.pieces.ops.masking import at_last_token, reverse_linear_scan
 from rl_jax.pieces.ops.segments import next_kept
-from rl_jax.types import Array, Trajectories, check_range
+from rl_jax.types import Array, Trajectories
 
 
 @struct.dataclass(kw_only=True)

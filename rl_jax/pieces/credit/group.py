@@ -6,6 +6,7 @@ import chex
 from flax import struct
 import jax.numpy as jnp
 
+from rl_jax.checks import check_range
 from rl_jax.pieces.ops.masking import (
   by_group,
   masked_center,
@@ -14,7 +15,7 @@ from rl_jax.pieces.ops.masking import (
   safe_sqrt,
   ungroup,
 )
-from rl_jax.types import Array, Trajectories, check_range, static
+from rl_jax.types import Array, Trajectories, static
 
 
 def _centered(credit_B: Array, traj: Trajectories) -> tuple[Array, Array]:

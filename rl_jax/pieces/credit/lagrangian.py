@@ -7,6 +7,7 @@ from flax import struct
 import jax
 import jax.numpy as jnp
 
+from rl_jax.checks import check_choice, check_range
 from rl_jax.pieces.ops.masking import (
   by_group,
   masked_center,
@@ -16,13 +17,7 @@ from rl_jax.pieces.ops.masking import (
   ungroup,
   whiten,
 )
-from rl_jax.types import (
-  Array,
-  Trajectories,
-  check_choice,
-  check_range,
-  static,
-)
+from rl_jax.types import Array, Trajectories, static
 
 SQUASHES = {'sigmoid': jax.nn.sigmoid, 'tanh': jnp.tanh, 'none': lambda x: x}
 

@@ -6,8 +6,9 @@ import chex
 from flax import struct
 import jax.numpy as jnp
 
+from rl_jax.checks import check_range
 from rl_jax.pieces.ops.masking import by_group, masked_mean, ungroup
-from rl_jax.types import Array, Trajectories, check_range
+from rl_jax.types import Array, Trajectories
 
 
 @struct.dataclass(kw_only=True)

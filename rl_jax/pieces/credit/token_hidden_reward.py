@@ -6,8 +6,9 @@ import chex
 from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.pieces.credit.token_influence import influence, mixed, threshold
-from rl_jax.types import Array, Trajectories, check_range
+from rl_jax.checks import check_range
+from rl_jax.pieces.ops.token_influence import influence, mixed, threshold
+from rl_jax.types import Array, Trajectories
 
 
 @struct.dataclass(kw_only=True)

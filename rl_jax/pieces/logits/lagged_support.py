@@ -6,7 +6,8 @@ from flax import struct
 import jax
 import jax.numpy as jnp
 
-from rl_jax.types import Array, check_range, static
+from rl_jax.checks import check_range
+from rl_jax.types import Array, static
 
 
 @struct.dataclass(kw_only=True)

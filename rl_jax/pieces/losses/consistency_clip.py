@@ -7,6 +7,7 @@ from flax import struct
 import jax
 import jax.numpy as jnp
 
+from rl_jax.checks import check_range
 from rl_jax.pieces.ops.clusters import answer_entropy, cluster_mass, same_answer
 from rl_jax.pieces.ops.masking import (
   by_group,
@@ -16,7 +17,7 @@ from rl_jax.pieces.ops.masking import (
   safe_sqrt,
 )
 from rl_jax.pieces.ops.ratios import clipped_surrogate, is_clipped, log_ratio
-from rl_jax.types import Array, Metrics, Trajectories, check_range
+from rl_jax.types import Array, Metrics, Trajectories
 
 
 @struct.dataclass(kw_only=True)

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 import chex
 from flax import struct
 
+from rl_jax.checks import check_range
 from rl_jax.pieces.ops.masking import (
   by_group,
   masked_center,
@@ -17,7 +18,7 @@ from rl_jax.pieces.ops.sequences import (
   row_weight,
   summed_log_ratio,
 )
-from rl_jax.types import Array, Metrics, Trajectories, check_range
+from rl_jax.types import Array, Metrics, Trajectories
 
 
 @struct.dataclass(kw_only=True)

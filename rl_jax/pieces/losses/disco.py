@@ -7,17 +7,11 @@ from flax import struct
 import jax
 import jax.numpy as jnp
 
+from rl_jax.checks import check_choice, check_range
 from rl_jax.pieces.ops.masking import by_group, masked_mean
 from rl_jax.pieces.ops.ratios import log_ratio
 from rl_jax.pieces.ops.sequences import mean_over_groups, row_credit, row_weight
-from rl_jax.types import (
-  Array,
-  Metrics,
-  Trajectories,
-  check_choice,
-  check_range,
-  static,
-)
+from rl_jax.types import Array, Metrics, Trajectories, static
 
 
 @struct.dataclass(kw_only=True)

@@ -5,8 +5,9 @@ from typing import Any, ClassVar
 import chex
 from flax import struct
 
+from rl_jax.checks import check_range
 from rl_jax.pieces.ops.masking import loss_mask, masked_mean
-from rl_jax.types import Array, Metrics, Trajectories, check_range
+from rl_jax.types import Array, Metrics, Trajectories
 
 
 @struct.dataclass(kw_only=True)

@@ -6,16 +6,10 @@ import chex
 from flax import struct
 import jax.numpy as jnp
 
+from rl_jax.checks import check_choice, check_range
 from rl_jax.pieces.ops.masking import masked_mean
 from rl_jax.pieces.ops.sequences import row_credit, row_weight, summed_log_ratio
-from rl_jax.types import (
-  Array,
-  Metrics,
-  Trajectories,
-  check_choice,
-  check_range,
-  static,
-)
+from rl_jax.types import Array, Metrics, Trajectories, static
 
 
 @struct.dataclass(kw_only=True)

@@ -7,6 +7,7 @@ from flax import struct
 import jax
 import jax.numpy as jnp
 
+from rl_jax.checks import check_range
 from rl_jax.pieces.ops.masking import (
   by_group,
   masked_center,
@@ -19,7 +20,7 @@ from rl_jax.pieces.ops.sequences import (
   row_weight,
   summed_log_ratio,
 )
-from rl_jax.types import Array, Metrics, Trajectories, check_range
+from rl_jax.types import Array, Metrics, Trajectories
 
 
 @struct.dataclass(kw_only=True)

@@ -7,15 +7,9 @@ from flax import struct
 import jax
 import jax.numpy as jnp
 
+from rl_jax.checks import check_choice, check_range
 from rl_jax.pieces.ops.ratios import clipped_surrogate, is_clipped, log_ratio
-from rl_jax.types import (
-  Array,
-  Metrics,
-  Trajectories,
-  check_choice,
-  check_range,
-  static,
-)
+from rl_jax.types import Array, Metrics, Trajectories, static
 
 
 def _smallest_before(log_ratio_BT: Array, mask_BT: Array) -> Array:

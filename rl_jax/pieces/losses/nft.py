@@ -7,10 +7,11 @@ from flax import struct
 import jax
 import jax.numpy as jnp
 
+from rl_jax.checks import check_range
 from rl_jax.pieces.ops.masking import by_group, masked_mean
 from rl_jax.pieces.ops.ratios import log_ratio
 from rl_jax.pieces.ops.sequences import row_credit
-from rl_jax.types import Array, Metrics, Trajectories, check_range, static
+from rl_jax.types import Array, Metrics, Trajectories, static
 
 MAX_LOG_RATIO = 10.0  # nats, of the released code
 RATE_BOUND = 0.02  # correct rates are cut to [bound, 1 - bound]

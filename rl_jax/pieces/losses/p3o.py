@@ -7,6 +7,7 @@ from flax import struct
 import jax
 import jax.numpy as jnp
 
+from rl_jax.checks import check_choice, check_range
 from rl_jax.pieces.ops.masking import by_group, masked_mean, masked_sum
 from rl_jax.pieces.ops.ratios import clipped_surrogate
 from rl_jax.pieces.ops.sequences import (
@@ -16,14 +17,7 @@ from rl_jax.pieces.ops.sequences import (
   row_weight,
   summed_log_ratio,
 )
-from rl_jax.types import (
-  Array,
-  Metrics,
-  Trajectories,
-  check_choice,
-  check_range,
-  static,
-)
+from rl_jax.types import Array, Metrics, Trajectories, static
 
 
 @struct.dataclass(kw_only=True)

@@ -5,10 +5,11 @@ from typing import Any, ClassVar
 import chex
 from flax import struct
 
+from rl_jax.checks import check_range
 from rl_jax.pieces.ops.masking import loss_mask, masked_mean, safe_divide
 from rl_jax.pieces.ops.ratios import log_ratio
 from rl_jax.pieces.ops.sequences import run_starts, run_sum
-from rl_jax.types import Array, Metrics, Trajectories, check_range
+from rl_jax.types import Array, Metrics, Trajectories
 
 
 @struct.dataclass(kw_only=True)

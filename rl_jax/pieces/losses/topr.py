@@ -7,15 +7,9 @@ from flax import struct
 import jax
 import jax.numpy as jnp
 
+from rl_jax.checks import check_choice, check_range
 from rl_jax.pieces.ops.sequences import row_credit, summed_log_ratio
-from rl_jax.types import (
-  Array,
-  Metrics,
-  Trajectories,
-  check_choice,
-  check_range,
-  static,
-)
+from rl_jax.types import Array, Metrics, Trajectories, static
 
 
 @struct.dataclass(kw_only=True)

@@ -5,15 +5,9 @@ from typing import Any, ClassVar
 import chex
 from flax import struct
 
+from rl_jax.checks import check_choice, check_range
 from rl_jax.pieces.ops.divergences import ESTIMATORS, kl_estimate
-from rl_jax.types import (
-  Array,
-  Metrics,
-  Trajectories,
-  check_choice,
-  check_range,
-  static,
-)
+from rl_jax.types import Array, Metrics, Trajectories, static
 
 
 @struct.dataclass(kw_only=True)

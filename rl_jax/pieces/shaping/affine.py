@@ -4,7 +4,8 @@ from typing import ClassVar
 
 from flax import struct
 
-from rl_jax.types import Array, Trajectories, check_range
+from rl_jax.checks import check_range
+from rl_jax.types import Array, Trajectories
 
 
 @struct.dataclass(kw_only=True)

@@ -6,6 +6,7 @@ import chex
 from flax import struct
 import jax.numpy as jnp
 
+from rl_jax.checks import check_choice, check_range
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import (
   by_group,
@@ -13,13 +14,7 @@ from rl_jax.pieces.ops.masking import (
   masked_mean,
   ungroup,
 )
-from rl_jax.types import (
-  Array,
-  Trajectories,
-  check_choice,
-  check_range,
-  static,
-)
+from rl_jax.types import Array, Trajectories, static
 
 
 @struct.dataclass(kw_only=True)

@@ -6,13 +6,8 @@ import chex
 from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.types import (
-  Array,
-  Trajectories,
-  check_choice,
-  check_range,
-  static,
-)
+from rl_jax.checks import check_choice, check_range
+from rl_jax.types import Array, Trajectories, static
 
 
 @struct.dataclass(kw_only=True)

@@ -4,9 +4,10 @@ from typing import ClassVar
 
 from flax import struct
 
+from rl_jax.checks import check_choice, check_range
 from rl_jax.pieces.ops.divergences import ESTIMATORS, kl_estimate
 from rl_jax.pieces.ops.masking import at_last_token, masked_sum
-from rl_jax.types import Array, Trajectories, check_choice, check_range, static
+from rl_jax.types import Array, Trajectories, static
 
 
 @struct.dataclass(kw_only=True)

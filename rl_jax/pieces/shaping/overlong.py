@@ -6,7 +6,8 @@ import chex
 from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.types import Array, Trajectories, check_range
+from rl_jax.checks import check_range
+from rl_jax.types import Array, Trajectories
 
 
 @struct.dataclass(kw_only=True)

@@ -6,13 +6,14 @@ import chex
 from flax import struct
 import jax.numpy as jnp
 
+from rl_jax.checks import check_range
 from rl_jax.pieces.ops.masking import (
   masked_mean,
   masked_var,
   safe_divide,
   safe_sqrt,
 )
-from rl_jax.types import Array, Trajectories, check_range, static
+from rl_jax.types import Array, Trajectories, static
 
 ROUNDING = 1e-6  # a relative deviation that float32 means have by themselves
 

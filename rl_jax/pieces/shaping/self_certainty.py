@@ -5,9 +5,10 @@ from typing import ClassVar
 import chex
 from flax import struct
 
+from rl_jax.checks import check_range
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import masked_mean
-from rl_jax.types import Array, Trajectories, check_range
+from rl_jax.types import Array, Trajectories
 
 
 @struct.dataclass(kw_only=True)

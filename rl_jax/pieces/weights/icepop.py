@@ -6,8 +6,9 @@ import chex
 from flax import struct
 import jax.numpy as jnp
 
+from rl_jax.checks import check_range
 from rl_jax.pieces.ops.ratios import log_ratio
-from rl_jax.types import Array, Metrics, Trajectories, check_range
+from rl_jax.types import Array, Metrics, Trajectories
 
 
 @struct.dataclass(kw_only=True)

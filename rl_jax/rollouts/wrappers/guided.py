@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rl_jax.types import Array, Trajectories, check_range
+from rl_jax.checks import check_range
+from rl_jax.types import Array, Trajectories
 
 
 @struct.dataclass(kw_only=True)

@@ -6,10 +6,11 @@ from flax import struct
 import jax.numpy as jnp
 import numpy as np
 
+from rl_jax.checks import check_range
 from rl_jax.pieces.row_inputs import NO_CUT
-from rl_jax.runs import evaluation
+from rl_jax.rollouts import responses
 from rl_jax.runtime import processes
-from rl_jax.types import PAD, Array, Trajectories, check_range, static
+from rl_jax.types import PAD, Array, Trajectories, static
 
 
 @struct.dataclass(kw_only=True)
@@ -52,7 +53,7 @@ class SegmentValues:
 
   def _all_cuts(self, traj: Trajectories, done: Any) -> np.ndarray:
     """The cut points of all rows; each process has read its own rows."""
-    own = evaluation.own_rows(traj.num_prompts, traj.group_size)
+    own = responses.own_rows(traj.num_prompts, traj.group_size)
     length_B = done.responses['length'][own]
     own_BC = self.cut_points(done.responses['logp'], length_B)
     parts = processes.gather(own_BC.tolist())

@@ -141,7 +141,9 @@ class WholeRuns:
       held_out = scanned_prompts.encode(
         first, policy.tokenizer, evaluation.split, evaluation.num_prompts
       )
-    self._run = scanned_run.JittedRun(first, policy.tokenizer, functions, judge)
+    self._run = scanned_run.JittedRun(
+      first, policy.model, policy.tokenizer, functions, judge
+    )
     self._shared = scanned_run.Shared(
       prompts=scanned_prompts.encode(first, policy.tokenizer),
       held_out=held_out,

@@ -19,9 +19,10 @@ from rl_jax.config import ExperimentConfig
 from rl_jax.learning import batch
 from rl_jax.learning.optimizers import make_optimizer
 from rl_jax.method import Method
+from rl_jax.models import transformer
 from rl_jax.pieces.ops.masking import by_group
-from rl_jax.pieces.selection import ShuffledPass
-from rl_jax.runs import stages
+from rl_jax.rollouts.generate import generate
+from rl_jax.runs import assembly, stages
 from rl_jax.runs.scanned.evaluation import JittedEvaluation
 from rl_jax.runs.scanned.prompts import Prompts
 from rl_jax.tasks import base
@@ -63,6 +64,7 @@ class JittedRun:
   """The static parts of a run; its methods are pure functions of arrays."""
 
   config: ExperimentConfig
+  model: transformer.ModelConfig
   tokenizer: Any
   functions: stages.Functions
   evaluation: JittedEvaluation | None
@@ -70,7 +72,7 @@ class JittedRun:
   @property
   def selector(self) -> Any:
     """Which prompts come next."""
-    return self.config.method.selector or ShuffledPass()
+    return assembly.selector_of(self.config)
 
   def __call__(
     self, shared: Shared, run: Run, keep: Callable
@@ -200,7 +202,15 @@ class JittedRun:
       carry.iteration * rollout.num_prompts,
       carry.state.step,
     )
-    traj = self.functions.generate(params, traj=traj, key=key)
+    traj = generate(
+      params,
+      self.model,
+      traj,
+      key,
+      self.functions.sampling,
+      max_new_tokens=rollout.max_response_tokens,
+      slots=rollout.slots,
+    )
     rewards = drawn.rewards(task, self.tokenizer, traj)
     reward_B = base.combine(rewards, task.reward_weights)
     reward_NG = by_group(reward_B, rollout.group_size)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax.learning import update
+from rl_jax.learning import score as score_lib
 from rl_jax.pieces import losses
 from rl_jax.rollouts.wrappers.guided import HintGuided, join_groups
 from rl_jax.tasks import Arithmetic, Countdown
@@ -30,7 +30,7 @@ def test_the_ratio_is_across_prompts_by_hand(toy, advantage, expected):
   hinted = plain.replace(logp_behaviour_BT=jnp.array([[-0.5]]))
   traj = join_groups(plain, hinted, jnp.array([True]))
   logp_BT = jnp.full((2, 1), -2.0)
-  traj, metrics = update._with_scores(
+  traj, metrics = score_lib.with_scores(
     traj, {'logp': logp_BT, 'entropy': jnp.zeros((2, 1))}
   )
   np.testing.assert_array_equal(traj.logp_old_BT[:, 0], [-2.0, -0.5])

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import credit
-from rl_jax.pieces.credit.token_influence import influence
+from rl_jax.pieces.ops.token_influence import influence
 
 # Tokens a, b in the right row, a, c in the wrong one. One hidden feature.
 TOKENS = np.array([[10, 11], [10, 12]])

@@ -1,0 +1,103 @@
+"""Statistics of the sampled tokens before the update: logp_old, logp_ref."""
+
+import functools
+from typing import Any
+
+import jax.numpy as jnp
+
+from rl_jax.learning import statistics as statistics_lib
+from rl_jax.method import CREDIT_SLOTS, Method
+from rl_jax.models import transformer
+from rl_jax.pieces.ops.divergences import kl_estimate
+from rl_jax.pieces.ops.masking import masked_mean
+from rl_jax.types import Array, Metrics, Trajectories
+
+
+def scores_first(method: Method, steps: int) -> bool:
+  """True if a rollout needs a forward pass of its own before the update.
+
+  With one optimizer step a rollout the update's own forward has the same
+  weights and serves as logp_old, unless credit reads the model.
+  """
+  return steps > 1 or bool(statistics_lib.model_needs(method, CREDIT_SLOTS))
+
+
+def score(
+  params: Any,
+  reference: Any | None,
+  traj: Trajectories,
+  method: Method,
+  *,
+  model: transformer.ModelConfig,
+  temperature: float,
+  pieces: int,
+  policy: bool = True,
+) -> tuple[Trajectories, Metrics]:
+  """Fills logp_ref and, if policy, logp_old, entropy and values.
+
+  Both without gradient, from the reference and from the current weights. Never
+  packed: it is dispatched before the host has read any length.
+  """
+  statistics = functools.partial(
+    statistics_lib.statistics_in_pieces,
+    model=model,
+    traj=traj,
+    temperature=temperature,
+    logits_transforms=method.logits,
+    pieces=pieces,
+  )
+  found = traj
+  if reference is not None:
+    if 'lagged' in params:
+      reference = {**reference, 'lagged': params['lagged']}
+    found = found.replace(
+      logp_ref_BT=statistics(reference, needs=())[statistics_lib.LOGP]
+    )
+  if not policy:
+    return found, {}
+  needs = statistics_lib.model_needs(method) | {statistics_lib.ENTROPY}
+  return with_scores(found, statistics(params, needs=needs))
+
+
+def with_scores(
+  traj: Trajectories, stats: dict[str, Array]
+) -> tuple[Trajectories, Metrics]:
+  """Stores statistics of the weights that sampled, and what they tell.
+
+  The metrics watch the one thing that must never drift: the log-prob that the
+  sampler reported against the trainer's, `rollout/logp_gap_max` in nats.
+  """
+  stats, mask_BT = dict(stats), traj.mask_BT
+  logp_BT = stats.pop(statistics_lib.LOGP)
+  gap_BT = jnp.abs(traj.logp_behaviour_BT - logp_BT) * mask_BT
+  if 'foreign_B' in traj.extras:
+    # Sampled under another prompt: that is the policy of the trust region.
+    foreign_B1 = traj.extras['foreign_B'][:, None] > 0
+    logp_BT = jnp.where(foreign_B1, traj.logp_behaviour_BT, logp_BT)
+    gap_BT = jnp.where(foreign_B1, 0.0, gap_BT)
+  traj = traj.replace(
+    logp_old_BT=logp_BT,
+    entropy_BT=stats.pop(statistics_lib.ENTROPY),
+    values_BT=stats.pop(statistics_lib.VALUES, None),
+    extras={**traj.extras, **stats},
+  )
+  metrics = {
+    'policy/entropy': masked_mean(traj.entropy_BT, mask_BT),
+    'rollout/logp_gap_max': gap_BT.max(),
+    'rollout/logp_gap_mean': masked_mean(gap_BT, mask_BT),
+  }
+  if traj.logp_ref_BT is not None:
+    kl_BT = kl_estimate(traj.logp_old_BT, traj.logp_ref_BT, 'k3')
+    metrics['policy/kl_ref'] = masked_mean(kl_BT, mask_BT)
+  return traj, metrics
+
+
+def scored_statistics(traj: Trajectories, needs: frozenset[str]) -> dict:
+  """The statistics that `score` stored: free when the weights are the same."""
+  stored = {
+    statistics_lib.LOGP: traj.logp_old_BT,
+    statistics_lib.ENTROPY: traj.entropy_BT,
+    statistics_lib.VALUES: traj.values_BT,
+    **traj.extras,
+  }
+  return {name: stored[name] for name in needs}

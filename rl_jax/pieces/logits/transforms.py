@@ -1,0 +1,94 @@
+"""Transforms of the sampling distribution, replayed when scoring.
+
+A transform is called with the logits of the policy, and with those of its
+lagged copy, params['lagged'], if a transform of the method has a `period`."""
+
+from flax import struct
+import jax
+import jax.numpy as jnp
+
+from rl_jax.checks import check_range
+from rl_jax.types import Array, static
+
+
+@struct.dataclass(kw_only=True)
+class Temperature:
+  """logits / temperature."""
+
+  temperature: float = 1.0
+
+  def __post_init__(self):
+    check_range(self, 'temperature', 0.0, open_low=True)
+
+  def __call__(self, logits_RV: Array, lagged_RV: Array | None = None) -> Array:
+    return logits_RV / self.temperature
+
+
+@struct.dataclass(kw_only=True)
+class TopK:
+  """Keeps the k largest logits; ties with the k-th stay."""
+
+  k: int = static(default=50)
+
+  def __post_init__(self):
+    check_range(self, 'k', 1)
+
+  def __call__(self, logits_RV: Array, lagged_RV: Array | None = None) -> Array:
+    k = min(self.k, logits_RV.shape[-1])
+    least_R1 = jax.lax.top_k(logits_RV, k)[0][:, -1:]
+    return jnp.where(logits_RV >= least_R1, logits_RV, -jnp.inf)
+
+
+@struct.dataclass(kw_only=True)
+class TopP:
+  """Keeps the smallest set of likely tokens with mass of at least p.
+
+  A token stays if the tokens before it, by falling probability, have a mass
+  below p; ties with the last one stay. Source: nucleus sampling (1904.09751).
+  """
+
+  p: float = 1.0
+
+  def __post_init__(self):
+    check_range(self, 'p', 0.0, 1.0, open_low=True)
+
+  def __call__(self, logits_RV: Array, lagged_RV: Array | None = None) -> Array:
+    probs_RV = jax.nn.softmax(logits_RV, axis=-1)
+    falling_RV = jnp.sort(probs_RV, axis=-1, descending=True)
+    before_RV = jnp.cumsum(falling_RV, axis=-1) - falling_RV
+    kept_RV = jnp.where(before_RV < self.p, falling_RV, jnp.inf)
+    least_R1 = kept_RV.min(axis=-1, keepdims=True)
+    return jnp.where(probs_RV >= least_R1, logits_RV, -jnp.inf)
+
+
+@struct.dataclass(kw_only=True)
+class MinP:
+  """Keeps tokens with at least p times the largest probability.
+
+  Source: min-p sampling (2407.01082).
+  """
+
+  p: float = 0.0
+
+  def __post_init__(self):
+    check_range(self, 'p', 0.0, 1.0)
+
+  def __call__(self, logits_RV: Array, lagged_RV: Array | None = None) -> Array:
+    probs_RV = jax.nn.softmax(logits_RV, axis=-1)
+    least_R1 = self.p * probs_RV.max(axis=-1, keepdims=True)
+    return jnp.where(probs_RV >= least_R1, logits_RV, -jnp.inf)
+
+
+def apply_transforms(
+  transforms: tuple,
+  temperature: Array | float,
+  logits_RV: Array,
+  lagged_RV: Array | None = None,
+) -> Array:
+  """logits / temperature, through the transforms in order."""
+  logits_RV = logits_RV / temperature
+  if lagged_RV is not None:
+    lagged_RV = lagged_RV / temperature
+  for transform in transforms:
+    logits_RV = transform(logits_RV, lagged_RV)
+  return logits_RV

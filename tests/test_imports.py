@@ -1,0 +1,127 @@
+"""Which room of rl_jax may import which, read from the imports themselves."""
+
+import ast
+import pathlib
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / 'rl_jax'
+
+# A room, and what it may import besides itself. `pieces/...` names a part.
+_BASE = {'types', 'checks', 'overrides', 'method'}
+_LOW = _BASE | {'randomness', 'serialization', 'runtime', 'verification'}
+_SAMPLED = {'pieces/logits', 'pieces/ops', 'pieces/row_inputs'}
+ALLOWED = {
+  'types': set(),
+  'checks': set(),
+  'overrides': set(),
+  'method': set(),
+  'randomness': {'types'},
+  'serialization': {'overrides'},
+  'runtime': {'types', 'checks'},
+  'verification': {'checks'},
+  'tasks': {'checks', 'verification/sandbox'},
+  'pieces': {'types', 'checks', 'randomness'},
+  'models': {'types', 'checks', 'serialization', 'runtime'},
+  'rollouts': _LOW | {'tasks', 'models'} | _SAMPLED,
+  'learning': {
+    *('types', 'checks', 'randomness', 'method', 'runtime', 'pieces', 'models')
+  },
+  'records': {'types', 'checks', 'runtime', 'rollouts/responses'},
+}
+# The rooms whose sections a configuration holds.
+ALLOWED['config'] = {
+  *('checks', 'method', 'runtime', 'models', 'verification', 'rollouts'),
+  *('learning', 'records'),
+}
+ALLOWED['runs'] = {*ALLOWED}
+ALLOWED['planning'] = {*ALLOWED}
+# Verifiers of tasks on the device are arrays in, arrays out.
+EXCEPTIONS = {('tasks/device_verifiers', 'types')}
+PART_OF_PIECES = ('pieces/ops/', 'pieces/row_inputs', 'pieces/piece')
+
+
+def module_name(path: pathlib.Path) -> str:
+  """'pieces/ops/groups' of rl_jax/pieces/ops/groups.py; 'tasks' of a face."""
+  name = str(path.relative_to(PACKAGE).with_suffix(''))
+  return name.removesuffix('__init__').rstrip('/')
+
+
+MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob('*.py'))}
+
+
+def imported(path: pathlib.Path) -> list[tuple[str, int]]:
+  """(module of rl_jax, line) of every import of the file, in functions too."""
+  found = []
+  for node in ast.walk(ast.parse(path.read_text())):
+    if isinstance(node, ast.Import):
+      names = [alias.name for alias in node.names]
+    elif isinstance(node, ast.ImportFrom) and node.module:
+      names = [f'{node.module}.{alias.name}' for alias in node.names]
+    else:
+      continue
+    for name in names:
+      first, *rest = name.split('.')
+      if first != 'rl_jax':
+        continue
+      while '/'.join(rest) not in MODULES:
+        rest.pop()
+      found.append(('/'.join(rest), node.lineno))
+  return found
+
+
+def is_allowed(module: str, target: str) -> bool:
+  room = module.split('/')[0]
+  if target.split('/')[0] == room or (module, target) in EXCEPTIONS:
+    return True
+  allowed = ALLOWED[room]
+  parts = target.split('/')
+  return any('/'.join(parts[: i + 1]) in allowed for i in range(len(parts)))
+
+
+def test_rooms_are_these():
+  """Seven modules and ten folders: rl_jax is what layout says it is."""
+  files = {p.stem for p in PACKAGE.glob('*.py')} - {'__init__'}
+  folders = {p.name for p in PACKAGE.iterdir() if (p / '__init__.py').exists()}
+  assert len(files) == 7 and len(folders) == 10
+  assert files | folders == set(ALLOWED)
+
+
+@pytest.mark.parametrize('room', sorted(ALLOWED))
+def test_rooms_import_what_they_may(room):
+  wrong = {
+    f'rl_jax/{module}.py:{line} imports {target}'
+    for module, path in MODULES.items()
+    if module.split('/')[0] == room
+    for target, line in imported(path)
+    if target and not is_allowed(module, target)
+  }
+  assert not wrong, '\n'.join(wrong)
+
+
+def test_a_piece_imports_no_other_piece():
+  """Only the faces, and what all pieces share."""
+  wrong = []
+  for module, path in MODULES.items():
+    folder, _, name = module.rpartition('/')
+    if not folder.startswith('pieces/') or folder == 'pieces/ops':
+      continue
+    for target, line in imported(path):
+      if target.startswith('pieces/') and not target.startswith(PART_OF_PIECES):
+        wrong.append(f'rl_jax/{module}.py:{line} imports {target}')
+  assert not wrong, '\n'.join(wrong)
+
+
+def test_no_circle_of_files():
+  """Imports inside functions count too; faces re-export and do not."""
+  faces = {m for m, p in MODULES.items() if p.name == '__init__.py'}
+  graph = {
+    module: {t for t, _ in imported(path)} - faces - {module}
+    for module, path in MODULES.items()
+    if module not in faces
+  }
+  while graph:
+    leaves = {m for m, targets in graph.items() if not targets & set(graph)}
+    assert leaves, f'in or behind a circle: {sorted(graph)}'
+    graph = {m: t for m, t in graph.items() if m not in leaves}
