@@ -14,15 +14,15 @@ from rl_jax.learning import score as score_lib
 from rl_jax.learning import update as update_lib
 from rl_jax.learning.optimizers import (
   OptimizerConfig,
-  init_sharded,
   make_optimizer,
 )
+from rl_jax.learning.state import sharded_state
+from rl_jax.method import Method
 from rl_jax.models import packing
 from rl_jax.models import params as params_lib
 from rl_jax.rollouts.engine import make_engine
 from rl_jax.runs import assembly
 from rl_jax.runtime import compilation
-from rl_jax.types import TrainState
 
 STAGES = ('generate', 'score', 'update')
 PRESETS = {
@@ -53,14 +53,7 @@ PRESETS = {
 def first_state(cfg, optimizer, key, mesh):
   """Random weights and fresh moments."""
   params = params_lib.init_params(cfg, key, mesh)
-  zero = lambda: jnp.zeros((), jnp.int32)  # donated: no buffer is shared
-  return TrainState(
-    params=params,
-    opt_state=init_sharded(optimizer, params, mesh),
-    method_state={},
-    step=zero(),
-    skipped=zero(),
-  )
+  return sharded_state(Method(), optimizer, params, 0, mesh)
 
 
 def ending_ids(cfg, mean_length):
@@ -128,7 +121,7 @@ class Stages:
     if stage == 'score':
       score = functools.partial(score_lib.score, **common)
       self.score = self._compiled(
-        'score', training(score), params, None, self.full, self.method
+        'score', training(score), params, self.full, self.method
       )
     if stage in ('update', 'step'):
       # In a step every rollout has its own lengths.
@@ -174,7 +167,7 @@ class Stages:
     if stage == 'generate':
       result = self.generate(params, traj=self.empty, key=self.key)
     elif stage == 'score':
-      result = self.score(params, None, self.full, self.method)
+      result = self.score(params, self.full, self.method)
     else:
       traj = self.batch
       if stage == 'step':

@@ -11,9 +11,9 @@ from rl_jax import models
 from rl_jax.learning import batch, update
 from rl_jax.learning import score as score_lib
 from rl_jax.learning.optimizers import OptimizerConfig, make_optimizer
+from rl_jax.learning.state import fresh_state
 from rl_jax.models import params as params_lib
 from rl_jax.rollouts import SamplingConfig, generate, start_trajectories
-from rl_jax.types import TrainState
 
 V, N, G = 8, 16, 8  # tokens 1..7; the right answer to prompt p is p
 config = models.ModelConfig(
@@ -28,14 +28,7 @@ config = models.ModelConfig(
 method = grpo.get_method().as_arrays()
 params = params_lib.init_params(config, jax.random.key(0))
 optimizer = make_optimizer(OptimizerConfig(learning_rate=1e-2))
-zero = jnp.zeros((), jnp.int32)
-state = TrainState(
-  step=zero,
-  params=params,
-  opt_state=optimizer.init(params),
-  method_state={},
-  skipped=zero,
-)
+state = fresh_state(method, optimizer, params, num_ids=0)
 options = dict(model=config, temperature=1.0, pieces=1)
 score = jax.jit(functools.partial(score_lib.score, **options))
 step = jax.jit(
@@ -48,7 +41,8 @@ sample = jax.jit(
     generate, cfg=config, sampling=SamplingConfig(), max_new_tokens=1
   )
 )
-reference, key, rng = params, jax.random.key(1), np.random.default_rng(0)
+frozen = {'policies': {'reference': params}}
+key, rng = jax.random.key(1), np.random.default_rng(0)
 for iteration in range(40):
   prompt_N1 = rng.integers(1, V, (N, 1))
   traj = start_trajectories(
@@ -60,7 +54,7 @@ for iteration in range(40):
     first_serial=iteration * N,
   )
   traj = sample(state.params, traj=traj, key=key)
-  traj, _ = score(state.params, reference, traj, method)
+  traj, _ = score({**frozen, **state.params}, traj, method)
   right_B = traj.response_BT[:, 0] == jnp.repeat(prompt_N1[:, 0], G)
   traj = traj.replace(reward_B=right_B.astype(jnp.float32))
   traj, _, metrics = batch.make_batch(method, traj, {})

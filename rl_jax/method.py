@@ -8,6 +8,8 @@ from flax import struct
 import jax
 import jax.numpy as jnp
 
+from rl_jax.pieces.policies import Frozen
+
 PIECE_TUPLES = ('shaping', 'credit', 'losses', 'weights', 'logits')
 LOSS_SLOTS = ('losses', 'weights')  # run with every optimizer step
 CREDIT_SLOTS = ('shaping', 'credit', 'group_filter', 'value_target')
@@ -29,6 +31,8 @@ class Method:
   selector: which prompts come next, or None for a shuffled pass.
   rollout: how groups are sampled, or None for G samples of the prompt.
   logits: transforms of the sampling distribution, replayed when scoring.
+  reference: how the policy of logp_ref follows the trained one: Frozen,
+    CopyEvery or Average of pieces.policies.
 
   Float fields of pieces are pytree leaves; everything else is static.
   """
@@ -43,6 +47,7 @@ class Method:
   selector: Any = struct.field(pytree_node=False, default=None)
   rollout: Any = struct.field(pytree_node=False, default=None)
   logits: tuple = ()
+  reference: Any = struct.field(pytree_node=False, default=Frozen())
 
   def pieces(self) -> Iterator[tuple[str, Any]]:
     """Yields (path, piece), for example ('credit.0.GroupCenter', piece)."""
@@ -67,15 +72,22 @@ class Method:
       for need in getattr(piece, 'needs', ())
     )
 
-  def lagged_period(self) -> int | None:
-    """Iterations between copies of the policy that `logits` reads, or None."""
-    periods = {p.period for p in self.logits if hasattr(p, 'period')}
-    if len(periods) > 1:
-      raise ValueError(
-        f'method.logits: pieces ask for copies every {sorted(periods)} '
-        'iterations; one lagged copy is kept, so give them one period'
-      )
-    return periods.pop() if periods else None
+  def policies(self) -> dict[str, Any]:
+    """The policies besides the trained one, by name, each with its rule.
+
+    Raises ValueError if two pieces give one name different rules.
+    """
+    rules = {}
+    if 'logp_ref' in self.needs():
+      rules['reference'] = self.reference
+    for path, piece in self.pieces():
+      for name, rule in getattr(piece, 'policies', {}).items():
+        if rules.setdefault(name, rule) != rule:
+          raise ValueError(
+            f'method.{path} asks for the policy {name!r} by {rule}, another '
+            f'piece by {rules[name]}; one is kept: give both the same rule'
+          )
+    return rules
 
   def init_state(self, num_prompts: int) -> dict[str, Any]:
     """The states of stateful pieces, keyed by path."""
@@ -122,7 +134,7 @@ def validate(method: Method, *, group_size: int, has_value_head: bool) -> None:
     check = getattr(piece, 'check_method', None)
     if check is not None:
       check(method)
-  method.lagged_period()
+  method.policies()
   method.resolved()
 
 

@@ -16,7 +16,7 @@ ALLOWED = {
   'types': set(),
   'checks': set(),
   'overrides': set(),
-  'method': set(),
+  'method': {'pieces/policies'},  # the rule of its reference
   'randomness': {'types'},
   'serialization': {'overrides'},
   'runtime': {'types', 'checks'},
@@ -39,7 +39,10 @@ ALLOWED['runs'] = {*ALLOWED}
 ALLOWED['planning'] = {*ALLOWED}
 # Verifiers of tasks on the device are arrays in, arrays out.
 EXCEPTIONS = {('tasks/device_verifiers', 'types')}
-PART_OF_PIECES = ('pieces/ops/', 'pieces/row_inputs', 'pieces/piece')
+PART_OF_PIECES = (
+  *('pieces/ops/', 'pieces/row_inputs', 'pieces/piece', 'pieces/policies'),
+  'pieces/logits/transforms',
+)
 
 
 def module_name(path: pathlib.Path) -> str:

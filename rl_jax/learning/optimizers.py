@@ -1,14 +1,12 @@
 """The optimizer as an optax chain from one small configuration."""
 
 import dataclasses
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import optax
 
 from rl_jax.checks import check_choice, check_range
-from rl_jax.runtime import mesh as mesh_lib
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -79,22 +77,3 @@ def make_optimizer(
   if config.clip_norm is None:
     return adam
   return optax.chain(optax.clip_by_global_norm(config.clip_norm), adam)
-
-
-def init_sharded(
-  optimizer: optax.GradientTransformation, params: Any, mesh: jax.sharding.Mesh
-) -> Any:
-  """The optimizer's state; moments are born with their parameter's sharding.
-
-  (Zeros do not depend on the parameters, so jit alone would place them all on
-  one device.)
-  """
-  shapes = jax.eval_shape(optimizer.init, params)
-  shardings = optax.tree_utils.tree_map_params(
-    optimizer,
-    lambda _, param: param.sharding,
-    shapes,
-    params,
-    transform_non_params=lambda _: mesh_lib.replicated(mesh),
-  )
-  return jax.jit(optimizer.init, out_shardings=shardings)(params)

@@ -24,7 +24,6 @@ def scores_first(method: Method, steps: int) -> bool:
 
 def score(
   params: Any,
-  reference: Any | None,
   traj: Trajectories,
   method: Method,
   *,
@@ -35,8 +34,9 @@ def score(
 ) -> tuple[Trajectories, Metrics]:
   """Fills logp_ref and, if policy, logp_old, entropy and values.
 
-  Both without gradient, from the reference and from the current weights. Never
-  packed: it is dispatched before the host has read any length.
+  Both without gradient: from params['policies']['reference'], if there is one,
+  and from the current weights. Never packed: it is dispatched before the host
+  has read any length.
   """
   statistics = functools.partial(
     statistics_lib.statistics_in_pieces,
@@ -46,10 +46,9 @@ def score(
     logits_transforms=method.logits,
     pieces=pieces,
   )
-  found = traj
-  if reference is not None:
-    if 'lagged' in params:
-      reference = {**reference, 'lagged': params['lagged']}
+  found, policies = traj, params.get('policies', {})
+  if 'reference' in policies:
+    reference = {**policies['reference'], 'policies': policies}
     found = found.replace(
       logp_ref_BT=statistics(reference, needs=())[statistics_lib.LOGP]
     )

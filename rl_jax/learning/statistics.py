@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from rl_jax import types
 from rl_jax.method import Method
 from rl_jax.models import heads, packing, transformer
-from rl_jax.pieces.logits.transforms import apply_transforms
+from rl_jax.pieces.logits.transforms import apply_transforms, policies_of
 from rl_jax.pieces.ops import groups
 from rl_jax.pieces.ops.masking import zero_masked
 from rl_jax.runtime import layout
@@ -72,9 +72,9 @@ def token_statistics(
   vocabulary of -log(V pi). hidden: the state that predicts the token, [B, T,
   D]. group_probs: probabilities of all response tokens of the row's group, [B,
   T, G * T]. group_divergence: how far the group's distributions lie apart at
-  position t, the same for all of its rows. With params['lagged'] the transforms
-  also see the logits of that policy, without gradient. capacity: slots for the
-  fed tokens of a group (packing.capacity); speed and memory only.
+  position t, the same for all of its rows. The transforms see the logits of
+  those of params['policies'] that they name, without gradient. capacity: slots
+  for the fed tokens of a group (packing.capacity); speed and memory only.
   """
   on_BT = (traj.kind_BT != types.PAD).astype(jnp.float32)
 
@@ -90,9 +90,9 @@ def token_statistics(
     )
 
   hidden_BTD = states(params)
-  hidden = (hidden_BTD,)
-  if 'lagged' in params:
-    hidden += (jax.lax.stop_gradient(states(params['lagged'])),)
+  others = policies_of(logits_transforms, params)
+  hidden = [hidden_BTD]
+  hidden += [jax.lax.stop_gradient(states(p)) for p in others.values()]
   row = functools.partial(
     _logit_functionals,
     params,
@@ -142,20 +142,21 @@ def _logit_functionals(
   token_BC,
   mask_BC,
   hidden_BCD,
-  *lagged_BCD,
+  *others_BCD,
   group_tokens_NU,
   needs,
   temperature,
   logits_transforms,
 ):
   logits_BCV = heads.logits(params, model, hidden_BCD)
-  lagged = [
-    jax.lax.stop_gradient(heads.logits(params['lagged'], model, x_BCD))
-    for x_BCD in lagged_BCD
-  ]
+  policies = policies_of(logits_transforms, params)
+  others = {
+    name: jax.lax.stop_gradient(heads.logits(policy, model, x_BCD))
+    for (name, policy), x_BCD in zip(policies.items(), others_BCD, strict=True)
+  }
   raw_BCV, logits_BCV = (
     logits_BCV,
-    apply_transforms(logits_transforms, temperature, logits_BCV, *lagged),
+    apply_transforms(logits_transforms, temperature, logits_BCV, others),
   )
   if logits_transforms:
     # Rounding may put a token on the other side of a limit than in the sampler.

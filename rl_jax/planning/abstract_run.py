@@ -9,14 +9,15 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import optax
 
 from rl_jax.config import ExperimentConfig
 from rl_jax.learning.optimizers import make_optimizer
+from rl_jax.learning.state import state_shapes
 from rl_jax.models import spec, transformer
 from rl_jax.models.params import split_trainable
 from rl_jax.rollouts.generate import start_trajectories
 from rl_jax.runs import stages as stages_lib
+from rl_jax.runs.policies import with_policies
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.types import TrainState
 
@@ -42,33 +43,11 @@ def parameters(
 
 
 def train_state(
-  config: ExperimentConfig,
-  trainable: Any,
-  mesh: jax.sharding.Mesh,
-  num_ids: int = 1,
+  config: ExperimentConfig, trainable: Any, mesh: jax.sharding.Mesh
 ) -> TrainState:
-  """Shapes of the state; moments lie as their parameters do.
-
-  num_ids: prompts of the task, over which stateful pieces keep tables.
-  """
-  optimizer, whole = make_optimizer(config.optimizer), mesh_lib.replicated(mesh)
-  shapes = jax.eval_shape(optimizer.init, trainable)
-  moments = optax.tree_utils.tree_map_params(
-    optimizer,
-    lambda x, param: abstract(x, param.sharding),
-    shapes,
-    trainable,
-    transform_non_params=lambda x: abstract(x, whole),
-  )
-  zero = jax.ShapeDtypeStruct((), jnp.int32, sharding=whole)
-  states = jax.eval_shape(lambda: config.method.init_state(num_ids))
-  return TrainState(
-    params=trainable,
-    opt_state=moments,
-    method_state=abstract(states, whole),
-    step=zero,
-    skipped=zero,
-  )
+  """Shapes of the state at step 0, with tables for one prompt."""
+  optimizer = make_optimizer(config.optimizer)
+  return state_shapes(config.method, optimizer, trainable, 1, mesh)
 
 
 class _NoTokenizer:
@@ -101,9 +80,9 @@ class AbstractRun:
     params = parameters(self.model, mesh)
     trainable, frozen = split_trainable(self.model, params)
     state = train_state(config, trainable, mesh)
-    if config.method.lagged_period() is not None:
-      frozen = {**frozen, 'lagged': params}
-      params = {**params, 'lagged': params}
+    copies = dict.fromkeys(config.method.policies(), trainable)
+    frozen = with_policies(frozen, copies)
+    params = {**frozen, **trainable}
     stages = stages_lib.make_stages(
       config, self.model, _NoTokenizer(), mesh, state
     )
@@ -115,9 +94,8 @@ class AbstractRun:
       params, traj=traj, key=key
     )
     traj = abstract(lowered['generate'].out_info, whole)
-    reference = params if 'logp_ref' in config.method.needs() else None
     if hasattr(stages.score, 'lower'):
-      lowered['score'] = stages.score.lower(params, reference, traj, method)
+      lowered['score'] = stages.score.lower(params, traj, method)
       traj = abstract(lowered['score'].out_info[0], whole)
     traj = traj.replace(
       reward_B=traj.valid_B,

@@ -42,7 +42,7 @@ class MemoryPlan:
   """Bytes on one device."""
 
   parameters: int
-  reference: int  # and the lagged copy
+  reference: int  # and every other named policy
   optimizer: int
   gradients: int
   activations: int
@@ -88,8 +88,7 @@ def estimate(
   params = abstract_run.parameters(model, mesh)
   trainable, _ = params_lib.split_trainable(model, params)
   state = abstract_run.train_state(config, trainable, mesh)
-  copies = 'logp_ref' in config.method.needs()
-  copies += config.method.lagged_period() is not None
+  copies = len(config.method.policies())
   sizes = _Sizes.of(config, model, mesh)
   minibatch = config.update.minibatch_prompts or config.rollout.num_prompts
   # The sum so far in float32, and the gradient of one more microbatch.

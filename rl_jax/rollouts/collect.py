@@ -157,7 +157,6 @@ class Collector:
   def collect(
     self,
     params: Any,
-    reference: Any,
     method: Method,
     first_serial: int,
     policy_version: int,
@@ -167,7 +166,7 @@ class Collector:
     The last are the lengths of the responses in the batch, on the host.
     """
     rollout = self._rollout
-    score = lambda traj: self._score(params, reference, traj, method)
+    score = lambda traj: self._score(params, traj, method)
     sampler = Sampler(self, params, policy_version, first_serial)
     trajs, rounds, kept = [], [], []
     filtered = method.group_filter is not None

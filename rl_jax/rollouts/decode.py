@@ -82,8 +82,8 @@ def decode(
 ) -> Rows:
   """Draws tokens until every row has ended.
 
-  weights and begun (what prefill returned: [N, D] and a cache) are of one
-  policy, or of the policy and its lagged copy. slots: rows at a time.
+  weights and begun (what prefill returned: [N, D] and a cache) are of the
+  policy and of the others that transforms read. slots: rows at a time.
   """
   total = rows.length_B.shape[0]
   slots = min(slots, total)

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax import models, randomness
+from rl_jax.pieces.logits.transforms import policies_of
 from rl_jax.rollouts.decode import decode
 from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.rollouts.slots import Rows
@@ -77,12 +78,13 @@ def generate(
 
   Returns:
     traj with response, kind, length, finished, logp_behaviour and mask filled.
-    logp_behaviour is that of the transformed distribution. With
-    params['lagged'] the transforms also see the logits of that policy.
+    logp_behaviour is that of the transformed distribution. The
+    transforms see the logits of those of params['policies'] that they name.
   """
   max_tokens = traj.response_BT.shape[1]
   rows = _unfinished_rows(traj, key, max_new_tokens)
-  policies = [params] + ([params['lagged']] if 'lagged' in params else [])
+  others = policies_of(sampling.transforms, params)
+  policies = [params, *others.values()]
   begun = [
     models.prefill(policy, cfg, traj.prompt_NP, traj.prompt_mask_NP)
     for policy in policies

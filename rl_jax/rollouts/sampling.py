@@ -1,8 +1,4 @@
-"""From logits to a token: transforms of the distribution, and the draw.
-
-A transform is called with the logits of the policy, and with those of its
-lagged copy, params['lagged'], if a transform of the method has a `period`.
-"""
+"""From logits to a token: how tokens are drawn, and the draw."""
 
 import math
 
@@ -11,7 +7,7 @@ from flax import struct
 import jax.numpy as jnp
 
 from rl_jax.checks import check_range
-from rl_jax.pieces.logits.transforms import apply_transforms
+from rl_jax.pieces.logits.transforms import apply_transforms, policy_names
 from rl_jax.runtime import layout
 from rl_jax.types import Array, static
 
@@ -33,15 +29,18 @@ class SamplingConfig:
   def __post_init__(self):
     check_range(self, 'temperature', 0.0, open_low=True)
 
-  def transform(
-    self, logits_RV: Array, lagged_RV: Array | None = None
-  ) -> Array:
+  def transform(self, logits_RV: Array, *others: Array) -> Array:
     """The logits that tokens are drawn from; replayed when scoring.
 
-    lagged_RV: logits of the lagged copy of the policy, if a transform reads it.
+    others: logits of the other policies that transforms read, in the order of
+      policies_of; none where the parameters hold none.
     """
+    names = policy_names(self.transforms) if others else ()
     return apply_transforms(
-      self.transforms, self.temperature, logits_RV, lagged_RV
+      self.transforms,
+      self.temperature,
+      logits_RV,
+      dict(zip(names, others, strict=True)),
     )
 
 

@@ -5,12 +5,11 @@ import os
 from typing import Any
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 
 from rl_jax import config as config_lib
 from rl_jax.config import ExperimentConfig
-from rl_jax.learning.optimizers import init_sharded, make_optimizer
+from rl_jax.learning.optimizers import make_optimizer
+from rl_jax.learning.state import sharded_state
 from rl_jax.method import Method
 from rl_jax.models import platform, transformer
 from rl_jax.pieces.selection import ShuffledPass
@@ -27,36 +26,16 @@ from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.pool import VerifierPool
 
 
-def reference(config: ExperimentConfig, policy: Policy) -> Any | None:
-  """The initial policy, if a piece compares with it.
-
-  Copies: the training state is donated, and a buffer may be donated once.
-  """
-  if 'logp_ref' not in config.method.needs():
-    return None
-  return {**policy.frozen, **jax.tree.map(jnp.copy, policy.trainable)}
-
-
 def initial_state(
-  config: ExperimentConfig,
-  policy: Policy,
-  num_prompts: int,
-  mesh: jax.sharding.Mesh,
+  config: ExperimentConfig, policy: Policy, mesh: jax.sharding.Mesh
 ) -> TrainState:
-  """Step 0: optimizer moments have the shardings of their parameters."""
-  optimizer = make_optimizer(config.optimizer)
-  small = processes.put(
-    {
-      'step': np.int32(0),
-      'skipped': np.int32(0),
-      'method_state': config.method.init_state(num_prompts),
-    },
-    mesh_lib.replicated(mesh),
-  )
-  return TrainState(
-    params=policy.trainable,
-    opt_state=init_sharded(optimizer, policy.trainable, mesh),
-    **small,
+  """The state of a run at step 0, on the mesh."""
+  return sharded_state(
+    config.method,
+    make_optimizer(config.optimizer),
+    policy.trainable,
+    config.task.num_prompts('train'),
+    mesh,
   )
 
 

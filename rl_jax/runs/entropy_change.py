@@ -1,5 +1,7 @@
 """What an update did to the entropy, and what its covariance predicted."""
 
+from typing import Any
+
 import jax
 import numpy as np
 
@@ -8,8 +10,10 @@ from rl_jax.runtime import processes
 from rl_jax.types import Metrics
 
 
-class EntropyChange:
-  """Metrics of an iteration, from its own and the last one's; nothing is read.
+def entropy_change(
+  metrics: Metrics, last_entropy: Any | None, learning_rate: Any
+) -> Metrics:
+  """Two metrics of an iteration, elementwise: numbers, or whole columns.
 
     policy/entropy_change            entropy minus that of the iteration before
     policy/entropy_change_predicted  -learning_rate cov(logp, A)
@@ -19,10 +23,34 @@ class EntropyChange:
   ("The Entropy Mechanism of Reinforcement Learning for Reasoning Language
   Models", Theorem 1). Adam steps by another length: compare signs and course.
   """
+  changes = {}
+  if last_entropy is not None:
+    changes['policy/entropy_change'] = metrics['policy/entropy'] - last_entropy
+  if 'policy/covariance' in metrics:
+    predicted = metrics['policy/covariance'] * -learning_rate
+    changes['policy/entropy_change_predicted'] = predicted
+  return changes
+
+
+def changes_over_course(
+  metrics: Metrics, learning_rate: float | np.ndarray
+) -> Metrics:
+  """entropy_change of columns [..., I] that the host has; the first is NaN.
+
+  learning_rate: one for all, or [..., 1].
+  """
+  entropy = metrics['policy/entropy']
+  nothing = np.full_like(entropy[..., :1], np.nan)
+  last = np.concatenate([nothing, entropy[..., :-1]], axis=-1)
+  return entropy_change(metrics, last, learning_rate)
+
+
+class EntropyChange:
+  """entropy_change of iteration after iteration; nothing is read."""
 
   def __init__(self, learning_rate: float, mesh: jax.sharding.Mesh):
     self._everywhere = mesh_lib.replicated(mesh)
-    self._negative_rate = self._put(-learning_rate)
+    self._rate = self._put(learning_rate)
     self._last: jax.Array | None = None
 
   def restore(self, entropy: float | None) -> None:
@@ -31,32 +59,9 @@ class EntropyChange:
 
   def __call__(self, metrics: Metrics) -> Metrics:
     """The two metrics, as far as they are known."""
-    entropy, found = metrics['policy/entropy'], {}
-    if self._last is not None:
-      found['policy/entropy_change'] = entropy - self._last
-    self._last = entropy
-    if 'policy/covariance' in metrics:
-      found['policy/entropy_change_predicted'] = (
-        metrics['policy/covariance'] * self._negative_rate
-      )
-    return found
+    changes = entropy_change(metrics, self._last, self._rate)
+    self._last = metrics['policy/entropy']
+    return changes
 
   def _put(self, number: float) -> jax.Array:
     return processes.put(np.float32(number), self._everywhere)
-
-
-def of_course(
-  metrics: Metrics, learning_rate: float | np.ndarray
-) -> dict[str, np.ndarray]:
-  """The same two metrics of whole courses [..., I] that the host has.
-
-  learning_rate: one for all, or [..., 1].
-  """
-  entropy = metrics['policy/entropy']
-  change = np.diff(entropy, axis=-1, prepend=np.nan)
-  found = {'policy/entropy_change': change}
-  if 'policy/covariance' in metrics:
-    found['policy/entropy_change_predicted'] = (
-      metrics['policy/covariance'] * -learning_rate
-    )
-  return found

@@ -21,7 +21,6 @@ from typing import Any
 
 from absl import logging
 import jax
-import jax.numpy as jnp
 
 from rl_jax.config import ExperimentConfig
 from rl_jax.records import metrics as metrics_lib
@@ -35,6 +34,7 @@ from rl_jax.runs import policy as policy_lib
 from rl_jax.runs import stages as stages_lib
 from rl_jax.runs.counters import Counters
 from rl_jax.runs.entropy_change import EntropyChange
+from rl_jax.runs.policies import Policies
 from rl_jax.runtime import processes, profiling, stop_signal
 from rl_jax.types import Metrics, Trajectories
 
@@ -66,9 +66,7 @@ class Trainer:
       rollout.overlong_prompt,
     )
     self.method = assembly.method_on_mesh(config.method, self.mesh)
-    # States of pieces are tables over the task's own ids, skipped ones too.
-    num_ids = config.task.num_prompts('train')
-    self.state = assembly.initial_state(config, self.policy, num_ids, self.mesh)
+    self.state = assembly.initial_state(config, self.policy, self.mesh)
     self.stages = stages_lib.make_stages(
       config,
       self.policy.model,
@@ -76,9 +74,9 @@ class Trainer:
       self.mesh,
       self.state,
     )
-    self.reference = assembly.reference(config, self.policy)
-    self.lagged_period = config.method.lagged_period()
-    self.lagged = None if self.lagged_period is None else self._copy()
+    self.policies = Policies(
+      config.method.policies(), self.policy.frozen, self.policy.trainable
+    )
     self.key = assembly.run_key(config.seed, self.mesh)
     self.verifier = assembly.make_verifier(config, workdir)
     self.collector = Collector(
@@ -163,10 +161,9 @@ class Trainer:
     """One rollout and its optimizer steps; returns metrics, not yet read."""
     counters, config = self.counters, self.config
     started = time.perf_counter()
-    frozen = self._frozen()
+    frozen = self.policies.frozen()
     traj, scores, rounds, length_NG = self.collector.collect(
       {**frozen, **self.state.params},
-      self.reference,
       self.method,
       counters.group_serial,
       counters.optimizer_steps,
@@ -190,8 +187,7 @@ class Trainer:
     metrics = {**scores, **batch, **update}
     metrics |= self.entropy_change(metrics)
     counters.iteration += 1
-    if self.lagged_period and counters.iteration % self.lagged_period == 0:
-      self.lagged = self._copy()
+    self.policies.renew(self.state.params, counters.iteration)
     self.batches[counters.iteration] = traj
     self.batches.pop(counters.iteration - 2, None)
     counters.optimizer_steps += steps
@@ -241,19 +237,11 @@ class Trainer:
 
   def _tree(self) -> dict[str, Any]:
     """The arrays of a checkpoint."""
-    tree = {'state': self.state, 'selector': self.collector.selector.state}
-    return tree if self.lagged is None else {**tree, 'lagged': self.lagged}
-
-  def _frozen(self) -> dict[str, Any]:
-    """What an update does not train: weights, and the lagged copy if any."""
-    frozen = self.policy.frozen
-    if self.lagged is None:
-      return frozen
-    return {**frozen, 'lagged': {**frozen, **self.lagged}}
-
-  def _copy(self) -> Any:
-    """The trained weights in buffers of their own: the state is donated."""
-    return jax.tree.map(jnp.copy, self.state.params)
+    return {
+      'state': self.state,
+      'selector': self.collector.selector.state,
+      **self.policies.checkpoint(),
+    }
 
   def _restore(self) -> None:
     restored = self.checkpointer.restore(
@@ -264,7 +252,8 @@ class Trainer:
       return
     self.state = restored.tree['state']
     self.collector.selector.state = restored.tree['selector']
-    self.lagged = restored.tree.get('lagged')
+    for name in self.policies.checkpoint():
+      self.policies.trees[name] = restored.tree[name]
     host = restored.host_state
     self.counters = Counters(**host['counters'])
     self.entropy_change.restore(self.counters.entropy)

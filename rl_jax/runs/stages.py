@@ -95,7 +95,7 @@ def make_functions(
       eos_ids=stop_ids(tokenizer, rollout.stop),
       transforms=config.method.logits,
     ),
-    score=score if policy or 'logp_ref' in config.method.needs() else None,
+    score=score if policy or 'reference' in config.method.policies() else None,
     update_minibatch=functools.partial(
       update_lib.update_minibatch,
       **common,
@@ -213,9 +213,9 @@ def minibatch_order(
   return np.random.default_rng(counters).permutation(num_groups)
 
 
-def _nothing_to_score(params, reference, traj, method):
+def _nothing_to_score(params, traj, method):
   """The score stage of methods that read nothing before their one update."""
-  del params, reference, method
+  del params, method
   return traj, {}
 
 

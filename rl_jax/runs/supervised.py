@@ -16,9 +16,9 @@ from rl_jax import randomness
 from rl_jax.learning import update as update_lib
 from rl_jax.learning.optimizers import (
   OptimizerConfig,
-  init_sharded,
   make_optimizer,
 )
+from rl_jax.learning.state import sharded_state
 from rl_jax.method import Method
 from rl_jax.pieces import losses
 from rl_jax.pieces.aggregation import TokenMean
@@ -26,7 +26,7 @@ from rl_jax.runs import assembly
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import compilation
 from rl_jax.runtime import mesh as mesh_lib
-from rl_jax.types import PAD, POLICY, Metrics, TrainState, Trajectories
+from rl_jax.types import PAD, POLICY, Metrics, Trajectories
 
 
 def supervised_method() -> Method:
@@ -96,13 +96,8 @@ class SupervisedTrainer:
     self._method = assembly.method_on_mesh(supervised_method(), mesh)
     self._key = assembly.run_key(seed, mesh)
     chain = make_optimizer(optimizer)
-    self.state = TrainState(
-      params=policy.trainable,
-      opt_state=init_sharded(chain, policy.trainable, mesh),
-      method_state={},
-      **jax.device_put(
-        {'step': np.int32(0), 'skipped': np.int32(0)}, self._whole
-      ),
+    self.state = sharded_state(
+      supervised_method(), chain, policy.trainable, 0, mesh
     )
     self._step = jax.jit(
       functools.partial(

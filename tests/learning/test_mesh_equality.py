@@ -91,7 +91,7 @@ def make_config(toy, name):
 
 def make_stages(config, policy, mesh):
   """The jitted stages for a fresh state."""
-  state = assembly.initial_state(config, policy, 8, mesh)
+  state = assembly.initial_state(config, policy, mesh)
   return stages.make_stages(config, policy.model, policy.tokenizer, mesh, state)
 
 
@@ -105,8 +105,8 @@ def parts(toy, shape):
     key = assembly.run_key(0, mesh)
     prompts = PromptSet(config.task, 'train', policy.tokenizer, 4)
     _, *arrays = prompts.batch(range(8))
-    traj = made.start(*arrays, 3, 0)
-    traj = made.generate(policy.params, traj=traj, key=key)
+    traj = made.engine.start(*arrays, 3, 0)
+    traj = made.engine.generate(policy.params, traj=traj, key=key)
   return mesh, policy, key, traj
 
 
@@ -125,8 +125,9 @@ def scored(toy, shape):
   with jax.set_mesh(mesh):
     made = make_stages(config, policy, mesh)
     method = assembly.method_on_mesh(config.method, mesh)
-    reference = nudged(policy.params, 0.1)
-    traj, metrics = made.score(policy.params, reference, traj, method)
+    policies = {'reference': nudged(policy.params, 0.1)}
+    params = {**policy.params, 'policies': policies}
+    traj, metrics = made.score(params, traj, method)
     reward = (np.asarray(traj.response_BT) % 3 == 0).mean(1, dtype=np.float32)
     reward = jax.device_put(reward, mesh_lib.replicated(mesh))
   # What tasks and environments say of a row, for the methods that ask.
@@ -280,7 +281,7 @@ def test_a_checkpoint_moves_between_meshes(toy, tmp_path, written, read):
   def state_on(shape):
     mesh, policy, _, _ = parts(toy, shape)
     with jax.set_mesh(mesh):
-      return assembly.initial_state(config, policy, 8, mesh)
+      return assembly.initial_state(config, policy, mesh)
 
   state = state_on(written)
   with jax.set_mesh(make_mesh(written)):

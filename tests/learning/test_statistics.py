@@ -187,7 +187,7 @@ def test_logits_transforms_are_replayed(tiny):
       ('entropy',),
       1.0,
       (
-        lambda x, lagged: jnp.where(
+        lambda x, others: jnp.where(
           x >= jax.lax.top_k(x, 3)[0][..., -1:], x, -jnp.inf
         ),
       ),

@@ -54,8 +54,7 @@ def scored(tiny):
   """The rollout scored by an older policy and by a reference."""
   traj, _ = jax.jit(
     lambda params, reference, traj: score_lib.score(
-      params,
-      reference,
+      {**params, 'policies': {'reference': reference}},
       traj,
       Method(losses=(losses.PPOClip(), losses.ValueClip())),
       model=tiny.CFG,

@@ -109,7 +109,6 @@ def run(answers, method=PLAIN, max_rounds=4, first_serial=10):
     max_prompt_tokens=4,
     max_rounds=max_rounds,
   )
-  config = dataclasses.replace(config, task=Letters(), rollout=rollout)
   engine = make_engine(
     None,
     rollouts.SamplingConfig(),
@@ -121,16 +120,16 @@ def run(answers, method=PLAIN, max_rounds=4, first_serial=10):
   collector = collect.Collector(
     rollout,
     engine=dataclasses.replace(engine, generate=jax.jit(generate)),
-    score=lambda params, reference, traj, method: (traj, {'scored': 1}),
+    score=lambda params, traj, method: (traj, {'scored': 1}),
     prompts=prompts,
-    selector=HostSelector(method.selector, len(prompts), KEY),
+    selector=HostSelector(InOrder(), len(prompts), KEY),
     verifier=VerifierPool(Letters()),
     mesh=mesh,
     key=KEY,
   )
   with jax.transfer_guard('disallow'):
     *result, length_NG = collector.collect(
-      None, None, method.as_arrays(), first_serial, policy_version=7
+      None, method.as_arrays(), first_serial, policy_version=7
     )
   assert len(length_NG) == 2
   np.testing.assert_array_equal(length_NG.ravel(), result[0].length_B)

@@ -10,6 +10,7 @@ import pytest
 from rl_jax import models, rollouts
 from rl_jax.models import kv_cache
 from rl_jax.models import params as params_lib
+from rl_jax.pieces.logits.lagged_support import LaggedSupport
 from rl_jax.rollouts import decode
 from rl_jax.rollouts import slots as decode_slots
 from rl_jax.types import ENVIRONMENT
@@ -201,13 +202,14 @@ def test_a_small_cache_changes_no_token(monkeypatch, places, widths, grows_at):
 
 def test_the_cache_of_a_lagged_policy_grows_too(monkeypatch):
   """E2, against caches that need not grow."""
-  params = {**make_params(), 'lagged': make_params()}
+  params = {**make_params(), 'policies': {'lagged': make_params()}}
+  sampling = SAMPLING.replace(transforms=(LaggedSupport(min_tokens=4),))
   traj, found = make_traj(), {}
   for places in (T, 10):
     monkeypatch.setattr(models, 'first_places', lambda _, p=places: p)
     monkeypatch.setattr(decode, 'batch_widths', lambda *_: [64, 48, 36, 8])
     found[places] = rollouts.generate(
-      params, CFG, traj, jax.random.key(1), SAMPLING, max_new_tokens=T
+      params, CFG, traj, jax.random.key(1), sampling, max_new_tokens=T
     )
   assert_same(found[10], found[T])
 

@@ -10,6 +10,7 @@ from configs import bandit
 from rl_jax.overrides import override
 from rl_jax.runs import assembly, directory
 from rl_jax.runs import policy as policy_lib
+from rl_jax.runs.policies import Policies
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks import Bandit, QuestionAnswer
 
@@ -63,7 +64,9 @@ def test_adapters_freeze_the_model(policies):
 def test_the_reference_shares_no_donated_buffer(config, policies):
   """A buffer may be donated once: trainable parts are copied, frozen not."""
   for policy in policies:
-    reference = assembly.reference(config, policy)
+    rules = config.method.policies()
+    held = Policies(rules, policy.frozen, policy.trainable)
+    reference = held.frozen()['policies']['reference']
     assert set(reference) == set(policy.params)
     for name in policy.trainable:
       for x, y in zip(
@@ -79,8 +82,10 @@ def test_the_reference_shares_no_donated_buffer(config, policies):
 
 def test_no_reference_where_nothing_compares(toy, policies):
   """It would cost a forward pass and a copy of the weights."""
-  config = bandit.get_config(toy.get_method('rloo'))
-  assert assembly.reference(config, policies[0]) is None
+  rules = toy.get_method('rloo').policies()
+  policy = policies[0]
+  held = Policies(rules, policy.frozen, policy.trainable)
+  assert held.frozen() is policy.frozen and not held.checkpoint()
 
 
 def test_a_source_must_be_named(config, mesh):

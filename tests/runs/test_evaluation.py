@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rl_jax.models.tokenizer import CharTokenizer
-from rl_jax.rollouts import responses
+from rl_jax.rollouts import engine, responses
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.runs import evaluation
 from rl_jax.runtime import mesh as mesh_lib
@@ -42,7 +42,7 @@ class Letters:
     return {'outcome': float(response == 'y')}
 
 
-def generate(params, traj, key, *, cfg, sampling, max_new_tokens):
+def generate(params, traj, key, *, cfg, sampling, max_new_tokens, slots):
   """Greedy: right for even ids, raises for 3. Sample g: right if g < id.
 
   Right rows end by themselves after 2 tokens, the others run to the limit 3.
@@ -68,7 +68,7 @@ def generate(params, traj, key, *, cfg, sampling, max_new_tokens):
 
 def run(monkeypatch, batch_prompts=128, num_prompts=5, num_samples=4):
   """Metrics and rows of an evaluation."""
-  monkeypatch.setattr(evaluation, 'generate', generate)
+  monkeypatch.setattr(engine, 'generate', generate)
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   evaluator = evaluation.Evaluator(
     model=None,

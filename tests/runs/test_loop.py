@@ -435,13 +435,17 @@ def test_a_lagged_copy_is_renewed_and_restored(toy, tmp_path):
   parts = loop.Trainer(config, str(tmp_path / 'parts'))
   same = lambda a, b: jax.tree.map(np.testing.assert_array_equal, a, b)
   differs = jax.tree.map(
-    lambda a, b: (a != b).any(), parts.lagged, parts.state.params
+    lambda a, b: (a != b).any(),
+    parts.policies.trees['lagged'],
+    parts.state.params,
   )
   assert any(jax.tree.leaves(differs))  # of iteration 2, restored in 3
   parts.run()
   same(parts.state, whole.state)
-  same(parts.lagged, whole.lagged)
-  same(whole.lagged, whole.state.params)  # renewed after iteration 6
+  same(parts.policies.trees, whole.policies.trees)
+  same(
+    whole.policies.trees['lagged'], whole.state.params
+  )  # renewed after iteration 6
   gaps = [
     row['rollout/logp_gap_max']
     for row in read_jsonl(tmp_path / 'whole' / 'metrics.jsonl')

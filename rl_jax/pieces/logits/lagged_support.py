@@ -1,12 +1,15 @@
 """NLPO: only tokens that a lagged copy of the policy finds likely."""
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from flax import struct
 import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import check_range
+from rl_jax.pieces.logits.transforms import NO_OTHERS
+from rl_jax.pieces.policies import CopyEvery
 from rl_jax.types import Array, static
 
 
@@ -37,8 +40,16 @@ class LaggedSupport:
     check_range(self, 'min_tokens', 1)
     check_range(self, 'period', 1)
 
-  def __call__(self, logits_RV: Array, lagged_RV: Array | None = None) -> Array:
+  @property
+  def policies(self) -> dict[str, Any]:
+    """The copy, by the name under which its logits come."""
+    return {'lagged': CopyEvery(iterations=self.period)}
+
+  def __call__(
+    self, logits_RV: Array, others: Mapping[str, Array] = NO_OTHERS
+  ) -> Array:
     """Logits of pi~, -inf outside S."""
+    lagged_RV = others.get('lagged')
     if lagged_RV is None:
       return logits_RV  # evaluation: the policy without its mask
     probs_RV = jax.nn.softmax(lagged_RV, axis=-1)

@@ -1,7 +1,12 @@
 """Transforms of the sampling distribution, replayed when scoring.
 
-A transform is called with the logits of the policy, and with those of its
-lagged copy, params['lagged'], if a transform of the method has a `period`."""
+A transform is called with the logits of the policy, and with those of the other
+policies that the transforms of the method list in `policies`, by name.
+"""
+
+from collections.abc import Mapping
+import types
+from typing import Any
 
 from flax import struct
 import jax
@@ -9,6 +14,8 @@ import jax.numpy as jnp
 
 from rl_jax.checks import check_range
 from rl_jax.types import Array, static
+
+NO_OTHERS: Mapping[str, Array] = types.MappingProxyType({})
 
 
 @struct.dataclass(kw_only=True)
@@ -20,7 +27,9 @@ class Temperature:
   def __post_init__(self):
     check_range(self, 'temperature', 0.0, open_low=True)
 
-  def __call__(self, logits_RV: Array, lagged_RV: Array | None = None) -> Array:
+  def __call__(
+    self, logits_RV: Array, others: Mapping[str, Array] = NO_OTHERS
+  ) -> Array:
     return logits_RV / self.temperature
 
 
@@ -33,7 +42,9 @@ class TopK:
   def __post_init__(self):
     check_range(self, 'k', 1)
 
-  def __call__(self, logits_RV: Array, lagged_RV: Array | None = None) -> Array:
+  def __call__(
+    self, logits_RV: Array, others: Mapping[str, Array] = NO_OTHERS
+  ) -> Array:
     k = min(self.k, logits_RV.shape[-1])
     least_R1 = jax.lax.top_k(logits_RV, k)[0][:, -1:]
     return jnp.where(logits_RV >= least_R1, logits_RV, -jnp.inf)
@@ -52,7 +63,9 @@ class TopP:
   def __post_init__(self):
     check_range(self, 'p', 0.0, 1.0, open_low=True)
 
-  def __call__(self, logits_RV: Array, lagged_RV: Array | None = None) -> Array:
+  def __call__(
+    self, logits_RV: Array, others: Mapping[str, Array] = NO_OTHERS
+  ) -> Array:
     probs_RV = jax.nn.softmax(logits_RV, axis=-1)
     falling_RV = jnp.sort(probs_RV, axis=-1, descending=True)
     before_RV = jnp.cumsum(falling_RV, axis=-1) - falling_RV
@@ -73,22 +86,40 @@ class MinP:
   def __post_init__(self):
     check_range(self, 'p', 0.0, 1.0)
 
-  def __call__(self, logits_RV: Array, lagged_RV: Array | None = None) -> Array:
+  def __call__(
+    self, logits_RV: Array, others: Mapping[str, Array] = NO_OTHERS
+  ) -> Array:
     probs_RV = jax.nn.softmax(logits_RV, axis=-1)
     least_R1 = self.p * probs_RV.max(axis=-1, keepdims=True)
     return jnp.where(probs_RV >= least_R1, logits_RV, -jnp.inf)
+
+
+def policies_of(transforms: tuple, params: dict[str, Any]) -> dict[str, Any]:
+  """Parameters of the policies that the transforms read, by name.
+
+  None of them if params hold no policies, as in an evaluation.
+  """
+  if 'policies' not in params:
+    return {}
+  return {name: params['policies'][name] for name in policy_names(transforms)}
+
+
+def policy_names(transforms: tuple) -> list[str]:
+  """Names of the policies that the transforms read, sorted."""
+  return sorted(
+    {name for t in transforms for name in getattr(t, 'policies', {})}
+  )
 
 
 def apply_transforms(
   transforms: tuple,
   temperature: Array | float,
   logits_RV: Array,
-  lagged_RV: Array | None = None,
+  others: Mapping[str, Array] = NO_OTHERS,
 ) -> Array:
   """logits / temperature, through the transforms in order."""
   logits_RV = logits_RV / temperature
-  if lagged_RV is not None:
-    lagged_RV = lagged_RV / temperature
+  others = {name: other_RV / temperature for name, other_RV in others.items()}
   for transform in transforms:
-    logits_RV = transform(logits_RV, lagged_RV)
+    logits_RV = transform(logits_RV, others)
   return logits_RV

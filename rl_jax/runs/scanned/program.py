@@ -222,7 +222,9 @@ class WholeRuns:
     tokens = np.cumsum(metrics.pop('rollout/tokens'), axis=1)
     return {
       **metrics,
-      **entropy_change.of_course(metrics, self._runs.learning_rate[:, None]),
+      **entropy_change.changes_over_course(
+        metrics, self._runs.learning_rate[:, None]
+      ),
       'rollout/rounds': ones,
       'rollout/reward': metrics['reward/mean'],  # nothing is dropped
       'rollout/tokens_total': tokens,

@@ -18,11 +18,13 @@ from rl_jax import randomness
 from rl_jax.config import ExperimentConfig
 from rl_jax.learning import batch
 from rl_jax.learning.optimizers import make_optimizer
+from rl_jax.learning.state import fresh_state
 from rl_jax.method import Method
 from rl_jax.models import transformer
 from rl_jax.pieces.ops.masking import by_group
 from rl_jax.rollouts.generate import generate
 from rl_jax.runs import assembly, stages
+from rl_jax.runs import policies as policies_lib
 from rl_jax.runs.scanned.evaluation import JittedEvaluation
 from rl_jax.runs.scanned.prompts import Prompts
 from rl_jax.tasks import base
@@ -46,7 +48,7 @@ class Carry:
 
   state: TrainState
   selector: Any
-  lagged: Any | None
+  policies: dict[str, Any]  # named ones: see runs.policies
   iteration: Array
 
 
@@ -157,21 +159,17 @@ class JittedRun:
 
   def start(self, prompts: Prompts, run: Run) -> Carry:
     """Before the first iteration."""
-    method, zero = self.config.method, jnp.int32(0)
-    optimizer = make_optimizer(self.config.optimizer)
-    # States of pieces are tables over the task's own ids, skipped ones too.
-    num_ids = self.config.task.num_prompts('train')
+    method = self.config.method
     return Carry(
-      state=TrainState(
-        step=zero,
-        params=run.params,
-        opt_state=optimizer.init(run.params),
-        method_state=method.init_state(num_ids),
-        skipped=zero,
+      state=fresh_state(
+        method,
+        make_optimizer(self.config.optimizer),
+        run.params,
+        self.config.task.num_prompts('train'),
       ),
       selector=self.selector.init(len(prompts.id_N)),
-      lagged=None if method.lagged_period() is None else run.params,
-      iteration=zero,
+      policies=policies_lib.initial(method.policies(), run.params),
+      iteration=jnp.int32(0),
     )
 
   def iteration(
@@ -224,10 +222,7 @@ class JittedRun:
     if self.functions.score is None:
       return traj, {}
     params = {**self._frozen(shared, carry), **carry.state.params}
-    reference = None
-    if 'logp_ref' in self.config.method.needs():
-      reference = {**shared.frozen, **run.params}
-    return self.functions.score(params, reference, traj, run.method)
+    return self.functions.score(params, traj, run.method)
 
   def learn(
     self,
@@ -253,7 +248,9 @@ class JittedRun:
     carry = Carry(
       state=state,
       selector=selector,
-      lagged=self._lagged(carry.lagged, state.params, iteration),
+      policies=policies_lib.renewed(
+        self.config.method.policies(), carry.policies, state.params, iteration
+      ),
       iteration=iteration,
     )
     return carry, {**made, **update, 'rollout/tokens': traj.length_B.sum()}
@@ -264,10 +261,8 @@ class JittedRun:
     return self.evaluation(shared.held_out, params)
 
   def _frozen(self, shared, carry):
-    """Weights that no run trains, and the copy that `method.logits` reads."""
-    if carry.lagged is None:
-      return shared.frozen
-    return {**shared.frozen, 'lagged': {**shared.frozen, **carry.lagged}}
+    """Weights that no run trains, and the named policies."""
+    return policies_lib.with_policies(shared.frozen, carry.policies)
 
   def _update(self, frozen, run, traj, state, groups_KM):
     """The optimizer steps of one rollout: what `stages.update` does."""
@@ -290,12 +285,3 @@ class JittedRun:
       groups_KM,
     )
     return state, jax.tree.map(lambda x: x.mean(axis=0), metrics)
-
-  def _lagged(self, lagged, params, iteration):
-    """The copy of the policy that `method.logits` reads, renewed when due."""
-    if lagged is None:
-      return None
-    due = iteration % self.config.method.lagged_period() == 0
-    return jax.tree.map(
-      lambda new, old: jnp.where(due, new, old), params, lagged
-    )

@@ -9,6 +9,7 @@ from rl_jax import rollouts
 from rl_jax.learning import statistics
 from rl_jax.method import Method, validate
 from rl_jax.pieces.logits.lagged_support import LaggedSupport
+from rl_jax.pieces.policies import CopyEvery
 
 LAGGED = jnp.log(jnp.array([[0.3, 0.5, 0.05, 0.15]]))
 LOGITS = jnp.array([[0.0, 1.0, 2.0, 3.0]])
@@ -16,7 +17,9 @@ LOGITS = jnp.array([[0.0, 1.0, 2.0, 3.0]])
 
 def allowed(**fields):
   """Tokens that keep a probability."""
-  found = LaggedSupport(**{'min_tokens': 1, **fields})(LOGITS, LAGGED)
+  found = LaggedSupport(**{'min_tokens': 1, **fields})(
+    LOGITS, {'lagged': LAGGED}
+  )
   return np.flatnonzero(np.isfinite(found[0])).tolist()
 
 
@@ -38,7 +41,7 @@ def test_the_support_by_hand(fields, expected):
 
 def test_the_rest_is_renormalised():
   """Tokens 0 and 1 of logits 0, 1: log-probs of a softmax over the two."""
-  found = LaggedSupport(p=0.6, min_tokens=1)(LOGITS, LAGGED)
+  found = LaggedSupport(p=0.6, min_tokens=1)(LOGITS, {'lagged': LAGGED})
   logp = jax.nn.log_softmax(found[0])[:2]
   np.testing.assert_allclose(logp, [-1.313262, -0.313262], rtol=1e-5)
 
@@ -52,7 +55,7 @@ def test_without_a_copy_nothing_is_masked():
 def sampled(tiny):
   """(rows drawn on the support of another policy, params, piece)."""
   piece = LaggedSupport(p=0.5, min_tokens=2)
-  params = {**tiny.params(), 'lagged': tiny.params(1)}
+  params = {**tiny.params(), 'policies': {'lagged': tiny.params(1)}}
   sampling = rollouts.SamplingConfig(transforms=(piece,))
   prompt = tiny.rollout()
   start = rollouts.start_trajectories(
@@ -95,7 +98,7 @@ def test_sampler_and_trainer_apply_the_same_mask(tiny, sampled):
   np.testing.assert_allclose(found, traj.logp_behaviour_BT, atol=1e-5)
   plain = log_probs(tiny, tiny.params(), traj)
   assert (found >= plain - 1e-6).all() and (found - plain).max() > 0.1
-  assert not any(np.any(x) for x in jax.tree.leaves(grads['lagged']))
+  assert not any(np.any(x) for x in jax.tree.leaves(grads['policies']))
   assert any(np.any(x) for x in jax.tree.leaves(grads['model']))
 
 
@@ -110,9 +113,12 @@ def test_the_whole_support_is_the_policy(tiny, sampled):
 def test_one_copy_has_one_period(toy):
   """Two pieces with different periods are refused."""
   method = toy.get_method('nlpo')
-  assert method.lagged_period() == 5 and Method().lagged_period() is None
+  assert method.policies()['lagged'] == CopyEvery(iterations=5)
+  assert not Method().policies()
   both = method.replace(logits=(LaggedSupport(), LaggedSupport(period=2)))
-  with pytest.raises(ValueError, match=r'every \[2, 5\] iterations'):
+  with pytest.raises(
+    ValueError, match="asks for the policy 'lagged' by CopyEvery.iterations=2"
+  ):
     validate(both, group_size=8, has_value_head=True)
 
 

@@ -1,0 +1,80 @@
+"""The state of training at step 0: one function for every way of running."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from rl_jax.method import Method
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.types import TrainState
+
+
+def fresh_state(
+  method: Method,
+  optimizer: optax.GradientTransformation,
+  params: Any,
+  num_ids: int,
+) -> TrainState:
+  """Step 0, as a pure function.
+
+  num_ids: prompts of the task, over which stateful pieces keep tables; ids that
+  are skipped while training count too.
+  """
+  return TrainState(
+    step=jnp.zeros((), jnp.int32),
+    params=params,
+    opt_state=optimizer.init(params),
+    method_state=method.init_state(num_ids),
+    skipped=jnp.zeros((), jnp.int32),
+  )
+
+
+def state_shapes(
+  method: Method,
+  optimizer: optax.GradientTransformation,
+  params: Any,
+  num_ids: int,
+  mesh: Any,
+) -> TrainState:
+  """Shapes and shardings of fresh_state; nothing is allocated.
+
+  params: arrays, or shapes with shardings. Moments lie as their parameters do
+  (zeros do not depend on them, so jit alone would not know); everything else is
+  replicated.
+  """
+  shapes = jax.eval_shape(
+    lambda p: fresh_state(method, optimizer, p, num_ids), params
+  )
+  replicated = mesh_lib.replicated(mesh)
+  put = lambda x, place: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place)
+  return jax.tree.map(lambda x: put(x, replicated), shapes).replace(
+    params=jax.tree.map(lambda x: put(x, x.sharding), params),
+    opt_state=optax.tree_utils.tree_map_params(
+      optimizer,
+      lambda x, param: put(x, param.sharding),
+      shapes.opt_state,
+      params,
+      transform_non_params=lambda x: put(x, replicated),
+    ),
+  )
+
+
+def sharded_state(
+  method: Method,
+  optimizer: optax.GradientTransformation,
+  params: Any,
+  num_ids: int,
+  mesh: jax.sharding.Mesh,
+) -> TrainState:
+  """fresh_state of parameters that are on the mesh, each part born in place."""
+  shapes = state_shapes(method, optimizer, params, num_ids, mesh)
+
+  def without_params(params):
+    state = fresh_state(method, optimizer, params, num_ids)
+    return state.replace(params=None)
+
+  shardings = mesh_lib.shardings_of(shapes.replace(params=None))
+  make = jax.jit(without_params, out_shardings=shardings)
+  return make(params).replace(params=params)

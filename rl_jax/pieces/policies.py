@@ -1,0 +1,76 @@
+"""Rules by which named policies follow the one that is trained.
+
+A method reads policies by name: `reference` for logp_ref, and what its pieces
+list in `policies`, a mapping of names to rules. The run keeps them outside the
+training state; no gradient reaches them.
+"""
+
+import dataclasses
+from typing import Any
+
+import jax
+
+from rl_jax.checks import check_range
+from rl_jax.types import Array
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Frozen:
+  """theta' = theta_0: the initial policy for the whole run."""
+
+  def due(self, iteration: Array | int) -> Array | bool:
+    """Never renewed, so that checkpoints need not hold it."""
+    return False
+
+  def renewed(self, old: Any, params: Any) -> Any:
+    """What it becomes when it is due."""
+    return old
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CopyEvery:
+  """theta' <- theta after every so many iterations (a hard update).
+
+  Raises ValueError for fewer than one iteration.
+  """
+
+  iterations: int
+
+  def __post_init__(self):
+    check_range(self, 'iterations', 1)
+
+  def due(self, iteration: Array | int) -> Array | bool:
+    """After iterations n, 2 n, ..."""
+    return iteration % self.iterations == 0
+
+  def renewed(self, old: Any, params: Any) -> Any:
+    """The policy as it is now."""
+    return params
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Average:
+  """theta' <- decay theta' + (1 - decay) theta after every iteration.
+
+  An exponential moving average, in float32 (a soft update; with a reference it
+  is that of TR-DPO, arXiv:2404.09656, eq. 5, with alpha = 1 - decay).
+  Raises ValueError for a decay outside [0, 1].
+  """
+
+  decay: float
+
+  def __post_init__(self):
+    check_range(self, 'decay', 0.0, 1.0)
+
+  def due(self, iteration: Array | int) -> Array | bool:
+    """After every iteration."""
+    return iteration > 0
+
+  def renewed(self, old: Any, params: Any) -> Any:
+    """The next average, leaf by leaf."""
+    return jax.tree.map(self._next, old, params)
+
+  def _next(self, old: Array, new: Array) -> Array:
+    mean = self.decay * old.astype('float32')
+    mean += (1.0 - self.decay) * new.astype('float32')
+    return mean.astype(old.dtype)

@@ -1,0 +1,83 @@
+"""The named policies of a run: copies of its trainable weights, kept by rule.
+
+  frozen = {**weights that no run trains, 'policies': {name: whole parameters}}
+
+is what every stage gets beside the trained parameters. The functions are pure;
+the loop calls them when a rule is due, a scanned run at every iteration.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from rl_jax.pieces.policies import Frozen
+from rl_jax.types import Array
+
+
+def initial(rules: dict[str, Any], trainable: Any) -> dict[str, Any]:
+  """Copies: the training state is donated, and a buffer may be donated once."""
+  return {name: jax.tree.map(jnp.copy, trainable) for name in rules}
+
+
+def moving(rules: dict[str, Any], policies: dict[str, Any]) -> dict[str, Any]:
+  """Those that a checkpoint must hold; frozen ones are loaded anew."""
+  return {
+    name: tree
+    for name, tree in policies.items()
+    if not isinstance(rules[name], Frozen)
+  }
+
+
+def with_policies(frozen: Any, policies: dict[str, Any]) -> Any:
+  """What a stage gets beside the trained parameters."""
+  if not policies:
+    return frozen
+  whole = {name: {**frozen, **tree} for name, tree in policies.items()}
+  return {**frozen, 'policies': whole}
+
+
+def renewed(
+  rules: dict[str, Any],
+  policies: dict[str, Any],
+  trainable: Any,
+  iteration: Array,
+) -> dict[str, Any]:
+  """The policies after iteration, which may be traced."""
+
+  def one(rule, old):
+    due, new = rule.due(iteration), rule.renewed(old, trainable)
+    return jax.tree.map(lambda n, o: jnp.where(due, n, o), new, old)
+
+  return {name: one(rules[name], old) for name, old in policies.items()}
+
+
+class Policies:
+  """The policies of one run of the loop."""
+
+  def __init__(self, rules: dict[str, Any], frozen: Any, trainable: Any):
+    self._rules, self._frozen = rules, frozen
+    self.trees = initial(rules, trainable)
+    self._renew = {
+      name: jax.jit(
+        lambda old, new, rule=rule: jax.tree.map(
+          jnp.copy, rule.renewed(old, new)
+        ),
+        donate_argnums=0,
+      )
+      for name, rule in rules.items()
+    }
+
+  def frozen(self) -> Any:
+    """What a stage gets beside the trained parameters."""
+    return with_policies(self._frozen, self.trees)
+
+  def renew(self, trainable: Any, iteration: int) -> None:
+    """What is due after an iteration."""
+    for name, rule in self._rules.items():
+      if rule.due(iteration):
+        self.trees[name] = self._renew[name](self.trees[name], trainable)
+
+  def checkpoint(self) -> dict[str, Any]:
+    """The trees that a checkpoint must hold."""
+    return moving(self._rules, self.trees)
