@@ -23,9 +23,10 @@ PIECE_MODULES = (
   'rl_jax.pieces.weights',
   'rl_jax.pieces.regularizers',
   'rl_jax.pieces.selection',
-  'rl_jax.rollouts.wrappers.guided',
   'rl_jax.pieces.logits.lagged_support',
-  'rl_jax.rollouts.sampling',
+  'rl_jax.pieces.logits.transforms',
+  'rl_jax.pieces.policies',
+  'rl_jax.rollouts.wrappers.guided',
   'rl_jax.rollouts.wrappers.segment_values',
   'rl_jax.tasks',
 )
