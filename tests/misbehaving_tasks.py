@@ -12,7 +12,7 @@ import time
 class Misbehaving:
   """The response says what its reward call does."""
 
-  def score(self, example, response):
+  def reward(self, example, response):
     """Returns the components, unless told to misbehave."""
     if response.startswith('spawn '):
       child = subprocess.Popen(['sleep', '300'])
@@ -134,6 +134,6 @@ class Unloadable(Misbehaving):
 class Modules(Misbehaving):
   """Reports whether a worker has imported JAX."""
 
-  def score(self, example, response):
+  def reward(self, example, response):
     """outcome is 1 if jax is loaded."""
     return {'outcome': float('jax' in sys.modules)}

@@ -84,7 +84,7 @@ def verify_own(
   """
   own = own_rows(len(examples), group_size)
   rows = range(own.start, own.stop)
-  outcomes = verifier.score(
+  outcomes = verifier.reward(
     [examples[row // group_size] for row in rows], list(texts)
   )
   if processes.count() == 1:

@@ -5,7 +5,7 @@ One iteration, with the host waiting only where `<-` stands:
   traj   = generate(params, prompts, key)      dispatch
   traj   = score(params, traj)                 dispatch, unless update does it
   text   = decode(tokens)                   <- the read of a generation round
-  reward = verifier.score(examples, text)      while score runs
+  reward = verifier.reward(examples, text)      while score runs
   traj   = make_batch(method, traj)            dispatch
   state  = update(state, method, traj)         dispatch
   metrics of the previous iteration            already computed

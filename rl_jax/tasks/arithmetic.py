@@ -86,7 +86,7 @@ class Arithmetic:
     """The answer itself."""
     return example.answer
 
-  def score(self, example: Example, response: str) -> dict[str, float]:
+  def reward(self, example: Example, response: str) -> dict[str, float]:
     """1 if the text before the end token is the answer, exactly."""
     return {base.OUTCOME: float(response == example.answer)}
 
@@ -98,10 +98,10 @@ class Arithmetic:
       [tokenizer.encode(example.answer) for example in examples]
     )
 
-  def score_device(
+  def reward_device(
     self, response_BT, length_B, answer_BA, answer_length_B, tokenizer
   ) -> dict[str, Any]:
-    """The jittable twin of `score`."""
+    """The jittable twin of `reward`."""
     from rl_jax.tasks import device_verifiers
 
     kept_BT = device_verifiers.text_mask(response_BT, length_B, tokenizer)

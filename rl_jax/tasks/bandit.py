@@ -66,7 +66,7 @@ class Bandit:
     """The best action."""
     return example.answer
 
-  def score(self, example: Example, response: str) -> dict[str, float]:
+  def reward(self, example: Example, response: str) -> dict[str, float]:
     """Looks the action up in the row of the context."""
     actions = _LETTERS[: self.num_actions]
     if len(response) != 1 or response not in actions:
@@ -80,10 +80,10 @@ class Bandit:
 
     return device_verifiers.pad_rows([[example.id] for example in examples])
 
-  def score_device(
+  def reward_device(
     self, response_BT, length_B, answer_BA, answer_length_B, tokenizer
   ) -> dict[str, Any]:
-    """The jittable twin of `score`."""
+    """The jittable twin of `reward`."""
     from rl_jax.tasks import device_verifiers
 
     actions = [

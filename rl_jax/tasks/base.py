@@ -32,11 +32,11 @@ class Example:
 class Task(Protocol):
   """A frozen dataclass with JSON-friendly fields.
 
-  Optional members: `prepare()` imports what `score` needs, once, before
+  Optional members: `prepare()` imports what `reward` needs, once, before
   workers are forked; `alphabet` for a character tokenizer;
   `device_answers(examples, tokenizer) -> (i32[B, A], i32[B])` and
-  `score_device(response_BT, length_B, answer_BA, answer_length_B, tokenizer)
-  -> {component: f32[B]}`, the jittable twin of `score`.
+  `reward_device(response_BT, length_B, answer_BA, answer_length_B, tokenizer)
+  -> {component: f32[B]}`, the jittable twin of `reward`.
   """
 
   reward_weights: dict[str, float]
@@ -50,7 +50,7 @@ class Task(Protocol):
   def target(self, example: Example) -> str:
     """The text that supervised training imitates (without end token)."""
 
-  def score(self, example: Example, response: str) -> Mapping[str, float]:
+  def reward(self, example: Example, response: str) -> Mapping[str, float]:
     """Components of the text before the end token; `outcome` is one."""
 
 

@@ -111,7 +111,7 @@ class Countdown:
       example, prompt=f'{example.answer[:2]}>{example.prompt}'
     )
 
-  def score(self, example: Example, response: str) -> dict[str, float]:
+  def reward(self, example: Example, response: str) -> dict[str, float]:
     """`outcome` and `format`; the text before the end token is judged."""
     if self.grammar == 'flat':
       text = response if _FLAT.fullmatch(response) else None
@@ -132,10 +132,10 @@ class Countdown:
       [[e.meta['target'], *e.meta['numbers']] for e in examples]
     )
 
-  def score_device(
+  def reward_device(
     self, response_BT, length_B, answer_BA, answer_length_B, tokenizer
   ) -> dict[str, Any]:
-    """The jittable twin of `score` for the flat grammar."""
+    """The jittable twin of `reward` for the flat grammar."""
     from rl_jax.tasks import device_verifiers
 
     self._require_flat()

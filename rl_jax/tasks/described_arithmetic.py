@@ -23,9 +23,9 @@ class DescribedArithmetic(Arithmetic):
     super().__post_init__()
     check_range(self, 'digits', 1, 5)  # cluster_id exact in float32
 
-  def score(self, example: Example, response: str) -> Mapping[str, float]:
+  def reward(self, example: Example, response: str) -> Mapping[str, float]:
     """The outcome and the description."""
-    found = super().score(example, response)
+    found = super().reward(example, response)
     carries = _carries(example.prompt)
     found['difficulty'] = 1.0 + carries
     found['reference_reward'] = float(carries == 0)
@@ -52,15 +52,15 @@ class DescribedArithmetic(Arithmetic):
       ]
     )
 
-  def score_device(
+  def reward_device(
     self, response_BT, length_B, answer_BA, answer_length_B, tokenizer
   ) -> dict[str, Any]:
-    """The jittable twin of `score`."""
+    """The jittable twin of `reward`."""
     import jax.numpy as jnp
 
     from rl_jax.tasks import device_verifiers
 
-    found = super().score_device(
+    found = super().reward_device(
       response_BT, length_B, answer_BA[:, 1:], answer_length_B - 1, tokenizer
     )
     carries_B = answer_BA[:, 0]

@@ -21,9 +21,9 @@ class DescribedBandit(Bandit):
     """With the best action behind the context: 'Cf'."""
     return dataclasses.replace(example, prompt=example.prompt + example.answer)
 
-  def score(self, example: Example, response: str) -> Mapping[str, float]:
+  def reward(self, example: Example, response: str) -> Mapping[str, float]:
     """The bandit's components and the description."""
-    found = super().score(example, response)
+    found = super().reward(example, response)
     found['reference_reward'] = self._references()[example.id]
     found['difficulty'] = 1.0
     if len(response) != 1 or response not in self.alphabet[self.num_contexts :]:
@@ -34,15 +34,15 @@ class DescribedBandit(Bandit):
       **descriptions.single_answer(float(action), found[base.OUTCOME]),
     }
 
-  def score_device(
+  def reward_device(
     self, response_BT, length_B, answer_BA, answer_length_B, tokenizer
   ) -> dict[str, Any]:
-    """The jittable twin of `score`."""
+    """The jittable twin of `reward`."""
     import jax.numpy as jnp
 
     from rl_jax.tasks import device_verifiers
 
-    found = super().score_device(
+    found = super().reward_device(
       response_BT, length_B, answer_BA, answer_length_B, tokenizer
     )
     references = jnp.asarray(self._references())

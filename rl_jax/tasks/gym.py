@@ -74,7 +74,7 @@ class ReasoningGym:
     """Imports the package once (2 s), before workers are forked."""
     self._dataset()
 
-  def score(self, example: Example, response: str) -> dict[str, float]:
+  def reward(self, example: Example, response: str) -> dict[str, float]:
     """The generator's score of the extracted answer."""
     found = answers.extract(example.prefill + response, self.extract)
     if found is None:

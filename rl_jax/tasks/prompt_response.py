@@ -48,7 +48,7 @@ class PromptResponse:
     """The response."""
     return example.answer
 
-  def score(self, example: Example, response: str) -> dict[str, float]:
+  def reward(self, example: Example, response: str) -> dict[str, float]:
     """1 if the text is the response, exactly."""
     return {base.OUTCOME: float(response == example.answer)}
 

@@ -95,7 +95,7 @@ class PythonFunction:
     if missing:
       _LOGGER.warning('sandbox without %s', missing)
 
-  def score(self, example: Example, response: str) -> dict[str, float]:
+  def reward(self, example: Example, response: str) -> dict[str, float]:
     """Runs the response and compares what it returns."""
     wanted = json.loads(example.answer)
     tests = wanted['tests']

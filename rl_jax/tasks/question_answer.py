@@ -127,7 +127,7 @@ class QuestionAnswer:
     if self.verifier == 'math':
       answers.require_math_verify()
 
-  def score(self, example: Example, response: str) -> dict[str, float]:
+  def reward(self, example: Example, response: str) -> dict[str, float]:
     """Judges prefill + response, the text before the end token."""
     text = example.prefill + response
     found = answers.extract(text, self.extract)

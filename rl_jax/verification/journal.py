@@ -1,10 +1,9 @@
-"""Outcomes of reward calls are kept until the next checkpoints hold them.
+"""Outcomes of reward calls, kept until the next checkpoints hold them.
 
-Whether a slow sample exceeds its time limit depends on the machine's mood, so
-a redone iteration could see another outcome than the one that was trained on
-and logged. Calls of `score` are numbered from the start of the run; the number
-is part of a checkpoint, and a run that continues there is given the journaled
-outcomes of the calls that it repeats.
+Timeouts are not reproducible, so a redone iteration could see another outcome
+than the one that was trained on and logged. Calls of `reward` are numbered from
+the start of the run; the number is part of a checkpoint, and a run that
+continues there is given the journaled outcomes of the calls that it repeats.
 """
 
 from collections.abc import Sequence
@@ -24,12 +23,12 @@ _KEPT_CHECKPOINTS = 3  # the newest may never be committed, or be damaged
 
 
 class JournaledPool:
-  """A VerifierPool that remembers; path=None: one that only counts calls.
+  """A VerifierPool with a journal; with path=None it only counts calls.
 
-  One line of JSON a call, flushed before `score` returns; at `mark`, lines from
-  before the last three checkpoints are dropped. A line is used only for the
-  same examples and responses (CRC-32), so a file that does not belong to the
-  run costs nothing but time.
+  The journal has one line of JSON per call, flushed before `reward` returns.
+  `mark` drops the lines from before the last three checkpoints. A line is used
+  only for the same examples and responses (CRC-32), so a file of another run
+  changes no outcome.
   """
 
   def __init__(
@@ -42,19 +41,19 @@ class JournaledPool:
     self._lines = {} if path is None else _read(self._path)
     self._file = None
 
-  def score(
+  def reward(
     self, examples: Sequence[Any], responses: Sequence[str]
   ) -> list[Outcome]:
-    """As VerifierPool.score, or what it said the first time."""
+    """As VerifierPool.reward, or what it said the first time."""
     call, self._calls = self._calls, self._calls + 1
     if self._path is None:
-      return self._pool.score(examples, responses)
+      return self._pool.reward(examples, responses)
     inputs = [[e.id, r] for e, r in zip(examples, responses, strict=True)]
     crc = zlib.crc32(json.dumps(inputs).encode())
     line = self._lines.get(call)
     if line is not None and line['crc'] == crc:
       return [Outcome(*outcome) for outcome in line['outcomes']]
-    outcomes = self._pool.score(examples, responses)
+    outcomes = self._pool.reward(examples, responses)
     rows = [[o.components, o.kind, o.detail] for o in outcomes]
     self._lines[call] = {'call': call, 'crc': crc, 'outcomes': rows}
     self._append(self._lines[call])
@@ -71,7 +70,7 @@ class JournaledPool:
     self._calls, self._marks = calls, [calls]
 
   def counts(self) -> dict[str, int]:
-    """Samples scored by the pool, by kind; journaled ones are not."""
+    """Samples judged by the pool, by kind; journaled ones are not."""
     return self._pool.counts()
 
   def close(self) -> None:

@@ -19,14 +19,15 @@ from rl_jax.verification import worker as worker_lib
 KINDS = ('ok', 'error', 'invalid', 'timeout', 'died')
 _MAX_CHUNK = 32
 _MAX_REPLY_BYTES = 1 << 20  # a larger one is a flood
-_MAX_RESTARTS = 3  # of the nursery in one call of score
+_MAX_RESTARTS = 3  # of the nursery in one call of reward
 _LOGGER = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VerifierConfig:
-  """Reward workers: 0 scores in this process (trusted, fast tasks only).
+  """Worker processes that compute rewards.
 
+  num_workers: 0 computes them in this process (trusted, fast tasks only).
   memory_limit_bytes: address space of a worker, so that a memory bomb costs
     its sample and not the run; null: no limit.
   """
@@ -45,7 +46,7 @@ class VerifierConfig:
 class Outcome:
   """What became of one sample.
 
-  `components` is None unless kind is 'ok'. error: score raised. invalid: it
+  `components` is None unless kind is 'ok'. error: reward raised. invalid: it
   returned something else than finite numbers by name with an `outcome`.
   timeout: it was killed at the time limit. died: its process ended by itself
   (memory, os._exit, a crash).
@@ -62,17 +63,18 @@ class Outcome:
 
 
 class VerifierPool:
-  """Scores samples in worker processes with a time limit per sample.
+  """Computes rewards in worker processes, with a time limit per sample.
 
-  num_workers=0 scores in this process, without a time limit: for trusted
+  num_workers=0 computes them in this process, without a time limit: for trusted
   procedural tasks. Otherwise the task is pickled to fresh processes that never
   see an accelerator; examples must be picklable. A worker that exceeds
   timeout_seconds on one sample is killed with its descendants and replaced;
   the samples behind it are unharmed. memory_limit_bytes bounds the address
   space of a worker (the libraries that it imports included). Workers are no
-  sandbox: generated code belongs into `rl_jax.verification.sandbox`.
+  sandbox: run generated code with `rl_jax.verification.sandbox`.
 
-  Raises: RuntimeError if the task cannot be loaded by a worker.
+  Raises: RuntimeError if a worker cannot load the task; TypeError if the task
+    has no method `reward`.
   """
 
   def __init__(
@@ -90,6 +92,7 @@ class VerifierPool:
       raise ValueError(
         f'timeout_seconds = {timeout_seconds} is not in (0, inf)'
       )
+    _check_task(task)
     self._task, self._timeout = task, timeout_seconds
     self._counts = collections.Counter()
     self._logged = set()
@@ -110,7 +113,7 @@ class VerifierPool:
     self.close()
 
   def counts(self) -> dict[str, int]:
-    """Samples ever scored, by kind."""
+    """Samples ever judged, by kind."""
     return {kind: self._counts[kind] for kind in KINDS}
 
   def worker_pids(self) -> list[int]:
@@ -125,7 +128,7 @@ class VerifierPool:
     if self._crew is not None:
       self._crew.close()
 
-  def score(
+  def reward(
     self, examples: Sequence[Any], responses: Sequence[str]
   ) -> list[Outcome]:
     """One Outcome per sample, in order."""
@@ -163,8 +166,19 @@ class VerifierPool:
         )
 
 
+def _check_task(task):
+  if callable(getattr(task, 'reward', None)):
+    return
+  hint = ''
+  if hasattr(task, 'score'):
+    hint = ': rename its method `score` to `reward`'
+  raise TypeError(
+    f'{type(task).__name__} has no method reward(example, response){hint}'
+  )
+
+
 class _Round:
-  """One call of score: hands out chunks, watches the clocks."""
+  """One call of reward: hands out chunks and checks time limits."""
 
   def __init__(self, crew, samples, timeout_seconds):
     self._crew, self._samples = crew, samples
@@ -236,7 +250,7 @@ class _Round:
     worker.since = time.monotonic()
 
   def _fail(self, worker, kind, detail):
-    """The sample that was being scored pays; those behind it wait again."""
+    """Fails the sample being judged; those behind it are queued again."""
     guilty = worker.pending[0]
     if self._replace(worker):
       self._waiting.remove(guilty)

@@ -32,7 +32,7 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 def judge(task: Any, example: Any, response: str) -> tuple[str, Any, str]:
   """('ok', components, ''), or ('error' | 'invalid', None, what happened)."""
   try:
-    components = task.score(example, response)
+    components = task.reward(example, response)
   except (KeyboardInterrupt, GeneratorExit):
     raise
   except BaseException:  # SystemExit, too, costs only its sample
@@ -47,7 +47,7 @@ def check_components(components: Any) -> dict[str, float]:
   """Finite Python floats by name, `outcome` among them, or ValueError."""
   if not isinstance(components, Mapping):
     raise ValueError(
-      f'score returned {type(components).__name__}, not a dict of components'
+      f'reward returned {type(components).__name__}, not a dict of components'
     )
   checked = {}
   for name, value in components.items():

@@ -79,7 +79,7 @@ def faults() -> list[Fault]:
     ('rounds', f'{COLLECT}:Collector.verify', 4, 'after'),
     ('rounds', f'{COLLECT}:Collector._fill', 2, 'before'),
     ('rounds', f'{COLLECT}:Collector._fill', 3, 'after'),
-    ('journal', f'{JOURNAL}.score', 4, 'after'),
+    ('journal', f'{JOURNAL}.reward', 4, 'after'),
     ('journal', f'{JOURNAL}._append', 4, 'half'),
     ('journal', f'{JOURNAL}.mark', 2, 'after'),
     ('writer', f'{WRITER}._append', 4, 'before'),
@@ -180,7 +180,7 @@ def be_moody(workdir: pathlib.Path) -> None:
 
   marks = workdir / 'verified_before.txt'
   seen = set(marks.read_text().split()) if marks.exists() else set()
-  inner, outer = VerifierPool.score, JournaledPool.score
+  inner, outer = VerifierPool.reward, JournaledPool.reward
   current = None
 
   def moody(self, examples, responses):
@@ -202,4 +202,4 @@ def be_moody(workdir: pathlib.Path) -> None:
       file.write(f'{current}\n')
     return outcomes
 
-  VerifierPool.score, JournaledPool.score = moody, journaled
+  VerifierPool.reward, JournaledPool.reward = moody, journaled

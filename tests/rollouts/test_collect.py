@@ -56,7 +56,7 @@ class Letters:
     """One character more."""
     return dataclasses.replace(example, prompt='+' + example.prompt)
 
-  def score(self, example, response):
+  def reward(self, example, response):
     """One weighted component and one that is only reported."""
     if response == 'e':
       raise KeyError('a bug')

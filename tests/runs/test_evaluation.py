@@ -35,7 +35,7 @@ class Letters:
     """All alike but for the id."""
     return Example(prompt='n', answer='y', id=index)
 
-  def score(self, example, response):
+  def reward(self, example, response):
     """Exact match."""
     if response == 'e':
       raise KeyError('a bug')

@@ -113,10 +113,10 @@ def test_device_verifier_agrees_with_host_on_random_tokens(task):
   answer, answer_length = task.device_answers(examples, tokenizer)
 
   @jax.jit
-  def score(tokens, lengths, answer, answer_length):
-    return task.score_device(tokens, lengths, answer, answer_length, tokenizer)
+  def reward(tokens, lengths, answer, answer_length):
+    return task.reward_device(tokens, lengths, answer, answer_length, tokenizer)
 
-  device = score(
+  device = reward(
     tokens.astype(np.int32), lengths.astype(np.int32), answer, answer_length
   )
   host = []
@@ -124,7 +124,7 @@ def test_device_verifier_agrees_with_host_on_random_tokens(task):
     ids = list(row[:length])
     if tokenizer.eos_ids[0] in ids:
       ids = ids[: ids.index(tokenizer.eos_ids[0])]
-    host.append(task.score(example, tokenizer.decode(ids)))
+    host.append(task.reward(example, tokenizer.decode(ids)))
   assert device.keys() == host[0].keys()
   for name, value in device.items():
     np.testing.assert_array_equal(value, [row[name] for row in host], name)
@@ -138,18 +138,18 @@ def test_descriptions_by_hand():
   """
   task = DescribedArithmetic(digits=2, reverse=True)
   example = lambda prompt: Example(prompt=prompt, answer='', id=0)
-  scores = lambda prompt, text='': task.score(example(prompt), text)
-  assert scores('57+68=')['difficulty'] == 3.0
-  assert scores('521-430=')['difficulty'] == 2.0
-  assert scores('430-521=')['difficulty'] == 2.0
-  assert scores('57+68=')['reference_reward'] == 0.0
-  assert scores('41-20=')['reference_reward'] == 1.0
+  rewards = lambda prompt, text='': task.reward(example(prompt), text)
+  assert rewards('57+68=')['difficulty'] == 3.0
+  assert rewards('521-430=')['difficulty'] == 2.0
+  assert rewards('430-521=')['difficulty'] == 2.0
+  assert rewards('57+68=')['reference_reward'] == 0.0
+  assert rewards('41-20=')['reference_reward'] == 1.0
   clusters = {
-    text: scores('41-20=', text)['cluster_id']
+    text: rewards('41-20=', text)['cluster_id']
     for text in ('7', '70', '7-', '70-', '0', '0-', '', '7--', '1234', '-7')
   }
   assert list(clusters.values()) == [14, 14, 15, 15, 0, 0, -1, -1, -1, -1]
-  described = scores('41-20=', '7').keys()
+  described = rewards('41-20=', '7').keys()
   described -= {'outcome', 'format', 'reference_reward'}
   assert {f'{name}_B' for name in described} <= row_inputs.KEYS.keys()
   with pytest.raises(ValueError, match='DescribedArithmetic.digits = 6'):

@@ -14,13 +14,16 @@ def test_one_best_action_per_context():
   for context, row in enumerate(task.table()):
     example = task.example('train', context)
     assert sorted(row)[-1] == 1.0 and sorted(row)[-2] < 1.0
-    assert task.score(example, example.answer) == {'outcome': 1.0, 'value': 1.0}
+    assert task.reward(example, example.answer) == {
+      'outcome': 1.0,
+      'value': 1.0,
+    }
     for action, value in zip('abcde', row, strict=True):
-      scores = task.score(example, action)
-      assert scores['value'] == value
-      assert scores['outcome'] == float(action == example.answer)
+      rewards = task.reward(example, action)
+      assert rewards['value'] == value
+      assert rewards['outcome'] == float(action == example.answer)
     for wrong in ('', 'f', 'ab', 'A', 'a '):
-      assert task.score(example, wrong) == {'outcome': 0.0, 'value': 0.0}
+      assert task.reward(example, wrong) == {'outcome': 0.0, 'value': 0.0}
 
 
 def test_table_depends_on_the_seed_alone():
@@ -51,7 +54,7 @@ def test_device_verifier_agrees_with_host_on_all_short_responses(kind):
   context, a, b, length = np.asarray(rows, np.int32).T
   examples = [task.example('train', c) for c in context]
   answer, answer_length = task.device_answers(examples, tokenizer)
-  device = jax.jit(task.score_device, static_argnums=4)(
+  device = jax.jit(task.reward_device, static_argnums=4)(
     np.stack([a, b], 1), length, answer, answer_length, tokenizer
   )
   eos = tokenizer.eos_ids[0]
@@ -59,7 +62,7 @@ def test_device_verifier_agrees_with_host_on_all_short_responses(kind):
     ids = [int(x) for x in (a[i], b[i])][: length[i]]
     if eos in ids:
       ids = ids[: ids.index(eos)]
-    host = task.score(example, tokenizer.decode(ids))
+    host = task.reward(example, tokenizer.decode(ids))
     assert device.keys() == host.keys()
     for name in host:
       assert abs(float(device[name][i]) - host[name]) < 1e-6, name
@@ -69,10 +72,10 @@ def test_descriptions_by_hand():
   """Action b of four is answer 1; 'bb' is no answer. All but one are extras."""
   task = DescribedBandit(num_contexts=3, num_actions=4)
   example = task.example('train', 0)
-  good, bad = task.score(example, 'b'), task.score(example, 'bb')
+  good, bad = task.reward(example, 'b'), task.reward(example, 'bb')
   assert (good['cluster_id'], bad['cluster_id']) == (1.0, -1.0)
   assert (good['format_id'], bad['format_id']) == (1.0, 0.0)
-  assert task.score(example, example.answer)['hit_rank'] == 1.0
+  assert task.reward(example, example.answer)['hit_rank'] == 1.0
   described = good.keys() - {'outcome', 'value', 'format', 'reference_reward'}
   assert {f'{name}_B' for name in described} <= row_inputs.KEYS.keys()
 
@@ -86,5 +89,5 @@ def test_hints_and_references_of_the_described_bandit():
     example = task.example('train', context)
     assert task.hinted(example).prompt == 'ABCDEFGH'[context] + answer
     for response in ('a', 'b', 'bb'):
-      found = task.score(example, response)['reference_reward']
+      found = task.reward(example, response)['reference_reward']
       assert found == float(answer == 'a')

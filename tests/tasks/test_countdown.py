@@ -76,9 +76,9 @@ def test_examples_are_solvable_and_splits_disjoint(grammar):
     for i in range(100):
       example = task.example(split, i)
       assert example == task.example(split, i)
-      scores = task.score(example, task.target(example))
-      assert scores == {'outcome': 1.0, 'format': 1.0}
-      assert combine(scores, task.reward_weights) == pytest.approx(1.0)
+      rewards = task.reward(example, task.target(example))
+      assert rewards == {'outcome': 1.0, 'format': 1.0}
+      assert combine(rewards, task.reward_weights) == pytest.approx(1.0)
       target = example.meta['target']
       assert 1 <= target <= task.max_target
       assert str(target) in example.prompt
@@ -103,7 +103,7 @@ def test_full_grammar_scores():
   example = Example('', '5-1', 0, meta={'numbers': [1, 5], 'target': 4})
 
   def reward(response):
-    return combine(task.score(example, response), task.reward_weights)
+    return combine(task.reward(example, response), task.reward_weights)
 
   assert reward('so <answer> (5-1) </answer> done\n') == pytest.approx(1.0)
   assert reward('<answer>1</answer> no: <answer>5 - 1</answer>') == 1.0
@@ -160,9 +160,9 @@ def test_device_verifier_agrees_with_host():
     if random.random() < 0.5:
       tokens[row, len(ids)] = tokenizer.eos_ids[0]
       lengths[row] += 1
-    host.append(task.score(examples[row], text))
+    host.append(task.reward(examples[row], text))
   answer, answer_length = task.device_answers(examples, tokenizer)
-  device = jax.jit(task.score_device, static_argnums=4)(
+  device = jax.jit(task.reward_device, static_argnums=4)(
     tokens.astype(np.int32), lengths, answer, answer_length, tokenizer
   )
   for name in ('outcome', 'format'):

@@ -38,15 +38,15 @@ def test_the_generators_own_score_is_used():
   """A right answer is 1; countdown gives part marks below 1."""
   task = _task()
   example = task.example('test', 2)
-  assert task.score(example, task.target(example)) == {
+  assert task.reward(example, task.target(example)) == {
     'outcome': 1.0,
     'format': 1.0,
     'score': 1.0,
   }
-  assert task.score(example, example.answer)['format'] == 0.0
+  assert task.reward(example, example.answer)['format'] == 0.0
   countdown = _task(generator='countdown', options={'min_numbers': 3})
   example = countdown.example('train', 0)
-  wrong = countdown.score(example, '<answer>1+1</answer>')
+  wrong = countdown.reward(example, '<answer>1+1</answer>')
   assert wrong['outcome'] == 0.0 and 0.0 < wrong['score'] < 1.0
 
 
@@ -56,7 +56,7 @@ def test_workers_score_it():
   responses = [task.target(example) for example in examples]
   responses[3] = '<answer>-1</answer>'
   with VerifierPool(task, 1, timeout_seconds=60.0) as pool:
-    outcomes = pool.score(examples, responses)
+    outcomes = pool.reward(examples, responses)
   assert [o.components['outcome'] for o in outcomes] == [1, 1, 1, 0, 1, 1]
 
 

@@ -60,7 +60,7 @@ def test_examples_and_the_held_out_end(tmp_path):
 )
 def test_scores(tmp_path, response, outcome, passed, ran):
   task = make_task(tmp_path)
-  assert task.score(task.example('train', 0), response) == {
+  assert task.reward(task.example('train', 0), response) == {
     'outcome': outcome,
     'passed': passed,
     'ran': ran,
@@ -70,9 +70,9 @@ def test_scores(tmp_path, response, outcome, passed, ran):
 def test_tuples_are_lists_and_the_target_is_right(tmp_path):
   task = make_task(tmp_path)
   response = 'def pairs(x):\n  return tuple(enumerate(x))'
-  assert task.score(task.example('train', 1), response)['outcome'] == 1.0
+  assert task.reward(task.example('train', 1), response)['outcome'] == 1.0
   example = task.example('train', 0)
-  assert task.score(example, task.target(example))['outcome'] == 1.0
+  assert task.reward(example, task.target(example))['outcome'] == 1.0
 
 
 def test_in_reward_workers(tmp_path):
@@ -83,7 +83,7 @@ def test_in_reward_workers(tmp_path):
   limits = {'wall_seconds': 1.0}
   task = make_task(tmp_path, limits=python_function.sandbox.Limits(**limits))
   with VerifierPool(task, 2, timeout_seconds=30.0) as pool:
-    outcomes = pool.score(rows, [good, 'while True: pass', good])
+    outcomes = pool.reward(rows, [good, 'while True: pass', good])
   assert [o.components['outcome'] for o in outcomes] == [1.0, 0.0, 1.0]
 
 

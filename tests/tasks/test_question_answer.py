@@ -75,8 +75,8 @@ def test_released_formats(tmp_path):
     extract='boxed',
   )
   example = maths.example('test', 0)
-  assert maths.score(example, r'so \boxed{0.5}')['outcome'] == 1.0
-  assert maths.score(example, r'so \boxed{2}')['outcome'] == 0.0
+  assert maths.reward(example, r'so \boxed{0.5}')['outcome'] == 1.0
+  assert maths.reward(example, r'so \boxed{2}')['outcome'] == 0.0
 
 
 def test_last_rows_are_held_out(tmp_path):
@@ -183,11 +183,11 @@ def test_the_prefill_is_part_of_what_is_judged(tmp_path):
     reward_weights={'outcome': 1.0, 'format': 0.5},
   )
   example = task.example('train', 7)
-  good = task.score(example, 'a</think> <answer>7</answer>')
+  good = task.reward(example, 'a</think> <answer>7</answer>')
   assert good == {'outcome': 1.0, 'format': 1.0}
-  untidy = task.score(example, '<answer>7.0</answer>')
+  untidy = task.reward(example, '<answer>7.0</answer>')
   assert untidy == {'outcome': 1.0, 'format': 0.0}
-  assert task.score(example, '7') == {'outcome': 0.0, 'format': 0.0}
+  assert task.reward(example, '7') == {'outcome': 0.0, 'format': 0.0}
 
 
 def test_text_answers(tmp_path):
@@ -196,8 +196,8 @@ def test_text_answers(tmp_path):
     sources={'train': source}, verifier='text', extract='whole'
   )
   example = task.example('train', 0)
-  assert task.score(example, ' yes\n')['outcome'] == 1.0
-  assert task.score(example, 'yes!')['outcome'] == 0.0
+  assert task.reward(example, ' yes\n')['outcome'] == 1.0
+  assert task.reward(example, 'yes!')['outcome'] == 0.0
 
 
 def test_pickles_without_its_rows(tmp_path):
@@ -219,6 +219,6 @@ def test_math_verify_in_worker_processes(tmp_path):
   )
   example = task.example('train', 0)
   with VerifierPool(task, 1, timeout_seconds=60.0) as pool:
-    right, wrong = pool.score([example] * 2, [r'\boxed{6/8}', r'\boxed{4/3}'])
+    right, wrong = pool.reward([example] * 2, [r'\boxed{6/8}', r'\boxed{4/3}'])
   assert right.components == {'outcome': 1.0, 'format': 1.0}
   assert wrong.components == {'outcome': 0.0, 'format': 1.0}

@@ -17,7 +17,7 @@ class Moody:
     self._numbers = itertools.count(first)
     self.calls = 0
 
-  def score(self, examples, responses):
+  def reward(self, examples, responses):
     self.calls += 1
     return [
       Outcome(None, 'timeout', f'killed {next(self._numbers)}')
@@ -46,7 +46,7 @@ def run(path, calls, first=0, restore=None, marks=()):
     journal.restore(restore)
   outcomes = {}
   for call in calls:
-    outcomes[call] = journal.score(examples(2), texts(call))
+    outcomes[call] = journal.reward(examples(2), texts(call))
     if call in marks:
       assert journal.mark() == call + 1
   journal.close()
@@ -105,7 +105,7 @@ def test_lines_of_other_responses_are_not_used(tmp_path):
   run(path, [0, 1])
   pool = Moody(first=50)
   journal = JournaledPool(pool, path)
-  (outcome,) = journal.score(examples(1), ['another'])
+  (outcome,) = journal.reward(examples(1), ['another'])
   assert outcome.components == {'outcome': 5.0}
   journal.close()
 
@@ -122,7 +122,7 @@ def test_a_full_disk_costs_the_journal_not_the_run(tmp_path, caplog):
   journal = JournaledPool(Moody(), tmp_path / 'file')
   journal._path = tmp_path / 'file' / 'journal'
   for call in range(2):
-    (outcome,) = journal.score(examples(1), [str(call)])
+    (outcome,) = journal.reward(examples(1), [str(call)])
     assert outcome.components == {'outcome': pytest.approx(0.1 * call)}
   journal.close()
   assert 'cannot be written' in caplog.text

@@ -48,7 +48,7 @@ def _wait_until(condition):
 def test_outcomes_keep_the_order_of_the_samples(bad, num_workers):
   responses = [str(i) if i % 3 else 'x' * i for i in range(200)]
   with VerifierPool(bad.Misbehaving(), num_workers) as pool:
-    outcomes = pool.score(_examples(200), responses)
+    outcomes = pool.reward(_examples(200), responses)
   for i, outcome in enumerate(outcomes):
     assert outcome.error is None
     assert outcome.components == {
@@ -72,7 +72,7 @@ def test_bad_values_cost_only_their_sample(bad, num_workers):
   ]
   responses = [text for case in cases for text in (case[0], 'good')]
   with VerifierPool(bad.Misbehaving(), num_workers) as pool:
-    outcomes = pool.score(_examples(len(responses)), responses)
+    outcomes = pool.reward(_examples(len(responses)), responses)
     assert [o.kind for o in outcomes[1::2]] == ['ok'] * len(cases)
     for (_, kind, words), outcome in zip(cases, outcomes[::2], strict=True):
       assert outcome.kind == kind
@@ -96,14 +96,14 @@ def test_a_hanging_call_is_killed_and_its_neighbours_are_unharmed(
   responses[5] = responses[17] = response
   with VerifierPool(bad.Misbehaving(), 1, timeout_seconds=1.0) as pool:
     before = pool.worker_pids()
-    outcomes = pool.score(_examples(40), responses)
+    outcomes = pool.reward(_examples(40), responses)
     wrong = [i for i, o in enumerate(outcomes) if o.kind != 'ok']
     assert wrong == [5, 17]
     assert {outcomes[i].kind for i in wrong} == {'timeout'}
     assert all(o.components['outcome'] for o in outcomes if o.kind == 'ok')
     assert not _is_running(before[0])
     assert pool.worker_pids() != before
-    again = pool.score(_examples(3), ['0', '1', '2'])
+    again = pool.reward(_examples(3), ['0', '1', '2'])
     assert [o.kind for o in again] == ['ok'] * 3
     assert pool.counts() == {
       'ok': 41,
@@ -119,16 +119,16 @@ def test_a_killed_worker_takes_its_children_along(bad, tmp_path, how):
   """Those in its process group, and one that has left it."""
   pid_file = tmp_path / 'pid'
   with VerifierPool(bad.Misbehaving(), 1, timeout_seconds=1.0) as pool:
-    (outcome,) = pool.score(_examples(1), [f'{how} {pid_file}'])
+    (outcome,) = pool.reward(_examples(1), [f'{how} {pid_file}'])
     assert outcome.kind == 'timeout'
     _wait_until(lambda: not _is_running(int(pid_file.read_text())))
-    assert pool.score(_examples(1), ['0'])[0].kind == 'ok'
+    assert pool.reward(_examples(1), ['0'])[0].kind == 'ok'
 
 
 def test_a_fork_bomb_costs_its_sample(bad):
   """32 busy processes, all killed; the pool goes on."""
   with VerifierPool(bad.Misbehaving(), 1, timeout_seconds=1.0) as pool:
-    outcomes = pool.score(_examples(3), ['0', 'bomb', '2'])
+    outcomes = pool.reward(_examples(3), ['0', 'bomb', '2'])
     nursery = pool._crew._process.pid
     mine = pathlib.Path(f'/proc/{nursery}/task/{nursery}/children')
     assert len(mine.read_text().split()) == 1
@@ -139,21 +139,21 @@ def test_a_fork_bomb_costs_its_sample(bad):
 def test_a_worker_that_ends_by_itself_is_replaced(bad, response):
   responses = ['0', response, '2', response, '4']
   with VerifierPool(bad.Misbehaving(), 2) as pool:
-    outcomes = pool.score(_examples(5), responses)
+    outcomes = pool.reward(_examples(5), responses)
   assert [o.kind for o in outcomes] == ['ok', 'died', 'ok', 'died', 'ok']
 
 
 def test_a_memory_bomb_is_an_error_of_its_sample(bad):
   limit = 2 << 30
   with VerifierPool(bad.Misbehaving(), 1, memory_limit_bytes=limit) as pool:
-    outcomes = pool.score(_examples(3), ['0', 'hoard', '2'])
+    outcomes = pool.reward(_examples(3), ['0', 'hoard', '2'])
   assert [o.kind for o in outcomes] == ['ok', 'error', 'ok']
   assert 'MemoryError' in outcomes[1].detail
 
 
 def test_output_floods_and_numpy_scalars_are_harmless(bad, capfd):
   with VerifierPool(bad.Misbehaving(), 1) as pool:
-    outcomes = pool.score(_examples(2), ['flood', 'scalar'])
+    outcomes = pool.reward(_examples(2), ['flood', 'scalar'])
   assert outcomes[0].components == {'outcome': 1.0}
   assert outcomes[1].components == {'outcome': 0.5, 'format': 1.0}
   assert 'xxx' not in capfd.readouterr().out
@@ -164,11 +164,11 @@ def test_idle_workers_and_the_nursery_may_be_killed_from_outside(bad):
   with VerifierPool(bad.Misbehaving(), 2) as pool:
     os.kill(pool.worker_pids()[0], signal.SIGKILL)
     _wait_until(lambda: not _is_running(pool.worker_pids()[0]))
-    first = pool.score(_examples(6), list('012345'))
+    first = pool.reward(_examples(6), list('012345'))
     old = pool.worker_pids()
     pool._crew._process.kill()
     _wait_until(lambda: not any(map(_is_running, old)))
-    second = pool.score(_examples(6), list('012345'))
+    second = pool.reward(_examples(6), list('012345'))
     assert {o.kind for o in first + second} == {'ok'}
     assert not set(old) & set(pool.worker_pids())
 
@@ -183,11 +183,20 @@ def test_unloadable_tasks_are_errors_at_start_up(bad):
     VerifierPool(local(), 1)
 
 
+def test_a_task_without_reward_is_an_error_at_start_up():
+  """A task that still calls it `score` is told to rename it."""
+  old = type('Old', (), {'score': lambda self, example, response: {}})
+  with pytest.raises(TypeError, match='rename its method `score` to `reward`'):
+    VerifierPool(old(), 1)
+  with pytest.raises(TypeError, match=r'no method reward\(example, response\)'):
+    VerifierPool(object(), 0)
+
+
 def test_first_failure_of_each_kind_is_logged_once(bad, caplog):
   caplog.set_level(logging.WARNING)
   with VerifierPool(bad.Misbehaving(), 0) as pool:
     for _ in range(3):
-      pool.score(_examples(3), ['raise_error', 'nan', 'raise_error'])
+      pool.reward(_examples(3), ['raise_error', 'nan', 'raise_error'])
   kinds = [record.args[0] for record in caplog.records]
   assert kinds == ['error', 'invalid']
   assert 'Traceback' in caplog.text
@@ -196,7 +205,7 @@ def test_first_failure_of_each_kind_is_logged_once(bad, caplog):
 def test_workers_do_not_import_jax(bad):
   """Start-up stays cheap and no accelerator is touched."""
   with VerifierPool(bad.Modules(), 1) as pool:
-    (outcome,) = pool.score(_examples(1), [''])
+    (outcome,) = pool.reward(_examples(1), [''])
   assert outcome.components == {'outcome': 0.0}
   code = (
     'import sys; from rl_jax import tasks, verification; '
@@ -215,8 +224,8 @@ def test_an_interrupted_call_leaves_no_stale_answers(bad, monkeypatch):
     with monkeypatch.context() as patch:
       patch.setattr(pool_lib._Round, '_listen', interrupted)
       with pytest.raises(KeyboardInterrupt):
-        pool.score(_examples(9), ['wrong'] * 9)
-    outcomes = pool.score(_examples(9), list('012345678'))
+        pool.reward(_examples(9), ['wrong'] * 9)
+    outcomes = pool.reward(_examples(9), list('012345678'))
   assert all(o.components['outcome'] for o in outcomes)
 
 
@@ -227,7 +236,7 @@ def test_close_ends_all_processes_and_is_final(bad):
   pool.close()
   assert not any(map(_is_running, pids))
   with pytest.raises(RuntimeError, match='closed'):
-    pool.score([], [])
+    pool.reward([], [])
 
 
 def test_arguments_are_checked(bad):
@@ -236,9 +245,9 @@ def test_arguments_are_checked(bad):
   with pytest.raises(ValueError, match='timeout_seconds'):
     VerifierPool(bad.Misbehaving(), 1, timeout_seconds=0.0)
   with VerifierPool(Arithmetic(), 0) as pool:
-    assert pool.score([], []) == []
+    assert pool.reward([], []) == []
     with pytest.raises(ValueError, match='2 examples but 1 responses'):
-      pool.score(_examples(2), ['0'])
+      pool.reward(_examples(2), ['0'])
 
 
 _SCRIPT = """
@@ -248,7 +257,7 @@ from rl_jax.verification.pool import VerifierPool
 
 @dataclasses.dataclass(frozen=True)
 class Mine:
-  def score(self, example, response):
+  def reward(self, example, response):
     if response == 'hang':
       print_never = time.sleep(300)
     return {'outcome': 1.0}
@@ -256,9 +265,9 @@ class Mine:
 if __name__ == '__main__':
   pool = VerifierPool(Mine(), 2, timeout_seconds=200.0)
   one = Example(prompt='', answer='', id=0)
-  assert pool.score([one], [''])[0].components == {'outcome': 1.0}
+  assert pool.reward([one], [''])[0].components == {'outcome': 1.0}
   print(*pool.worker_pids(), flush=True)
-  pool.score([one] * 2, ['hang'] * 2)
+  pool.reward([one] * 2, ['hang'] * 2)
 """
 
 

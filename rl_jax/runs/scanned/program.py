@@ -44,8 +44,8 @@ def refusal(config: ExperimentConfig) -> str | None:
 
 def _reason(config: ExperimentConfig) -> str | None:
   method, task = config.method, config.task
-  if not hasattr(task, 'score_device'):
-    return f'{type(task).__name__} has no device verifier (score_device)'
+  if not hasattr(task, 'reward_device'):
+    return f'{type(task).__name__} has no device verifier (reward_device)'
   if config.verifier.num_workers:
     return 'verifier.num_workers > 0: rewards come from worker processes'
   if config.rollout.stop:

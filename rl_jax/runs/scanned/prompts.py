@@ -48,7 +48,7 @@ class Prompts:
     self, task: Any, tokenizer: Any, traj: Trajectories
   ) -> dict[str, Array]:
     """Components f32[B] of responses to these prompts."""
-    return task.score_device(
+    return task.reward_device(
       traj.response_BT,
       traj.length_B,
       jnp.repeat(self.answer_NA, traj.group_size, axis=0),

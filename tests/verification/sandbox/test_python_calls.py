@@ -102,7 +102,7 @@ def test_the_attacks_are_attacks():
 
 
 _CALLER = """
-from rl_jax import sandbox
+from rl_jax.verification import sandbox
 print('start', flush=True)
 sandbox.run_calls('while True: pass', 'f', [[1]], sandbox.Limits(
   wall_seconds=600.0, cpu_seconds=600))
