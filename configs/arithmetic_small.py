@@ -7,7 +7,7 @@
     --set=model.path=runs/arithmetic_small_warm --workdir=runs/arithmetic_small
 Four optimizer steps a rollout, so that clips and penalties on the ratio act.
 Cost: about a minute for each command on 2 CPU cores.
-Expected: see experiments/papers/entropy_mechanism.py.
+Expected: see experiments/papers/entropy_mechanism/sweep.py.
 """
 
 from rl_jax.config import EvaluationConfig, ExperimentConfig

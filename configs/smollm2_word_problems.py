@@ -2,7 +2,8 @@
 
   python -m experiments.import_weights --source=SmolLM2-135M-Instruct.gguf
     --out=models/smollm2
-  python -m experiments.equation_pairs --out=data/equations.jsonl
+  python -m experiments.papers.word_problems.equation_pairs
+    --out=data/equations.jsonl
   python -m experiments.sft --model=models/smollm2 --data=data/equations.jsonl
     --batch_size=16 --steps=12 --evaluate_every=12 --learning_rate=3e-5
     --warmup_steps=3 --max_prompt_tokens=80 --max_response_tokens=24

@@ -1,1 +1,1 @@
-"""Binaries: python -m experiments.NAME --help."""
+"""Binaries: python -m experiments.NAME --help; their libraries in folders."""

@@ -19,8 +19,8 @@ export JAX_COMPILATION_CACHE_DIR="${JAX_COMPILATION_CACHE_DIR:-.jax_cache}"
 
 cell() {  # interpreter, system, preset, stage, rows
   flags="--preset=$3 --stage=$4 --rows=$5 --out=$OUT $extra"
-  module=experiments.accelerator
-  if [ "$2" = torch ]; then module=experiments.accelerator_torch; fi
+  module=experiments.benchmarks.accelerator
+  if [ "$2" = torch ]; then module=experiments.benchmarks.torch_peer; fi
   left=$((end - $(date +%s)))
   if [ "$left" -lt 5 ]; then
     status=124
@@ -35,7 +35,7 @@ cell() {  # interpreter, system, preset, stage, rows
     *) reason="exit code $status: $(tail -n 1 "$OUT.log" | cut -c 1-200)" ;;
   esac
   # shellcheck disable=SC2086
-  "$PYTHON" -m experiments.accelerator $flags --system="$2" \
+  "$PYTHON" -m experiments.benchmarks.accelerator $flags --system="$2" \
     --skipped="$reason"
 }
 
@@ -64,5 +64,5 @@ else
     both smollm2_135m generate $rows
   done
 fi
-"$PYTHON" -m experiments.accelerator --table="$OUT"
+"$PYTHON" -m experiments.benchmarks.accelerator --table="$OUT"
 echo "lines in $OUT"

@@ -26,9 +26,9 @@ from absl import app, flags
 import jax
 import numpy as np
 
-from experiments import benchmark_costs as costs
-from experiments import benchmark_ratios as ratios
-from experiments.benchmark_stages import PRESETS, STAGES, Stages
+from experiments.benchmarks import ratios
+from experiments.benchmarks.stages import PRESETS, STAGES, Stages
+from rl_jax.planning import costs
 from rl_jax.runtime import host_memory
 from rl_jax.runtime import mesh as mesh_lib
 

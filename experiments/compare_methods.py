@@ -15,7 +15,9 @@ import sys
 
 from absl import flags
 
-from experiments import configuration, sweeps, tables
+from experiments.flags import configuration
+from experiments.sweeps import runs as sweep_runs
+from experiments.tables import cells
 from rl_jax.records import metrics
 from rl_jax.records.checkpoints.files import quiet_orbax
 
@@ -37,17 +39,19 @@ def main(argv):
     names = configuration.names('configs.methods')
   names = [_BASELINE.value] + [n for n in names if n != _BASELINE.value]
   common = dict(text.split('=', 1) for text in _SET.value)
-  sweep = sweeps.equal_conditions(_CONFIG.value, names, common, _SEEDS.value)
-  members = sweeps.runs(sweep)
-  parts = sweeps.programs(members, _JITTED.value)
-  sweeps.execute_all(parts, _WORKDIR.value, _JITTED.value)
+  sweep = sweep_runs.equal_conditions(
+    _CONFIG.value, names, common, _SEEDS.value
+  )
+  members = sweep_runs.runs(sweep)
+  parts = sweep_runs.programs(members, _JITTED.value)
+  sweep_runs.execute_all(parts, _WORKDIR.value, _JITTED.value)
   wanted = {run.digest for run in members}
-  path = os.path.join(_WORKDIR.value, sweeps.RESULTS)
+  path = os.path.join(_WORKDIR.value, sweep_runs.RESULTS)
   rows = [row for row in metrics.read_jsonl(path) if row['digest'] in wanted]
-  for line in tables.failures(rows):
+  for line in cells.failures(rows):
     print(line, file=sys.stderr)
   baseline = f'method={_BASELINE.value}'
-  print(tables.render(tables.comparison(rows, baseline), 'markdown'), end='')
+  print(cells.render(cells.comparison(rows, baseline), 'markdown'), end='')
 
 
 if __name__ == '__main__':

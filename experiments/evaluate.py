@@ -17,7 +17,8 @@ from absl import flags
 import jax
 import numpy as np
 
-from experiments import configuration, process_flags
+from experiments.flags import configuration
+from experiments.flags import processes as process_flags
 from rl_jax.records.checkpoints.files import quiet_orbax
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.runs import policy as policy_lib

@@ -9,7 +9,7 @@ Adapters are merged into the weights; a value head is left out.
 from absl import app, flags, logging
 import jax
 
-from experiments import configuration
+from experiments.flags import configuration
 from rl_jax.models import transformer
 from rl_jax.models.files import hf_export
 from rl_jax.records.checkpoints.files import quiet_orbax

@@ -12,8 +12,8 @@ import re
 
 from absl import app, flags
 
-from experiments import configuration
-from experiments.method_difference import differences
+from experiments.flags import configuration
+from experiments.tables.method_difference import differences
 
 _VERBOSE = flags.DEFINE_bool('verbose', False, 'Add summary and source.')
 _README = flags.DEFINE_bool('readme', False, "Rewrite README's table.")

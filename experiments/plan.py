@@ -18,9 +18,10 @@ import math
 from absl import app, flags
 import jax
 
-from experiments import configuration, plan_costs, plan_report
+from experiments.flags import configuration
+from experiments.tables import plan as plan_tables
 from rl_jax import config as config_lib
-from rl_jax.planning import abstract_run, collectives, memory_plan
+from rl_jax.planning import abstract_run, collectives, memory_plan, roofline
 from rl_jax.runs import model_shape
 from rl_jax.runtime import mesh as mesh_lib
 
@@ -30,7 +31,7 @@ _MESH = flags.DEFINE_list(
   None,
   'DATA,FSDP,TENSOR[,SEQUENCE]. Default: that of the config, or all fsdp.',
 )
-_CARD = flags.DEFINE_enum('card', 'h100', list(plan_costs.CARDS), 'Its peaks.')
+_CARD = flags.DEFINE_enum('card', 'h100', list(roofline.CARDS), 'Its peaks.')
 _FLOPS = flags.DEFINE_float('flops', None, "FLOP/s instead of the card's.")
 _BANDWIDTH = flags.DEFINE_float('bandwidth', None, 'Bytes/s of its memory.')
 _LINK = flags.DEFINE_float('interconnect', None, 'Bytes/s to other devices.')
@@ -61,7 +62,7 @@ def mesh_config(config) -> mesh_lib.MeshConfig:
   return mesh_lib.MeshConfig(fsdp=_DEVICES.value)
 
 
-def card() -> plan_costs.Card:
+def card() -> roofline.Card:
   """The named card with the numbers given."""
   given = {
     'flops': _FLOPS.value,
@@ -69,7 +70,7 @@ def card() -> plan_costs.Card:
     'interconnect': _LINK.value,
   }
   given = {name: value for name, value in given.items() if value is not None}
-  return dataclasses.replace(plan_costs.CARDS[_CARD.value], **given)
+  return dataclasses.replace(roofline.CARDS[_CARD.value], **given)
 
 
 def main(argv):
@@ -104,17 +105,17 @@ def main(argv):
     for name, program in compiled.items()
   }
   sent |= {name: sum(c.sent for c in found) for name, found in counted.items()}
-  bounds = plan_costs.roofline(config, model, plan, _DEVICES.value, sent)
+  bounds = roofline.roofline(config, model, plan, _DEVICES.value, sent)
   responses = tuple(int(text) for text in _RESPONSES.value)
-  rows = plan_costs.fitting(config, 24e9, responses)
-  print(plan_report.header(config, model))
-  print(plan_report.memory(plan, compiled))
+  rows = roofline.fitting(config, 24e9, responses)
+  print(plan_tables.header(config, model))
+  print(plan_tables.memory(plan, compiled))
   if compiled:
-    print(plan_report.traffic(counted))
+    print(plan_tables.traffic(counted))
   else:
     print('Not compiled: bytes sent are not counted.\n')
-  print(plan_report.roofline(bounds, card(), _CARD.value))
-  print(plan_report.fits(rows, responses, config))
+  print(plan_tables.roofline(bounds, card(), _CARD.value))
+  print(plan_tables.fits(rows, responses, config))
 
 
 if __name__ == '__main__':

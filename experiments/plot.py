@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 import matplotlib.ticker
 import numpy as np
 
-from experiments import configuration
+from experiments.flags import configuration
 from rl_jax.records.metrics import METRICS, read_jsonl
 
 DEFAULT_METRICS = (

@@ -18,7 +18,8 @@ from typing import Any
 from absl import app, flags, logging
 import jax
 
-from experiments import configuration, quickstart_table
+from experiments.flags import configuration
+from experiments.tables import quickstart as quickstart_table
 from rl_jax import overrides
 from rl_jax.config import EvaluationConfig
 from rl_jax.learning.optimizers import OptimizerConfig

@@ -18,14 +18,12 @@ import os
 
 from absl import app, flags
 
-from experiments import (
-  configuration,
-  paper_tables,
-  report_html,
-  report_runs,
-  result_checks,
-  sweeps,
-)
+from experiments.flags import configuration
+from experiments.reports import html as report_html
+from experiments.reports import runs as report_runs
+from experiments.sweeps import runs as sweep_runs
+from experiments.tables import papers as paper_tables
+from experiments.tables import result_checks
 
 _WORKDIR = flags.DEFINE_string('workdir', '', 'One run.')
 _WORKDIRS = flags.DEFINE_list('workdirs', [], 'Several runs.')
@@ -59,7 +57,7 @@ def main(argv):
   if _RESULTS.value:
     digests = None
     if _PAPER.value:
-      digests = [run.digest for run in sweeps.load(_PAPER.value)]
+      digests = [run.digest for run in sweep_runs.load(_PAPER.value)]
     table, notes = result_checks.read_page(
       _RESULTS.value,
       _METRIC.value,

@@ -15,7 +15,7 @@ import os
 from absl import flags, logging
 import jax
 
-from experiments import configuration
+from experiments.flags import configuration
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.models.files import model_dir
 from rl_jax.records.checkpoints.files import quiet_orbax

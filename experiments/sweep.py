@@ -1,4 +1,4 @@
-"""Runs the sweep of experiments/papers/NAME.py, or writes jobs that do.
+"""Runs the sweep of experiments/papers/NAME/sweep.py, or writes jobs that do.
 
   python -m experiments.sweep --paper=NAME --workdir=DIR
   python -m experiments.sweep --paper=NAME --workdir=DIR --processes=4
@@ -20,7 +20,9 @@ import subprocess
 
 from absl import flags
 
-from experiments import cluster_jobs, configuration, sweeps
+from experiments.flags import configuration
+from experiments.sweeps import cluster_jobs
+from experiments.sweeps import runs as sweep_runs
 from rl_jax.records.checkpoints.files import quiet_orbax
 
 _PAPER = flags.DEFINE_string('paper', None, 'Module.', required=True)
@@ -40,7 +42,7 @@ def main(argv):
   paper, workdir = _PAPER.value, _WORKDIR.value
   flags_ = ['--jitted'] if _JITTED.value else []
   flags_ += ['--by_stages'] if _BY_STAGES.value else []
-  parts = sweeps.programs(sweeps.load(paper), _JITTED.value)
+  parts = sweep_runs.programs(sweep_runs.load(paper), _JITTED.value)
   job = (paper, workdir, len(parts))
   if _LAUNCH.value == 'slurm':
     print(cluster_jobs.slurm_script(*job, *flags_), end='')
@@ -59,8 +61,8 @@ def main(argv):
     if failed:
       raise ValueError(f'these parts did not end well: {", ".join(failed)}')
   else:
-    mine = sweeps.shard(parts, _SHARD.value)
-    sweeps.execute_all(mine, workdir, _JITTED.value, _BY_STAGES.value)
+    mine = sweep_runs.shard(parts, _SHARD.value)
+    sweep_runs.execute_all(mine, workdir, _JITTED.value, _BY_STAGES.value)
 
 
 if __name__ == '__main__':

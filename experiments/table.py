@@ -21,14 +21,10 @@ import sys
 
 from absl import flags
 
-from experiments import (
-  configuration,
-  leaderboard,
-  paper_tables,
-  result_checks,
-  tables,
-)
-from experiments.sweeps import RESULTS
+from experiments.flags import configuration
+from experiments.sweeps.runs import RESULTS
+from experiments.tables import cells, leaderboard, result_checks
+from experiments.tables import papers as paper_tables
 from rl_jax.records import metrics
 
 _WORKDIR = flags.DEFINE_string('workdir', '', 'Sweep, or a results.jsonl.')
@@ -66,7 +62,7 @@ def main(argv):
   rows = metrics.read_jsonl(path) if os.path.exists(path) else []
   if not rows:
     raise ValueError(f'{path} holds no finished run')
-  source = leaderboard if _LEADERBOARD.value else tables
+  source = leaderboard if _LEADERBOARD.value else cells
   for line in source.failures(rows):
     print(line, file=sys.stderr)
   if _EXCERPT.value:
@@ -77,19 +73,19 @@ def main(argv):
   result_checks.check_mixtures(mixed, _MIXED.value)
   if _LEADERBOARD.value:
     found = leaderboard.cells(rows, _BASELINE.value, _LEADERBOARD.value, mixed)
-    print(tables.render(found, _FORMAT.value), end='')
+    print(cells.render(found, _FORMAT.value), end='')
     return
   if _COMPARISON.value:
-    found = tables.comparison(rows, _BASELINE.value, mixed)
-    print(tables.render(found, _FORMAT.value), end='')
+    found = cells.comparison(rows, _BASELINE.value, mixed)
+    print(cells.render(found, _FORMAT.value), end='')
     return
   published = None
   if _PUBLISHED.value:
     with open(_PUBLISHED.value) as file:
       published = json.load(file)
-  found = tables.by_setting(rows, _METRIC.value)
-  lines = tables.lines(found, _BASELINE.value, published, mixed)
-  print(tables.render(lines, _FORMAT.value), end='')
+  found = cells.by_setting(rows, _METRIC.value)
+  lines = cells.lines(found, _BASELINE.value, published, mixed)
+  print(cells.render(lines, _FORMAT.value), end='')
 
 
 if __name__ == '__main__':

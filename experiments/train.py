@@ -14,7 +14,8 @@ iterations into WORKDIR/profile (TensorBoard or Perfetto show it).
 from absl import app, flags, logging
 import jax
 
-from experiments import configuration, process_flags
+from experiments.flags import configuration
+from experiments.flags import processes as process_flags
 from rl_jax import serialization
 from rl_jax.planning import memory_check
 from rl_jax.records.checkpoints.files import quiet_orbax

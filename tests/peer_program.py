@@ -6,7 +6,7 @@ from absl import app, flags
 import jax
 import numpy as np
 
-from experiments import process_flags
+from experiments.flags import processes as process_flags
 from rl_jax.records.checkpoints.checkpointer import Checkpointer, abstract_tree
 from rl_jax.records.checkpoints.files import quiet_orbax
 from rl_jax.records.metrics import DelayedMetrics, MetricsWriter

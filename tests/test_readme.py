@@ -6,7 +6,8 @@ import re
 import runpy
 import shlex
 
-from experiments import configuration, list_methods
+from experiments import list_methods
+from experiments.flags import configuration
 from rl_jax import config as config_lib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -60,10 +61,11 @@ def test_script_learns(capsys):
 
 def test_every_command_names_a_binary():
   """`python -m experiments.NAME` in README is a module."""
-  names = set(re.findall(r'experiments\.(\w+)', README))
+  names = set(re.findall(r'experiments\.(\w+(?:\.\w+)*)', README))
   assert {'train', 'evaluate', 'list_methods', 'sft'} <= names
   for name in names:
-    assert (ROOT / 'experiments' / f'{name}.py').exists(), name
+    path = ROOT / 'experiments' / (name.replace('.', '/') + '.py')
+    assert path.exists(), name
 
 
 def test_recipes_compose():

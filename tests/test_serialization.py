@@ -11,7 +11,7 @@ import typing
 import pytest
 
 from configs import arithmetic, arithmetic_tiny, bandit
-from experiments import configuration
+from experiments.flags import configuration
 from rl_jax.method import Method
 from rl_jax.models.files import model_dir
 from rl_jax.overrides import override

@@ -1,1 +1,1 @@
-"""Sweeps that compare methods or reproduce a table, one module each."""
+"""Comparisons of methods: each folder has its sweep, results and tables."""

@@ -8,9 +8,9 @@ import types
 
 import pytest
 
-from experiments import benchmark_costs as costs
-from experiments import benchmark_ratios as ratios
+from experiments.benchmarks import ratios
 from rl_jax import models
+from rl_jax.planning import costs
 
 STAGES = ('generate', 'score', 'update')
 TINY = models.ModelConfig(

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from experiments import configuration
+from experiments.flags import configuration
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.serialization import from_json
 

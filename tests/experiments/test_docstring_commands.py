@@ -2,23 +2,31 @@
 
 import ast
 import importlib
-import pathlib
 import re
 import shlex
 
 import pytest
 
-from experiments import configuration
+from experiments.flags import configuration
+from experiments.sweeps import runs as sweep_runs
 from rl_jax import config as config_lib
 
 METHODS = configuration.names('configs.methods')
-PAPERS = configuration.names('experiments.papers')
+PAPERS = sweep_runs.papers()
 CONFIGS = configuration.names('configs')
-DOCUMENTS = ('README.md', *(f'experiments/papers/{name}.md' for name in PAPERS))
-FOLDER = pathlib.Path(configuration.__file__).parent
+DOCUMENTS = (
+  'README.md',
+  *(f'experiments/papers/{name}/README.md' for name in PAPERS),
+)
+FOLDER = configuration.ROOT / 'experiments'
+# Modules that define flags for several binaries, by their name there.
+SHARED = {
+  'configuration': 'flags.configuration',
+  'process_flags': 'flags.processes',
+}
 # Words outside quotes, or quoted text, behind each flag.
 COMMAND = re.compile(
-  r"""python\ -m\ experiments\.(\w+)
+  r"""python\ -m\ experiments\.(\w+(?:\.\w+)*)
   ((?:\s+(?:\\\s+)?--(?:"[^"]*"|'[^']*'|[^\s"'`])+)*)""",
   re.VERBOSE,
 )
@@ -38,7 +46,7 @@ def flags_of(binary: str) -> set[str]:
   Read from the source: two binaries cannot define their flags in one process.
   """
   names = {'helpfull'}
-  tree = ast.parse((FOLDER / f'{binary}.py').read_text())
+  tree = ast.parse((FOLDER / (binary.replace('.', '/') + '.py')).read_text())
   for node in ast.walk(tree):
     if not isinstance(node, ast.Call):
       continue
@@ -46,7 +54,7 @@ def flags_of(binary: str) -> set[str]:
     if called.startswith('flags.DEFINE_'):
       names.add(ast.literal_eval(node.args[0]))
     elif called.endswith('.define_flags'):
-      names |= flags_of(called.split('.')[0])
+      names |= flags_of(SHARED[called.split('.')[0]])
   return names
 
 
@@ -109,7 +117,7 @@ def test_commands_of_methods_parse(name):
 @pytest.mark.parametrize('name', PAPERS)
 def test_commands_of_papers_parse(name):
   """They run this very sweep."""
-  text = importlib.import_module(f'experiments.papers.{name}').__doc__
+  text = importlib.import_module(f'experiments.papers.{name}.sweep').__doc__
   found = commands(text)
   assert any(f'--paper={name}' in args for _, args in found)
   for command in found:

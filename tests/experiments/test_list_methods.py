@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from experiments import configuration, list_methods
+from experiments import list_methods
+from experiments.flags import configuration
 from rl_jax.method import validate
 from rl_jax.pieces import credit
 

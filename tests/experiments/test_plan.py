@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
-from experiments import configuration, plan_costs, plan_report
-from rl_jax.planning import memory_plan
+from experiments.flags import configuration
+from experiments.tables import plan as plan_tables
+from rl_jax.planning import memory_plan, roofline
 from rl_jax.planning.collectives import Collective
 from rl_jax.runs import model_shape
 from rl_jax.runtime import mesh as mesh_lib
@@ -32,7 +33,7 @@ def plan(*arguments):
 def test_what_fits_falls_with_size_and_length():
   """7 billion float32 weights need 28 GB; a longer response, fewer prompts."""
   config = configuration.build('smollm2_gsm8k', 'grpo')
-  rows = plan_costs.fitting(config, 24e9, (512, 2048, 8192), NAMES)
+  rows = roofline.fitting(config, 24e9, (512, 2048, 8192), NAMES)
   found = {(row['model'], row['trained']): row for row in rows}
   for trained in ('all', 'LoRA 16'):
     assert found['Qwen2.5-7B', trained][512] is None
@@ -46,14 +47,14 @@ def test_what_fits_falls_with_size_and_length():
 
 def test_the_roofline_of_a_bound():
   """By hand: 2 s of arithmetic, 3 s of memory, 1 s of the link."""
-  card = plan_costs.Card(1e12, 1e11, 1e10, 24e9)
-  bound = plan_costs.Bound('update', 2e12, 3e11, 1e10)
+  card = roofline.Card(1e12, 1e11, 1e10, 24e9)
+  bound = roofline.Bound('update', 2e12, 3e11, 1e10)
   assert bound.seconds(card) == {
     'compute': 2.0,
     'memory': 3.0,
     'interconnect': 1.0,
   }
-  text = plan_report.roofline([bound, bound], card, 'toy')
+  text = plan_tables.roofline([bound, bound], card, 'toy')
   assert text.count('memory\n') == 2 and 'at least 6.00 seconds' in text
 
 
@@ -64,7 +65,7 @@ def test_the_work_of_a_step():
   mesh = mesh_lib.abstract_mesh(config.mesh)
   found = memory_plan.estimate(config, model, mesh)
   sent = {'generate': 0.0, 'score': 0.0, 'update': 8e9}
-  generate, score, update = plan_costs.roofline(config, model, found, 64, sent)
+  generate, score, update = roofline.roofline(config, model, found, 64, sent)
   # 64 prompts of 512 and 512 rows of 511 tokens through 6.5e9 weights of
   # layers, and 0.55e9 of the head at 262,144 positions, on 64 devices.
   weights = 2 * (64 * 512 + 512 * 511) * 6.525e9 + 2 * 262144 * 0.545e9
@@ -78,7 +79,7 @@ def test_the_work_of_a_step():
 def test_tables_name_what_they_count():
   """One line per kind and group; a stage without collectives says so."""
   one = Collective(kind='all-gather', group=4, count=7, bytes=4_000_000_000)
-  text = plan_report.traffic({'make_batch': [], 'update': [one]})
+  text = plan_tables.traffic({'make_batch': [], 'update': [one]})
   assert 'make_batch  none' in text
   (line,) = [line for line in text.splitlines() if 'all-gather' in line]
   assert line.split() == ['update', 'all-gather', '4', '7', '4.000', '3.000']

@@ -13,13 +13,11 @@ import sys
 import pytest
 
 from configs import bandit
-from experiments import (
-  configuration,
-  report_html,
-  report_rollouts,
-  report_runs,
-  result_checks,
-)
+from experiments.flags import configuration
+from experiments.reports import html as report_html
+from experiments.reports import rollouts as report_rollouts
+from experiments.reports import runs as report_runs
+from experiments.tables import result_checks
 from rl_jax import serialization
 
 EVIL = '</script><script>alert(1)</script><img src=x onerror=alert(1)>\u2028'

@@ -75,7 +75,8 @@ def run(
 
 
 def _train(workdir, iterations, fault) -> int:
-  from experiments import configuration, train
+  from experiments import train
+  from experiments.flags import configuration
 
   sys.argv = ['train', *ARGUMENTS, f'--set=iterations={iterations}']
   sys.argv += [f'--workdir={workdir}']

@@ -26,7 +26,7 @@ from absl import app, flags  # noqa: E402
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
 
-from experiments import configuration  # noqa: E402
+from experiments.flags import configuration  # noqa: E402
 from rl_jax.records.checkpoints.files import quiet_orbax  # noqa: E402
 from rl_jax.runs import loop
 from rl_jax.runtime import profiling  # noqa: E402

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from configs import bandit
-from experiments import configuration
+from experiments.flags import configuration
 from rl_jax.learning import statistics, update
 from rl_jax.learning.update import UpdateConfig
 from rl_jax.method import CREDIT_SLOTS

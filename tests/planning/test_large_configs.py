@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from experiments import configuration
+from experiments.flags import configuration
 from rl_jax import config as config_lib
 from rl_jax.learning import update
 from rl_jax.learning.optimizers import make_optimizer

@@ -7,7 +7,7 @@ import jax
 import pytest
 
 from configs import bandit
-from experiments import configuration
+from experiments.flags import configuration
 from rl_jax.models import ModelConfig, presets, spec, specs
 from rl_jax.models.source import ModelSource
 from rl_jax.overrides import override

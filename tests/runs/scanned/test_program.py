@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from experiments import configuration
+from experiments.flags import configuration
 from rl_jax.records.metrics import METRICS, read_jsonl
 from rl_jax.runs import loop
 from rl_jax.runs.scanned import program

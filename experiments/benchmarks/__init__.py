@@ -1,0 +1,1 @@
+"""Seconds, bytes and FLOP of the stages, alone and beside peers."""

@@ -1,0 +1,90 @@
+"""Prints the table of ratios from the lines that compare_peers.sh collected.
+
+python -m experiments.benchmarks.peers --lines=peers.jsonl
+"""
+
+from collections.abc import Mapping, Sequence
+import json
+import statistics
+from typing import Any
+
+from absl import app, flags
+
+STAGES = ('generate', 'update', 'step')
+# Keys of the median seconds of each stage in the lines of the peers.
+PEERS = {
+  'trl_cpu': (
+    'TRL',
+    'generate_tok_per_s',
+    'grpo_update_tok_per_s',
+    'grpotrainer_steps_per_s',
+  ),
+  'tunix': ('Tunix', 'sampling', 'update', 'full_step'),
+}
+
+
+def read(lines: Sequence[str]) -> dict[str, dict[str, list[float]]]:
+  """{system: {stage or memory_gb: one number a line}}."""
+  found: dict[str, dict[str, list[float]]] = {}
+
+  def add(system, name, value):
+    found.setdefault(system, {}).setdefault(name, []).append(value)
+
+  for line in lines:
+    row: Mapping[str, Any] = json.loads(line)
+    if 'bench' not in row:
+      for stage, median in row['stage_seconds'].items():
+        add('rl_jax', stage, median)
+      add('rl_jax', 'step', row['seconds_median'])
+      add('rl_jax', 'memory_gb', row['peak_memory_gb'])
+      add('rl_jax', 'compile', sum(row['compile_seconds'].values()))
+      continue
+    name, *keys = PEERS[row['bench']]
+    for stage, key in zip(STAGES, keys, strict=True):
+      if key in row:
+        add(name, stage, row[key]['median_s'])
+    compiled = [
+      row[key]['compile_s'] for key in keys if 'compile_s' in row.get(key, {})
+    ]
+    if compiled:
+      add(name, 'compile', sum(compiled))
+    add(name, 'memory_gb', row['peak_rss_mb'] / 1e3)
+  return found
+
+
+def table(found: Mapping[str, Mapping[str, Sequence[float]]]) -> str:
+  """Median seconds by stage, and how many times ours the peers need.
+
+  compile: seconds of tracing and compiling all stages, where there are any.
+  """
+  ours = {k: statistics.median(v) for k, v in found['rl_jax'].items()}
+  out = [
+    '| system | generate | update | step | compile | memory |',
+    '|---|---|---|---|---|---|',
+  ]
+  for system, values in found.items():
+    cells = []
+    for stage in (*STAGES, 'compile'):
+      if stage not in values:
+        cells.append('-')
+        continue
+      seconds = statistics.median(values[stage])
+      ratio = f' ({seconds / ours[stage]:.2f}x)' if system != 'rl_jax' else ''
+      cells.append(f'{seconds:.2f} s{ratio}')
+    cells.append(f'{max(values["memory_gb"]):.2f} GB')
+    out.append(f'| {system} | ' + ' | '.join(cells) + ' |')
+  return '\n'.join(out)
+
+
+_LINES = flags.DEFINE_string('lines', None, 'JSON lines.', required=True)
+
+
+def main(argv):
+  """Prints the table."""
+  del argv
+  with open(_LINES.value, encoding='utf-8') as file:
+    print(table(read(file.read().splitlines())))
+
+
+if __name__ == '__main__':
+  app.run(main)

@@ -1,0 +1,199 @@
+"""The peers of a cell: transformers generate, and a plain torch update.
+
+  python -m experiments.benchmarks.torch_peer --preset=tiny --stage=update \
+    --rows=8
+
+Random weights of the same shape, bfloat16 (the update: float32 weights under
+autocast, fused AdamW), scaled-dot-product attention. Every row carries its own
+copy of the prompt, as plain code does. Needs torch and transformers and nothing
+of ours: it may run in an environment of its own.
+"""
+
+import argparse
+import json
+import statistics
+import time
+
+MODELS = {
+  'qwen2p5_1p5b': (
+    'Qwen2Config',
+    dict(
+      vocab_size=151936,
+      hidden_size=1536,
+      intermediate_size=8960,
+      num_hidden_layers=28,
+      num_attention_heads=12,
+      num_key_value_heads=2,
+    ),
+  ),
+  'smollm2_135m': (
+    'LlamaConfig',
+    dict(
+      vocab_size=49152,
+      hidden_size=576,
+      intermediate_size=1536,
+      num_hidden_layers=30,
+      num_attention_heads=9,
+      num_key_value_heads=3,
+    ),
+  ),
+  'tiny': (
+    'LlamaConfig',
+    dict(
+      vocab_size=64,
+      hidden_size=128,
+      intermediate_size=512,
+      num_hidden_layers=4,
+      num_attention_heads=4,
+      num_key_value_heads=4,
+    ),
+  ),
+}
+
+
+def unavailable(preset: str) -> str | None:
+  """Why nothing can be measured here; the tiny model also runs on a CPU."""
+  try:
+    import torch
+    import transformers  # noqa: F401
+  except ImportError as error:
+    return f'{error.name} is not installed'
+  if not torch.cuda.is_available() and preset != 'tiny':
+    return f'torch {torch.__version__} sees no CUDA device'
+  return None
+
+
+def _model(preset, dtype):
+  import torch
+  import transformers
+
+  name, sizes = MODELS[preset]
+  config = getattr(transformers, name)(
+    **sizes,
+    tie_word_embeddings=True,
+    bos_token_id=None,
+    eos_token_id=None,
+    pad_token_id=0,
+    attn_implementation='sdpa',
+  )
+  device = 'cuda' if torch.cuda.is_available() else 'cpu'
+  with torch.device(device):
+    model = transformers.AutoModelForCausalLM.from_config(config)
+  return model.to(dtype), device
+
+
+def _seconds(function, repeats, device):
+  import torch
+
+  times = []
+  for _ in range(repeats + 1):
+    started = time.perf_counter()
+    function()
+    if device == 'cuda':
+      torch.cuda.synchronize()
+    times.append(time.perf_counter() - started)
+  return statistics.median(times[1:])
+
+
+def generate(preset: str, shape: argparse.Namespace) -> float:
+  """Seconds of model.generate with sampling and its default cache."""
+  import torch
+
+  model, device = _model(preset, torch.bfloat16)
+  ids = torch.randint(
+    1, 64, (shape.rows // shape.group_size, shape.prompt_tokens), device=device
+  ).repeat_interleave(shape.group_size, 0)
+  options = dict(do_sample=True, top_k=0, top_p=1.0, temperature=1.0)
+
+  @torch.no_grad()
+  def once():
+    model.generate(
+      ids,
+      attention_mask=torch.ones_like(ids),
+      max_new_tokens=shape.new_tokens,
+      min_new_tokens=shape.new_tokens,
+      **options,
+    )
+
+  return _seconds(once, shape.repeats, device)
+
+
+def update(preset: str, shape: argparse.Namespace) -> float:
+  """Seconds of a policy-gradient step with AdamW."""
+  import torch
+
+  model, device = _model(preset, torch.float32)
+  P, T, B = shape.prompt_tokens, shape.new_tokens, shape.rows
+  ids = torch.randint(1, 64, (B, P + T), device=device)
+  advantage = torch.randn(B, 1, device=device)
+  optimizer = torch.optim.AdamW(
+    model.parameters(), lr=1e-6, fused=device == 'cuda'
+  )
+
+  def once():
+    optimizer.zero_grad(set_to_none=True)
+    for rows in torch.arange(B, device=device).split(
+      min(shape.microbatch_rows, 16)
+    ):
+      with torch.autocast(device, torch.bfloat16):
+        # Logits of the positions that predict the response.
+        logits = model(
+          input_ids=ids[rows], use_cache=False, logits_to_keep=T + 1
+        ).logits[:, :-1]
+      logp = torch.log_softmax(logits.float(), -1)
+      logp = logp.gather(-1, ids[rows, P:, None]).squeeze(-1)
+      ratio = torch.exp(logp - logp.detach())
+      (-(ratio * advantage[rows]).sum() / (B * T)).backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+
+  return _seconds(once, shape.repeats, device)
+
+
+def measure(shape: argparse.Namespace) -> dict:
+  """Seconds and tokens/s, or why there are none."""
+  reason = unavailable(shape.preset)
+  if reason:
+    return {'skipped': reason}
+  import torch
+  import transformers
+
+  function = generate if shape.stage == 'generate' else update
+  seconds = function(shape.preset, shape)
+  cuda = torch.cuda.is_available()
+  return {
+    'device': torch.cuda.get_device_name() if cuda else 'cpu',
+    'torch': torch.__version__,
+    'transformers': transformers.__version__,
+    'seconds': seconds,
+    'tokens_per_second': shape.rows * shape.new_tokens / seconds,
+  }
+
+
+def main():
+  """One JSON line, also appended to --out."""
+  parser = argparse.ArgumentParser()
+  parser.add_argument('--preset', choices=MODELS, required=True)
+  parser.add_argument('--stage', choices=['generate', 'update'], required=True)
+  parser.add_argument('--out')
+  numbers = dict(
+    rows=64,
+    group_size=8,
+    prompt_tokens=128,
+    new_tokens=128,
+    microbatch_rows=64,
+    repeats=3,
+  )
+  for name, value in numbers.items():
+    parser.add_argument(f'--{name}', type=int, default=value)
+  shape = parser.parse_args()
+  row = {k: v for k, v in vars(shape).items() if k != 'out'}
+  line = json.dumps({'system': 'torch', **row, **measure(shape)})
+  print(line)
+  if shape.out:
+    with open(shape.out, 'a', encoding='utf-8') as file:
+      file.write(line + '\n')
+
+
+if __name__ == '__main__':
+  main()

@@ -1,0 +1,119 @@
+"""The flags that choose a configuration, shared by the binaries.
+
+The file system is the registry: --config is the path of a module with
+get_config(method), --method the name of a module in configs/methods.
+"""
+
+import importlib
+import pathlib
+import sys
+from typing import Any
+
+from absl import app, flags
+
+from rl_jax import overrides
+from rl_jax.config import ExperimentConfig
+from rl_jax.method import Method
+from rl_jax.runtime import processes
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def define_flags() -> None:
+  """Defines --config, --method, --set and --add."""
+  flags.DEFINE_string('config', None, 'Module: configs/NAME.py.', required=True)
+  flags.DEFINE_string('method', 'grpo', 'Method: see list_methods.')
+  flags.DEFINE_multi_string('set', [], 'PATH=LITERAL; may be repeated.')
+  flags.DEFINE_multi_string('add', [], 'PATH=Class(field=literal); repeated.')
+
+
+def from_flags() -> ExperimentConfig:
+  """The configuration that the flags describe.
+
+  Raises ValueError naming the nearest known name for anything unknown.
+  """
+  values = flags.FLAGS
+  return build(values.config, values.method, values['set'].value, values.add)
+
+
+def build(
+  config: str, method: str, sets: list[str] = (), adds: list[str] = ()
+) -> ExperimentConfig:
+  """The configuration of a module, with a method and changes."""
+  result = load_config(config, load_method(method))
+  for text in adds:
+    result = overrides.add_piece(result, *_split(text, '--add'))
+  for text in sets:
+    result = overrides.override(result, *_split(text, '--set'))
+  return result
+
+
+def load_config(path: str, method: Method) -> ExperimentConfig:
+  """Imports configs/NAME.py (or NAME) and calls get_config(method)."""
+  name = path.removesuffix('.py').removeprefix('configs/').replace('/', '.')
+  module = _import('configs', name, 'config')
+  if not hasattr(module, 'get_config'):
+    raise ValueError(f'{path} has no function get_config(method)')
+  return module.get_config(method)
+
+
+def load_method(name: str) -> Method:
+  """Imports configs/methods/NAME.py and calls get_method().
+
+  NAME@VARIANT is changed by what the module's VARIANTS say: PATH=LITERAL, or
+  PATH+=Class(field=literal), as for --set and --add without `method.`.
+  """
+  name, at, variant = name.partition('@')
+  module = _import('configs.methods', name, 'method')
+  method = module.get_method()
+  if not at:
+    return method
+  known = getattr(module, 'VARIANTS', {})
+  if variant not in known:
+    what = f'variant of {name}'
+    raise ValueError(overrides.unknown_name(what, variant, known))
+  for change in known[variant]:
+    path, value = change.split('=', 1)
+    apply = overrides.add_piece if path.endswith('+') else overrides.override
+    method = apply(method, path.removesuffix('+'), value)
+  return method
+
+
+def names(package: str) -> list[str]:
+  """Modules of configs or configs.methods, sorted."""
+  folder = ROOT / package.replace('.', '/')
+  return sorted(p.stem for p in folder.glob('*.py') if p.stem != '__init__')
+
+
+def _import(package: str, name: str, what: str) -> Any:
+  known = names(package)
+  if name not in known:
+    raise ValueError(overrides.unknown_name(what, name, known))
+  return importlib.import_module(f'{package}.{name}')
+
+
+def _split(text: str, flag: str) -> tuple[str, str]:
+  path, equals, value = text.partition('=')
+  if not equals:
+    raise ValueError(f'{flag}={text}: expected {flag}=PATH=VALUE')
+  return path, value
+
+
+def run(main: Any) -> None:
+  """app.run, with configuration errors as one line instead of a traceback."""
+
+  def guarded(argv):
+    try:
+      main(argv)
+    except (ValueError, FileNotFoundError, MemoryError) as error:
+      print(f'error: {error}', file=sys.stderr)
+      processes.end_all(2)
+      if flags.FLAGS.traceback:
+        raise
+      sys.exit(2)
+    except Exception:
+      processes.end_all(1)
+      raise
+
+  flags.DEFINE_bool('traceback', False, 'Show the traceback of errors.')
+  app.run(guarded)

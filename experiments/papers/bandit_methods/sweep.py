@@ -1,0 +1,54 @@
+"""Every method on the bandit, after equally many samples.
+
+python -m experiments.sweep --paper=bandit_methods --jitted
+  --workdir=runs/bandit_methods
+python -m experiments.table --workdir=runs/bandit_methods --comparison
+  --baseline=method=reinforce
+  --excerpt=experiments/papers/bandit_methods/results.jsonl
+python -m experiments.table --paper=bandit_methods
+"""
+
+from experiments.flags import configuration
+from experiments.sweeps import runs as sweep_runs
+
+BASELINE = 'method=reinforce'
+SETTING = {
+  'rollout.group_size': 16,
+  'optimizer.learning_rate': 5e-3,
+  'iterations': 100,
+}
+# Read clusters, formats, modes, ... of a response: the same bandit, described.
+DESCRIBED = (
+  'a2fm',
+  'ada_grpo',
+  'aepo',
+  'aspo',
+  'constrained_rlhf',
+  'copo',
+  'empo',
+  'gui_g1',
+  'guide_grpo',
+  'par',
+  'seed_grpo',
+)
+CHANGES = {
+  'guide_grpo': {'rollout.max_prompt_tokens': 2},  # a hint is one token
+  'riskpo': {'method.credit.BundleRisk.bundle': 4},  # of eight prompts
+}
+
+
+def get_sweep() -> list[sweep_runs.Setting]:
+  """All of configs/methods but one, five seeds each; REINFORCE first."""
+  names = configuration.names('configs.methods')
+  names.remove('subpo')  # no set function: a response is one action
+  names.sort(key=lambda name: name != 'reinforce')
+  plain = [name for name in names if name not in DESCRIBED]
+  settings = sweep_runs.chain(
+    sweep_runs.equal_conditions('bandit', plain, SETTING, seeds=5),
+    sweep_runs.equal_conditions(
+      'bandit_described', DESCRIBED, SETTING, seeds=5
+    ),
+  )
+  return [
+    {**setting, **CHANGES.get(setting['method'], {})} for setting in settings
+  ]

@@ -1,0 +1,1 @@
+"""GRPO and interventions against entropy collapse on two tasks."""

@@ -1,0 +1,1 @@
+"""All methods on 2-digit arithmetic at equal tokens."""

@@ -1,0 +1,1 @@
+"""A small public model on word problems."""

@@ -1,0 +1,127 @@
+"""The responses that a report shows: some of a file that may be huge."""
+
+import json
+import os
+import re
+from typing import Any
+
+import numpy as np
+
+from experiments.reports.runs import Run
+from rl_jax.records import metrics
+
+_STEP = re.compile(rb'\{"step": (\d+)[,}]')
+TEXTS = ('prompt', 'response', 'answer', 'error')
+
+
+def read(run: Run, max_bytes: int) -> tuple[dict[str, Any], list[str]]:
+  """({steps, rows, prompts}, notes) with about max_bytes of the file.
+
+  Too large a file is thinned out by iterations: first, last, and others
+  evenly between, each with all its responses. Rows name their prompt by its
+  position in prompts.
+  """
+  name, notes = metrics.ROLLOUTS, []
+  path = os.path.join(run.path, name)
+  if not os.path.exists(path):
+    return _empty(), [f'{name} is missing']
+  places = _index(path)
+  if not places:
+    return _empty(), [f'{name} holds no response']
+  sizes = {step: sum(n for _, n in found) for step, found in places.items()}
+  steps = choose(sizes, max_bytes)
+  rows, left_out, used = [], 0, 0
+  with open(path, 'rb') as file:
+    for step in steps:
+      for offset, size in places[step]:
+        if used + size > max_bytes and rows:
+          left_out += 1
+          continue
+        file.seek(offset)
+        try:
+          row = metrics.from_json(json.loads(file.read(size)))
+          rows.append(_row(row))
+          used += size
+        except (ValueError, TypeError, KeyError):
+          notes.append(f'a line of iteration {step} in {name} is broken')
+  if len(steps) < len(places) or left_out:
+    notes.append(
+      f'rollouts of {len({r["step"] for r in rows}):,} of {len(places):,} '
+      f'iterations are in this page ({used / 1e6:.1f} of '
+      f'{sum(sizes.values()) / 1e6:.1f} MB; --max_megabytes)'
+    )
+  prompts = list(dict.fromkeys(row['prompt'] for row in rows))
+  place = {prompt: i for i, prompt in enumerate(prompts)}
+  for row in rows:
+    row['prompt'] = place[row['prompt']]
+  found = sorted({row['step'] for row in rows})
+  return {'steps': found, 'rows': rows, 'prompts': prompts}, notes
+
+
+def choose(sizes: dict[int, int], max_bytes: int) -> list[int]:
+  """Steps to show, evenly spaced with both ends, within max_bytes.
+
+  At least one step; the caller cuts it if it alone is too large.
+  """
+  steps = sorted(sizes)
+  count = len(steps)
+  while count > 1:
+    picked = np.unique(np.linspace(0, len(steps) - 1, count).round())
+    chosen = [steps[int(i)] for i in picked]
+    total = sum(sizes[step] for step in chosen)
+    if total <= max_bytes:
+      return chosen
+    count = min(count - 1, max(1, int(count * max_bytes / total)))
+  return steps[-1:]
+
+
+def _empty() -> dict[str, Any]:
+  return {'steps': [], 'rows': [], 'prompts': []}
+
+
+def _index(path: str) -> dict[int, list[tuple[int, int]]]:
+  """Step -> (offset, bytes) of its lines; nothing is parsed."""
+  places: dict[int, list[tuple[int, int]]] = {}
+  offset = 0
+  with open(path, 'rb') as file:
+    for line in file:
+      found = _STEP.match(line)
+      if found and line.endswith(b'\n'):
+        step = int(found[1])
+        places.setdefault(step, []).append((offset, len(line)))
+      offset += len(line)
+  return places
+
+
+def _row(row: dict[str, Any]) -> dict[str, Any]:
+  """What the page reads of a response; JSON-able, texts as texts."""
+  reward = row.get('reward')
+  texts = {
+    name: None if row.get(name) is None else str(row[name]) for name in TEXTS
+  }
+  tokens = row.get('tokens') or {}
+  lengths = {len(values) for values in tokens.values()}
+  if len(lengths) > 1 or (tokens and 'text' not in tokens):
+    raise ValueError('fields of tokens differ in length')
+  return {
+    'step': int(row['step']),
+    'id': str(row.get('prompt_id', '')),
+    'sample': row.get('sample', 0),
+    **texts,
+    'prompt': texts['prompt'] or '',
+    'response': texts['response'] or '',
+    'reward': _number(reward),
+    'weight': _number(row.get('weight', 1.0)),
+    'tokens': {
+      name: list(map(str, values))
+      if name == 'text'
+      else [_number(x) for x in values]
+      for name, values in tokens.items()
+    },
+  }
+
+
+def _number(value: Any) -> float | None:
+  """None for what is missing or not finite."""
+  ok = isinstance(value, (int, float)) and np.isfinite(value)
+  return value if ok else None

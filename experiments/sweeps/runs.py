@@ -1,0 +1,281 @@
+"""Sets of runs: products, zips and chains of settings.
+
+A setting is a dict {key: value}; the keys config and method choose modules, any
+other is the path of a field: {'method': 'kl_cov', 'rollout.group_size': 16}. A
+sweep is a list of settings.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+import dataclasses
+import fcntl
+import functools
+import importlib
+import itertools
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+from typing import Any
+
+from absl import logging
+import jax
+
+from experiments.flags import configuration
+from experiments.sweeps import courses
+from rl_jax import overrides, serialization
+from rl_jax.config import ExperimentConfig
+from rl_jax.records import metrics
+from rl_jax.runs import directory as directory_lib
+from rl_jax.runs import guards
+from rl_jax.runs.loop import Trainer
+from rl_jax.runs.scanned import program
+
+RESULTS = 'results.jsonl'
+Setting = dict[str, Any]
+
+
+def product(options: Mapping[str, Sequence[Any]]) -> list[Setting]:
+  """Every combination; the last key varies fastest."""
+  return [
+    dict(zip(options, values, strict=True))
+    for values in itertools.product(*options.values())
+  ]
+
+
+def zipped(options: Mapping[str, Sequence[Any]]) -> list[Setting]:
+  """The i-th values of all keys together; all lists have one length."""
+  lengths = {key: len(values) for key, values in options.items()}
+  if len(set(lengths.values())) > 1:
+    raise ValueError(f'lists of different lengths: {lengths}')
+  return [
+    dict(zip(options, values, strict=True))
+    for values in zip(*options.values(), strict=True)
+  ]
+
+
+def crossed(*sweeps: list[Setting]) -> list[Setting]:
+  """One setting of each sweep, merged; later keys win."""
+  return [
+    {key: value for part in parts for key, value in part.items()}
+    for parts in itertools.product(*sweeps)
+  ]
+
+
+def chain(*sweeps: list[Setting]) -> list[Setting]:
+  """One sweep after the other."""
+  return list(itertools.chain(*sweeps))
+
+
+def equal_conditions(
+  config: str, methods: Sequence[str], common: Setting, seeds: int
+) -> list[Setting]:
+  """No evaluation, one checkpoint at the end; critics get a value head."""
+  always = {'config': config, 'evaluation.every': 0, 'checkpoint.every': 10**9}
+  settings = []
+  for name in methods:
+    critic = 'values' in configuration.load_method(name).needs()
+    head = {'model.value_head': True} if critic else {}
+    settings.append({**always, 'method': name, **common, **head})
+  return crossed(settings, product({'seed': range(seeds)}))
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+  """One member of a sweep."""
+
+  setting: Setting = dataclasses.field(hash=False)
+
+  @functools.cached_property
+  def config(self) -> ExperimentConfig:
+    """The resolved configuration; raises ValueError for what does not fit."""
+    fields = dict(self.setting)
+    name = fields.pop('config')
+    method = fields.pop('method', 'grpo')
+    sets = [f'{path}={value}' for path, value in fields.items()]
+    return configuration.build(name, method, sets)
+
+  @property
+  def name(self) -> str:
+    """A directory name: the settings as far as they fit, and the hash."""
+    words = '-'.join(
+      f'{key.split(".")[-1]}={value}' for key, value in self.setting.items()
+    )
+    return re.sub(r'[^\w=.@-]+', '_', words)[:100] + '-' + self.digest
+
+  @functools.cached_property
+  def digest(self) -> str:
+    """That of the resolved configuration; see `serialization.digest`."""
+    return serialization.digest(self.config)
+
+
+def runs(sweep: list[Setting]) -> list[Run]:
+  """The runs of a sweep; raises ValueError if two are the same."""
+  found: dict[str, Run] = {}
+  for setting in sweep:
+    run = Run(setting)
+    if run.digest in found:
+      raise ValueError(
+        f'{setting} and {found[run.digest].setting} are the same run'
+      )
+    found[run.digest] = run
+  return list(found.values())
+
+
+def shard(members: list[Any], text: str) -> Iterator[Any]:
+  """The i-th of n parts for 'i/n', i from 0."""
+  match = re.fullmatch(r'(\d+)/(\d+)', text)
+  if not match or int(match[1]) >= int(match[2]):
+    raise ValueError(f'shard = {text!r} is not i/n with 0 <= i < n')
+  yield from members[int(match[1]) :: int(match[2])]
+
+
+def papers() -> list[str]:
+  """Names of the folders in experiments/papers that have a sweep, sorted."""
+  folder = configuration.ROOT / 'experiments' / 'papers'
+  return sorted(path.parent.name for path in folder.glob('*/sweep.py'))
+
+
+def load(paper: str) -> list[Run]:
+  """The runs of a paper; raises ValueError naming the known papers."""
+  known = papers()
+  if paper not in known:
+    raise ValueError(overrides.unknown_name('paper', paper, known))
+  module = importlib.import_module(f'experiments.papers.{paper}.sweep')
+  return runs(module.get_sweep())
+
+
+def finished(workdir: str) -> set[str]:
+  """Digests of the runs that results.jsonl holds, failed ones too."""
+  path = os.path.join(workdir, RESULTS)
+  if not os.path.exists(path):
+    return set()
+  return {row['digest'] for row in metrics.read_jsonl(path)}
+
+
+def programs(members: Iterable[Run], jitted: bool) -> list[list[Run]]:
+  """Runs that are executed together: those of one program, or each alone.
+
+  Programs come first: they give most rows in the same time.
+  """
+  found: dict[Any, list[Run]] = {}
+  alone = []
+  for run in members:
+    if jitted and program.refusal(run.config) is None:
+      found.setdefault(program.program_key(run.config), []).append(run)
+    else:
+      alone.append([run])
+  return [*found.values(), *alone]
+
+
+def execute_all(
+  parts: Iterable[list[Run]],
+  workdir: str,
+  jitted: bool = False,
+  by_stages: bool = False,
+) -> None:
+  """Runs what is not finished; a run that fails gets a line that says why.
+
+  by_stages: jitted runs as programs for their stages, which methods share.
+  """
+  os.makedirs(workdir, exist_ok=True)
+  for part in parts:
+    done = finished(workdir)
+    waiting = [run for run in part if run.digest not in done]
+    if not waiting:
+      logging.info('%s: finished', part[0].name)
+      continue
+    try:
+      if jitted and program.refusal(waiting[0].config) is None:
+        execute_jitted(waiting, workdir, by_stages)
+      else:
+        execute(waiting[0], workdir)
+    except (ValueError, guards.StopRunError) as error:
+      logging.warning('%s failed: %s', waiting[0].name, error)
+      why = str(error).splitlines()[0]
+      add_lines(workdir, [_line(run) | {'failed': why} for run in waiting])
+    jax.clear_caches()  # hundreds of runs in one process would keep programs
+
+
+def execute(run: Run, workdir: str) -> None:
+  """Runs to the end and adds its line; continues what is there."""
+  directory = os.path.join(workdir, run.name)
+  trainer = Trainer(run.config, directory)
+  trainer.run()
+  rows = metrics.read_jsonl(os.path.join(directory, metrics.METRICS))
+  add_lines(workdir, [_line(run) | _numbers(run, rows)])
+
+
+def execute_jitted(
+  together: list[Run], workdir: str, by_stages: bool = False
+) -> None:
+  """Runs that share a program, and the files of each: no checkpoints."""
+  configs = [run.config for run in together]
+  whole = program.WholeRuns(configs)
+  found = (whole.run_by_stages if by_stages else whole.run)()[0]
+  lines = []
+  for i, run in enumerate(together):
+    directory = os.path.join(workdir, run.name)
+    directory_lib.check(configs[i], directory)
+    directory_lib.write_config(configs[i], directory)
+    writer = metrics.MetricsWriter(directory, tensorboard=False)
+    writer.truncate_to({})
+    rows = program.rows(found, i, configs[i].evaluation.every)
+    rows = [writer.log(row.pop('step'), row) for row in rows]
+    writer.close()
+    line = _line(run) | _numbers(run, rows) | {'jitted': len(together)}
+    if why := guards.first_failure(configs[i].guards, rows):
+      line['failed'] = why
+    lines.append(line)
+  add_lines(workdir, lines)
+
+
+def _line(run: Run) -> dict[str, Any]:
+  """What is known of a run before it ends."""
+  return {
+    'digest': run.digest,
+    'name': run.name,
+    'setting': run.setting,
+    **environment(),
+  }
+
+
+def environment() -> dict[str, Any]:
+  """What else decides numbers and seconds."""
+  return {
+    'versions': {'python': sys.version.split()[0], 'jax': jax.__version__},
+    'commit': commit(),
+    'device': f'{jax.device_count()} x {jax.devices()[0].device_kind}',
+  }
+
+
+def _numbers(run: Run, rows: list[dict[str, Any]]) -> dict[str, Any]:
+  """What a run that ended adds."""
+  seconds = [row.get('time/iteration_seconds', 0.0) for row in rows]
+  return {
+    'tokens': rows[-1]['rollout/tokens_total'],
+    'seconds': sum(seconds),
+    'iteration_seconds': statistics.median(seconds),  # compilation is outside
+    'last': rows[-1] | courses.summary(rows, run.config.iterations),
+    'held_out': courses.held_out(rows),
+  }
+
+
+def add_lines(workdir: str, rows: list[dict[str, Any]]) -> None:
+  """Several processes may end at once: lines are written under a lock."""
+  text = ''.join(json.dumps(metrics.to_json(row)) + '\n' for row in rows)
+  with open(os.path.join(workdir, RESULTS), 'a') as file:
+    fcntl.flock(file, fcntl.LOCK_EX)
+    file.write(text)
+
+
+def commit() -> str:
+  """The commit of the code, or 'unknown'."""
+  found = subprocess.run(
+    ['git', 'rev-parse', '--short', 'HEAD'],
+    cwd=configuration.ROOT,
+    capture_output=True,
+    text=True,
+  )
+  return found.stdout.strip() or 'unknown'

@@ -1,0 +1,207 @@
+"""A leaderboard: all methods with a rate of their own, at equal tokens.
+
+Every method runs with every learning rate of a grid and every seed. The rate of
+a seed is the one with the best final accuracy over the *other* seeds, so that
+no run takes part in the choice that it is reported under; the prompts of the
+evaluations are the same. A failed run counts as accuracy 0 in that choice, and
+as failed, not as a number, in the columns.
+"""
+
+from collections.abc import Sequence
+import json
+
+import numpy as np
+
+from experiments.flags import configuration
+from experiments.sweeps import courses
+from experiments.tables import cells as cells_lib
+from experiments.tables import code_counts
+
+HEADER = (
+  'method',
+  'seeds',
+  'failed',
+  'learning rate',
+  'final accuracy',
+  '95% final',
+  'area',
+  '95% area',
+  'to baseline',
+  '95% paired',
+  'final reward',
+  'final entropy',
+  's/iteration',
+  'lines',
+  'tests',
+)
+RATE = 'optimizer.learning_rate'
+HINT = (
+  'Greedy accuracy on held-out prompts after equally many generated tokens, '
+  'and its mean until then (area). The learning rate of a seed is that with '
+  'the best final accuracy over the other seeds. Intervals are 95% over seeds. '
+  'The head of a column sorts by it.'
+)
+
+
+def reading(row: dict, budget: float) -> tuple[float, float]:
+  """(accuracy at `budget` tokens, its mean from 0 to there).
+
+  The curve is linear between evaluations and flat behind the last one; one
+  point alone has no area. A failed run is NaN.
+  """
+  tokens = np.array(row.get('held_out', {}).get('tokens', ()), float)
+  if 'failed' in row or not len(tokens):
+    return np.nan, np.nan
+  accuracy = np.array(row['held_out']['pass_at_1'])
+  final = np.interp(budget, tokens, accuracy)
+  if len(tokens) == 1:
+    return final, np.nan
+  inside = tokens < budget
+  area = np.trapezoid([*accuracy[inside], final], [*tokens[inside], budget])
+  return final, area / budget
+
+
+def chosen(rows: list[dict], budget: float) -> list[dict]:
+  """Of one method: the run of every seed whose rate the other seeds prefer.
+
+  With a single seed, its own best rate: nothing else is known.
+  """
+  final: dict[float, dict[int, float]] = {}
+  run_of = {}
+  for row in rows:
+    rate, seed = row['setting'].get(RATE), row['setting'].get('seed', 0)
+    final.setdefault(rate, {})[seed] = np.nan_to_num(reading(row, budget)[0])
+    run_of[rate, seed] = row
+  seeds = sorted({seed for _, seed in run_of})
+  found = []
+  for seed in seeds:
+    others = [other for other in seeds if other != seed] or [seed]
+    score = lambda rate, others=others: np.mean(
+      [final[rate].get(other, 0.0) for other in others]
+    )
+    rates = [rate for rate in final if seed in final[rate]]
+    found.append(run_of[max(rates, key=score), seed])
+  return found
+
+
+def cells(
+  rows: list[dict], baseline: str, budget: float, mixed: Sequence[str] = ()
+) -> list[list[str]]:
+  """Header and rows, best final accuracy first; nothing is left out.
+
+  Raises ValueError naming the methods there are if the baseline is none.
+  """
+  methods: dict[str, list[dict]] = {}
+  for row in rows:
+    methods.setdefault(row['setting']['method'], []).append(row)
+  if baseline not in methods:
+    raise ValueError(f'no row {baseline!r}; there are {", ".join(methods)}')
+  best = {name: chosen(runs, budget) for name, runs in methods.items()}
+  base = _finals(best[baseline], budget)
+  header = list(HEADER)
+  if mixed:
+    header[0] += f' (MIXED: {"; ".join(mixed)})'
+  mean = lambda name: np.mean(list(_finals(best[name], budget).values()) or -1)
+  order = sorted(best, key=mean, reverse=True)
+  return [
+    header,
+    *(
+      [
+        name,
+        *_cells(best[name], {} if name == baseline else base, budget),
+        *_code(methods[name]),
+      ]
+      for name in order
+    ),
+  ]
+
+
+def _finals(runs: list[dict], budget: float) -> dict[int, float]:
+  """Seed -> final accuracy, of the runs that have one."""
+  found = {r['setting'].get('seed', 0): reading(r, budget)[0] for r in runs}
+  return {seed: x for seed, x in found.items() if np.isfinite(x)}
+
+
+def _cells(runs: list[dict], base: dict[int, float], budget: float):
+  """The columns behind the name."""
+  finals = _finals(runs, budget)
+  good = [run for run in runs if run['setting'].get('seed', 0) in finals]
+  common = sorted(set(finals) & set(base))
+  difference = np.array([finals[seed] - base[seed] for seed in common])
+  paired = ['', '']
+  if common:
+    paired = [
+      f'{difference.mean():+.3f}',
+      cells_lib.interval_text(*cells_lib.paired_interval(difference), sign='+'),
+    ]
+  last = lambda name: [run.get('last', {}).get(name, np.nan) for run in good]
+  return [
+    str(len(runs)),
+    str(len(runs) - len(good)),
+    _rates(good),
+    *_mean(list(finals.values())),
+    *_mean([reading(run, budget)[1] for run in good]),
+    *paired,
+    _mean(last(courses.FINAL))[0],
+    _mean(last(courses.ENTROPY))[0],
+    _mean([run.get('iteration_seconds', np.nan) for run in good])[0],
+  ]
+
+
+def _code(runs: list[dict]) -> list[str]:
+  """Lines and tests, where an excerpt has noted them."""
+  noted = [run['code'] for run in runs if 'code' in run]
+  return [str(noted[0][n]) if noted else '' for n in ('lines', 'tests')]
+
+
+def _mean(values: list[float]) -> list[str]:
+  """Mean and interval of the finite ones; empty cells if there are none."""
+  finite = np.array([x for x in values if np.isfinite(x)])
+  if not len(finite):
+    return ['', '']
+  interval = cells_lib.interval_text(*cells_lib.mean_interval(finite))
+  return [f'{finite.mean():.3f}', interval]
+
+
+def _rates(runs: list[dict]) -> str:
+  """'3e-4', or with the number of seeds of each: '3e-4 (4), 1e-3 (1)'."""
+  rates = [run['setting'].get(RATE) for run in runs]
+  count = {rate: rates.count(rate) for rate in sorted(set(rates) - {None})}
+  if len(count) == 1:
+    return f'{rates[0]:g}'
+  return ', '.join(f'{rate:g} ({n})' for rate, n in count.items())
+
+
+def failures(rows: list[dict]) -> list[str]:
+  """A line for each method with failed runs, and the first reason."""
+  found: dict[str, list[str]] = {}
+  for row in rows:
+    if 'failed' in row:
+      found.setdefault(row['setting']['method'], []).append(row['failed'])
+  return [f'{name}: {len(why)} failed: {why[0]}' for name, why in found.items()]
+
+
+def excerpt(rows: list[dict]) -> list[dict]:
+  """Lines with what `cells` and the checks of results read, and no more.
+
+  Settings that all rows share stand in the paper alone. The first line of a
+  method has its lines of code and tests of today.
+  """
+  shared = set.intersection(
+    *({(k, json.dumps(v)) for k, v in row['setting'].items()} for row in rows)
+  )
+  names = {name for name, _ in shared} - {'method', RATE, 'seed'}
+  kept, counted = [], set(configuration.names('configs.methods'))
+  for row in rows:
+    setting = {k: v for k, v in row['setting'].items() if k not in names}
+    line = {**row, 'setting': setting}
+    line['name'] = ' '.join(str(value) for value in setting.values())
+    last = row.get('last', {})
+    if last:
+      line['last'] = {n: round(last[n], 4) for n in courses.NAMES if n in last}
+    method = setting['method']
+    if method in counted:
+      line['code'] = code_counts.of_method(method)
+      counted.remove(method)
+    kept.append(line)
+  return kept

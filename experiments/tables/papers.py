@@ -1,0 +1,79 @@
+"""The tables of a paper from its committed results.
+
+results.jsonl of experiments/papers/NAME has the results; README.md beside it
+quotes the tables that are made here.
+"""
+
+from collections.abc import Sequence
+import importlib
+import pathlib
+from typing import Any
+
+from experiments.papers.entropy_mechanism import tables as entropy_tables
+from experiments.sweeps import runs as sweep_runs
+from experiments.tables import cells as cells_lib
+from experiments.tables import leaderboard, result_checks
+
+FOLDER = pathlib.Path(__file__).parents[1] / 'papers'
+HINTS = {
+  'comparison': 'Mean reward of all samples, and reward and entropy of the '
+  'last tenth, after equally many samples. The head of a column sorts by it.',
+  'leaderboard': leaderboard.HINT,
+}
+
+Cells = list[list[str]]
+
+
+def make(
+  paper: str, rows: list[dict[str, Any]], mixed: Sequence[str] = ()
+) -> dict[str, Cells]:
+  """Name of a table -> header and rows, of results of the paper's sweep.
+
+  A paper with TOKENS is a leaderboard, one with a BASELINE alone a comparison.
+  """
+  if paper == 'entropy_mechanism':
+    return entropy_tables.all_tables(rows)
+  module = importlib.import_module(f'experiments.papers.{paper}.sweep')
+  if hasattr(module, 'TOKENS'):
+    cells = leaderboard.cells(rows, module.BASELINE, module.TOKENS, mixed)
+    return {'leaderboard': cells}
+  return {'comparison': cells_lib.comparison(rows, module.BASELINE, mixed)}
+
+
+def read(
+  paper: str, allow_mixed: bool = False
+) -> tuple[dict[str, Cells], list[str]]:
+  """(tables, notes) of the committed results.
+
+  Raises ValueError for an unknown paper, for one without committed results, and
+  for results that are mixed or of other runs than those of the paper.
+  """
+  digests = [run.digest for run in sweep_runs.load(paper)]
+  path = FOLDER / paper / 'results.jsonl'
+  rows, mixed = result_checks.read_rows(str(path), digests, allow_mixed)
+  found = make(paper, rows, mixed)
+  source = leaderboard if 'leaderboard' in found else cells_lib
+  failures = source.failures(rows)
+  return found, result_checks.notes_on(rows, mixed, digests, failures)
+
+
+def sections(found: dict[str, Cells]) -> list[dict[str, Any]]:
+  """The tables for `report_html`."""
+  return [
+    {
+      'title': name,
+      'header': cells[0],
+      'rows': cells[1:],
+      'hint': HINTS.get(name, ''),
+    }
+    for name, cells in found.items()
+  ]
+
+
+def render(found: dict[str, Cells], form: str) -> str:
+  """All tables as text, with their names if there are several."""
+  parts = [
+    (f'{name}\n\n' if len(found) > 1 else '') + cells_lib.render(cells, form)
+    for name, cells in found.items()
+  ]
+  return '\n'.join(parts)

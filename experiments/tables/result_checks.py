@@ -1,0 +1,123 @@
+"""Results of a sweep before they become a table: what is mixed or failed."""
+
+import collections
+from collections.abc import Iterable
+import json
+import os
+
+from experiments.tables import cells as cells_lib
+from experiments.tables import leaderboard
+from rl_jax.records import metrics
+
+
+def mixtures(
+  rows: list[dict], digests: Iterable[str] | None = None
+) -> list[str]:
+  """What should not stand in one table, in words; [] if all is well.
+
+  Several commits; two results of one setting and seed (of which the later
+  counts); and, if the digests of a paper are given, results of configurations
+  that are none of its own.
+  """
+  found = []
+  commits = collections.Counter(row.get('commit', 'unknown') for row in rows)
+  if len(commits) > 1:
+    runs = ', '.join(f'{name} ({n} runs)' for name, n in commits.items())
+    found.append(f'commits {runs}')
+  digest_of: dict[str, str] = {}
+  for row in rows:
+    setting = json.dumps(row['setting'], sort_keys=True)
+    digest = row.get('digest')
+    other = digest_of.setdefault(setting, digest)
+    if other != digest:
+      found.append(f'configurations {other} and {digest} of {setting}')
+  if digests is not None:
+    digests = {*digests, None}  # references are no runs
+    foreign = [r['name'] for r in rows if r.get('digest') not in digests]
+    if foreign:
+      found.append(f'configurations of another table: {", ".join(foreign)}')
+  return found
+
+
+def check_mixtures(found: list[str], allowed: bool) -> None:
+  """Raises ValueError for what `mixtures` found, unless it is allowed."""
+  if found and not allowed:
+    raise ValueError(
+      f'the results mix {"; ".join(found)}. Remove the lines that do not '
+      'belong, or give --allow_mixed: the table is then marked.'
+    )
+
+
+def read_rows(
+  path: str, digests: Iterable[str] | None, allow_mixed: bool
+) -> tuple[list[dict], list[str]]:
+  """(rows, what they mix) of results.jsonl.
+
+  Raises ValueError for a file without a finished run, and for mixtures.
+  """
+  rows = metrics.read_jsonl(path) if os.path.exists(path) else []
+  if not rows:
+    raise ValueError(f'{path} holds no finished run')
+  mixed = mixtures(rows, digests)
+  check_mixtures(mixed, allow_mixed)
+  return rows, mixed
+
+
+def notes_on(
+  rows: list[dict],
+  mixed: list[str],
+  digests: Iterable[str] | None,
+  failures: list[str],
+) -> list[str]:
+  """What a reader of a page must know of the rows of its table."""
+  notes = [f'MIXED: {text}' for text in mixed]
+  if digests is not None:
+    digests = set(digests)
+    missing = len(digests - {row.get('digest') for row in rows})
+    if missing:
+      notes.append(f'{missing} of {len(digests)} runs are not finished')
+  return notes + [f'FAILED: {line}' for line in failures]
+
+
+def read_page(
+  path: str,
+  metric: str,
+  baseline: str | None,
+  digests: list[str] | None,
+  allow_mixed: bool,
+  leaderboard_tokens: int = 0,
+) -> tuple[dict, list[str]]:
+  """({title, header, rows, hint}, notes) of results.jsonl for an HTML page.
+
+  With leaderboard_tokens the table is that of `leaderboard`; else of `metric`.
+  A run that a guard has ended has no value: a note says why. Raises ValueError
+  for a file without a finished run, and for mixtures.
+  """
+  rows, mixed = read_rows(path, digests, allow_mixed)
+  source = leaderboard if leaderboard_tokens else cells_lib
+  notes = notes_on(rows, mixed, digests, source.failures(rows))
+  every_row = rows
+  rows = [row for row in rows if row.get('failed') is None]
+  if not rows:
+    raise ValueError(f'{path} holds failed runs alone: {"; ".join(notes)}')
+  if leaderboard_tokens:
+    header, *cells = leaderboard.cells(
+      every_row, baseline, leaderboard_tokens, mixed
+    )
+    return {
+      'title': 'leaderboard',
+      'header': header,
+      'rows': cells,
+      'hint': leaderboard.HINT,
+    }, notes
+  found = cells_lib.by_setting(rows, metric)
+  header, *cells = cells_lib.lines(found, baseline, None, mixed)
+  against = f'; paired with {baseline} by seed' if baseline else ''
+  return {
+    'title': metric,
+    'header': header,
+    'rows': cells,
+    'hint': f'{metric} of the last row of each run, mean and 95% interval over '
+    f'seeds{against}. Runs without a finite value are counted, not averaged. '
+    'The head of a column sorts by it.',
+  }, notes

@@ -1,0 +1,176 @@
+"""A roofline of one iteration written down, and what fits on one card.
+
+Seconds of a stage on each device are at least
+
+  FLOP / peak,  bytes read and written / bandwidth,  bytes sent / interconnect
+
+and the largest of the three bounds it. FLOP are 2 a weight and token forward,
+6 with the backward pass and 8 with rematerialisation, and attention over what
+is visible (costs.model_flops).
+"""
+
+import dataclasses
+from typing import Any
+
+import jax.numpy as jnp
+
+from rl_jax.config import ExperimentConfig
+from rl_jax.learning.update import UpdateConfig
+from rl_jax.models import ModelConfig, presets
+from rl_jax.planning import costs, memory_plan
+from rl_jax.runtime import layout
+from rl_jax.runtime import mesh as mesh_lib
+
+
+@dataclasses.dataclass(frozen=True)
+class Card:
+  """Peaks of one device, from the maker's data sheet."""
+
+  flops: float  # bfloat16, dense, FLOP/s
+  bandwidth: float  # of its memory, bytes/s
+  interconnect: float  # one way, bytes/s, between hosts
+  memory: float  # bytes
+
+
+CARDS = {
+  'h100': Card(989e12, 3.35e12, 50e9, 80e9),  # SXM, one 400 Gb/s adapter each
+  'a100': Card(312e12, 2.04e12, 25e9, 80e9),  # SXM, one 200 Gb/s adapter each
+  'rtx4090': Card(165e12, 1.01e12, 32e9, 24e9),  # PCIe 4.0 x16
+  'a10g': Card(70e12, 0.6e12, 32e9, 24e9),
+}
+
+
+# Models that somebody else has trained.
+PUBLIC = tuple(name for name in presets.PRESETS if name != 'tiny')
+
+
+@dataclasses.dataclass(frozen=True)
+class Bound:
+  """The least that one stage costs a device."""
+
+  stage: str
+  flop: float
+  moved: float  # bytes between memory and cores
+  sent: float  # bytes to other devices
+
+  def seconds(self, card: Card) -> dict[str, float]:
+    """By the resource that would have to be waited for."""
+    return {
+      'compute': self.flop / card.flops,
+      'memory': self.moved / card.bandwidth,
+      'interconnect': self.sent / card.interconnect,
+    }
+
+
+def roofline(
+  config: ExperimentConfig,
+  model: ModelConfig,
+  plan: memory_plan.MemoryPlan,
+  devices: int,
+  sent: dict[str, float],
+) -> list[Bound]:
+  """Bounds of the stages that ask the model; every row has its full length.
+
+  sent: bytes that a device sends, by stage. Stages without an entry do not run.
+  """
+  rollout, update = config.rollout, config.update
+  shape = costs.Shape(
+    rollout.num_prompts,
+    rollout.group_size,
+    rollout.max_prompt_tokens,
+    rollout.max_response_tokens,
+  )
+  forward = costs.model_flops(model, shape, 'generate') / devices
+  # Where responses are split, each of these devices has the prompts to itself.
+  sizes = dataclasses.asdict(config.mesh)
+  spans = layout.parts(rollout.max_response_tokens, 'tokens', sizes)
+  prompts = dataclasses.replace(shape, group_size=0)
+  again = costs.model_flops(model, prompts, 'generate') / devices
+  spread = forward + (spans - 1) * again
+  # Devices that sample the same rows as others.
+  shards = config.mesh.data * config.mesh.fsdp * config.mesh.sequence
+  alike = shards // layout.parts(rollout.num_prompts, 'sampled_rows', sizes)
+  minibatch = update.minibatch_prompts or rollout.num_prompts
+  pieces = rollout.num_prompts // (update.microbatch_prompts or minibatch)
+  steps = update.epochs * rollout.num_prompts // minibatch
+  # What a forward pass reads: weights in the compute dtype, whole over fsdp.
+  item = jnp.dtype(model.compute_dtype).itemsize
+  weights = plan.sampler_weights or plan.parameters * item // 4
+  passes = int('logp_ref' in config.method.needs()) + int(steps > 1)
+  # Without scores a minibatch in pieces is read through once before.
+  unscored = int(steps == 1 and pieces > 1)
+  times = 3 + model.remat + unscored
+  optimizer = 2 * (plan.parameters + plan.optimizer) + 2 * plan.gradients
+  found = {
+    'generate': Bound(
+      'generate',
+      alike * forward,
+      rollout.max_response_tokens * (weights + plan.cache / 2),
+      sent.get('generate', 0.0),
+    ),
+    'score': Bound(
+      'score',
+      passes * spread,
+      passes * pieces * weights,
+      sent.get('score', 0.0),
+    ),
+    'update': Bound(
+      'update',
+      update.epochs * times * spread,
+      update.epochs * pieces * (times * weights + 2 * plan.activations)
+      + steps * optimizer,
+      steps * sent.get('update', 0.0),
+    ),
+  }
+  return [found[stage] for stage in found if stage in sent]
+
+
+def fitting(
+  config: ExperimentConfig,
+  memory: float,
+  responses: tuple[int, ...],
+  names: tuple[str, ...] = PUBLIC,
+) -> list[dict[str, Any]]:
+  """Rows {'model', 'trained', T: prompts}: the largest rollout on one card.
+
+  Prompts are a power of two up to 1,024, with the configuration's group size
+  and prompt length, one group a microbatch, bfloat16 and rematerialisation;
+  None: not even one group fits, or the model has no so many positions.
+  """
+  mesh = mesh_lib.abstract_mesh(mesh_lib.MeshConfig())
+  rows = []
+  for name in names:
+    for trained, rank in (('all', 0), ('LoRA 16', 16)):
+      model = dataclasses.replace(
+        presets.PRESETS[name],
+        compute_dtype='bfloat16',
+        remat=True,
+        lora_rank=rank,
+      )
+      row: dict[str, Any] = {'model': name, 'trained': trained}
+      for length in responses:
+        longest = length + config.rollout.max_prompt_tokens
+        row[length] = (
+          largest(config, model, mesh, memory, length)
+          if longest <= model.max_positions
+          else None
+        )
+      rows.append(row)
+  return rows
+
+
+def largest(config, model, mesh, memory: float, response: int) -> int | None:
+  """The most prompts, a power of two, whose plan fits into `memory` bytes."""
+  best = None
+  for prompts in (2**k for k in range(11)):
+    smaller = dataclasses.replace(
+      config,
+      update=UpdateConfig(microbatch_prompts=1),
+      rollout=dataclasses.replace(
+        config.rollout, num_prompts=prompts, max_response_tokens=response
+      ),
+    )
+    if memory_plan.estimate(smaller, model, mesh).peak > memory:
+      break
+    best = prompts
+  return best

@@ -1,0 +1,126 @@
+"""Tables and costs of the accelerator and scaling measurements."""
+
+import sys
+
+import jax.numpy as jnp
+import pytest
+
+from experiments.benchmarks import (
+  accelerator_cells,
+  accelerator_table,
+  scaling_points,
+  torch_peer,
+)
+from rl_jax import models
+from rl_jax.planning.costs import Shape
+
+
+def line(system, stage='generate', rows=64, **fields):
+  """One line of the file."""
+  cell = {'system': system, 'preset': 'm', 'stage': stage, 'rows': rows}
+  return cell | fields
+
+
+def test_the_table_has_shares_bars_ratios_and_reasons():
+  """A later line replaces an earlier one of the same cell."""
+  text = accelerator_table.table(
+    [
+      line('rl_jax', seconds=9.0, tokens_per_second=1.0, share=0.1),
+      line('rl_jax', seconds=2.0, tokens_per_second=4096.0, share=0.456),
+      line('torch', seconds=5.0, tokens_per_second=1638.4),
+      line('rl_jax', 'update', 512, seconds=1.0, share=0.4),
+      line('torch', 'update', 512, skipped='torch is not installed'),
+    ]
+  )
+  rows = text.splitlines()
+  assert (
+    rows[2]
+    == '| m | generate | 64 | 2.000 | 4,096 | 45.6% | 30% | 5.000 | 2.50 |'
+  )
+  assert (
+    rows[3] == '| m | update | 512 | 1.000 |  | 40.0% | 35% | not measured |  |'
+  )
+  assert rows[-1] == 'not measured: torch update m 512: torch is not installed'
+
+
+def test_bytes_that_decoding_needs():
+  """2 layers, 1 key head of 4 channels, float32: a token is 64 bytes of cache.
+
+  3 decoding steps (the first of 4 tokens comes from prefill), 2 prompts of 5
+  tokens, 6 rows. Prompts 3 * 2 * 5 * 64 = 1920; live 6 * 64 * (1 + 2 + 3) =
+  2304; read 6 * 64 * 3 * 3 = 3456; logits 3 * 6 * 7 * 4 = 504. Weights: 2 * (8
+  * (8 + 4 + 4 + 8) + 3 * 8 * 16 + 16) + 8 * 7 + 8 = 1248, 4 bytes, 3 times.
+  """
+  cfg = models.ModelConfig(
+    vocab_size=7,
+    num_layers=2,
+    width=8,
+    num_heads=2,
+    num_kv_heads=1,
+    head_size=4,
+    mlp_size=16,
+    tied_embeddings=False,
+  )
+  found = accelerator_cells.decode_bytes(cfg, Shape(2, 3, 5, 4))
+  assert found == {
+    'needed': 14976 + 1920 + 2304,
+    'weights': 14976,
+    'cache_needed': 1920 + 2304,
+    'cache_read': 1920 + 3456,
+    'logits': 504,
+  }
+
+
+@pytest.mark.parametrize('preset', torch_peer.MODELS)
+def test_peers_have_our_sizes(preset):
+  """The two tables of sizes agree."""
+  ours = accelerator_cells.PRESETS[preset]
+  assert torch_peer.MODELS[preset][1] == {
+    'vocab_size': ours.vocab_size,
+    'hidden_size': ours.width,
+    'intermediate_size': ours.mlp_size,
+    'num_hidden_layers': ours.num_layers,
+    'num_attention_heads': ours.num_heads,
+    'num_key_value_heads': ours.num_kv_heads,
+  }
+  assert ours.head_size * ours.num_heads == ours.width
+  assert ours.tied_embeddings
+
+
+def test_without_torch_the_reason_is_given(monkeypatch):
+  """Nothing raises: the line of the cell has the reason."""
+  monkeypatch.setitem(sys.modules, 'torch', None)
+  reason = torch_peer.unavailable('tiny')
+  assert reason == 'torch is not installed'
+
+
+def test_exponents_and_figure(tmp_path, capsys):
+  """Seconds that grow with the square have exponent 2."""
+  rows = [
+    {
+      'axis': axis,
+      'value': value,
+      'generate_seconds': 0.1 * value**2,
+      'generate_flop': 5.0 * value,
+      'update_seconds': 3.0,
+      'update_flop': value**0.5,
+    }
+    for axis in scaling_points.AXES
+    for value in (2, 4, 8)
+  ]
+  path = tmp_path / 'figure.png'
+  scaling_points.draw(rows, str(path))
+  printed = capsys.readouterr().out.splitlines()
+  assert printed[0] == 'group_size generate: 2.00, theory 1.00'
+  assert printed[1] == 'group_size update: -0.00, theory 0.50' or (
+    printed[1] == 'group_size update: 0.00, theory 0.50'
+  )
+  assert path.stat().st_size > 10_000
+  assert scaling_points.read(str(tmp_path / 'none')) == []
+
+
+@pytest.mark.slow
+def test_rates_are_positive():
+  """The limits that shares are taken of, in this process."""
+  flop, copied = accelerator_cells.rates(jnp.float32, 64)
+  assert flop > 0 and copied > 0

@@ -1,0 +1,112 @@
+"""Papers describe runs that fit; committed tables are those of the results."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from experiments import papers
+from experiments.papers.policy_loss_leaderboard import sweep
+from experiments.sweeps import runs as sweep_runs
+from experiments.tables import cells as cells_lib
+from experiments.tables import leaderboard
+from experiments.tables import papers as paper_tables
+from rl_jax import config as config_lib
+from rl_jax.records import metrics
+
+PAPERS = pathlib.Path(papers.__file__).parent
+RESULTS = sorted(path.parent.name for path in PAPERS.glob('*/results.jsonl'))
+
+
+@pytest.mark.parametrize('name', sweep_runs.papers())
+def test_every_row_of_a_paper_fits(name):
+  """One seed of each; more than one seed, and no run twice."""
+  members = sweep_runs.load(name)
+  first = [run for run in members if run.setting['seed'] == 0]
+  assert 0 < len(first) < len(members)
+  for run in first:
+    config_lib.validate(run.config)
+
+
+@pytest.mark.parametrize('name', RESULTS)
+def test_committed_results_are_of_the_runs_of_today(name):
+  """Every line has the digest of a run of the sweep, and no run lacks one."""
+  digests = {json.dumps(r.setting): r.digest for r in sweep_runs.load(name)}
+  rows = metrics.read_jsonl(PAPERS / name / 'results.jsonl')
+  found = {
+    json.dumps(row['setting']): row['digest']
+    for row in rows
+    if row['digest'] is not None  # references are no runs
+  }
+  assert found == digests
+
+
+@pytest.mark.parametrize('name', RESULTS)
+def test_committed_tables_are_fresh(name):
+  """What `experiments.table --paper=NAME` prints stands in its README.md."""
+  found, notes = paper_tables.read(name)
+  text = (PAPERS / name / 'README.md').read_text()
+  for cells in found.values():
+    assert cells_lib.render(cells, 'markdown') in text
+  for note in notes:  # none is dropped silently
+    row = note.removeprefix('FAILED: ').removeprefix('method=').split(':')[0]
+    assert row in text
+
+
+def test_results_of_other_runs_are_refused(monkeypatch, tmp_path):
+  """A line whose digest is none of the sweep's; a paper without results."""
+  monkeypatch.setattr(paper_tables, 'FOLDER', tmp_path)
+  with pytest.raises(ValueError, match='holds no finished run'):
+    paper_tables.read('bandit_methods')
+  rows = metrics.read_jsonl(PAPERS / 'bandit_methods' / 'results.jsonl')
+  rows[0]['digest'] = 'f' * 12
+  lines = ''.join(json.dumps(row) + '\n' for row in rows)
+  (tmp_path / 'bandit_methods').mkdir()
+  (tmp_path / 'bandit_methods' / 'results.jsonl').write_text(lines)
+  with pytest.raises(ValueError, match='configurations of another table'):
+    paper_tables.read('bandit_methods')
+
+
+@pytest.mark.parametrize(
+  ('binary', 'name'),
+  [('table', 'policy_loss_leaderboard'), ('report', 'entropy_mechanism')],
+)
+def test_the_commands_need_the_name_alone(binary, name, tmp_path):
+  """From committed results; the page has all tables of the paper."""
+  out = tmp_path / 'page.html'
+  more = [f'--out={out}'] if binary == 'report' else []
+  done = subprocess.run(
+    [sys.executable, '-m', f'experiments.{binary}', f'--paper={name}', *more],
+    cwd=PAPERS.parents[1],
+    capture_output=True,
+    text=True,
+  )
+  assert done.returncode == 0, done.stderr
+  found, _ = paper_tables.read(name)
+  if binary == 'table':
+    assert done.stdout == paper_tables.render(found, 'markdown')
+  else:
+    for table in found:
+      assert f'<h3>{table}</h3>' in out.read_text()
+
+
+def test_readme_quotes_the_leaderboard():
+  """Every row there has the cells of the table, best first."""
+  path = PAPERS / 'policy_loss_leaderboard' / 'results.jsonl'
+  rows = metrics.read_jsonl(path)
+  header, *cells = leaderboard.cells(rows, 'grpo', sweep.TOKENS)
+  lines = (PAPERS.parents[1] / 'README.md').read_text().splitlines()
+  start = next(
+    i for i, line in enumerate(lines) if line.startswith('| method | seeds | f')
+  )
+  split = lambda line: [cell.strip() for cell in line.strip('|').split('|')]
+  columns, quoted = split(lines[start]), []
+  for line in lines[start + 2 :]:
+    if not line.startswith('|'):
+      break
+    quoted.append(split(line))
+  known = [[row[header.index(name)] for name in columns] for row in cells]
+  assert len(quoted) > 10 and 'grpo' in [row[0] for row in quoted]
+  assert quoted == [row for row in known if row in quoted]

@@ -1,0 +1,169 @@
+"""Sets of runs, their parts, and the jobs that are printed for clusters."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from experiments.sweeps import cluster_jobs
+from experiments.sweeps import runs as sweep_runs
+from rl_jax.records import metrics
+
+
+def test_products_zips_and_chains():
+  """The last key varies fastest; zips need equal lengths."""
+  pairs = sweep_runs.product({'a': [1, 2], 'b': [3, 4]})
+  assert [tuple(p.values()) for p in pairs] == [(1, 3), (1, 4), (2, 3), (2, 4)]
+  assert sweep_runs.zipped({'a': [1, 2], 'b': [3, 4]}) == [
+    {'a': 1, 'b': 3},
+    {'a': 2, 'b': 4},
+  ]
+  with pytest.raises(ValueError, match="different lengths: {'a': 1, 'b': 2}"):
+    sweep_runs.zipped({'a': [1], 'b': [3, 4]})
+  both = sweep_runs.crossed(sweep_runs.product({'a': [1, 2]}), [{'b': 5}])
+  assert both == [{'a': 1, 'b': 5}, {'a': 2, 'b': 5}]
+  assert len(sweep_runs.chain(pairs, both)) == 6
+
+
+def test_runs_are_told_apart_by_their_configuration():
+  """A default that is written out is the same run, and refused."""
+  settings = sweep_runs.product({'config': ['bandit'], 'seed': [0, 1]})
+  first, second = sweep_runs.runs(settings)
+  assert first.digest != second.digest and first.name != second.name
+  assert first.config.seed == 0 and second.config.seed == 1
+  assert re.fullmatch(r'config=bandit-seed=0-[0-9a-f]{12}', first.name)
+  with pytest.raises(ValueError, match='are the same run'):
+    sweep_runs.runs(
+      [*settings, {'config': 'bandit', 'method': 'grpo', 'seed': 0}]
+    )
+
+
+def test_a_mistake_is_found_before_the_first_run():
+  """Every configuration is resolved when the sweep is read."""
+  with pytest.raises(ValueError, match='group_sise'):
+    sweep_runs.runs([{'config': 'bandit', 'rollout.group_sise': 4}])
+  with pytest.raises(ValueError, match='Did you mean .bandit_methods.'):
+    sweep_runs.load('bandit_method')
+
+
+def test_shards_are_a_partition():
+  """E0: every run in one part."""
+  members = sweep_runs.load('bandit_methods')
+  parts = [list(sweep_runs.shard(members, f'{i}/4')) for i in range(4)]
+  assert sorted(r.name for part in parts for r in part) == sorted(
+    r.name for r in members
+  )
+  for wrong in ('4/4', '1', 'a/b'):
+    with pytest.raises(ValueError, match='is not i/n'):
+      list(sweep_runs.shard(members, wrong))
+
+
+def test_the_slurm_script_is_bash(tmp_path):
+  """One task a run; bash finds no mistake in it."""
+  script = cluster_jobs.slurm_script('bandit_methods', '/a dir/x', 21)
+  path = tmp_path / 'job.sh'
+  path.write_text(script)
+  subprocess.run(['bash', '-n', str(path)], check=True)
+  assert '#SBATCH --array=0-20\n' in script
+  assert "'--workdir=/a dir/x'" in script
+  assert '--shard=${SLURM_ARRAY_TASK_ID}/21' in script.splitlines()[-1]
+
+
+def test_the_jobset_is_an_indexed_job():
+  """Read back; the index stands where the shard is chosen."""
+  found = json.loads(
+    cluster_jobs.jobset('bandit_methods', '/runs', 21, 'image:1')
+  )
+  assert found['kind'] == 'JobSet'
+  job = found['spec']['replicatedJobs'][0]['template']['spec']
+  assert job['completions'] == job['parallelism'] == 21
+  (container,) = job['template']['spec']['containers']
+  assert container['image'] == 'image:1'
+  assert container['command'][-1] == '--shard=$(JOB_COMPLETION_INDEX)/21'
+
+
+@pytest.mark.slow
+def test_finished_runs_are_skipped(tmp_path, monkeypatch):
+  """Three runs of two iterations; the second call adds nothing."""
+  members = sweep_runs.runs(
+    sweep_runs.product(
+      {
+        'config': ['bandit'],
+        'method': ['grpo', 'ppo_max@no_kl', 'rloo'],
+        'iterations': [2],
+        'evaluation.every': [0],
+        'model.value_head': [True],
+      }
+    )
+  )
+  for run in members[:2]:
+    sweep_runs.execute(run, str(tmp_path))
+  rows = metrics.read_jsonl(tmp_path / sweep_runs.RESULTS)
+  assert [row['setting']['method'] for row in rows] == ['grpo', 'ppo_max@no_kl']
+  assert sweep_runs.finished(str(tmp_path)) == {
+    run.digest for run in members[:2]
+  }
+  assert rows[0]['last']['step'] == 2 and rows[0]['tokens'] > 0
+  assert {'versions', 'commit', 'device', 'seconds'} <= rows[0].keys()
+
+
+def test_printing_jobs_touches_nothing(tmp_path):
+  """--launch prints and leaves."""
+  target = tmp_path / 'runs'
+  out = subprocess.run(
+    [
+      *cluster_jobs.command('bandit_methods', str(target), '0/1'),
+      '--launch=slurm',
+    ],
+    check=True,
+    capture_output=True,
+    text=True,
+    env={**os.environ, 'JAX_PLATFORMS': 'cpu'},
+  ).stdout
+  assert out.startswith('#!/bin/bash') and not target.exists()
+  assert sys.executable not in out
+
+
+def test_seeds_of_a_method_are_one_program():
+  """What cannot be jitted is a run of its own, behind the programs."""
+  settings = sweep_runs.equal_conditions(
+    'bandit', ['dapo', 'grpo', 'ppo'], {'iterations': 3}, seeds=3
+  )
+  members = sweep_runs.runs(settings)
+  assert [r.config.model.value_head for r in members] == [False] * 6 + [
+    True
+  ] * 3
+  parts = sweep_runs.programs(members, jitted=True)
+  names = [[run.setting['method'] for run in part] for part in parts]
+  assert names == [['grpo'] * 3, ['ppo'] * 3, ['dapo'], ['dapo'], ['dapo']]
+  assert [len(p) for p in sweep_runs.programs(members, jitted=False)] == [1] * 9
+
+
+@pytest.mark.slow
+def test_jitted_runs_leave_the_files_of_ordinary_ones(tmp_path):
+  """Two seeds in one program; a method that misses an extra gets its reason."""
+  settings = sweep_runs.equal_conditions(
+    'bandit', ['grpo', 'seed_grpo'], {'iterations': 2}, seeds=2
+  )
+  members = sweep_runs.runs(settings)
+  parts = sweep_runs.programs(members, jitted=True)
+  for _ in range(2):  # the second time, nothing is left to do
+    sweep_runs.execute_all(parts, str(tmp_path), jitted=True)
+    rows = metrics.read_jsonl(tmp_path / sweep_runs.RESULTS)
+    assert len(rows) == 4
+  first, _, failed, _ = rows
+  assert first['last']['step'] == 2 and first['jitted'] == 2
+  assert "extras['cluster_id_B'] is missing" in failed['failed']
+  run = members[0]
+  sweep_runs.execute(run, str(tmp_path / 'loop'))
+  (ordinary,) = metrics.read_jsonl(tmp_path / 'loop' / sweep_runs.RESULTS)
+  assert ordinary['tokens'] == first['tokens']
+  names = []
+  for part in ('', 'loop'):
+    path = tmp_path / part / run.name / metrics.METRICS
+    found = [row.keys() for row in metrics.read_jsonl(path)]
+    names.append([{n for n in row if 'time/' not in n} for row in found])
+  assert names[0] == names[1]

@@ -1,0 +1,108 @@
+"""Numbers of the table by hand, and its three forms."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+
+from experiments.sweeps import courses
+from experiments.tables import cells as cells_lib
+
+
+def results():
+  """Two methods, three seeds: 1, 2, 3 and 2, 3, 7."""
+  return [
+    {
+      'name': f'{method}{seed}',
+      'setting': {'config': 'bandit', 'method': method, 'seed': seed},
+      'last': {'reward/mean': value},
+    }
+    for method, values in (('grpo', (1, 2, 3)), ('kl_cov', (2, 3, 7)))
+    for seed, value in enumerate(values)
+  ]
+
+
+def test_rows_are_named_by_what_differs():
+  """The configuration is common to all, the seed makes no row."""
+  found = cells_lib.by_setting(results(), 'reward/mean')
+  assert found == {
+    'method=grpo': {0: 1, 1: 2, 2: 3},
+    'method=kl_cov': {0: 2, 1: 3, 2: 7},
+  }
+  with pytest.raises(ValueError, match="grpo0 has no 'x'; it has reward/mean"):
+    cells_lib.by_setting(results(), 'x')
+
+
+def test_the_method_is_the_name_where_it_tells_rows_apart():
+  """A value head belongs to its method; two settings of one method do not."""
+  rows = results()
+  for row in rows[3:]:
+    row['setting']['model.value_head'] = True
+  assert set(cells_lib.row_names(rows)) == {'method=grpo', 'method=kl_cov'}
+  rows[0]['setting']['rollout.group_size'] = 4
+  names = cells_lib.row_names(rows)
+  assert names[0] == 'method=grpo rollout.group_size=4'
+  assert names[-1] == 'method=kl_cov model.value_head=True'
+
+
+def test_intervals_by_hand():
+  """1, 2, 3: 2 +- 4.303 / sqrt(3). Differences 1, 1, 4: mean 2; a draw of
+  three seeds is all ones with probability 8/27, all fours with 1/27."""
+  low, high = cells_lib.mean_interval(np.array([1.0, 2.0, 3.0]))
+  np.testing.assert_allclose([low, high], [-0.48414, 4.48414], rtol=1e-4)
+  assert cells_lib.paired_interval(np.array([1.0, 1.0, 4.0])) == (1.0, 4.0)
+  assert np.isnan(cells_lib.mean_interval(np.array([1.0]))).all()
+
+
+def test_the_table_and_its_forms():
+  """Cells of both rows; Markdown, CSV that reads back, LaTeX that escapes."""
+  found = cells_lib.by_setting(results(), 'reward/mean')
+  cells = cells_lib.lines(found, 'method=grpo', {'method=kl_cov': 3.5})
+  assert cells[0][:3] == ['setting', 'published', 'seeds']
+  assert cells[1] == [
+    *('method=grpo', '', '3', '2.000', '[-0.484, 4.484]', '', '')
+  ]
+  assert cells[2][:4] == ['method=kl_cov', '3.5', '3', '4.000']
+  assert cells[2][5:] == ['+2.000', '[+1.000, +4.000]']
+  markdown = cells_lib.render(cells, 'markdown').splitlines()
+  assert len(markdown) == 4 and markdown[1] == '|' + '---|' * 7
+  text = cells_lib.render(cells, 'csv')
+  assert list(csv.reader(io.StringIO(text))) == cells
+  latex = cells_lib.render(cells, 'latex')
+  assert r'kl\_cov' in latex and r'95\%' in latex
+  with pytest.raises(ValueError, match="no row 'x'; there are method=grpo"):
+    cells_lib.lines(found, 'x', None)
+
+
+def test_failed_runs_are_counted_and_a_lone_seed_has_no_interval():
+  """NaN is no value; pairs are of the seeds that both rows have."""
+  nan = float('nan')
+  found = {'a': {0: 1.0, 1: 2.0}, 'b': {0: 4.0, 1: nan}, 'c': {0: nan}}
+  cells = cells_lib.lines(found, 'a', None)[1:]
+  few = 'too few seeds'
+  assert cells[1] == ['b', '2 (1 failed)', '4.000', few, '+3.000', few]
+  assert cells[2] == ['c', '1 (1 failed)', 'failed', few, '', '']
+
+
+def test_comparison_after_equal_samples_by_hand():
+  """Means 2 and 4: 200%; draws of three seeds lie between 1/1 and 9/3."""
+  rows = results()
+  for row in rows:
+    (value,) = row['last'].values()
+    row['last'] = {courses.AREA: value, courses.FINAL: 1, courses.ENTROPY: 0}
+  rows.append(
+    {
+      'name': 'dapo0',
+      'setting': {'config': 'bandit', 'method': 'dapo', 'seed': 0},
+      'failed': 'no reason',
+    }
+  )
+  cells = cells_lib.comparison(rows, 'method=grpo')
+  assert cells[1][:4] == ['kl_cov', '3', '4.000 ± 2.646', '200%']
+  assert cells[2][:5] == ['grpo', '3', '2.000 ± 1.000', '100%', '[100%, 100%]']
+  low, high = (float(x.strip('[]%')) for x in cells[1][4].split(','))
+  assert 150 <= low < 200 < high <= 234  # 3/2 = 150%, 7/3 = 233%
+  assert cells_lib.failures(rows) == ['method=dapo: 1 failed: no reason']
+  with pytest.raises(ValueError, match="no row 'x'"):
+    cells_lib.comparison(rows, 'x')

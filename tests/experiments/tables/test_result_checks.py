@@ -1,0 +1,33 @@
+"""What may not stand in one table is refused, or marked."""
+
+import pytest
+
+from experiments.tables import cells, result_checks
+
+
+def row(commit='a', digest='d', **setting):
+  return {
+    'digest': digest,
+    'name': digest,
+    'setting': setting,
+    'commit': commit,
+    'last': {'reward/mean': 1.0},
+  }
+
+
+def test_mixtures_are_refused_or_marked():
+  """Commits, two configurations of one setting, runs of another table."""
+  assert result_checks.mixtures([row(seed=0), row(seed=1, digest='e')]) == []
+  (commits,) = result_checks.mixtures([row(seed=0), row('b', 'e', seed=1)])
+  assert commits == 'commits a (1 runs), b (1 runs)'
+  (twice,) = result_checks.mixtures([row(seed=0), row(seed=0, digest='e')])
+  assert twice == 'configurations d and e of {"seed": 0}'
+  (foreign,) = result_checks.mixtures([row(seed=0)], digests=['x'])
+  assert foreign == 'configurations of another table: d'
+  result_checks.check_mixtures([], False)
+  result_checks.check_mixtures([commits], True)
+  with pytest.raises(ValueError, match='commits a .* --allow_mixed'):
+    result_checks.check_mixtures([commits], False)
+  found = {'all': {0: 1.0, 1: 2.0}}
+  header = cells.lines(found, None, None, [commits])[0]
+  assert header[0] == f'setting (MIXED: {commits})'
