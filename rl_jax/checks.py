@@ -1,10 +1,77 @@
-"""Ranges and choices of configuration fields; imports no JAX."""
+"""Ranges and choices of dataclass fields; imports no JAX.
 
+    @dataclasses.dataclass(frozen=True)
+    @checked
+    class Clip:
+      low: float = ranged(0.2, 0.0, 1.0)
+      form: str = chosen('token', ('token', 'sequence'))
+
+`Clip(low=2.0)` raises ValueError: Clip.low = 2.0 is outside [0.0, 1.0].
+"""
+
+import dataclasses
 from typing import Any
+
+RANGE, CHOICES = 'range', 'choices'  # keys of a field's metadata
+
+
+def ranged(
+  default: Any = dataclasses.MISSING,
+  low: float | None = None,
+  high: float | None = None,
+  *,
+  open_low: bool = False,
+  open_high: bool = False,
+  static: bool = False,
+) -> Any:
+  """A field that holds a number in [low, high]; None is no limit.
+
+  An open side excludes its limit. static: part of the compiled program, not a
+  leaf of the pytree.
+  """
+  limits = (low, high, open_low, open_high)
+  metadata = {RANGE: limits, 'pytree_node': not static}
+  return dataclasses.field(default=default, metadata=metadata)
+
+
+def chosen(default: Any, choices: tuple[str, ...]) -> Any:
+  """A field that holds one of the choices; always static."""
+  metadata = {CHOICES: tuple(choices), 'pytree_node': False}
+  return dataclasses.field(default=default, metadata=metadata)
+
+
+def checked(cls: type) -> type:
+  """Class decorator, below that of the dataclass: construction checks fields.
+
+  The class's own __post_init__, if it has one, runs after the checks.
+  """
+  own = getattr(cls, '__post_init__', None)
+
+  def __post_init__(self):
+    check_fields(self)
+    if own is not None:
+      own(self)
+
+  cls.__post_init__ = __post_init__
+  return cls
+
+
+def check_fields(instance: Any) -> None:
+  """Raises ValueError for a value outside its field's range or choices."""
+  for field in dataclasses.fields(instance):
+    if RANGE in field.metadata:
+      low, high, open_low, open_high = field.metadata[RANGE]
+      check_range(
+        *(instance, field.name, low, high),
+        open_low=open_low,
+        open_high=open_high,
+      )
+    elif CHOICES in field.metadata:
+      check_choice(instance, field.name, field.metadata[CHOICES])
 
 
 def check_range(
-  piece: Any,
+  instance: Any,
   field: str,
   low: float | None = None,
   high: float | None = None,
@@ -17,7 +84,7 @@ def check_range(
   Anything but a Python number passes: unflattening a pytree runs the
   constructor with tracers, and None means that the field is switched off.
   """
-  value = getattr(piece, field)
+  value = getattr(instance, field)
   if isinstance(value, bool) or not isinstance(value, (int, float)):
     return
   below = low is not None and (value <= low if open_low else value < low)
@@ -28,16 +95,16 @@ def check_range(
     low_text = '-inf' if low is None else low
     high_text = 'inf' if high is None else high
     raise ValueError(
-      f'{type(piece).__name__}.{field} = {value!r} is outside '
+      f'{type(instance).__name__}.{field} = {value!r} is outside '
       f'{left}{low_text}, {high_text}{right}'
     )
 
 
-def check_choice(piece: Any, field: str, choices: tuple[str, ...]) -> None:
+def check_choice(instance: Any, field: str, choices: tuple[str, ...]) -> None:
   """Raises ValueError naming the choices if the field is none of them."""
-  value = getattr(piece, field)
+  value = getattr(instance, field)
   if value not in choices:
     raise ValueError(
-      f'{type(piece).__name__}.{field} = {value!r} is none of '
+      f'{type(instance).__name__}.{field} = {value!r} is none of '
       + ', '.join(choices)
     )

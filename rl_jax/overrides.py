@@ -23,11 +23,9 @@ PIECE_MODULES = (
   'rl_jax.pieces.weights',
   'rl_jax.pieces.regularizers',
   'rl_jax.pieces.selection',
-  'rl_jax.pieces.logits.lagged_support',
-  'rl_jax.pieces.logits.transforms',
+  'rl_jax.pieces.logits',
   'rl_jax.pieces.policies',
-  'rl_jax.rollouts.wrappers.guided',
-  'rl_jax.rollouts.wrappers.segment_values',
+  'rl_jax.rollouts.wrappers',
   'rl_jax.tasks',
 )
 # Where the other classes of a configuration are found.

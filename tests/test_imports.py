@@ -11,7 +11,7 @@ PACKAGE = ROOT / 'rl_jax'
 # A room, and what it may import besides itself. `pieces/...` names a part.
 _BASE = {'types', 'checks', 'overrides', 'method'}
 _LOW = _BASE | {'randomness', 'serialization', 'runtime', 'verification'}
-_SAMPLED = {'pieces/logits', 'pieces/ops', 'pieces/row_inputs'}
+_SAMPLED = {f'pieces/{x}' for x in ('logits', 'ops', 'row_inputs', 'piece')}
 ALLOWED = {
   'types': set(),
   'checks': set(),

@@ -12,11 +12,11 @@ Source: verl core_algos.py (agg_loss) and trl grpo_trainer.py.
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, safe_divide
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array
 
 
@@ -28,7 +28,7 @@ def _live_rows(mask_BT: Array, weight_B: Array) -> tuple[Array, Array]:
   return live_B, tokens_B
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class TokenMean:
   """Mean over all tokens: sum(loss) / tokens. Long rows count more (DAPO)."""
 
@@ -41,7 +41,7 @@ class TokenMean:
     return mask_BT * safe_divide(weight_B, (live_B * tokens_B).sum())[:, None]
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class SeqMeanTokenMean:
   """Mean over rows of the mean over a row's tokens (original GRPO)."""
 
@@ -55,7 +55,7 @@ class SeqMeanTokenMean:
     return mask_BT * row_B[:, None]
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class SeqMeanTokenSum:
   """Mean over rows of the sum over a row's tokens: the policy gradient."""
 
@@ -68,18 +68,16 @@ class SeqMeanTokenSum:
     return mask_BT * safe_divide(weight_B, live_B.sum())[:, None]
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class SeqMeanTokenSumNorm:
   """SeqMeanTokenSum divided by a constant length (Dr. GRPO).
 
   verl of early 2026 did not divide by the number of rows.
   """
 
-  length: float  # tokens, > 0; usually the limit on response tokens
+  # Tokens; usually the limit on response tokens.
+  length: float = ranged(low=0.0, open_low=True)
   role: ClassVar[str] = 'aggregation'
-
-  def __post_init__(self):
-    check_range(self, 'length', 0.0, open_low=True)
 
   def __call__(self, mask_BT: Array, weight_B: Array, group_size: int) -> Array:
     """Weights [B, T]."""
@@ -89,7 +87,7 @@ class SeqMeanTokenSumNorm:
     return mask_BT * row_B[:, None]
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class GroupTokenMean:
   """Mean over groups of the mean over a group's tokens: prompts count alike."""
 
@@ -104,7 +102,7 @@ class GroupTokenMean:
     return mask_BT * row_B[:, None]
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class ControlSplit:
   """coef * mean over rows of the first token, plus the mean of the others.
 
@@ -112,14 +110,10 @@ class ControlSplit:
   does not depend on the length of the response.
   Source: Thinkless (DeGRPO); VainF/Thinkless core_algos.py. The paper averages
   the other tokens per row.
-  Raises ValueError for a negative coef.
   """
 
-  coef: float = 1e-3  # alpha of the paper, >= 0
+  coef: float = ranged(1e-3, 0.0)  # alpha of the paper
   role: ClassVar[str] = 'aggregation'
-
-  def __post_init__(self):
-    check_range(self, 'coef', 0.0)
 
   def __call__(self, mask_BT: Array, weight_B: Array, group_size: int) -> Array:
     """Weights [B, T]."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import jax
 
-from rl_jax.checks import check_range
+from rl_jax.checks import checked, ranged
 from rl_jax.types import Array
 
 
@@ -28,16 +28,11 @@ class Frozen:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
 class CopyEvery:
-  """theta' <- theta after every so many iterations (a hard update).
+  """theta' <- theta after every so many iterations (a hard update)."""
 
-  Raises ValueError for fewer than one iteration.
-  """
-
-  iterations: int
-
-  def __post_init__(self):
-    check_range(self, 'iterations', 1)
+  iterations: int = ranged(low=1)
 
   def due(self, iteration: Array | int) -> Array | bool:
     """After iterations n, 2 n, ..."""
@@ -49,18 +44,15 @@ class CopyEvery:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
 class Average:
   """theta' <- decay theta' + (1 - decay) theta after every iteration.
 
   An exponential moving average, in float32 (a soft update; with a reference it
   is that of TR-DPO, arXiv:2404.09656, eq. 5, with alpha = 1 - decay).
-  Raises ValueError for a decay outside [0, 1].
   """
 
-  decay: float
-
-  def __post_init__(self):
-    check_range(self, 'decay', 0.0, 1.0)
+  decay: float = ranged(low=0.0, high=1.0)
 
   def due(self, iteration: Array | int) -> Array | bool:
     """After every iteration."""

@@ -48,6 +48,7 @@ UNWRAPPED = (
   'tanh',
 )
 LAYOUT = ('axis', 'keepdims', 'dtype')  # keywords about arrays, not formulas
+FIELDS = ('ranged', 'chosen')  # only the default belongs to the method
 CHECKS = ('__post_init__', 'check_task', 'check', 'validate')
 
 
@@ -111,6 +112,9 @@ def _visit(node):
   if isinstance(node, ast.Call) and _called(node).startswith(
     ('check_', 'assert_')
   ):
+    return
+  if isinstance(node, ast.Call) and _called(node) in FIELDS:
+    yield from (site for value in node.args[:1] for site in _visit(value))
     return
   yield from ((node, change) for change in _changes(node))
   skip = {'annotation', 'returns', 'decorator_list', 'bases', 'type_params'}

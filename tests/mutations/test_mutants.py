@@ -8,11 +8,11 @@ SOURCE = '''
 BOUND = 2.0
 
 class Piece:
-  coef: float = 0.1
+  coef: float = ranged(0.1, 0.0, open_low=True)
   role: ClassVar[str] = 'credit'
 
   def __post_init__(self):
-    check_range(self, 'coef', 0.0)
+    check_range(self, 'coef', 0.0, self.limit + 1.0)
 
   def __call__(self, x):
     assert_rank(x, 1)
@@ -22,7 +22,7 @@ class Piece:
 
 EXPECTED = [
   'BOUND = 2.0: 2.0 -> 4.0',
-  'coef: float = 0.1: 0.1 -> 0.2',
+  'coef: float = ranged(0.1, 0.0, open_low=True): 0.1 -> 0.2',
   'sum -> mean',
   'where',
   'x > self.coef -> x < self.coef',

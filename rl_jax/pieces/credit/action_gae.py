@@ -3,13 +3,13 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_choice, check_range
+from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.masking import at_last_token, reverse_linear_scan
 from rl_jax.pieces.ops.segments import SOURCES, next_kept, segment_starts
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Trajectories
 
 
 def _advantage(piece, reward: Array, traj: Trajectories) -> Array:
@@ -27,7 +27,7 @@ def _advantage(piece, reward: Array, traj: Trajectories) -> Array:
   return kept_BT * reverse_linear_scan(kept_BT * delta_BT, decay_BT)
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class ActionGAE:
   """A_t = r_t + g_t V_{t+1} - V_t + g_t lam A_{t+1}.
 
@@ -36,43 +36,31 @@ class ActionGAE:
   extras['segment_start_BT'] says so. A reward [B] is put on the last token.
   Source: "Reinforcing Language Agents via Policy Optimization with Action
   Decomposition" (POAD, BAD); morning9393/ADRL language_buffer.py.
-  Raises ValueError unless gamma and lam lie in [0, 1].
   """
 
-  gamma: float = 0.95  # discount per action
-  lam: float = 0.95  # per token
-  segments: str = static(default='turns')
+  gamma: float = ranged(0.95, 0.0, 1.0)  # discount per action
+  lam: float = ranged(0.95, 0.0, 1.0)  # per token
+  segments: str = chosen('turns', SOURCES)
   role: ClassVar[str] = 'credit'
   needs: ClassVar[tuple[str, ...]] = ('values',)
-
-  def __post_init__(self):
-    check_range(self, 'gamma', 0.0, 1.0)
-    check_range(self, 'lam', 0.0, 1.0)
-    check_choice(self, 'segments', SOURCES)
 
   def __call__(self, credit: Array, traj: Trajectories) -> Array:
     """[B] or [B, T] -> [B, T]."""
     return _advantage(self, credit, traj)
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class ActionReturn:
   """Targets of the value head: ActionGAE(gamma, lam, segments) + V.
 
   Source: morning9393/ADRL language_buffer.py.
-  Raises ValueError unless gamma and lam lie in [0, 1].
   """
 
-  gamma: float = 0.95  # discount per action
-  lam: float = 0.95  # per token
-  segments: str = static(default='turns')
+  gamma: float = ranged(0.95, 0.0, 1.0)  # discount per action
+  lam: float = ranged(0.95, 0.0, 1.0)  # per token
+  segments: str = chosen('turns', SOURCES)
   role: ClassVar[str] = 'value_target'
   needs: ClassVar[tuple[str, ...]] = ('values',)
-
-  def __post_init__(self):
-    check_range(self, 'gamma', 0.0, 1.0)
-    check_range(self, 'lam', 0.0, 1.0)
-    check_choice(self, 'segments', SOURCES)
 
   def __call__(self, reward: Array, traj: Trajectories) -> Array:
     """Shaped rewards [B] or [B, T] -> returns [B, T]."""

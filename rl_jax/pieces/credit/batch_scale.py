@@ -3,20 +3,20 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import (
   masked_sum,
   masked_var,
   safe_divide,
   safe_sqrt,
 )
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class BatchScale:
   """R / (std of all valid rewards of the rollout + eps).
 
@@ -24,16 +24,11 @@ class BatchScale:
   easy and hard prompts get one scale, unlike with GroupScale.
   Source: "Part I: Tricks or Traps? A Deep Dive into RL for LLM Reasoning" (Lite
   PPO); ROLL functionals.py (reward_norm) with ddof = 1.
-  Raises ValueError unless ddof is 0 or 1 and eps > 0.
   """
 
-  eps: float = 1e-6  # in units of the reward, > 0
-  ddof: int = static(default=1)
+  eps: float = ranged(1e-6, 0.0, open_low=True)  # in units of the reward
+  ddof: int = ranged(1, 0, 1, static=True)
   role: ClassVar[str] = 'credit'
-
-  def __post_init__(self):
-    check_range(self, 'eps', 0.0, open_low=True)
-    check_range(self, 'ddof', 0, 1)
 
   def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
     """[B] -> [B]."""
@@ -42,7 +37,7 @@ class BatchScale:
     return credit_B / (safe_sqrt(var) + self.eps)
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class NonzeroScale:
   """R * (valid rows / valid rows with a non-zero reward).
 

@@ -3,14 +3,14 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
 from rl_jax.pieces.ops.masking import by_group, ungroup
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class BestOfGroup:
   """A = R_best - R_second on the best valid row of a group, 0 elsewhere.
 

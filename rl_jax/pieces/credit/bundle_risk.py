@@ -3,11 +3,10 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax
 import jax.numpy as jnp
 
-from rl_jax.checks import check_choice, check_range
+from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.masking import (
   by_group,
   masked_mean,
@@ -15,13 +14,14 @@ from rl_jax.pieces.ops.masking import (
   safe_sqrt,
   ungroup,
 )
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories, static
 
 LEVELS = 19  # tracked quantiles: 0.05, 0.10, ..., 0.95
 TINY = 1e-3  # deviations and sums below it are taken as none
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class BundleRisk:
   """A_j = (w v + u) / (w + 1) of the bundle score S_j.
 
@@ -39,29 +39,21 @@ class BundleRisk:
   Source: "RiskPO: Risk-based Policy Optimization via Verifiable Reward";
   RTkenny/RiskPO core_algos.py. A bundle of equal scores is not divided by its
   std (the code divides by eps).
-  Raises ValueError for values outside the ranges below.
   """
 
-  bundle: int = static(default=5)  # prompts, >= 1; divides num_prompts
-  low: float = 0.2  # a of the paper, a level in [0.05, 0.95]
-  high: float = 0.8  # b of the paper, above low
-  tail: float = 1.5  # w of the paper, >= 0
-  rate: float = 0.1  # of the quantile tracker, in units of the score, >= 0
-  eps: float = 1e-6  # > 0
-  credit: str = static(default='share')
+  bundle: int = ranged(5, 1, static=True)  # prompts; divides num_prompts
+  # a of the paper, a level.
+  low: float = ranged(0.2, 0.05, 0.95)
+  high: float = ranged(0.8, 0.05, 0.95)  # b of the paper, above low
+  tail: float = ranged(1.5, 0.0)  # w of the paper
+  # Of the quantile tracker, in units of the score.
+  rate: float = ranged(0.1, 0.0)
+  eps: float = ranged(1e-6, 0.0, open_low=True)
+  credit: str = chosen('share', ('uniform', 'std', 'share'))
   scale: bool = static(default=True)  # divide by the std of the bundle's S
   constant: bool = static(default=False)  # keep q_low - q_high in u
   role: ClassVar[str] = 'credit'
   min_group_size: ClassVar[int] = 2
-
-  def __post_init__(self):
-    check_range(self, 'bundle', 1)
-    check_range(self, 'low', 0.05, 0.95)
-    check_range(self, 'high', 0.05, 0.95)
-    check_range(self, 'tail', 0.0)
-    check_range(self, 'rate', 0.0)
-    check_range(self, 'eps', 0.0, open_low=True)
-    check_choice(self, 'credit', ('uniform', 'std', 'share'))
 
   def init(self, num_prompts: int) -> dict[str, Array]:
     """No quantile is tracked yet."""

@@ -3,15 +3,15 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import at_last_token, reverse_linear_scan
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class DiscountedReturn:
   """A_t = r_t + gamma A_{t+1} over trained tokens.
 
@@ -20,14 +20,10 @@ class DiscountedReturn:
   last trained token.
   Source: REINFORCE++; verl core_algos.py
   (compute_reinforce_plus_plus_outcome_advantage).
-  Raises ValueError unless gamma lies in [0, 1].
   """
 
-  gamma: float = 1.0  # discount per token
+  gamma: float = ranged(1.0, 0.0, 1.0)  # discount per token
   role: ClassVar[str] = 'credit'
-
-  def __post_init__(self):
-    check_range(self, 'gamma', 0.0, 1.0)
 
   def __call__(self, credit: Array, traj: Trajectories) -> Array:
     """[B] or [B, T] -> [B, T]."""

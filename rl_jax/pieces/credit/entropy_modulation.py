@@ -3,16 +3,16 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_choice, check_range
+from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.masking import masked_center, masked_mean, safe_divide
 from rl_jax.pieces.ops.segments import SOURCES, segment_means, segment_starts
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class EntropyModulation:
   """A g(H_s) + zeta f(H_{s+1}) on every token of step s, minus the step mean.
 
@@ -25,23 +25,15 @@ class EntropyModulation:
   Source: "Harnessing Uncertainty: Entropy-Modulated Policy Gradients for
   Long-Horizon LLM Agents", from a digest; the constants are not published
   there.
-  Raises ValueError for values outside the ranges below.
   """
 
-  k: float = 1.0  # >= 0
-  k_future: float = 1.0  # >= 0
-  zeta: float = 0.1  # advantage, >= 0
-  eps: float = 1e-8  # nats, > 0
-  segments: str = static(default='turns')
+  k: float = ranged(1.0, 0.0)
+  k_future: float = ranged(1.0, 0.0)
+  zeta: float = ranged(0.1, 0.0)  # advantage
+  eps: float = ranged(1e-8, 0.0, open_low=True)  # nats
+  segments: str = chosen('turns', SOURCES)
   role: ClassVar[str] = 'credit'
   needs: ClassVar[tuple[str, ...]] = ('entropy',)
-
-  def __post_init__(self):
-    check_range(self, 'k', 0.0)
-    check_range(self, 'k_future', 0.0)
-    check_range(self, 'zeta', 0.0)
-    check_range(self, 'eps', 0.0, open_low=True)
-    check_choice(self, 'segments', SOURCES)
 
   def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
     """[B] -> [B, T]."""

@@ -3,16 +3,16 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_choice, check_range
+from rl_jax.checks import chosen, ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import masked_mean
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class EntropyShaping:
   """A_k + coef * clip(H_k, -|A_k| / alpha, |A_k| / alpha).
 
@@ -21,19 +21,13 @@ class EntropyShaping:
   is kept if coef < alpha.
   Source: "Exploring Superior Function Calls via Reinforcement Learning"
   (FunRL, later EGPO), from a verl reproduction plan.
-  Raises ValueError for values outside the ranges below, or an unknown span.
   """
 
-  coef: float = 0.4  # advantage per nat, >= 0
-  alpha: float = 2.0  # > 0
-  span: str = static(default='response')
+  coef: float = ranged(0.4, 0.0)  # advantage per nat
+  alpha: float = ranged(2.0, 0.0, open_low=True)
+  span: str = chosen('response', ('response', 'think'))
   role: ClassVar[str] = 'credit'
   needs: ClassVar[tuple[str, ...]] = ('entropy',)
-
-  def __post_init__(self):
-    check_range(self, 'coef', 0.0)
-    check_range(self, 'alpha', 0.0, open_low=True)
-    check_choice(self, 'span', ('response', 'think'))
 
   def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
     """[B] -> [B]."""

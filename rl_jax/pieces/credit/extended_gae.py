@@ -3,16 +3,16 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import at_last_token, reverse_linear_scan
 from rl_jax.pieces.ops.segments import next_kept
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class ExtendedGAE:
   """GAE; behind the last token of an unfinished response V is V_last, not 0.
 
@@ -23,17 +23,12 @@ class ExtendedGAE:
   mask pass credit through, as in GAE.
   Source: "Truncated Proximal Policy Optimization", EGAE, from reviews and
   digests.
-  Raises ValueError unless gamma and lam lie in [0, 1].
   """
 
-  gamma: float = 1.0  # discount per token
-  lam: float = 0.95
+  gamma: float = ranged(1.0, 0.0, 1.0)  # discount per token
+  lam: float = ranged(0.95, 0.0, 1.0)
   role: ClassVar[str] = 'credit'
   needs: ClassVar[tuple[str, ...]] = ('values',)
-
-  def __post_init__(self):
-    check_range(self, 'gamma', 0.0, 1.0)
-    check_range(self, 'lam', 0.0, 1.0)
 
   def __call__(self, credit: Array, traj: Trajectories) -> Array:
     """[B] or [B, T] -> [B, T]."""

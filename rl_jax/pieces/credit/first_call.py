@@ -3,10 +3,9 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import (
   by_group,
@@ -14,10 +13,11 @@ from rl_jax.pieces.ops.masking import (
   safe_divide,
   ungroup,
 )
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class FirstCallBias:
   """A_k + clip(coef (p_k - mean p) / mean L, -limit |A_k|, limit |A_k|).
 
@@ -27,17 +27,12 @@ class FirstCallBias:
   extras['first_call_B'].
   Source: "Understanding Tool-Integrated Reasoning", equation 2; the bound is
   limit * A in the paper and limit * |A| in a verl recipe, equal for A >= 0.
-  Raises ValueError for a negative limit.
   """
 
-  coef: float = -2.0  # delta of the paper; below 0 favours early calls
-  limit: float = 0.7  # kappa of the paper, >= 0
+  coef: float = ranged(-2.0)  # delta of the paper; below 0 favours early calls
+  limit: float = ranged(0.7, 0.0)  # kappa of the paper
   correct_above: float = 0.5  # in units of the reward
   role: ClassVar[str] = 'credit'
-
-  def __post_init__(self):
-    check_range(self, 'coef')
-    check_range(self, 'limit', 0.0)
 
   def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
     """[B] -> [B]."""

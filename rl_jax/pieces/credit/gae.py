@@ -3,11 +3,11 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import at_last_token, reverse_linear_scan
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 
 
@@ -27,7 +27,7 @@ def _advantage(
   return kept_BT * reverse_linear_scan(kept_BT * delta_BT, decay_BT)
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class GAE:
   """A_t = delta_t + gamma lam A_{t+1}, delta_t = r_t + gamma V_{t+1} - V_t.
 
@@ -37,40 +37,30 @@ class GAE:
   last trained token.
   Source: "High-Dimensional Continuous Control Using Generalized Advantage
   Estimation"; verl core_algos.py (compute_gae_advantage_return).
-  Raises ValueError unless gamma and lam lie in [0, 1].
   """
 
-  gamma: float = 1.0  # discount per token
-  lam: float = 0.95  # 0: one-step, 1: Monte Carlo
+  gamma: float = ranged(1.0, 0.0, 1.0)  # discount per token
+  lam: float = ranged(0.95, 0.0, 1.0)  # 0: one-step, 1: Monte Carlo
   role: ClassVar[str] = 'credit'
   needs: ClassVar[tuple[str, ...]] = ('values',)
-
-  def __post_init__(self):
-    check_range(self, 'gamma', 0.0, 1.0)
-    check_range(self, 'lam', 0.0, 1.0)
 
   def __call__(self, credit: Array, traj: Trajectories) -> Array:
     """[B] or [B, T] -> [B, T]."""
     return _advantage(credit, traj, self.gamma, self.lam)
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class LambdaReturn:
   """Targets of the value head: GAE(gamma, lam) + V, before any whitening.
 
   lam = 1 and gamma = 1 give the plain return-to-go.
   Source: verl core_algos.py (returns of compute_gae_advantage_return).
-  Raises ValueError unless gamma and lam lie in [0, 1].
   """
 
-  gamma: float = 1.0  # discount per token
-  lam: float = 0.95
+  gamma: float = ranged(1.0, 0.0, 1.0)  # discount per token
+  lam: float = ranged(0.95, 0.0, 1.0)
   role: ClassVar[str] = 'value_target'
   needs: ClassVar[tuple[str, ...]] = ('values',)
-
-  def __post_init__(self):
-    check_range(self, 'gamma', 0.0, 1.0)
-    check_range(self, 'lam', 0.0, 1.0)
 
   def __call__(self, reward: Array, traj: Trajectories) -> Array:
     """Shaped rewards [B] or [B, T] -> returns [B, T]."""

@@ -3,10 +3,9 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import (
   by_group,
   masked_center,
@@ -15,7 +14,8 @@ from rl_jax.pieces.ops.masking import (
   safe_sqrt,
   ungroup,
 )
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Trajectories
 
 
 def _centered(credit_B: Array, traj: Trajectories) -> tuple[Array, Array]:
@@ -28,7 +28,7 @@ def _centered(credit_B: Array, traj: Trajectories) -> tuple[Array, Array]:
   return jnp.where(count_N1 >= 2, centered_NG, 0.0), count_N1
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class GroupCenter:
   """A_k = R_k - mean of the group's valid rewards.
 
@@ -45,7 +45,7 @@ class GroupCenter:
     return ungroup(_centered(credit_B, traj)[0])
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class LeaveOneOut:
   """A_k = R_k - mean of the other valid rewards of the group (RLOO).
 
@@ -64,22 +64,18 @@ class LeaveOneOut:
     return ungroup(centered_NG * factor_N1)
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class GroupScale:
   """A_k / (std of the group + eps), the standard deviation over valid rows.
 
   Source: DeepSeekMath (GRPO). ddof = 1 as in verl and trl; eps is 1e-6 in verl
-  and 1e-4 in trl. Raises ValueError unless ddof is 0 or 1 and eps > 0.
+  and 1e-4 in trl.
   """
 
-  eps: float = 1e-6  # in units of the reward, > 0
-  ddof: int = static(default=1)
+  eps: float = ranged(1e-6, 0.0, open_low=True)  # in units of the reward
+  ddof: int = ranged(1, 0, 1, static=True)
   role: ClassVar[str] = 'credit'
   min_group_size: ClassVar[int] = 2
-
-  def __post_init__(self):
-    check_range(self, 'eps', 0.0, open_low=True)
-    check_range(self, 'ddof', 0, 1)
 
   def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
     """[B] -> [B]."""

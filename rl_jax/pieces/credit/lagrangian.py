@@ -3,11 +3,10 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax
 import jax.numpy as jnp
 
-from rl_jax.checks import check_choice, check_range
+from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.masking import (
   by_group,
   masked_center,
@@ -17,12 +16,13 @@ from rl_jax.pieces.ops.masking import (
   ungroup,
   whiten,
 )
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories, static
 
 SQUASHES = {'sigmoid': jax.nn.sigmoid, 'tanh': jnp.tanh, 'none': lambda x: x}
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class Lagrangian:
   """A = (K - sum phi) A_kl + sum_i phi_i A_i, phi_i = squash(lambda_i).
 
@@ -37,26 +37,21 @@ class Lagrangian:
   Source: "Confronting Reward Model Overoptimization with Constrained RLHF";
   tedmoskovitz/ConstrainedRL4LMs constrained_ppo.py, which steps lambda once a
   minibatch and starts it at N(0, 0.01), here 0.
-  Raises ValueError for values outside the ranges below, or an unknown squash.
+  Raises ValueError unless every component has its threshold.
   """
 
   components: tuple[str, ...] = static(default=('outcome', 'format'))
   thresholds: tuple[float, ...] = static(default=(0.9, 0.9))
-  squash: str = static(default='sigmoid')
-  learning_rate: float = 0.1  # of lambda, >= 0
-  momentum: float = 0.1  # in [0, 1)
-  max_gradient: float = 0.5  # > 0
-  eps: float = 1e-8  # added to the variance, > 0
+  squash: str = chosen('sigmoid', tuple(SQUASHES))
+  learning_rate: float = ranged(0.1, 0.0)  # of lambda
+  momentum: float = ranged(0.1, 0.0, 1.0, open_high=True)
+  max_gradient: float = ranged(0.5, 0.0, open_low=True)
+  eps: float = ranged(1e-8, 0.0, open_low=True)  # added to the variance
   role: ClassVar[str] = 'credit'
   needs: ClassVar[tuple[str, ...]] = ('logp', 'logp_ref')
   min_group_size: ClassVar[int] = 2
 
   def __post_init__(self):
-    check_choice(self, 'squash', tuple(SQUASHES))
-    check_range(self, 'learning_rate', 0.0)
-    check_range(self, 'momentum', 0.0, 1.0, open_high=True)
-    check_range(self, 'max_gradient', 0.0, open_low=True)
-    check_range(self, 'eps', 0.0, open_low=True)
     if len(self.components) != len(self.thresholds):
       raise ValueError(
         f'Lagrangian.thresholds = {self.thresholds} must have one number for '

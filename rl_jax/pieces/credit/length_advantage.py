@@ -3,15 +3,15 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, masked_mean, ungroup
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class LengthAdvantageScale:
   """A_k * (1 if longest right > mean wrong length, else scale).
 
@@ -20,18 +20,14 @@ class LengthAdvantageScale:
   wrong row left it is kept.
   Source: "ADORA: Training Reasoning Models with Dynamic Advantage Estimation";
   ShadeCloak/ADORA core_algos.py.
-  Raises ValueError for values outside the ranges below.
   """
 
-  scale: float = 0.1  # lambda of the paper, >= 0; 1 changes nothing
+  scale: float = ranged(0.1, 0.0)  # lambda of the paper; 1 changes nothing
   correct_above: float = 0.5  # in units of the reward
-  max_tokens: float = 3900.0  # > 0; truncated responses are this long
+  # Truncated responses are this long.
+  max_tokens: float = ranged(3900.0, 0.0, open_low=True)
   role: ClassVar[str] = 'credit'
   min_group_size: ClassVar[int] = 2
-
-  def __post_init__(self):
-    check_range(self, 'scale', 0.0)
-    check_range(self, 'max_tokens', 0.0, open_low=True)
 
   def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
     """[B] -> [B]."""

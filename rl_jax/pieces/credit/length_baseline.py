@@ -3,14 +3,14 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
 from rl_jax.pieces.ops.masking import by_group, masked_mean, ungroup
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class LengthWeightedCenter:
   """A_k = R_k - sum_j T_j R_j / sum_j T_j over the group's valid rows.
 

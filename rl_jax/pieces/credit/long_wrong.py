@@ -3,15 +3,15 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, masked_mean, ungroup
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class LongWrongScale:
   """A_k * (2 - b^-(T_k - mean right length)) for longer wrong rows.
 
@@ -19,16 +19,13 @@ class LongWrongScale:
   `correct_above`), and only where T_k exceeds the mean.
   Source: "Asymmetric Policy Optimization" (View-R1); Indolent-Kawhi/View-R1
   experience_maker.py.
-  Raises ValueError for a negative growth.
   """
 
-  growth: float = 1e-5  # per token, >= 0; 1000 tokens give a factor 1.00995
+  # Per token; 1000 tokens give a factor 1.00995.
+  growth: float = ranged(1e-5, 0.0)
   correct_above: float = 0.5  # in units of the reward
   role: ClassVar[str] = 'credit'
   min_group_size: ClassVar[int] = 2
-
-  def __post_init__(self):
-    check_range(self, 'growth', 0.0)
 
   def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
     """[B] -> [B]."""

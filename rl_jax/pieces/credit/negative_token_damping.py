@@ -3,15 +3,15 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.token_influence import influence, mixed, threshold
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class NegativeTokenDamping:
   """NTHR: A_jk 2 |p - 1/2| on tokens of wrong rows with s_jk > tau, else A_jk.
 
@@ -23,17 +23,13 @@ class NegativeTokenDamping:
   `correct_above`.
   Source: "On the Effect of Negative Gradient in Group Relative Deep
   Reinforcement Optimization" (NTHR), from an implementation note.
-  Raises ValueError for a negative beta.
   """
 
-  beta: float = 1.0  # >= 0
+  beta: float = ranged(1.0, 0.0)
   correct_above: float = 0.5  # in units of the reward
   role: ClassVar[str] = 'credit'
   needs: ClassVar[tuple[str, ...]] = ('hidden', 'group_probs')
   min_group_size: ClassVar[int] = 2
-
-  def __post_init__(self):
-    check_range(self, 'beta', 0.0)
 
   def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
     """[B] -> [B, T]."""

@@ -3,15 +3,15 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, masked_mean, ungroup
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class NoveltySharpening:
   """A_k + min(max(coef (1 - eta_k), 0), limit A_k) on right rows.
 
@@ -21,19 +21,14 @@ class NoveltySharpening:
   Right: unshaped reward above `correct_above`; other rows are unchanged.
   Source: "XRPO: Pushing the Limits of GRPO with Targeted Exploration and
   Exploitation", from reviews of the paper.
-  Raises ValueError for a negative coef or limit.
   """
 
-  coef: float = 2.5  # >= 0
-  limit: float = 0.5  # largest bonus as a share of A, >= 0
+  coef: float = ranged(2.5, 0.0)
+  limit: float = ranged(0.5, 0.0)  # largest bonus as a share of A
   correct_above: float = 0.5  # in units of the reward
   role: ClassVar[str] = 'credit'
   needs: ClassVar[tuple[str, ...]] = ('logp',)
   min_group_size: ClassVar[int] = 2
-
-  def __post_init__(self):
-    check_range(self, 'coef', 0.0)
-    check_range(self, 'limit', 0.0)
 
   def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
     """[B] -> [B]."""

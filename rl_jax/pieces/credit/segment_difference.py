@@ -3,14 +3,14 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
 from rl_jax.pieces import row_inputs
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class SegmentDifference:
   """A_t = V(c_{j+1}) - V(c_j) for tokens c_j < t <= c_{j+1}.
 

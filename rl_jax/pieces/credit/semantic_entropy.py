@@ -3,10 +3,9 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_choice, check_range
+from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.clusters import answer_entropy, cluster_mass, same_answer
 from rl_jax.pieces.ops.masking import (
   by_group,
@@ -14,10 +13,11 @@ from rl_jax.pieces.ops.masking import (
   safe_divide,
   ungroup,
 )
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class SemanticEntropyScale:
   """A_k * f(alpha H / log n): n valid rows, H the entropy of their answers.
 
@@ -32,20 +32,14 @@ class SemanticEntropyScale:
   Source: "SEED-GRPO: Semantic Entropy Enhanced GRPO for Uncertainty-Aware
   Policy Optimization", from a review and the maxent_grpo code, which has
   1 / (1 + z) and 'likelihood'.
-  Raises ValueError for a negative alpha, an unknown estimator or scale.
   """
 
-  alpha: float = 0.0417  # >= 0
-  estimator: str = static(default='likelihood')
-  scale: str = static(default='reciprocal')
+  alpha: float = ranged(0.0417, 0.0)
+  estimator: str = chosen('likelihood', ('likelihood', 'count', 'monte_carlo'))
+  scale: str = chosen('reciprocal', ('reciprocal', 'linear', 'exponential'))
   role: ClassVar[str] = 'credit'
   needs: ClassVar[tuple[str, ...]] = ('logp',)
   min_group_size: ClassVar[int] = 2
-
-  def __post_init__(self):
-    check_range(self, 'alpha', 0.0)
-    check_choice(self, 'estimator', ('likelihood', 'count', 'monte_carlo'))
-    check_choice(self, 'scale', ('reciprocal', 'linear', 'exponential'))
 
   def entropy(self, traj: Trajectories) -> Array:
     """Entropy of the answers of every prompt, in nats, [N]."""

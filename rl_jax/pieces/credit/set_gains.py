@@ -3,16 +3,16 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import reverse_linear_scan
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class SetGains:
   """A_t = coef * sum of the marginal gains of tokens t, t + 1, ...
 
@@ -21,14 +21,10 @@ class SetGains:
   reward-to-go of what comes in, which is a row's advantage if it is [B].
   Source: "Submodular Reinforcement Learning", the gradient of the paper; the
   main.py of manish-pra/non-additive-RL multiplies by the value of the prefix.
-  Raises ValueError for a coef that is not a number.
   """
 
-  coef: float = 1.0  # advantage per unit of F
+  coef: float = ranged(1.0)  # advantage per unit of F
   role: ClassVar[str] = 'credit'
-
-  def __post_init__(self):
-    check_range(self, 'coef')
 
   def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
     """[B] -> [B, T]."""

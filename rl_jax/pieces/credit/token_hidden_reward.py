@@ -3,15 +3,15 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.token_influence import influence, mixed, threshold
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class TokenHiddenReward:
   """A_jk (1 + direction sign(THR_jk)) where |THR_jk| > tau, else 0.
 
@@ -23,19 +23,14 @@ class TokenHiddenReward:
   Right: unshaped reward above `correct_above`.
   Source: "Token Hidden Reward" from public reviews; the rule is reconstructed,
   and so are tau (the heuristic of NTHR) and the values of direction.
-  Raises ValueError for |direction| > 1 or a negative beta.
   """
 
-  direction: float = 0.1  # in [-1, 1]
-  beta: float = 1.0  # >= 0
+  direction: float = ranged(0.1, -1.0, 1.0)
+  beta: float = ranged(1.0, 0.0)
   correct_above: float = 0.5  # in units of the reward
   role: ClassVar[str] = 'credit'
   needs: ClassVar[tuple[str, ...]] = ('hidden', 'group_probs')
   min_group_size: ClassVar[int] = 2
-
-  def __post_init__(self):
-    check_range(self, 'direction', -1.0, 1.0)
-    check_range(self, 'beta', 0.0)
 
   def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
     """[B] -> [B, T]."""

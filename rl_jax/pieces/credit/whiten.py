@@ -2,15 +2,15 @@
 
 from typing import ClassVar
 
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import loss_mask, whiten
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class Whiten:
   """(A - mean) / sqrt(var + eps) over all trained tokens of the rollout.
 
@@ -18,16 +18,11 @@ class Whiten:
   per rollout, before minibatches are made.
   Source: PPO for language models; verl torch_functional.py (masked_whiten),
   where masked tokens keep non-zero values.
-  Raises ValueError unless eps > 0 and ddof is 0 or 1.
   """
 
-  eps: float = 1e-8  # added to the variance, > 0
-  ddof: int = static(default=1)
+  eps: float = ranged(1e-8, 0.0, open_low=True)  # added to the variance
+  ddof: int = ranged(1, 0, 1, static=True)
   role: ClassVar[str] = 'credit'
-
-  def __post_init__(self):
-    check_range(self, 'eps', 0.0, open_low=True)
-    check_range(self, 'ddof', 0, 1)
 
   def __call__(self, credit: Array, traj: Trajectories) -> Array:
     """[B] or [B, T] -> [B, T]."""

@@ -3,17 +3,17 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from flax import struct
 import jax
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.logits.transforms import NO_OTHERS
+from rl_jax.pieces.piece import piece
 from rl_jax.pieces.policies import CopyEvery
 from rl_jax.types import Array, static
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class LaggedSupport:
   """pi~(v) = pi(v) 1[v in S] / Z, Z the mass of S under pi.
 
@@ -26,19 +26,13 @@ class LaggedSupport:
   Source: "Is Reinforcement Learning (Not) for Natural Language Processing",
   NLPO; allenai/RL4LMs nlpo.py, maskable/logits_processor.py, whose log-probs
   leave out Z.
-  Raises ValueError for values outside the ranges below.
   """
 
-  p: float = 0.9  # mass, in (0, 1]
-  min_tokens: int = static(default=100)
+  p: float = ranged(0.9, 0.0, 1.0, open_low=True)  # mass
+  min_tokens: int = ranged(100, 1, static=True)
   always: tuple[int, ...] = static(default=())  # for example the end tokens
-  period: int = static(default=5)  # iterations between copies
+  period: int = ranged(5, 1, static=True)  # iterations between copies
   role: ClassVar[str] = 'logits'
-
-  def __post_init__(self):
-    check_range(self, 'p', 0.0, 1.0, open_low=True)
-    check_range(self, 'min_tokens', 1)
-    check_range(self, 'period', 1)
 
   @property
   def policies(self) -> dict[str, Any]:

@@ -8,24 +8,21 @@ from collections.abc import Mapping
 import types
 from typing import Any
 
-from flax import struct
 import jax
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
-from rl_jax.types import Array, static
+from rl_jax.checks import ranged
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array
 
 NO_OTHERS: Mapping[str, Array] = types.MappingProxyType({})
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class Temperature:
   """logits / temperature."""
 
-  temperature: float = 1.0
-
-  def __post_init__(self):
-    check_range(self, 'temperature', 0.0, open_low=True)
+  temperature: float = ranged(1.0, 0.0, open_low=True)
 
   def __call__(
     self, logits_RV: Array, others: Mapping[str, Array] = NO_OTHERS
@@ -33,14 +30,11 @@ class Temperature:
     return logits_RV / self.temperature
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class TopK:
   """Keeps the k largest logits; ties with the k-th stay."""
 
-  k: int = static(default=50)
-
-  def __post_init__(self):
-    check_range(self, 'k', 1)
+  k: int = ranged(50, 1, static=True)
 
   def __call__(
     self, logits_RV: Array, others: Mapping[str, Array] = NO_OTHERS
@@ -50,7 +44,7 @@ class TopK:
     return jnp.where(logits_RV >= least_R1, logits_RV, -jnp.inf)
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class TopP:
   """Keeps the smallest set of likely tokens with mass of at least p.
 
@@ -58,10 +52,7 @@ class TopP:
   below p; ties with the last one stay. Source: nucleus sampling (1904.09751).
   """
 
-  p: float = 1.0
-
-  def __post_init__(self):
-    check_range(self, 'p', 0.0, 1.0, open_low=True)
+  p: float = ranged(1.0, 0.0, 1.0, open_low=True)
 
   def __call__(
     self, logits_RV: Array, others: Mapping[str, Array] = NO_OTHERS
@@ -74,17 +65,14 @@ class TopP:
     return jnp.where(probs_RV >= least_R1, logits_RV, -jnp.inf)
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class MinP:
   """Keeps tokens with at least p times the largest probability.
 
   Source: min-p sampling (2407.01082).
   """
 
-  p: float = 0.0
-
-  def __post_init__(self):
-    check_range(self, 'p', 0.0, 1.0)
+  p: float = ranged(0.0, 0.0, 1.0)
 
   def __call__(
     self, logits_RV: Array, others: Mapping[str, Array] = NO_OTHERS

@@ -3,16 +3,16 @@
 from typing import Any, ClassVar
 
 import chex
-from flax import struct
 import jax
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.ratios import log_ratio
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class CISPO:
   """l_t = -sg[clip(r_t, 1 - clip_low, 1 + clip_high)] A_t logp_t.
 
@@ -22,18 +22,13 @@ class CISPO:
   Source: "MiniMax-M1: Scaling Test-Time Compute Efficiently with Lightning
   Attention", equation 4; verl core_algos.py (cispo). MiniMax bounds only from
   above; trl cuts at clip_high itself, not at 1 + clip_high.
-  Raises ValueError for values outside the ranges below.
   """
 
-  clip_low: float = 0.2  # in [0, 1]; 1 is no lower bound
-  clip_high: float = 0.28  # >= 0
+  clip_low: float = ranged(0.2, 0.0, 1.0)  # 1 is no lower bound
+  clip_high: float = ranged(0.28, 0.0)
   aggregation: Any = None  # overrides the method's
   role: ClassVar[str] = 'policy'
   per_token: ClassVar[bool] = True
-
-  def __post_init__(self):
-    check_range(self, 'clip_low', 0.0, 1.0)
-    check_range(self, 'clip_high', 0.0)
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

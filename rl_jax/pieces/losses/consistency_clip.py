@@ -3,11 +3,10 @@
 from typing import Any, ClassVar
 
 import chex
-from flax import struct
 import jax
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.clusters import answer_entropy, cluster_mass, same_answer
 from rl_jax.pieces.ops.masking import (
   by_group,
@@ -17,10 +16,11 @@ from rl_jax.pieces.ops.masking import (
   safe_sqrt,
 )
 from rl_jax.pieces.ops.ratios import clipped_surrogate, is_clipped, log_ratio
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class ConsistencyClip:
   """w clip(A) + (1 - w) clip(B), both terms the clipped surrogate of PPO.
 
@@ -35,24 +35,17 @@ class ConsistencyClip:
   the clip cuts them apart.
   Source: "COPO: Consistency-Aware Policy Optimization", from two reports that
   quote the formulas.
-  Raises ValueError for values outside the ranges below.
   """
 
-  gamma: float = 20.0  # per nat, >= 0
+  gamma: float = ranged(20.0, 0.0)  # per nat
   rho: float = 1.5  # nats; log(group_size) must exceed it to favour A
-  eps: float = 1e-6  # in units of the reward, > 0
-  clip_low: float = 0.2  # in [0, 1]
-  clip_high: float = 0.2  # >= 0
+  eps: float = ranged(1e-6, 0.0, open_low=True)  # in units of the reward
+  clip_low: float = ranged(0.2, 0.0, 1.0)
+  clip_high: float = ranged(0.2, 0.0)
   aggregation: Any = None  # overrides the method's
   role: ClassVar[str] = 'policy'
   per_token: ClassVar[bool] = False
   min_group_size: ClassVar[int] = 2
-
-  def __post_init__(self):
-    check_range(self, 'gamma', 0.0)
-    check_range(self, 'eps', 0.0, open_low=True)
-    check_range(self, 'clip_low', 0.0, 1.0)
-    check_range(self, 'clip_high', 0.0)
 
   def blend(self, traj: Trajectories) -> tuple[Array, Array]:
     """(w, B), each [N]."""

@@ -3,9 +3,8 @@
 from typing import Any, ClassVar
 
 import chex
-from flax import struct
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import (
   by_group,
   masked_center,
@@ -18,10 +17,11 @@ from rl_jax.pieces.ops.sequences import (
   row_weight,
   summed_log_ratio,
 )
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class CoPG:
   """L = mean over groups of 1 / (k - 1) sum_{i > j} (S_i - S_j)^2.
 
@@ -34,18 +34,14 @@ class CoPG:
   pi ~ pi_ref exp(R / coef).
   Source: "Contrastive Policy Gradient: Aligning LLMs on sequence-level scores
   in a supervised-friendly fashion"; group form of the Command A report.
-  Raises ValueError unless coef > 0.
   """
 
-  coef: float = 0.1  # reward per nat
+  coef: float = ranged(0.1, 0.0, open_low=True)  # reward per nat
   aggregation: Any = None  # a scalar loss is not aggregated
   role: ClassVar[str] = 'policy'
   per_token: ClassVar[bool] = False
   needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
   min_group_size: ClassVar[int] = 2
-
-  def __post_init__(self):
-    check_range(self, 'coef', 0.0, open_low=True)
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

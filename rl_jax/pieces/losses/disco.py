@@ -3,18 +3,18 @@
 from typing import Any, ClassVar
 
 import chex
-from flax import struct
 import jax
 import jax.numpy as jnp
 
-from rl_jax.checks import check_choice, check_range
+from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.masking import by_group, masked_mean
 from rl_jax.pieces.ops.ratios import log_ratio
 from rl_jax.pieces.ops.sequences import mean_over_groups, row_credit, row_weight
-from rl_jax.types import Array, Metrics, Trajectories, static
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class DisCO:
   """L = -mean over groups of J, with the mean score s_i of each row's tokens.
 
@@ -28,20 +28,16 @@ class DisCO:
   Source: "DisCO: Reinforcing Large Reasoning Models with Discriminative
   Constrained Optimization"; Optimization-AI/DisCO core_algos.py, where the
   logarithm is written as S / sg[S], which has the same gradient.
-  Raises ValueError for an unknown score or tau <= 0.
   """
 
-  tau: float | None = 10.0  # 10 for 'logp', 1 for 'ratio'; None: DisCO-b
+  # 10 for 'logp', 1 for 'ratio'; None: DisCO-b.
+  tau: float | None = ranged(10.0, 0.0, open_low=True)
   threshold: float = 0.5  # in units of the reward
-  score: str = static(default='logp')
+  score: str = chosen('logp', ('logp', 'ratio'))
   aggregation: Any = None  # a scalar loss is not aggregated
   role: ClassVar[str] = 'policy'
   per_token: ClassVar[bool] = False
   min_group_size: ClassVar[int] = 2
-
-  def __post_init__(self):
-    check_range(self, 'tau', 0.0, open_low=True)
-    check_choice(self, 'score', ('logp', 'ratio'))
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

@@ -3,13 +3,13 @@
 from typing import Any, ClassVar
 
 import chex
-from flax import struct
 import jax
 import jax.numpy as jnp
 
-from rl_jax.checks import check_choice, check_range
+from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.ratios import log_ratio
-from rl_jax.types import Array, Metrics, Trajectories, static
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Metrics, Trajectories
 
 
 def _binary_kl(logp: Array, logp_other: Array) -> Array:
@@ -20,7 +20,7 @@ def _binary_kl(logp: Array, logp_other: Array) -> Array:
   return p * (logp - logp_other) + (1 - p) * (jnp.log1p(-p) - jnp.log1p(-q))
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class DPPO:
   """l_t = -sg[min(r_t, ratio_limit)] A_t logp_t, 0 outside the trust region.
 
@@ -33,22 +33,15 @@ class DPPO:
   moved far; the divergence of the one-token distribution treats both alike.
   Source: "Rethinking the Trust Region in LLM Reinforcement Learning" (DPPO),
   binary variants; verl core_algos.py (dppo_tv, dppo_kl).
-  Raises ValueError for negative limits or an unknown divergence.
   """
 
-  divergence: str = static(default='tv')
-  low: float = 0.15  # for A < 0; probability ('tv') or nats ('kl')
-  high: float = 0.15  # for A > 0
-  ratio_limit: float = 20.0  # > 0
+  divergence: str = chosen('tv', ('tv', 'kl'))
+  low: float = ranged(0.15, 0.0)  # for A < 0; probability ('tv') or nats ('kl')
+  high: float = ranged(0.15, 0.0)  # for A > 0
+  ratio_limit: float = ranged(20.0, 0.0, open_low=True)
   aggregation: Any = None  # overrides the method's
   role: ClassVar[str] = 'policy'
   per_token: ClassVar[bool] = True
-
-  def __post_init__(self):
-    check_choice(self, 'divergence', ('tv', 'kl'))
-    check_range(self, 'low', 0.0)
-    check_range(self, 'high', 0.0)
-    check_range(self, 'ratio_limit', 0.0, open_low=True)
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

@@ -3,14 +3,14 @@
 from typing import Any, ClassVar
 
 import chex
-from flax import struct
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.ratios import log_ratio
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class DRO:
   """l_t = -(A_t logp_t - coef / 2 (logp_t - logp_old_t)^2).
 
@@ -18,16 +18,13 @@ class DRO:
   has moved by A / coef nats. No ratio and no clip; any sampling policy.
   Source: "Offline Regularised Reinforcement Learning for Large Language Models
   Alignment" (a sequence loss with a learned value); verl core_algos.py (dro)
-  has this form per token. Raises ValueError for a negative coef.
+  has this form per token.
   """
 
-  coef: float = 1.0  # advantage per nat, >= 0
+  coef: float = ranged(1.0, 0.0)  # advantage per nat
   aggregation: Any = None  # overrides the method's
   role: ClassVar[str] = 'policy'
   per_token: ClassVar[bool] = True
-
-  def __post_init__(self):
-    check_range(self, 'coef', 0.0)
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

@@ -3,31 +3,27 @@
 from typing import Any, ClassVar
 
 import chex
-from flax import struct
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import loss_mask, masked_mean
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class FinishedValue:
   """coef * mean (V - ret)^2 over the trained tokens of finished responses.
 
   A scalar: the mean has its own denominator, whatever the aggregation. Give
   the method LambdaReturn(lam=1) as value target for Monte Carlo returns.
   Source: "Truncated Proximal Policy Optimization", from reviews and digests.
-  Raises ValueError for a negative coef.
   """
 
-  coef: float = 0.5  # 0.5 is the half of the squared error
+  coef: float = ranged(0.5, 0.0)  # 0.5 is the half of the squared error
   aggregation: Any = None  # unused: the loss is a scalar
   role: ClassVar[str] = 'value'
   per_token: ClassVar[bool] = False
   needs: ClassVar[tuple[str, ...]] = ('values',)
-
-  def __post_init__(self):
-    check_range(self, 'coef', 0.0)
 
   def check_method(self, method) -> None:
     """Raises ValueError if nothing computes the targets."""

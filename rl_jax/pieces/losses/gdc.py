@@ -3,16 +3,16 @@
 from typing import Any, ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_choice, check_range
+from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.masking import masked_mean
 from rl_jax.pieces.ops.sequences import row_credit, row_weight, summed_log_ratio
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories, static
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class GDC:
   """l_t = -(P(y) / q(y) / Z) logp_t: minimises KL(p || pi) for p = P / Z.
 
@@ -25,20 +25,16 @@ class GDC:
   log-ratio is within +-20 nats. Leave the credit chain without a baseline.
   Source: "RL with KL penalties is better viewed as Bayesian inference";
   naver/gdc pointwise_gdc.py, whose weights are not normalised.
-  Raises ValueError for an unknown target or temperature <= 0.
   """
 
-  target: str = static(default='constraint')
-  temperature: float = 1.0  # reward per nat, of 'posterior'
+  target: str = chosen('constraint', ('constraint', 'posterior'))
+  # Reward per nat, of 'posterior'.
+  temperature: float = ranged(1.0, 0.0, open_low=True)
   normalize: bool = static(default=False)
   aggregation: Any = None  # overrides the method's
   role: ClassVar[str] = 'policy'
   per_token: ClassVar[bool] = False
   needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
-
-  def __post_init__(self):
-    check_choice(self, 'target', ('constraint', 'posterior'))
-    check_range(self, 'temperature', 0.0, open_low=True)
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

@@ -3,17 +3,17 @@
 from typing import Any, ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import masked_mean
 from rl_jax.pieces.ops.ratios import log_ratio
 from rl_jax.pieces.ops.sequences import row_credit
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class GMPO:
   """l_t = -mean(A) exp(mean of d'_t), the same value on all tokens of a row.
 
@@ -23,18 +23,13 @@ class GMPO:
 
   Means are over the row's trained tokens, so the loss is one value per row.
   Source: "Geometric-Mean Policy Optimization"; verl core_algos.py (geo_mean).
-  Raises ValueError for negative limits.
   """
 
-  log_clip_low: float = 0.4  # nats, >= 0
-  log_clip_high: float = 0.4  # nats, >= 0
+  log_clip_low: float = ranged(0.4, 0.0)  # nats
+  log_clip_high: float = ranged(0.4, 0.0)  # nats
   aggregation: Any = None  # overrides the method's
   role: ClassVar[str] = 'policy'
   per_token: ClassVar[bool] = False
-
-  def __post_init__(self):
-    check_range(self, 'log_clip_low', 0.0)
-    check_range(self, 'log_clip_high', 0.0)
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

@@ -3,11 +3,10 @@
 from typing import Any, ClassVar
 
 import chex
-from flax import struct
 import jax
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import (
   by_group,
   masked_center,
@@ -20,10 +19,11 @@ from rl_jax.pieces.ops.sequences import (
   row_weight,
   summed_log_ratio,
 )
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class GroupRegression:
   """L = mean over groups of mean_i (A_i - z_i)^2.
 
@@ -35,17 +35,13 @@ class GroupRegression:
   u = 0, the first step of every rollout. Groups without credit are skipped.
   Source: "DeepVideo-R1: Video Reinforcement Fine-Tuning via Difficulty-aware
   Regressive GRPO" (formulas in words; length normalisation unverified).
-  Raises ValueError unless eps > 0.
   """
 
-  eps: float = 1e-2  # nats squared
+  eps: float = ranged(1e-2, 0.0, open_low=True)  # nats squared
   aggregation: Any = None  # a scalar loss is not aggregated
   role: ClassVar[str] = 'policy'
   per_token: ClassVar[bool] = False
   min_group_size: ClassVar[int] = 2
-
-  def __post_init__(self):
-    check_range(self, 'eps', 0.0, open_low=True)
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

@@ -3,21 +3,21 @@
 from typing import Any, ClassVar
 
 import chex
-from flax import struct
 import jax
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.ratios import (
   clipped_surrogate,
   is_clipped,
   log_ratio,
   sequence_log_ratio,
 )
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class GSPO:
   """l_t = max(-A s_t, -A clip(s_t, 1 - clip_low, 1 + clip_high)).
 
@@ -28,18 +28,13 @@ class GSPO:
   row it equals that of s itself under a mean over the row's tokens.
   Source: "Group Sequence Policy Optimization"; verl core_algos.py (gspo), which
   also cuts log s at 10; trl (importance_sampling_level = sequence).
-  Raises ValueError for values outside the ranges below.
   """
 
-  clip_low: float = 3e-4  # in [0, 1]
-  clip_high: float = 4e-4  # >= 0
+  clip_low: float = ranged(3e-4, 0.0, 1.0)
+  clip_high: float = ranged(4e-4, 0.0)
   aggregation: Any = None  # overrides the method's
   role: ClassVar[str] = 'policy'
   per_token: ClassVar[bool] = False
-
-  def __post_init__(self):
-    check_range(self, 'clip_low', 0.0, 1.0)
-    check_range(self, 'clip_high', 0.0)
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

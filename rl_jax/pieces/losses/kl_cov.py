@@ -3,16 +3,16 @@
 from typing import Any, ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import loss_mask, masked_center
 from rl_jax.pieces.ops.ratios import log_ratio
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class KLCov:
   """l_t = -A r_t, plus coef * |d_t| on the tokens of largest covariance.
 
@@ -25,18 +25,14 @@ class KLCov:
   Source: "The Entropy Mechanism of Reinforcement Learning for Reasoning
   Language Models", KL-Cov; PRIME-RL/Entropy-Mechanism-of-RL core_algos.py. The
   code ranks per microbatch and penalises |d|, where the paper says KL.
-  Raises ValueError unless coef >= 0 and fraction lies in (0, 1].
   """
 
-  coef: float = 1.0  # per nat
-  fraction: float = 2e-3  # of the trained tokens
+  coef: float = ranged(1.0, 0.0)  # per nat
+  # Of the trained tokens.
+  fraction: float = ranged(2e-3, 0.0, 1.0, open_low=True)
   aggregation: Any = None  # overrides the method's
   role: ClassVar[str] = 'policy'
   per_token: ClassVar[bool] = False
-
-  def __post_init__(self):
-    check_range(self, 'coef', 0.0)
-    check_range(self, 'fraction', 0.0, 1.0, open_low=True)
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

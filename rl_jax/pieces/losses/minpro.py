@@ -3,13 +3,13 @@
 from typing import Any, ClassVar
 
 import chex
-from flax import struct
 import jax
 import jax.numpy as jnp
 
-from rl_jax.checks import check_choice, check_range
+from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.ratios import clipped_surrogate, is_clipped, log_ratio
-from rl_jax.types import Array, Metrics, Trajectories, static
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Metrics, Trajectories
 
 
 def _smallest_before(log_ratio_BT: Array, mask_BT: Array) -> Array:
@@ -22,7 +22,7 @@ def _smallest_before(log_ratio_BT: Array, mask_BT: Array) -> Array:
   return jnp.where(jnp.isinf(before_BT), 0.0, before_BT)
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class MinPRO:
   """The weight w_t = r_t min_{j < t} r_j in place of the ratio r_t.
 
@@ -33,20 +33,14 @@ class MinPRO:
   the minimum stands in for that of the prefix. Masked tokens are passed over.
   Source: "A Step Back: Prefix Importance Ratio Stabilizes Policy Optimization";
   no released code found, so which form the paper uses is unverified.
-  Raises ValueError for an unknown form or values outside the ranges below.
   """
 
-  clip_low: float = 0.2  # in [0, 1]
-  clip_high: float = 0.28  # >= 0
-  form: str = static(default='score')
+  clip_low: float = ranged(0.2, 0.0, 1.0)
+  clip_high: float = ranged(0.28, 0.0)
+  form: str = chosen('score', ('score', 'ppo'))
   aggregation: Any = None  # overrides the method's
   role: ClassVar[str] = 'policy'
   per_token: ClassVar[bool] = False
-
-  def __post_init__(self):
-    check_range(self, 'clip_low', 0.0, 1.0)
-    check_range(self, 'clip_high', 0.0)
-    check_choice(self, 'form', ('score', 'ppo'))
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

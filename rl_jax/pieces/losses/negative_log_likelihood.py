@@ -2,12 +2,11 @@
 
 from typing import Any, ClassVar
 
-from flax import struct
-
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class NegativeLogLikelihood:
   """l_t = -logp_t on every trained token.
 

@@ -3,15 +3,15 @@
 from typing import Any, ClassVar
 
 import chex
-from flax import struct
 import jax
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, masked_mean
 from rl_jax.pieces.ops.ratios import log_ratio
 from rl_jax.pieces.ops.sequences import row_credit
-from rl_jax.types import Array, Metrics, Trajectories, static
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Metrics, Trajectories
 
 MAX_LOG_RATIO = 10.0  # nats, of the released code
 RATE_BOUND = 0.02  # correct rates are cut to [bound, 1 - bound]
@@ -22,7 +22,7 @@ def _floored(x: Array, floor: float) -> Array:
   return x + jax.lax.stop_gradient(jnp.maximum(x, floor) - x)
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class NFT:
   """l_t = w(p) times -log of one of two likelihood ratios.
 
@@ -36,23 +36,17 @@ class NFT:
   Dr. GRPO and normalize 2 is GRPO with ddof 0.
   Source: "Bridging Supervised Learning and Reinforcement Learning in Math
   Reasoning"; NVlabs/NFT dp_actor.py (ratio_type token).
-  Raises ValueError for floors out of range or normalize not in 0, 1, 2.
   """
 
   negative_weight: float = 1.0  # 0: only right answers are learned
-  positive_floor: float = 0.0
-  negative_floor: float = 1.0
+  positive_floor: float = ranged(0.0, 0.0)
+  negative_floor: float = ranged(1.0, 0.0, open_low=True)
   threshold: float = 0.5  # in units of the reward
-  normalize: int = static(default=1)
+  normalize: int = ranged(1, 0, 2, static=True)
   aggregation: Any = None  # overrides the method's
   role: ClassVar[str] = 'policy'
   per_token: ClassVar[bool] = False
   min_group_size: ClassVar[int] = 2
-
-  def __post_init__(self):
-    check_range(self, 'positive_floor', 0.0)
-    check_range(self, 'negative_floor', 0.0, open_low=True)
-    check_range(self, 'normalize', 0, 2)
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

@@ -3,11 +3,10 @@
 from typing import Any, ClassVar
 
 import chex
-from flax import struct
 import jax
 import jax.numpy as jnp
 
-from rl_jax.checks import check_choice, check_range
+from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.masking import by_group, masked_mean, masked_sum
 from rl_jax.pieces.ops.ratios import clipped_surrogate
 from rl_jax.pieces.ops.sequences import (
@@ -17,10 +16,11 @@ from rl_jax.pieces.ops.sequences import (
   row_weight,
   summed_log_ratio,
 )
-from rl_jax.types import Array, Metrics, Trajectories, static
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class P3O:
   """Mean over groups and over pairs i, j of a pair loss.
 
@@ -35,21 +35,15 @@ class P3O:
   Source: "Pairwise Proximal Policy Optimization: Harnessing Relative Feedback
   for LLM Alignment". The clip forms are reconstructed: the printed ones were
   not read; 'joint' orders a pair by reward, so that it has no first answer.
-  Raises ValueError for an unknown variant or values outside the ranges below.
   """
 
-  variant: str = static(default='separate')
-  clip_low: float = 0.2  # in [0, 1]
-  clip_high: float = 0.2  # >= 0
+  variant: str = chosen('separate', ('separate', 'joint'))
+  clip_low: float = ranged(0.2, 0.0, 1.0)
+  clip_high: float = ranged(0.2, 0.0)
   aggregation: Any = None  # a scalar loss is not aggregated
   role: ClassVar[str] = 'policy'
   per_token: ClassVar[bool] = False
   min_group_size: ClassVar[int] = 2
-
-  def __post_init__(self):
-    check_choice(self, 'variant', ('separate', 'joint'))
-    check_range(self, 'clip_low', 0.0, 1.0)
-    check_range(self, 'clip_high', 0.0)
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

@@ -3,15 +3,15 @@
 from typing import Any, ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.ratios import clipped_surrogate, is_clipped, log_ratio
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class PPOClip:
   """l_t = max(-A r_t, -A clip(r_t, 1 - clip_low, 1 + clip_high)).
 
@@ -22,20 +22,15 @@ class PPOClip:
   Source: PPO, equation 7; dual clip: "Mastering Complex Control in MOBA Games
   with Deep Reinforcement Learning", equation 5; verl core_algos.py (vanilla),
   where dual_clip = 3 is on by default.
-  Raises ValueError for values outside the ranges below.
   """
 
-  clip_low: float = 0.2  # in [0, 1]
-  clip_high: float = 0.2  # >= 0
-  dual_clip: float | None = None  # largest ratio for A < 0, > 1; None: off
+  clip_low: float = ranged(0.2, 0.0, 1.0)
+  clip_high: float = ranged(0.2, 0.0)
+  # Largest ratio for A < 0; None: off.
+  dual_clip: float | None = ranged(None, 1.0, open_low=True)
   aggregation: Any = None  # overrides the method's
   role: ClassVar[str] = 'policy'
   per_token: ClassVar[bool] = True
-
-  def __post_init__(self):
-    check_range(self, 'clip_low', 0.0, 1.0)
-    check_range(self, 'clip_high', 0.0)
-    check_range(self, 'dual_clip', 1.0, open_low=True)
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

@@ -3,12 +3,12 @@
 from typing import Any, ClassVar
 
 import chex
-from flax import struct
 
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class Reinforce:
   """l_t = -A_t logp_t: no ratio, no clip; on-policy data only.
 

@@ -3,16 +3,16 @@
 from typing import Any, ClassVar
 
 import chex
-from flax import struct
 import jax
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.ratios import log_ratio
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class SAPO:
   """l_t = -A_t (4 / tau) sigmoid(tau (r_t - 1)).
 
@@ -21,18 +21,13 @@ class SAPO:
 
   The gradient weight 4 sigmoid' r is 1 at r = 1 and fades on both sides.
   Source: "Soft Adaptive Policy Optimization"; verl and trl (sapo).
-  Raises ValueError unless both temperatures are positive.
   """
 
-  positive_temperature: float = 1.0  # > 0
-  negative_temperature: float = 1.05  # > 0
+  positive_temperature: float = ranged(1.0, 0.0, open_low=True)
+  negative_temperature: float = ranged(1.05, 0.0, open_low=True)
   aggregation: Any = None  # overrides the method's
   role: ClassVar[str] = 'policy'
   per_token: ClassVar[bool] = True
-
-  def __post_init__(self):
-    check_range(self, 'positive_temperature', 0.0, open_low=True)
-    check_range(self, 'negative_temperature', 0.0, open_low=True)
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

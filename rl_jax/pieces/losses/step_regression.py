@@ -3,16 +3,16 @@
 from typing import Any, ClassVar
 
 import chex
-from flax import struct
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import loss_mask, masked_mean, safe_divide
 from rl_jax.pieces.ops.ratios import log_ratio
 from rl_jax.pieces.ops.sequences import run_starts, run_sum
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class StepRegression:
   """L = 1/2 mean over steps of (A / coef - sum_t (logp_t - logp_old_t))^2.
 
@@ -22,16 +22,13 @@ class StepRegression:
   Source: "Improving Multi-Step Reasoning Abilities of Large Language Models
   with Direct Advantage Policy Optimization", from the text; its steps are
   lines and its advantages come from a critic trained beforehand.
-  Raises ValueError unless coef > 0.
   """
 
-  coef: float = 0.01  # advantage per nat; smaller moves farther
+  # Advantage per nat; smaller moves farther.
+  coef: float = ranged(0.01, 0.0, open_low=True)
   aggregation: Any = None  # a scalar loss is not aggregated
   role: ClassVar[str] = 'policy'
   per_token: ClassVar[bool] = False
-
-  def __post_init__(self):
-    check_range(self, 'coef', 0.0, open_low=True)
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

@@ -3,16 +3,16 @@
 from typing import Any, ClassVar
 
 import chex
-from flax import struct
 import jax
 import jax.numpy as jnp
 
-from rl_jax.checks import check_choice, check_range
+from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.sequences import row_credit, summed_log_ratio
-from rl_jax.types import Array, Metrics, Trajectories, static
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class TOPR:
   """l_t = -sg[w] A_t logp_t with a truncated sequence weight w.
 
@@ -24,23 +24,16 @@ class TOPR:
   alone. mu is logp_old, or logp_behaviour for rows of another policy.
   Source: "Tapered Off-Policy REINFORCE"; no author code. ROLL uses the token
   ratio and advantages.
-  Raises ValueError for a negative limit or an unknown denominator.
   """
 
-  positive_low: float = 1.0
-  positive_high: float = 1.0
-  negative_low: float = 0.0
-  negative_high: float = 1.0
-  denominator: str = static(default='old')
+  positive_low: float = ranged(1.0, 0.0)
+  positive_high: float = ranged(1.0, 0.0)
+  negative_low: float = ranged(0.0, 0.0)
+  negative_high: float = ranged(1.0, 0.0)
+  denominator: str = chosen('old', ('old', 'behaviour'))
   aggregation: Any = None  # overrides the method's
   role: ClassVar[str] = 'policy'
   per_token: ClassVar[bool] = False
-
-  def __post_init__(self):
-    for sign in ('positive', 'negative'):
-      check_range(self, f'{sign}_low', 0.0)
-      check_range(self, f'{sign}_high', 0.0)
-    check_choice(self, 'denominator', ('old', 'behaviour'))
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

@@ -3,31 +3,26 @@
 from typing import Any, ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class ValueClip:
   """l_t = coef * max((V - ret)^2, (V_old + clip(V - V_old, +-clip) - ret)^2).
 
   Source: openai/baselines ppo2; verl core_algos.py (compute_value_loss).
-  Raises ValueError unless coef >= 0 and clip > 0.
   """
 
-  coef: float = 0.5  # 0.5 is the half of the squared error
-  clip: float = 0.2  # in units of the return
+  coef: float = ranged(0.5, 0.0)  # 0.5 is the half of the squared error
+  clip: float = ranged(0.2, 0.0, open_low=True)  # in units of the return
   aggregation: Any = None  # overrides the method's
   role: ClassVar[str] = 'value'
   per_token: ClassVar[bool] = True
   needs: ClassVar[tuple[str, ...]] = ('values',)
-
-  def __post_init__(self):
-    check_range(self, 'coef', 0.0)
-    check_range(self, 'clip', 0.0, open_low=True)
 
   def check_method(self, method) -> None:
     """Raises ValueError if nothing computes the targets."""

@@ -3,16 +3,16 @@
 from typing import Any, ClassVar
 
 import chex
-from flax import struct
 import jax
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.sequences import summed_log_ratio
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class VESPO:
   """l_t = -sg[phi(w)] A_t logp_t,  phi(w) = w^power exp(decay (1 - w)).
 
@@ -21,21 +21,15 @@ class VESPO:
   power / decay. Power and decay depend on the sign of A (A = 0: positive).
   Source: "VESPO: Variational Sequence-Level Soft Policy Optimization"; trl
   grpo_trainer.py (vespo).
-  Raises ValueError for a negative power or decay.
   """
 
-  positive_power: float = 2.0
-  positive_decay: float = 3.0
-  negative_power: float = 3.0
-  negative_decay: float = 2.0
+  positive_power: float = ranged(2.0, 0.0)
+  positive_decay: float = ranged(3.0, 0.0)
+  negative_power: float = ranged(3.0, 0.0)
+  negative_decay: float = ranged(2.0, 0.0)
   aggregation: Any = None  # overrides the method's
   role: ClassVar[str] = 'policy'
   per_token: ClassVar[bool] = False
-
-  def __post_init__(self):
-    for sign in ('positive', 'negative'):
-      check_range(self, f'{sign}_power', 0.0)
-      check_range(self, f'{sign}_decay', 0.0)
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

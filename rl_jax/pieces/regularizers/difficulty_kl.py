@@ -3,16 +3,16 @@
 from typing import Any, ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.divergences import kl_estimate
 from rl_jax.pieces.ops.masking import by_group, masked_mean
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class DifficultyKL:
   """l_t = coef * omega * k3(logp_t, logp_ref_t).
 
@@ -24,19 +24,15 @@ class DifficultyKL:
   row's tokens and then over rows.
   Source: "Asymmetric Policy Optimization" (View-R1); Indolent-Kawhi/View-R1
   ppo_actor.py, models/loss.py.
-  Raises ValueError for a negative coef.
   """
 
-  coef: float = 1e-3  # per nat, >= 0
+  coef: float = ranged(1e-3, 0.0)  # per nat
   correct_above: float = 0.5  # in units of the reward
   aggregation: Any = None  # overrides the method's
   role: ClassVar[str] = 'regularizer'
   per_token: ClassVar[bool] = False
   needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
   min_group_size: ClassVar[int] = 2
-
-  def __post_init__(self):
-    check_range(self, 'coef', 0.0)
 
   def weight(self, traj: Trajectories) -> Array:
     """omega [B, T]."""

@@ -3,28 +3,24 @@
 from typing import Any, ClassVar
 
 import chex
-from flax import struct
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class EntropyBonus:
   """l_t = -coef * H_t, H_t the entropy of the policy before token t, in nats.
 
-  Source: A3C, section 4. Raises ValueError for a coef that is not a number; a
-  negative coef lowers the entropy.
+  Source: A3C, section 4.
   """
 
-  coef: float = 1e-3  # per nat
+  coef: float = ranged(1e-3)  # per nat; below 0 lowers the entropy
   aggregation: Any = None  # overrides the method's
   role: ClassVar[str] = 'regularizer'
   per_token: ClassVar[bool] = True
   needs: ClassVar[tuple[str, ...]] = ('entropy',)
-
-  def __post_init__(self):
-    check_range(self, 'coef')
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

@@ -3,35 +3,30 @@
 from typing import Any, ClassVar
 
 import chex
-from flax import struct
 import jax
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import masked_mean
 from rl_jax.pieces.ops.ratios import log_ratio
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class KLConstraint:
   """L = sg[coef max(KL - limit, 0)] KL,  KL = mean of logp_old_t - logp_t.
 
   The mean is over the trained tokens of the minibatch. The gradient is that of
   coef / 2 max(KL - limit, 0)^2: nothing inside the bound.
   Source: DisCO, section 4; Optimization-AI/DisCO dp_actor.py.
-  Raises ValueError for a negative coef or limit.
   """
 
-  coef: float = 1e3  # per squared nat
-  limit: float = 1e-4  # nats per token
+  coef: float = ranged(1e3, 0.0)  # per squared nat
+  limit: float = ranged(1e-4, 0.0)  # nats per token
   aggregation: Any = None  # a scalar loss is not aggregated
   role: ClassVar[str] = 'regularizer'
   per_token: ClassVar[bool] = False
-
-  def __post_init__(self):
-    check_range(self, 'coef', 0.0)
-    check_range(self, 'limit', 0.0)
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

@@ -3,14 +3,14 @@
 from typing import Any, ClassVar
 
 import chex
-from flax import struct
 
-from rl_jax.checks import check_choice, check_range
+from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.divergences import ESTIMATORS, kl_estimate
-from rl_jax.types import Array, Metrics, Trajectories, static
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class KLPenalty:
   """l_t = coef * k(logp_t, logp_ref_t), differentiated through logp.
 
@@ -18,19 +18,14 @@ class KLPenalty:
   KL(policy || ref), that of k3 the gradient of KL(ref || policy); k1+ and k3+
   report k1, k3 and use the gradient of k2 (see divergences.kl_estimate).
   Source: DeepSeekMath, equation 4 (k3); verl core_algos.py (kl_penalty).
-  Raises ValueError for a negative coef or an unknown estimator.
   """
 
-  coef: float = 1e-3  # per nat, >= 0
-  estimator: str = static(default='k3')
+  coef: float = ranged(1e-3, 0.0)  # per nat
+  estimator: str = chosen('k3', ESTIMATORS)
   aggregation: Any = None  # overrides the method's
   role: ClassVar[str] = 'regularizer'
   per_token: ClassVar[bool] = True
   needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
-
-  def __post_init__(self):
-    check_range(self, 'coef', 0.0)
-    check_choice(self, 'estimator', ESTIMATORS)
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

@@ -3,17 +3,17 @@
 from typing import Any, ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_choice, check_range
+from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.masking import masked_sum
 from rl_jax.pieces.ops.ratios import log_ratio
 from rl_jax.pieces.ops.sequences import run_sum
-from rl_jax.types import Array, Metrics, Trajectories, static
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class LLDS:
   """l_t = coef * gate * max(0, logp_old_t - logp_t) on tokens with A_t >= 0.
 
@@ -26,18 +26,13 @@ class LLDS:
   update of a rollout. The hinge has gradient 0 at 0.
   Source: "On GRPO Collapse in Search-R1: The Lazy Likelihood-Displacement Death
   Spiral"; its repository's dp_actor.py.
-  Raises ValueError for a negative coef or an unknown gate.
   """
 
-  coef: float = 0.2  # per nat
-  gate: str = static(default='action')
+  coef: float = ranged(0.2, 0.0)  # per nat
+  gate: str = chosen('action', ('action', 'response'))
   aggregation: Any = None  # overrides the method's
   role: ClassVar[str] = 'regularizer'
   per_token: ClassVar[bool] = False
-
-  def __post_init__(self):
-    check_range(self, 'coef', 0.0)
-    check_choice(self, 'gate', ('action', 'response'))
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

@@ -1,15 +1,5 @@
 """Which prompts are drawn, and which groups are kept."""
 
-from rl_jax.pieces.selection.accuracy_band import AccuracyBand
-from rl_jax.pieces.selection.beta_posterior import BetaPosterior
-from rl_jax.pieces.selection.shuffled_pass import ShuffledPass
-from rl_jax.pieces.selection.uniform import Uniform
-from rl_jax.pieces.selection.zero_variance import ZeroVariance
+from rl_jax.pieces.piece import pieces_of
 
-__all__ = [
-  'AccuracyBand',
-  'BetaPosterior',
-  'ShuffledPass',
-  'Uniform',
-  'ZeroVariance',
-]
+globals().update(pieces_of(__name__, __path__))

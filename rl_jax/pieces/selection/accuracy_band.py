@@ -2,15 +2,15 @@
 
 from typing import ClassVar
 
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, masked_mean
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories, static
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class AccuracyBand:
   """Keeps a group (1) if low <= mean reward <= high, else drops it (0).
 
@@ -18,17 +18,12 @@ class AccuracyBand:
   group without a valid row is dropped. high = 1 - low is the balanced filter.
   Source: "Online Difficulty Filtering for Reasoning Oriented Reinforcement
   Learning", from the abstract and an overview.
-  Raises ValueError unless low and high lie in [0, 1].
   """
 
-  low: float = 0.25  # share of right samples
-  high: float = 0.75
+  low: float = ranged(0.25, 0.0, 1.0)  # share of right samples
+  high: float = ranged(0.75, 0.0, 1.0)
   component: str | None = static(default=None)  # of rewards; None: reward_B
   role: ClassVar[str] = 'group_filter'
-
-  def __post_init__(self):
-    check_range(self, 'low', 0.0, 1.0)
-    check_range(self, 'high', 0.0, 1.0)
 
   def __call__(self, traj: Trajectories) -> Array:
     """Weights [N]."""

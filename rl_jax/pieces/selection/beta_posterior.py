@@ -2,15 +2,15 @@
 
 from typing import ClassVar
 
-from flax import struct
 import jax
 import jax.numpy as jnp
 
-from rl_jax.checks import check_choice, check_range
-from rl_jax.types import Array, static
+from rl_jax.checks import chosen, ranged
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class BetaPosterior:
   """Thompson sampling on a Beta posterior of every prompt's success rate.
 
@@ -26,26 +26,17 @@ class BetaPosterior:
   Source: "Can Prompt Difficulty be Online Predicted for Accelerating RL
   Finetuning of Reasoning Models?"; thu-rllab/MoPPS mopps.py, where n = 1 sets
   a = b = 8 by operator precedence.
-  Raises ValueError for values outside the ranges below, or an unknown rule.
   """
 
-  candidate_ratio: int = static(default=8)  # >= 1; 1 is a uniform draw
-  target: float = 0.5  # in [0, 1]
-  low: float = 0.3  # of the band, in [0, 1]
-  high: float = 0.7
-  decay: float = 0.5  # in [0, 1]; 1 never forgets
-  prior_success: float = 1.0  # a0 > 0
-  prior_failure: float = 1.0  # b0 > 0
-  rule: str = static(default='nearest')
+  candidate_ratio: int = ranged(8, 1, static=True)  # 1 is a uniform draw
+  target: float = ranged(0.5, 0.0, 1.0)
+  low: float = ranged(0.3, 0.0, 1.0)  # of the band
+  high: float = ranged(0.7, 0.0, 1.0)
+  decay: float = ranged(0.5, 0.0, 1.0)  # 1 never forgets
+  prior_success: float = ranged(1.0, 0.0, open_low=True)  # a0
+  prior_failure: float = ranged(1.0, 0.0, open_low=True)  # b0
+  rule: str = chosen('nearest', ('nearest', 'band'))
   role: ClassVar[str] = 'selector'
-
-  def __post_init__(self):
-    check_range(self, 'candidate_ratio', 1)
-    for field in ('target', 'low', 'high', 'decay'):
-      check_range(self, field, 0.0, 1.0)
-    check_range(self, 'prior_success', 0.0, open_low=True)
-    check_range(self, 'prior_failure', 0.0, open_low=True)
-    check_choice(self, 'rule', ('nearest', 'band'))
 
   def init(self, num_prompts: int) -> dict[str, Array]:
     """The prior of every prompt."""

@@ -2,15 +2,15 @@
 
 from typing import ClassVar
 
-from flax import struct
 import jax
 import jax.numpy as jnp
 
 from rl_jax import randomness
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class Uniform:
   """Each batch is a uniform draw without replacement inside the batch.
 

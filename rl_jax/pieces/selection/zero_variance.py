@@ -2,14 +2,14 @@
 
 from typing import ClassVar
 
-from flax import struct
 import jax.numpy as jnp
 
 from rl_jax.pieces.ops.masking import by_group
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories, static
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class ZeroVariance:
   """Keeps a group (1) if two of its valid rewards differ, else drops it (0).
 

@@ -3,16 +3,16 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import by_group, masked_mean
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class AdaptiveModeReward:
   """R_k * (1 - p^alpha) if k chose freely and not the instant mode.
 
@@ -22,14 +22,10 @@ class AdaptiveModeReward:
   Source: "A2FM: An Adaptive Agent Foundation Model for Tool-Aware Hybrid
   Reasoning", from notes; that p is the rate of the instant mode and that the
   parts multiply are the natural reading, not verified.
-  Raises ValueError unless alpha > 0.
   """
 
-  alpha: float = 2.0  # > 0
+  alpha: float = ranged(2.0, 0.0, open_low=True)
   role: ClassVar[str] = 'shaping'
-
-  def __post_init__(self):
-    check_range(self, 'alpha', 0.0, open_low=True)
 
   def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
     """[B] -> [B]."""

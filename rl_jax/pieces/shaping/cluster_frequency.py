@@ -3,15 +3,15 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
 from rl_jax.pieces.ops.clusters import cluster_mass, same_answer
 from rl_jax.pieces.ops.masking import by_group, ungroup
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class ClusterFrequency:
   """R_k = rows with the answer of k / valid rows; no label is used.
 

@@ -3,10 +3,9 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_choice, check_range
+from rl_jax.checks import chosen, ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import (
   by_group,
@@ -14,10 +13,11 @@ from rl_jax.pieces.ops.masking import (
   masked_mean,
   ungroup,
 )
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class EllipticalBonus:
   """R_k + coef * b_k, b_k the leverage of k among its group.
 
@@ -32,21 +32,16 @@ class EllipticalBonus:
   frozen model.
   Source: "Representation-Based Exploration for Language Models" (RepExp);
   verl-recipe rep_exp, elliptical_reward_model_worker.py.
-  Raises ValueError for values outside the ranges below, or an unknown kind.
   """
 
-  coef: float = 0.01  # reward per unit of leverage, >= 0
-  ridge: float = 0.01  # in squared units of the hidden state, > 0
+  coef: float = ranged(0.01, 0.0)  # reward per unit of leverage
+  # In squared units of the hidden state.
+  ridge: float = ranged(0.01, 0.0, open_low=True)
   correct_above: float = 0.5  # in units of the reward
-  kind: str = static(default='leverage')
+  kind: str = chosen('leverage', ('leverage', 'leave_one_out'))
   role: ClassVar[str] = 'shaping'
   needs: ClassVar[tuple[str, ...]] = ('hidden',)
   min_group_size: ClassVar[int] = 2
-
-  def __post_init__(self):
-    check_range(self, 'coef', 0.0)
-    check_range(self, 'ridge', 0.0, open_low=True)
-    check_choice(self, 'kind', ('leverage', 'leave_one_out'))
 
   def bonus(self, traj: Trajectories) -> Array:
     """b [N, G]; 0 on invalid rows."""

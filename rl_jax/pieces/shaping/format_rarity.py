@@ -3,16 +3,16 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import by_group, safe_divide, ungroup
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class FormatRarity:
   """R_k * (1 + (n / F_k - 1) (1 + cos(pi t / total_steps)) / 2).
 
@@ -20,15 +20,12 @@ class FormatRarity:
   rows; t is the number of rollouts seen, the decay stops at total_steps. Reads
   extras['format_id_B']. State: t.
   Source: "ARM: Adaptive Reasoning Model"; TEAM-ARM/ARM core_algos.py.
-  Raises ValueError unless total_steps >= 1.
   """
 
-  total_steps: float = 100.0  # rollouts, >= 1; give it the run's iterations
+  # Rollouts; give it the run's iterations.
+  total_steps: float = ranged(100.0, 1.0)
   role: ClassVar[str] = 'shaping'
   min_group_size: ClassVar[int] = 2
-
-  def __post_init__(self):
-    check_range(self, 'total_steps', 1.0)
 
   def init(self, num_prompts: int) -> dict[str, Array]:
     """No rollout has been seen."""

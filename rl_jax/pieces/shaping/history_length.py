@@ -3,14 +3,14 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_choice, check_range
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.checks import chosen, ranged
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class HistoryLength:
   """R + weight * l(L, h), h the shortest right response to the prompt so far.
 
@@ -24,21 +24,14 @@ class HistoryLength:
   merged over hosts by min.
   Source: "Training Language Models to Reason Concisely via History-Aware
   Policy Optimization"; HCY123902/HAPO utils.py (min mode).
-  Raises ValueError for values outside the ranges below, or an unknown shape.
   """
 
-  weight: float = 1.0  # w of the paper, in units of the reward, >= 0
-  floor: float = 0.7  # in [0, 1]
-  tau: float = 0.1  # tolerance of the linear shape, >= 0
+  weight: float = ranged(1.0, 0.0)  # w of the paper, in units of the reward
+  floor: float = ranged(0.7, 0.0, 1.0)
+  tau: float = ranged(0.1, 0.0)  # tolerance of the linear shape
   correct_above: float = 0.5  # in units of the reward
-  shape: str = static(default='cosine')
+  shape: str = chosen('cosine', ('cosine', 'linear'))
   role: ClassVar[str] = 'shaping'
-
-  def __post_init__(self):
-    check_range(self, 'weight', 0.0)
-    check_range(self, 'floor', 0.0, 1.0)
-    check_range(self, 'tau', 0.0)
-    check_choice(self, 'shape', ('cosine', 'linear'))
 
   def init(self, num_prompts: int) -> dict[str, Array]:
     """No prompt has been solved."""

@@ -2,15 +2,14 @@
 
 from typing import ClassVar
 
-from flax import struct
-
-from rl_jax.checks import check_choice, check_range
+from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.divergences import ESTIMATORS, kl_estimate
 from rl_jax.pieces.ops.masking import at_last_token, masked_sum
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class KLInReward:
   """r_t = 1[t = last] R - coef * k(logp_old, logp_ref)_t on policy tokens.
 
@@ -18,19 +17,13 @@ class KLInReward:
   trained token; 'sequence' keeps [B], R - coef * sum_t k_t, for methods whose
   baseline compares whole rewards (RLOO).
   Source: InstructGPT; verl core_algos.py (apply_kl_penalty).
-  Raises ValueError for a negative coef, an unknown estimator or level.
   """
 
-  coef: float = 0.01  # reward per nat, >= 0
-  estimator: str = static(default='k1')
-  level: str = static(default='token')
+  coef: float = ranged(0.01, 0.0)  # reward per nat
+  estimator: str = chosen('k1', ESTIMATORS)
+  level: str = chosen('token', ('token', 'sequence'))
   role: ClassVar[str] = 'shaping'
   needs: ClassVar[tuple[str, ...]] = ('logp', 'logp_ref')
-
-  def __post_init__(self):
-    check_range(self, 'coef', 0.0)
-    check_choice(self, 'estimator', ESTIMATORS)
-    check_choice(self, 'level', ('token', 'sequence'))
 
   def __call__(self, reward: Array, traj: Trajectories) -> Array:
     """[B] or [B, T] -> [B, T]; with level 'sequence' [B] -> [B].

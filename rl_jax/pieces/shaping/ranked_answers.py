@@ -3,16 +3,16 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class RankedAnswers:
   """format + 1 / sqrt(N k) if candidate k of N is the first hit.
 
@@ -21,14 +21,10 @@ class RankedAnswers:
   (below 0: malformed) and extras['hit_rank_B'] (0: none). Replaces the reward.
   Source: "InfiGUI-G1: Advancing GUI Grounding with Adaptive Exploration Policy
   Optimization" (AEPO); InfiXAI/InfiGUI-G1 reward_fn.py.
-  Raises ValueError for a format that is not a number.
   """
 
-  format: float = 1.0  # reward of a well-formed response
+  format: float = ranged(1.0)  # reward of a well-formed response
   role: ClassVar[str] = 'shaping'
-
-  def __post_init__(self):
-    check_range(self, 'format')
 
   def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
     """[B] -> [B]."""

@@ -3,16 +3,16 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class ReferenceSigmoid:
   """R = mean_j sigmoid(k (r - ref_j)), r less a penalty on long responses.
 
@@ -22,18 +22,12 @@ class ReferenceSigmoid:
   extras['reference_reward_NM']. Bounded in (0, 1) and 1/2 at the reference.
   Source: "Reward Shaping to Mitigate Reward Hacking in RLHF"; PorUna-byte/PAR
   reward_shaper.py.
-  Raises ValueError for values outside the ranges below.
   """
 
-  k: float = 1.0  # per unit of reward, > 0
-  length_coef: float = 0.01  # reward per token, >= 0
-  free_tokens: float = 300.0  # >= 0
+  k: float = ranged(1.0, 0.0, open_low=True)  # per unit of reward
+  length_coef: float = ranged(0.01, 0.0)  # reward per token
+  free_tokens: float = ranged(300.0, 0.0)
   role: ClassVar[str] = 'shaping'
-
-  def __post_init__(self):
-    check_range(self, 'k', 0.0, open_low=True)
-    check_range(self, 'length_coef', 0.0)
-    check_range(self, 'free_tokens', 0.0)
 
   def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
     """[B] -> [B]."""

@@ -3,22 +3,22 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import (
   masked_mean,
   masked_var,
   safe_divide,
   safe_sqrt,
 )
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories, static
 
 ROUNDING = 1e-6  # a relative deviation that float32 means have by themselves
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class RunningScale:
   """R / (std + eps), or (R - mean) / (std + eps) if center; then clipped.
 
@@ -27,17 +27,13 @@ class RunningScale:
   Source: "Secrets of RLHF in Large Language Models Part I: PPO"; OpenLMLab/
   MOSS-RLHF utils.py (RunningMoments), ppo_trainer.py (use_reward_scaling,
   use_reward_norm, use_reward_clip).
-  Raises ValueError for values outside the ranges below.
   """
 
   center: bool = static(default=False)
-  clip: float | None = None  # largest |R| after scaling, > 0; None: off
-  eps: float = 1e-8  # in units of the reward, > 0
+  # Largest |R| after scaling; None: off.
+  clip: float | None = ranged(None, 0.0, open_low=True)
+  eps: float = ranged(1e-8, 0.0, open_low=True)  # in units of the reward
   role: ClassVar[str] = 'shaping'
-
-  def __post_init__(self):
-    check_range(self, 'clip', 0.0, open_low=True)
-    check_range(self, 'eps', 0.0, open_low=True)
 
   def init(self, num_prompts: int) -> dict[str, Array]:
     """Moments of nothing."""

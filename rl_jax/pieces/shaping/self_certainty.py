@@ -3,15 +3,15 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import masked_mean
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class SelfCertainty:
   """R_k = coef * mean_t KL(uniform || pi_old(. | prefix of t)), in nats.
 
@@ -20,15 +20,11 @@ class SelfCertainty:
   The mean is over trained tokens. Replaces the reward.
   Source: backprop07/Self-Certainty confidence_list.py; as a reward "Learning
   to Reason without External Rewards".
-  Raises ValueError for a coef that is not a number.
   """
 
-  coef: float = 1.0  # reward per nat
+  coef: float = ranged(1.0)  # reward per nat
   role: ClassVar[str] = 'shaping'
   needs: ClassVar[tuple[str, ...]] = ('self_certainty',)
-
-  def __post_init__(self):
-    check_range(self, 'coef')
 
   def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
     """[B] -> [B]."""

@@ -3,17 +3,17 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import loss_mask, masked_center
 from rl_jax.pieces.ops.ratios import is_clipped, log_ratio
+from rl_jax.pieces.piece import piece
 from rl_jax.randomness import row_token_uniform
 from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class ClipCovDrop:
   """Removes a random subset of high-covariance tokens from the policy loss.
 
@@ -26,21 +26,17 @@ class ClipCovDrop:
   Source: "The Entropy Mechanism of Reinforcement Learning for Reasoning
   Language Models", Clip-Cov; PRIME-RL/Entropy-Mechanism-of-RL core_algos.py,
   which ranks per microbatch.
-  Raises ValueError for values outside the ranges below.
   """
 
-  fraction: float = 2e-4  # of the trained tokens, in (0, 1]
+  # Of the trained tokens.
+  fraction: float = ranged(2e-4, 0.0, 1.0, open_low=True)
   low: float = 1.0  # nats times advantage
   high: float = 5.0
-  clip_low: float | None = None  # None: those of the method's PPOClip
-  clip_high: float | None = None
+  # None: those of the method's PPOClip.
+  clip_low: float | None = ranged(None, 0.0, 1.0)
+  clip_high: float | None = ranged(None, 0.0)
   role: ClassVar[str] = 'weight'
   per_token: ClassVar[bool] = False
-
-  def __post_init__(self):
-    check_range(self, 'fraction', 0.0, 1.0, open_low=True)
-    check_range(self, 'clip_low', 0.0, 1.0)
-    check_range(self, 'clip_high', 0.0)
 
   def resolve(self, method) -> 'ClipCovDrop':
     """Takes limits that are None from the method's PPOClip.

@@ -2,13 +2,13 @@
 
 from typing import ClassVar
 
-from flax import struct
 import jax.numpy as jnp
 
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class CurrentWindow:
   """1 from position extras['window_start_B'] on, 0 on earlier tokens.
 

@@ -2,14 +2,14 @@
 
 from typing import ClassVar
 
-from flax import struct
 import jax.numpy as jnp
 
 from rl_jax.pieces import row_inputs
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class DifficultyWeight:
   """w_i on every token of prompt i, from extras['difficulty_B'].
 

@@ -3,15 +3,15 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import loss_mask
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class EntropyQuantile:
   """w_t = 1 where the token's entropy is among the largest `fraction`, else 0.
 
@@ -21,15 +21,12 @@ class EntropyQuantile:
   tokens stay in the loss's denominator.
   Source: "Beyond the 80/20 Rule: High-Entropy Minority Tokens Drive Effective
   Reinforcement Learning for LLM Reasoning", equation 5.
-  Raises ValueError unless fraction lies in (0, 1].
   """
 
-  fraction: float = 0.2  # of the trained tokens
+  # Of the trained tokens.
+  fraction: float = ranged(0.2, 0.0, 1.0, open_low=True)
   role: ClassVar[str] = 'weight'
   per_token: ClassVar[bool] = False
-
-  def __post_init__(self):
-    check_range(self, 'fraction', 0.0, 1.0, open_low=True)
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

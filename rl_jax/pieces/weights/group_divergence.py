@@ -2,15 +2,15 @@
 
 from typing import ClassVar
 
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, loss_mask, ungroup
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class GroupDivergenceWeight:
   """w_t = 1 + (alpha - 1) (D_t - min D) / (max D - min D + eps), 0 on padding.
 
@@ -21,19 +21,14 @@ class GroupDivergenceWeight:
   weights of the released code, by omission).
   Source: "Reinforcing Video Reasoning with Focused Thinking" (TW-GRPO);
   grpo_trainer.py, which takes min and max over padding too.
-  Raises ValueError for alpha < 1 or eps <= 0.
   """
 
-  alpha: float = 1.7  # largest weight, >= 1
-  eps: float = 1e-8  # > 0
+  alpha: float = ranged(1.7, 1.0)  # largest weight
+  eps: float = ranged(1e-8, 0.0, open_low=True)
   role: ClassVar[str] = 'weight'
   per_token: ClassVar[bool] = False
   needs: ClassVar[tuple[str, ...]] = ('group_divergence',)
   min_group_size: ClassVar[int] = 2
-
-  def __post_init__(self):
-    check_range(self, 'alpha', 1.0)
-    check_range(self, 'eps', 0.0, open_low=True)
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

@@ -3,15 +3,15 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.ratios import log_ratio
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class IcePop:
   """w_t = k_t if low <= k_t <= high, else 0; k_t = pi_old / pi_behaviour.
 
@@ -21,17 +21,12 @@ class IcePop:
   Source: "Every Step Evolves: Scaling Reinforcement Learning for Trillion-Scale
   Thinking Model" (Ring-1T), IcePop; NeMo-RL loss_functions.py, OpenRLHF
   loss.py (icepop).
-  Raises ValueError for values outside the ranges below.
   """
 
-  low: float = 0.5  # in [0, 1]
-  high: float = 5.0  # >= 1
+  low: float = ranged(0.5, 0.0, 1.0)
+  high: float = ranged(5.0, 1.0)
   role: ClassVar[str] = 'weight'
   per_token: ClassVar[bool] = True
-
-  def __post_init__(self):
-    check_range(self, 'low', 0.0, 1.0)
-    check_range(self, 'high', 1.0)
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

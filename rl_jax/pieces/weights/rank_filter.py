@@ -2,15 +2,15 @@
 
 from typing import ClassVar
 
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, safe_divide, ungroup
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class RankFilter:
   """n w(rank) / sum of w over the group's n valid rows, by unshaped reward.
 
@@ -21,19 +21,14 @@ class RankFilter:
   (1, 0, 1) best-worst, (1, 0, 0) best of n.
   Source: "Policy Filtration in RLHF to Fine-Tune LLM for Code Generation";
   swtheing/PF-PPO-RLHF replay_buffer.py, which resamples instead.
-  Raises ValueError for negative weights.
   """
 
-  best: float = 1.0  # >= 0
-  middle: float = 0.0  # >= 0
-  worst: float = 1.0  # >= 0
+  best: float = ranged(1.0, 0.0)
+  middle: float = ranged(0.0, 0.0)
+  worst: float = ranged(1.0, 0.0)
   role: ClassVar[str] = 'weight'
   per_token: ClassVar[bool] = False
   min_group_size: ClassVar[int] = 2
-
-  def __post_init__(self):
-    for field in ('best', 'middle', 'worst'):
-      check_range(self, field, 0.0)
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

@@ -3,15 +3,15 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
 from rl_jax.pieces.ops.ratios import log_ratio, sequence_log_ratio
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class SequenceMask:
   """w_t = k_t if low <= geometric mean of the row's k <= high, else 0.
 
@@ -21,17 +21,12 @@ class SequenceMask:
   for the same weights. Kept rows use their raw token weights; dropped rows stay
   in the loss's denominator.
   Source: NeMo-RL loss_functions.py and OpenRLHF loss.py (seq-mask-tis).
-  Raises ValueError for values outside the ranges below.
   """
 
-  low: float = 0.5  # in [0, 1]
-  high: float = 5.0  # >= 1
+  low: float = ranged(0.5, 0.0, 1.0)
+  high: float = ranged(5.0, 1.0)
   role: ClassVar[str] = 'weight'
   per_token: ClassVar[bool] = False
-
-  def __post_init__(self):
-    check_range(self, 'low', 0.0, 1.0)
-    check_range(self, 'high', 1.0)
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

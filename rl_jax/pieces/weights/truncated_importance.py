@@ -3,17 +3,17 @@
 from typing import ClassVar
 
 import chex
-from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_choice, check_range
+from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.masking import loss_mask, masked_mean, safe_divide
 from rl_jax.pieces.ops.ratios import log_ratio
 from rl_jax.pieces.ops.sequences import row_weight, summed_log_ratio
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories, static
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class TruncatedImportance:
   """w_t = min(exp(u_t), limit),  u_t = logp_old_t - logp_behaviour_t.
 
@@ -23,18 +23,13 @@ class TruncatedImportance:
   trained tokens, or over the trained rows.
   Source: "Your Efficient RL Framework Secretly Brings You Off-Policy RL
   Training"; verl rollout_corr_helper.py.
-  Raises ValueError unless limit > 0, or for an unknown level.
   """
 
-  limit: float = 2.0
-  level: str = static(default='token')
+  limit: float = ranged(2.0, 0.0, open_low=True)
+  level: str = chosen('token', ('token', 'sequence'))
   normalize: bool = static(default=False)
   role: ClassVar[str] = 'weight'
   per_token: ClassVar[bool] = False
-
-  def __post_init__(self):
-    check_range(self, 'limit', 0.0, open_low=True)
-    check_choice(self, 'level', ('token', 'sequence'))
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

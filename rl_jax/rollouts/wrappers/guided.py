@@ -2,16 +2,16 @@
 
 from typing import Any, ClassVar
 
-from flax import struct
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
+from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class HintGuided:
   """G samples of the prompt, and G more with a hint where all G failed.
 
@@ -25,15 +25,11 @@ class HintGuided:
   Source: "Adaptive Guidance Accelerates Reinforcement Learning of Reasoning
   Models", from the abstract and reviews; that the failed rows stay in the group
   is ours.
-  Raises ValueError unless solved_above is a number.
   """
 
   # Failed: no valid reward of the group is above this, in units of the reward.
-  solved_above: float = 0.5
+  solved_above: float = ranged(0.5)
   role: ClassVar[str] = 'rollout'
-
-  def __post_init__(self):
-    check_range(self, 'solved_above')
 
   def check_task(self, task: Any) -> None:
     """Raises ValueError if the task cannot write hints."""

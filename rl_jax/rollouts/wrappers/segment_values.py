@@ -2,18 +2,18 @@
 
 from typing import Any, ClassVar
 
-from flax import struct
 import jax.numpy as jnp
 import numpy as np
 
-from rl_jax.checks import check_range
+from rl_jax.checks import ranged
+from rl_jax.pieces.piece import piece
 from rl_jax.pieces.row_inputs import NO_CUT
 from rl_jax.rollouts import responses
 from rl_jax.runtime import processes
-from rl_jax.types import PAD, Array, Trajectories, static
+from rl_jax.types import PAD, Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
+@piece
 class SegmentValues:
   """V(cut) = mean reward of `samples` continuations from behind token `cut`.
 
@@ -26,19 +26,13 @@ class SegmentValues:
   reward); a row whose value cannot be verified gets weight 0.
   Source: "Segment Policy Optimization", chain variant; AIFrameResearch/SPO
   math_episode_generator_with_mc_advantages.py. max_cuts is ours (there: all).
-  Raises ValueError for values outside the ranges below.
   """
 
-  samples: int = static(default=4)
-  interval: int = static(default=5)  # every n-th uncertain token
-  max_cuts: int = static(default=8)  # generation rounds an iteration
-  threshold: float = 0.9
+  samples: int = ranged(4, 1, static=True)
+  interval: int = ranged(5, 1, static=True)  # every n-th uncertain token
+  max_cuts: int = ranged(8, 1, static=True)  # generation rounds an iteration
+  threshold: float = ranged(0.9, 0.0, 1.0, open_low=True)
   role: ClassVar[str] = 'rollout'
-
-  def __post_init__(self):
-    for field in ('samples', 'interval', 'max_cuts'):
-      check_range(self, field, 1)
-    check_range(self, 'threshold', 0.0, 1.0, open_low=True)
 
   def cut_points(self, logp_BT: np.ndarray, length_B: np.ndarray) -> np.ndarray:
     """int32 [B, max_cuts], rising; NO_CUT where a row has fewer."""
