@@ -16,13 +16,23 @@ from rl_jax.types import Array
 TARGETS = ('wq', 'wk', 'wv', 'wo', 'w_gate', 'w_up', 'w_down')
 
 
+def check_targets(owner: str, targets: tuple[str, ...]) -> None:
+  """Raises ValueError naming targets that no layer has, or if there is none."""
+  unknown = sorted(set(targets) - set(TARGETS))
+  if unknown or not targets:
+    raise ValueError(
+      f'{owner}.lora_targets = {targets}: {unknown or "nothing"} is none of '
+      + ', '.join(TARGETS)
+    )
+
+
 def num_inputs(name: str) -> int:
   """How many leading dimensions of a layer's weight are contracted."""
   return 2 if name == 'wo' else 1
 
 
 def specs(layer_specs: dict, targets: tuple[str, ...], rank: int) -> dict:
-  """Adapters for the stacked weights named in targets."""
+  """Adapters for the stacked weights named in targets; always float32."""
   tree = {}
   for name in targets:
     base = layer_specs[name]
@@ -33,13 +43,13 @@ def specs(layer_specs: dict, targets: tuple[str, ...], rank: int) -> dict:
     tree[name] = {
       'a': spec.ParamSpec(
         (*base.shape[:split], rank),
-        base.dtype,
+        'float32',
         (*base.logical_axes[:split], None),
         fan_in**-0.5,
       ),
       'b': spec.ParamSpec(
         (base.shape[0], rank, *base.shape[split:]),
-        base.dtype,
+        'float32',
         (base.logical_axes[0], None, *base.logical_axes[split:]),
         spec.ZEROS,
       ),

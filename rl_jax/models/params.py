@@ -38,9 +38,26 @@ def _initializer(cfg: Any, names: tuple[str, ...], mesh: Mesh | None) -> Any:
 def split_trainable(
   model: transformer.ModelConfig, params: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-  """(trainable, frozen): with adapters the model itself is frozen."""
+  """(trainable, frozen): with adapters the model itself is frozen.
+
+  Raises: ValueError if trainable weights are not float32: the optimizer keeps
+    no copy of higher precision, and small updates would be rounded away.
+  """
   names = ADAPTED if model.lora_rank else tuple(params)
-  return (
-    {k: v for k, v in params.items() if k in names},
-    {k: v for k, v in params.items() if k not in names},
+  trainable = {k: v for k, v in params.items() if k in names}
+  found = {str(x.dtype) for x in jax.tree.leaves(trainable)} - {'float32'}
+  if found:
+    raise ValueError(
+      f'weights of type {", ".join(sorted(found))} cannot be trained: set '
+      "model.param_dtype = 'float32', or model.lora_rank > 0"
+    )
+  return trainable, {k: v for k, v in params.items() if k not in names}
+
+
+def cast(cfg: Any, params: dict[str, Any]) -> dict[str, Any]:
+  """The parameters in the dtypes of a ModelConfig."""
+  return jax.tree.map(
+    lambda x, s: x if x.dtype == s.dtype else x.astype(s.dtype),
+    params,
+    transformer.specs(cfg),
   )

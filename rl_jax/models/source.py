@@ -1,30 +1,100 @@
 """Where the policy of a run comes from."""
 
 import dataclasses
+from typing import Any
 
-from rl_jax.checks import check_choice
-from rl_jax.models import platform
+from absl import logging
+
+from rl_jax.checks import check_choice, check_range
+from rl_jax.models import lora, platform, transformer
 from rl_jax.models.transformer import ModelConfig
+
+_ADAPTERS = ('lora_rank', 'lora_alpha', 'lora_targets')
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelSource:
-  """Where the policy comes from.
+  """Where the policy comes from, and which of its weights are trained.
 
   path: a model directory, a Hugging Face directory or a GGUF file; None means
   random initial weights of `config`, with a tokenizer made by the task. With a
   path, `config` only serves to plan memory before the files are there.
-  compute_dtype, attention: 'auto' chooses by platform (accelerators.py).
+  compute_dtype, attention: 'auto' chooses by platform (models/platform.py).
+  param_dtype: of the weights of the model, whatever dtype the files have;
+  adapters and value head are always float32.
+  lora_rank: 0 trains all weights; otherwise only adapters of this rank on
+  lora_targets are trained, scaled by lora_alpha / lora_rank.
+
+  Raises: ValueError for weights that would be trained in less than float32.
   """
 
   path: str | None = None
   config: ModelConfig | None = None
+  param_dtype: str = 'float32'
   compute_dtype: str = platform.AUTO
   attention: str = platform.AUTO  # 'plain', 'cudnn' or 'splash'
   value_head: bool = False
   lora_rank: int = 0
+  lora_alpha: float = 16.0
+  lora_targets: tuple[str, ...] = lora.TARGETS
   remat: bool = False
 
   def __post_init__(self):
+    check_choice(self, 'param_dtype', transformer.DTYPES)
     check_choice(self, 'compute_dtype', platform.COMPUTE_DTYPES)
     check_choice(self, 'attention', platform.ATTENTION)
+    check_range(self, 'lora_rank', 0)
+    check_range(self, 'lora_alpha', 0.0, open_low=True)
+    lora.check_targets('ModelSource', self.lora_targets)
+    if self.param_dtype != 'float32' and not self.lora_rank:
+      raise ValueError(
+        f'ModelSource.param_dtype = {self.param_dtype!r} with lora_rank = 0: '
+        'an update of 1e-6 is lost when a weight is rounded. Set param_dtype = '
+        "'float32' (compute_dtype may be 'bfloat16'), or lora_rank > 0: "
+        'adapters are float32'
+      )
+
+  def applied_to(
+    self, model: ModelConfig, saved: ModelConfig | None = None
+  ) -> ModelConfig:
+    """The model with the fields of the source, for training.
+
+    saved: the configuration of the files at `path`, whose adapters the run
+    continues; None if nothing was saved.
+
+    Raises: ValueError if saved adapters would be dropped or rescaled.
+    """
+    if saved is not None:
+      self._check_saved(saved)
+    return dataclasses.replace(
+      model,
+      remat=self.remat,
+      value_head=self.value_head,
+      param_dtype=self.param_dtype,
+      **{name: getattr(self, name) for name in _ADAPTERS},
+    )
+
+  def _check_saved(self, saved: ModelConfig) -> None:
+    if saved.value_head and not self.value_head:
+      logging.warning('the value head of %s is not used', self.path)
+    if not saved.lora_rank:
+      return
+    differing = [
+      name for name in _ADAPTERS if _value(saved, name) != _value(self, name)
+    ]
+    if differing:
+      listed = lambda x: ', '.join(
+        f'model.{name}={getattr(x, name)!r}' for name in differing
+      )
+      raise ValueError(
+        f'{self.path} has adapters with {listed(saved)}, but the run has '
+        f'{listed(self)}. Set {listed(saved)} to continue them, or merge them '
+        'into the weights first: python -m experiments.export_weights '
+        f'--checkpoint={self.path} --out=DIR'
+      )
+
+
+def _value(holder: ModelSource | ModelConfig, name: str) -> Any:
+  """A field; the order of targets does not matter."""
+  value = getattr(holder, name)
+  return frozenset(value) if name == 'lora_targets' else value

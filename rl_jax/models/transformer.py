@@ -77,12 +77,8 @@ class ModelConfig:
       )
     if self.head_size % 2:
       raise ValueError(f'ModelConfig.head_size = {self.head_size} is odd')
-    unknown = set(self.lora_targets) - set(lora.TARGETS)
-    if unknown:
-      raise ValueError(
-        f'ModelConfig.lora_targets: {sorted(unknown)} are none of '
-        + ', '.join(lora.TARGETS)
-      )
+    check_range(self, 'lora_alpha', 0.0, open_low=True)
+    lora.check_targets('ModelConfig', self.lora_targets)
 
 
 def specs(cfg: ModelConfig) -> dict[str, Any]:

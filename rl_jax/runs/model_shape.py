@@ -15,32 +15,29 @@ from rl_jax.runs import policy as policy_lib
 def of(
   source: ModelSource, task: Any, spans: int = 1
 ) -> transformer.ModelConfig | None:
-  """The model that policy_loading.load would build; None if nothing says.
+  """The model that policy.load would build; None if nothing says.
 
   A path that does not exist yet is planned for by source.config, if given; a
-  GGUF file has its shape in its tensors. spans: of the mesh, sharding.spans.
+  GGUF file has its shape in its tensors. spans: of the mesh, mesh.spans.
   """
-  model = None
+  model = saved = None
   if source.path is None:
     if source.config is not None:
       size = policy_lib.task_tokenizer(task).vocab_size
       model = dataclasses.replace(source.config, vocab_size=size)
   elif os.path.exists(os.path.join(source.path, directory.CONFIG_FILE)):
     with open(os.path.join(source.path, directory.CONFIG_FILE)) as file:
-      saved = serialization.from_json(file.read())
-    model = of(saved.model, saved.task)
+      config = serialization.from_json(file.read())
+    model = saved = of(config.model, config.task)
   elif os.path.exists(source.path):
-    model = model_dir.read_config(source.path)
+    model = saved = model_dir.read_config(source.path)
   else:
     model = source.config
   if model is None:
     return None
-  model = dataclasses.replace(
-    model,
-    remat=source.remat,
-    value_head=source.value_head,
-    lora_rank=source.lora_rank,
-  )
   return platform.resolve(
-    model, source.compute_dtype, source.attention, spans=spans
+    source.applied_to(model, saved),
+    source.compute_dtype,
+    source.attention,
+    spans=spans,
   )

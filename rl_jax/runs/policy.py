@@ -39,11 +39,6 @@ def load(
 
   With LoRA only the adapters and the value head are trainable.
   """
-  changes = dict(
-    remat=source.remat,
-    value_head=source.value_head,
-    lora_rank=source.lora_rank,
-  )
   computing = dict(
     compute_dtype=source.compute_dtype,
     attention=source.attention,
@@ -51,21 +46,21 @@ def load(
   )
   key = randomness.purpose_key(jax.random.key(seed), randomness.INIT)
   if source.path is not None:
-    model, params, tokenizer = load_checkpoint(source.path, mesh)
-    model = dataclasses.replace(model, **changes)
-    model = platform.resolve(model, **computing)
+    saved, params, tokenizer = load_checkpoint(
+      source.path, mesh, param_dtype=source.param_dtype
+    )
+    model = platform.resolve(source.applied_to(saved, saved), **computing)
     # A head or adapters that the source does not have start fresh.
     fresh = params_lib.init_missing(model, params, key, mesh)
     wanted = transformer.specs(model)
     params = {name: {**params, **fresh}[name] for name in wanted}
+    params = params_lib.cast(model, params)
   else:
     tokenizer = task_tokenizer(task)
     if source.config is None:
       raise ValueError('model.path or model.config must be given')
-    model = dataclasses.replace(
-      source.config, vocab_size=tokenizer.vocab_size, **changes
-    )
-    model = platform.resolve(model, **computing)
+    model = dataclasses.replace(source.config, vocab_size=tokenizer.vocab_size)
+    model = platform.resolve(source.applied_to(model), **computing)
     params = params_lib.init_params(model, key, mesh)
   trainable, frozen = params_lib.split_trainable(model, params)
   return Policy(
@@ -81,15 +76,20 @@ def check(source: ModelSource) -> None:
 
 
 def load_checkpoint(
-  source: str, mesh: jax.sharding.Mesh, step: int | None = None
+  source: str,
+  mesh: jax.sharding.Mesh,
+  step: int | None = None,
+  param_dtype: str | None = None,
 ) -> tuple[transformer.ModelConfig, Any, Any]:
   """(model, params, tokenizer) of a work directory of training or a model.
 
-  Of a work directory: the newest valid checkpoint, or that of iteration step.
+  Of a work directory: the newest valid checkpoint, or that of iteration step,
+  in the dtype of its run. param_dtype: of a model's weights; default: as saved.
   """
   path = os.path.join(source, CONFIG_FILE)
   if not os.path.exists(path):
-    model, params, tokenizer = model_dir.load_any(source, mesh)
+    dtypes = {} if param_dtype is None else {'param_dtype': param_dtype}
+    model, params, tokenizer = model_dir.load_any(source, mesh, **dtypes)
     model = platform.resolve(model, spans=mesh_lib.spans(mesh))
     return model, params, tokenizer
   with open(path) as file:

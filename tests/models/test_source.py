@@ -1,0 +1,147 @@
+"""Where a policy comes from: saved adapters, weights that can be trained."""
+
+import dataclasses
+import itertools
+
+import jax
+import numpy as np
+import pytest
+
+from rl_jax.learning.optimizers import OptimizerConfig
+from rl_jax.models import ModelConfig
+from rl_jax.models import params as params_lib
+from rl_jax.models.files import model_dir
+from rl_jax.models.source import ModelSource
+from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.runs import model_shape, supervised, supervised_fit
+from rl_jax.runs import policy as policy_lib
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.tasks import Bandit
+
+TOKENIZER = policy_lib.task_tokenizer(Bandit())
+MODEL = ModelConfig(
+  vocab_size=TOKENIZER.vocab_size,
+  num_layers=1,
+  width=16,
+  num_heads=2,
+  num_kv_heads=2,
+  head_size=8,
+  mlp_size=16,
+)
+ADAPTED = dataclasses.replace(
+  MODEL, lora_rank=4, lora_alpha=8.0, lora_targets=('wq', 'w_down')
+)
+SAME = dict(lora_rank=4, lora_alpha=8.0, lora_targets=('w_down', 'wq'))
+
+
+@pytest.fixture(scope='module')
+def mesh():
+  """One device."""
+  return mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
+
+
+@pytest.fixture(scope='module')
+def adapted(tmp_path_factory):
+  """(directory, parameters) of a model with trained adapters."""
+  path = str(tmp_path_factory.mktemp('models') / 'adapted')
+  params = params_lib.init_params(ADAPTED, jax.random.key(0))
+  params['lora'] = jax.tree.map(lambda x: x + 0.1, params['lora'])
+  model_dir.save_model(path, ADAPTED, params, TOKENIZER)
+  return path, params
+
+
+def load(mesh, **source):
+  """The policy of a source."""
+  return policy_lib.load(ModelSource(**source), Bandit(), 0, mesh)
+
+
+def test_saved_adapters_are_continued_as_they_are(mesh, adapted):
+  """E0: with the same rank, alpha and targets, in any order."""
+  path, params = adapted
+  policy = load(mesh, path=path, **SAME)
+  assert policy.model.lora_alpha == 8.0
+  assert set(policy.trainable) == {'lora'}
+  jax.tree.map(np.testing.assert_array_equal, policy.params, params)
+
+
+@pytest.mark.parametrize(
+  'change, named',
+  [
+    (dict(lora_rank=0), r'lora_rank=4.*the run has model.lora_rank=0'),
+    (dict(lora_rank=8), r'lora_rank=4.*the run has model.lora_rank=8'),
+    (dict(lora_alpha=16.0), r'lora_alpha=8.0.*has model.lora_alpha=16.0'),
+    (dict(lora_targets=('wq',)), r"lora_targets=\('wq', 'w_down'\).*\('wq',\)"),
+  ],
+)
+def test_saved_adapters_are_never_dropped_or_rescaled(
+  change, named, mesh, adapted
+):
+  """By the run and by its plan, which reads no weights."""
+  source = ModelSource(path=adapted[0], **{**SAME, **change})
+  with pytest.raises(ValueError, match=named + '.*export_weights'):
+    policy_lib.load(source, Bandit(), 0, mesh)
+  with pytest.raises(ValueError, match=named):
+    model_shape.of(source, Bandit())
+
+
+def test_alpha_and_targets_are_configuration(mesh):
+  """Of any model, also one that is planned for."""
+  policy = load(mesh, config=MODEL, **SAME)
+  assert policy.model == dataclasses.replace(
+    ADAPTED,
+    lora_targets=SAME['lora_targets'],
+    attention=policy.model.attention,
+    compute_dtype=policy.model.compute_dtype,
+  )
+  assert set(policy.trainable['lora']['layers']) == {'wq', 'w_down'}
+  with pytest.raises(ValueError, match="'embed'.*none of wq, wk"):
+    ModelSource(lora_targets=('embed',))
+  with pytest.raises(ValueError, match='lora_targets.*nothing'):
+    ModelSource(lora_targets=())
+  with pytest.raises(ValueError, match='lora_alpha = 0.0'):
+    ModelSource(lora_alpha=0.0)
+
+
+@pytest.fixture(scope='module')
+def halves(tmp_path_factory):
+  """A model directory whose weights are bfloat16."""
+  path = str(tmp_path_factory.mktemp('models') / 'halves')
+  model = dataclasses.replace(MODEL, param_dtype='bfloat16')
+  params = params_lib.init_params(model, jax.random.key(0))
+  model_dir.save_model(path, model, params, TOKENIZER)
+  return path
+
+
+def dtypes(tree):
+  """Of all leaves."""
+  return {str(x.dtype) for x in jax.tree.leaves(tree)}
+
+
+def test_weights_of_bfloat16_files_change_at_a_small_rate(mesh, halves):
+  """50 steps at 1e-6: in bfloat16 99.8% of the weights would stay."""
+  policy = load(mesh, path=halves, compute_dtype='bfloat16')
+  assert dtypes(policy.trainable) == {'float32'}
+  before = jax.tree.map(np.asarray, policy.trainable)
+  prompts = PromptSet(Bandit(), 'train', TOKENIZER, 1)
+  with jax.set_mesh(mesh):
+    trainer = supervised.SupervisedTrainer(
+      policy, OptimizerConfig(learning_rate=1e-6), mesh
+    )
+    batches = supervised.shuffled_batches(len(prompts), len(prompts), 0)
+    for batch in itertools.islice(batches, 50):
+      trainer.step(supervised_fit.pair_rows(prompts, batch, 4))
+  # The rows of tokens that do not occur have no gradient, but for the softmax.
+  changed = jax.tree.map(lambda x, y: np.mean(x != y), before, trainer.params)
+  assert min(jax.tree.leaves(changed)) > 0.9
+
+
+def test_weights_that_would_not_train_are_refused(mesh, halves):
+  """At once, with what to set; a frozen base may be bfloat16."""
+  for dtype in ('bfloat16', 'float16'):
+    with pytest.raises(ValueError, match="param_dtype = 'float32'.*lora_rank"):
+      ModelSource(path=halves, param_dtype=dtype)
+  policy = load(mesh, path=halves, param_dtype='bfloat16', lora_rank=2)
+  assert dtypes(policy.frozen) == {'bfloat16'}
+  assert dtypes(policy.trainable) == {'float32'}
+  with pytest.raises(ValueError, match='bfloat16 cannot be trained'):
+    params_lib.split_trainable(MODEL, policy.frozen)
