@@ -33,6 +33,7 @@ SECTION_MODULES = (
   'rl_jax.config',
   'rl_jax.method',
   'rl_jax.models.rope',
+  'rl_jax.models.transformer',
   'rl_jax.verification.sandbox.python_calls',
 )
 

@@ -13,8 +13,9 @@ import numpy as np
 
 from rl_jax.models.files.optional import require
 
-# A directory that holds one of these was written as a model and may go.
-_MODEL_FILES = ('model.json', 'config.json')
+# Lists the files that this project wrote to a directory, and may replace.
+MARKER = '.rl_jax.json'
+MOST_JSON_BYTES = 1 << 28
 FLOAT_TYPES = ('F64', 'F32', 'F16', 'BF16')
 
 
@@ -22,23 +23,34 @@ FLOAT_TYPES = ('F64', 'F32', 'F16', 'BF16')
 def replace_directory(directory: str) -> Iterator[str]:
   """Gives a temporary directory that takes the place of `directory` at exit.
 
-  An exception leaves the old one as it was.
+  Of an old directory that was written by this function, only the files that it
+  wrote are replaced; everything else (.git, README.md, data) is kept. An
+  exception leaves the old directory as it was.
 
-  Raises: ValueError if the old one has files but no model.
+  Raises: ValueError naming files that would be lost.
   """
-  directory = os.path.abspath(directory)
-  if os.path.exists(directory) and not _replaceable(directory):
-    raise ValueError(f'{directory} exists and holds no model: not replaced')
-  os.makedirs(os.path.dirname(directory), exist_ok=True)
+  directory = os.path.realpath(directory)
+  kept = _others(directory)
   parent, name = os.path.split(directory)
+  os.makedirs(parent, exist_ok=True)
   temporary = tempfile.mkdtemp(prefix=f'.{name}.', dir=parent)
   try:
     yield temporary
+    written = sorted(os.listdir(temporary))
+    lost = sorted({*written, MARKER} & set(kept))
+    if lost:
+      raise ValueError(
+        f'{directory}: {", ".join(lost)} would be replaced, but rl_jax did not '
+        'write it. Remove it, or choose another directory'
+      )
+    write_json(temporary, MARKER, {'written_by': 'rl_jax', 'files': written})
     for file in os.listdir(temporary):
       path = os.path.join(temporary, file)
       _sync(path)
-      os.chmod(path, 0o644)  # temporary files are born private
+      os.chmod(path, 0o644)  # temporary files are created private
     os.chmod(temporary, 0o755)
+    for file in kept:
+      _link(os.path.join(directory, file), os.path.join(temporary, file))
     old = temporary + '.old'
     # Renaming cannot replace a directory that has files.
     if os.path.exists(directory):
@@ -49,11 +61,42 @@ def replace_directory(directory: str) -> Iterator[str]:
     shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _replaceable(directory: str) -> bool:
+def _others(directory: str) -> list[str]:
+  """What a directory holds that replace_directory did not write.
+
+  Raises: ValueError if it has files, but none that replace_directory wrote.
+  """
+  if not os.path.exists(directory):
+    return []
   if not os.path.isdir(directory):
-    return False
-  names = os.listdir(directory)
-  return not names or any(name in _MODEL_FILES for name in names)
+    raise ValueError(f'{directory} is a file: not replaced')
+  found = sorted(os.listdir(directory))
+  marker = os.path.join(directory, MARKER)
+  if found and not os.path.isfile(marker):
+    more = ', ...' if len(found) > 5 else ''
+    raise ValueError(
+      f'{directory} exists and holds files that rl_jax did not write '
+      f'({", ".join(found[:5])}{more}; it has no {MARKER}): not replaced. '
+      'Choose another directory, or remove it'
+    )
+  written = read_json(marker).get('files') if found else []
+  if not isinstance(written, list):
+    raise ValueError(f'{marker} is damaged: it has no list of files')
+  return [name for name in found if name not in (*written, MARKER)]
+
+
+def _link(source: str, target: str) -> None:
+  """A second name for a file, or for all files of a directory.
+
+  Nothing is moved: a process that is killed leaves the old directory complete.
+  """
+  if os.path.isdir(source) and not os.path.islink(source):
+    shutil.copytree(source, target, symlinks=True, copy_function=_link)
+    return
+  try:
+    os.link(source, target, follow_symlinks=False)
+  except OSError:  # a file system without links
+    shutil.copy2(source, target, follow_symlinks=False)
 
 
 def _sync(path: str) -> None:
@@ -67,18 +110,31 @@ def write_json(directory: str, name: str, value: Mapping[str, Any]) -> None:
     json.dump(value, file, indent=2, ensure_ascii=False)
 
 
+def require_file(path: str) -> None:
+  """Raises ValueError unless path is a regular file: others can block."""
+  if not os.path.exists(path):
+    raise ValueError(f'{path} does not exist')
+  if not os.path.isfile(path):
+    raise ValueError(f'{path} is not a regular file')
+
+
 def read_json(path: str) -> dict[str, Any]:
   """Reads a JSON object.
 
-  Raises: ValueError naming the file if it is missing or damaged.
+  Raises: ValueError naming the file if it is missing, damaged, larger than
+    MOST_JSON_BYTES or not an object.
   """
+  require_file(path)
+  if os.path.getsize(path) > MOST_JSON_BYTES:
+    raise ValueError(f'{path} has more than {MOST_JSON_BYTES} bytes')
   try:
     with open(path, encoding='utf-8') as file:
-      return json.load(file)
-  except FileNotFoundError:
-    raise ValueError(f'{path} does not exist') from None
-  except json.JSONDecodeError as error:
+      value = json.load(file)
+  except (ValueError, RecursionError) as error:
     raise ValueError(f'{path} is not JSON: {error}') from None
+  if not isinstance(value, dict):
+    raise ValueError(f'{path} is not a JSON object')
+  return value
 
 
 def save_tensors(
@@ -98,8 +154,7 @@ def open_tensors(path: str) -> dict[str, Any]:
   Raises: ValueError naming the file, or the tensor that is not of floats.
   """
   lib = require('safetensors', 'reading weights')
-  if not os.path.exists(path):
-    raise ValueError(f'{path} does not exist')
+  require_file(path)
   try:
     handle = lib.safe_open(path, framework='numpy')
   except lib.SafetensorError as error:

@@ -32,7 +32,7 @@ def export_hf(
   dtype rounds them.
 
   Args:
-    directory: replaced if it exists and holds a model, refused otherwise.
+    directory: if it exists, as for replace_directory.
     cfg: the model.
     params: as the model functions take them.
     tokenizer: character tokenizers are written in our own form, which

@@ -42,7 +42,7 @@ def save_model(
   Adapters and value head are kept as they are.
 
   Raises: ValueError if params and cfg do not fit, or if the directory exists
-    and holds something else.
+    and holds files that would be lost (see replace_directory).
   """
   flat = traverse_util.flatten_dict(dict(params), sep='/')
   expected = traverse_util.flatten_dict(specs(cfg), sep='/')

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from rl_jax.models import spec
-from rl_jax.models.files import directories, model_dir
+from rl_jax.models.files import directories, hf_export, model_dir
 from rl_jax.models.rope import RopeScaling
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.models.transformer import ModelConfig, specs
@@ -97,10 +97,50 @@ def test_replaces_a_model_and_nothing_else(tmp_path):
   assert_same(model_dir.load_model(path)[1], second)
   other = tmp_path / 'thesis'
   other.mkdir()
-  (other / 'chapter.txt').write_text('years of work')
-  with pytest.raises(ValueError, match='thesis exists and holds no model'):
+  for name in ('chapter.txt', 'config.json', 'model.json'):
+    (other / name).write_text('{"years": "of work"}')
+  message = r'thesis exists and .* \(chapter.txt, config.json, model.json'
+  with pytest.raises(ValueError, match=message):
     model_dir.save_model(str(other), CONFIG, first, TOKENIZER)
-  assert (other / 'chapter.txt').exists()
+  with pytest.raises(ValueError, match=message):
+    hf_export.export_hf(str(other), CONFIG, first, TOKENIZER)
+  assert len(list(other.iterdir())) == 3
+  with pytest.raises(ValueError, match='chapter.txt is a file'):
+    model_dir.save_model(str(other / 'chapter.txt'), CONFIG, first, TOKENIZER)
+
+
+def test_what_users_add_to_a_model_directory_is_kept(tmp_path):
+  """History, README and data; another kind of model replaces ours."""
+  path = tmp_path / 'model'
+  model_dir.save_model(str(path), CONFIG, random_params(CONFIG), TOKENIZER)
+  (path / '.git' / 'refs').mkdir(parents=True)
+  (path / '.git' / 'refs' / 'main').write_text('0123')
+  (path / 'README.md').write_text('a card')
+  (path / 'data.jsonl').symlink_to('../elsewhere')
+  hf_export.export_hf(str(path), CONFIG, random_params(CONFIG), TOKENIZER)
+  assert {x.name for x in path.iterdir()} == {
+    *('.git', 'README.md', 'data.jsonl', directories.MARKER),
+    *('config.json', 'model.safetensors', 'tokenizer_config.json'),
+  }
+  assert (path / '.git' / 'refs' / 'main').read_text() == '0123'
+  assert (path / 'README.md').read_text() == 'a card'
+  assert os.readlink(path / 'data.jsonl') == '../elsewhere'
+  assert os.listdir(tmp_path) == ['model']
+
+
+def test_a_file_of_the_user_is_never_overwritten(tmp_path):
+  """Though the directory is one of ours."""
+  path = tmp_path / 'model'
+  params = random_params(CONFIG)
+  model_dir.save_model(str(path), CONFIG, params, TOKENIZER)
+  (path / 'config.json').write_text('{"mine": 1}')
+  with pytest.raises(ValueError, match='model: config.json would be replaced'):
+    hf_export.export_hf(str(path), CONFIG, params, TOKENIZER)
+  assert (path / 'config.json').read_text() == '{"mine": 1}'
+  assert_same(model_dir.load_model(str(path))[1], params)
+  (path / directories.MARKER).write_text('{"files": 3}')
+  with pytest.raises(ValueError, match='damaged: it has no list of files'):
+    model_dir.save_model(str(path), CONFIG, params, TOKENIZER)
 
 
 def test_failed_save_leaves_the_old_model(tmp_path, monkeypatch):
