@@ -12,10 +12,8 @@ import json
 
 import numpy as np
 
-from experiments.flags import configuration
 from experiments.sweeps import courses
 from experiments.tables import cells as cells_lib
-from experiments.tables import code_counts
 
 HEADER = (
   'method',
@@ -31,8 +29,6 @@ HEADER = (
   'final reward',
   'final entropy',
   's/iteration',
-  'lines',
-  'tests',
 )
 RATE = 'optimizer.learning_rate'
 HINT = (
@@ -109,7 +105,6 @@ def cells(
       [
         name,
         *_cells(best[name], {} if name == baseline else base, budget),
-        *_code(methods[name]),
       ]
       for name in order
     ),
@@ -148,12 +143,6 @@ def _cells(runs: list[dict], base: dict[int, float], budget: float):
   ]
 
 
-def _code(runs: list[dict]) -> list[str]:
-  """Lines and tests, where an excerpt has noted them."""
-  noted = [run['code'] for run in runs if 'code' in run]
-  return [str(noted[0][n]) if noted else '' for n in ('lines', 'tests')]
-
-
 def _mean(values: list[float]) -> list[str]:
   """Mean and interval of the finite ones; empty cells if there are none."""
   finite = np.array([x for x in values if np.isfinite(x)])
@@ -184,14 +173,13 @@ def failures(rows: list[dict]) -> list[str]:
 def excerpt(rows: list[dict]) -> list[dict]:
   """Lines with what `cells` and the checks of results read, and no more.
 
-  Settings that all rows share stand in the paper alone. The first line of a
-  method has its lines of code and tests of today.
+  Settings that all rows share are in the sweep of the paper alone.
   """
   shared = set.intersection(
     *({(k, json.dumps(v)) for k, v in row['setting'].items()} for row in rows)
   )
   names = {name for name, _ in shared} - {'method', RATE, 'seed'}
-  kept, counted = [], set(configuration.names('configs.methods'))
+  kept = []
   for row in rows:
     setting = {k: v for k, v in row['setting'].items() if k not in names}
     line = {**row, 'setting': setting}
@@ -199,9 +187,5 @@ def excerpt(rows: list[dict]) -> list[dict]:
     last = row.get('last', {})
     if last:
       line['last'] = {n: round(last[n], 4) for n in courses.NAMES if n in last}
-    method = setting['method']
-    if method in counted:
-      line['code'] = code_counts.of_method(method)
-      counted.remove(method)
     kept.append(line)
   return kept

@@ -7,7 +7,7 @@ import pytest
 
 from experiments.sweeps import references
 from experiments.tables import cells as cells_lib
-from experiments.tables import code_counts, leaderboard, result_checks
+from experiments.tables import leaderboard, result_checks
 
 
 def run(method, rate, seed, accuracy, **more):
@@ -49,7 +49,7 @@ def test_the_table_counts_failed_runs_and_pairs_seeds():
   rows = [run('a', 1, 0, 0.2), run('a', 1, 1, 0.2)]
   rows += [run('b', 1, 0, 0.3), run('b', 1, 1, 0.5)]
   rows += [run('c', 1, 0, 0.6), run('c', 1, 1, 0.0, failed='why')]
-  rows += [run('d', 1, 0, 0.0, failed='why', code={'lines': 7, 'tests': 2})]
+  rows += [run('d', 1, 0, 0.0, failed='why')]
   header, *cells = leaderboard.cells(rows, 'a', 100, ['two commits'])
   assert header[0] == 'method (MIXED: two commits)'
   names = leaderboard.HEADER
@@ -64,7 +64,6 @@ def test_the_table_counts_failed_runs_and_pairs_seeds():
   names = ('seeds', 'failed', 'final accuracy', '95% final')
   assert tuple(by_name['c'][name] for name in names) == few
   assert by_name['d']['final accuracy'] == ''
-  assert (by_name['d']['lines'], by_name['d']['tests']) == ('7', '2')
   assert cells_lib.render([header, *cells], 'markdown').count('\n') == 6
   with pytest.raises(ValueError, match="no row 'x'; there are a, b, c, d"):
     leaderboard.cells(rows, 'x', 100)
@@ -105,11 +104,3 @@ def test_best_and_majority_of_n():
   one_N, most_N = references.of_n(response_BT, length_B, right_B, 3)
   np.testing.assert_array_equal(one_N, [1, 1])
   np.testing.assert_array_equal(most_N, [0, 1])
-
-
-def test_code_is_counted_without_its_prose():
-  """Docstrings, comments and blank lines are none."""
-  text = '"""Doc\nstring."""\n\n# why\nx = 1\n\n\ndef f():\n  """D."""\n  y\n'
-  assert code_counts.code_lines(text) == 3
-  assert code_counts.of_method('dual_clip_grpo')['lines'] == 0  # a setting
-  assert code_counts.of_method('cispo')['lines'] > 0
