@@ -19,7 +19,6 @@ from experiments.flags import configuration
 from experiments.sweeps import runs as sweep_runs
 from experiments.tables import cells
 from rl_jax.records import metrics
-from rl_jax.records.checkpoints.files import quiet_orbax
 
 _CONFIG = flags.DEFINE_string('config', None, 'Module.', required=True)
 _METHODS = flags.DEFINE_list('methods', ['all'], 'Names, or all.')
@@ -33,7 +32,6 @@ _WORKDIR = flags.DEFINE_string('workdir', None, 'Runs.', required=True)
 def main(argv):
   """Runs everything, the baseline first, and prints Markdown."""
   del argv
-  quiet_orbax()
   names = _METHODS.value
   if names == ['all']:
     names = configuration.names('configs.methods')

@@ -19,7 +19,6 @@ import numpy as np
 
 from experiments.flags import configuration
 from experiments.flags import processes as process_flags
-from rl_jax.records.checkpoints.files import quiet_orbax
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.evaluation import Evaluator
@@ -80,7 +79,6 @@ def load_task():
 def main(argv):
   """Loads, samples, verifies, prints."""
   del argv
-  quiet_orbax()
   process_flags.start()
   task = load_task()
   mesh = mesh_lib.make_mesh(MeshConfig(data=jax.device_count()))

@@ -12,7 +12,6 @@ import jax
 from experiments.flags import configuration
 from rl_jax.models import transformer
 from rl_jax.models.files import hf_export
-from rl_jax.records.checkpoints.files import quiet_orbax
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.mesh import MeshConfig
@@ -30,7 +29,6 @@ def main(argv: list[str]) -> None:
   """Exports the weights."""
   if len(argv) > 1:
     raise app.UsageError(f'unexpected arguments {argv[1:]}')
-  quiet_orbax()
   mesh = mesh_lib.make_mesh(MeshConfig(fsdp=jax.device_count()))
   cfg, params, tokenizer = policy_lib.load_checkpoint(_CHECKPOINT.value, mesh)
   hf_export.export_hf(_OUT.value, cfg, params, tokenizer, _DTYPE.value)

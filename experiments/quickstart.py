@@ -15,7 +15,7 @@ import os
 import time
 from typing import Any
 
-from absl import app, flags, logging
+from absl import flags, logging
 import jax
 
 from experiments.flags import configuration
@@ -27,7 +27,6 @@ from rl_jax.models.files import model_dir
 from rl_jax.pieces.regularizers import KLPenalty
 from rl_jax.records import metrics
 from rl_jax.records.checkpoints import checkpointer
-from rl_jax.records.checkpoints.files import quiet_orbax
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.runs import assembly
 from rl_jax.runs import policy as policy_lib
@@ -57,7 +56,6 @@ ITERATIONS = 220
 def main(argv):
   """Runs the stages that are not done yet, then prints the table."""
   del argv
-  quiet_orbax()
   logging.set_verbosity(logging.INFO)
   started = time.perf_counter()
   job = Quickstart(_WORKDIR.value, _SEED.value, _METHOD.value, _SET.value)
@@ -237,4 +235,4 @@ def _training(row):
 
 
 if __name__ == '__main__':
-  app.run(main)
+  configuration.run(main)

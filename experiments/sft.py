@@ -18,7 +18,6 @@ import jax
 from experiments.flags import configuration
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.models.files import model_dir
-from rl_jax.records.checkpoints.files import quiet_orbax
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.evaluation import Evaluator
@@ -55,7 +54,6 @@ def main(argv):
     raise ValueError('give exactly one of --config and --data')
   if _DATA.value is not None and _MODEL.value is None:
     raise ValueError('--data needs --model: the model to start from')
-  quiet_orbax()
   logging.set_verbosity(logging.INFO)
   mesh = mesh_lib.make_mesh(MeshConfig(data=jax.device_count()))
   jax.set_mesh(mesh)

@@ -23,7 +23,6 @@ from absl import flags
 from experiments.flags import configuration
 from experiments.sweeps import cluster_jobs
 from experiments.sweeps import runs as sweep_runs
-from rl_jax.records.checkpoints.files import quiet_orbax
 
 _PAPER = flags.DEFINE_string('paper', None, 'Module.', required=True)
 _WORKDIR = flags.DEFINE_string('workdir', None, 'Runs.', required=True)
@@ -38,7 +37,6 @@ _IMAGE = flags.DEFINE_string('image', 'rl_jax', 'Container of a JobSet.')
 def main(argv):
   """Runs, spawns or prints."""
   del argv
-  quiet_orbax()
   paper, workdir = _PAPER.value, _WORKDIR.value
   flags_ = ['--jitted'] if _JITTED.value else []
   flags_ += ['--by_stages'] if _BY_STAGES.value else []

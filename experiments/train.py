@@ -18,7 +18,6 @@ from experiments.flags import configuration
 from experiments.flags import processes as process_flags
 from rl_jax import serialization
 from rl_jax.planning import memory_check
-from rl_jax.records.checkpoints.files import quiet_orbax
 from rl_jax.runs import directory
 from rl_jax.runs.loop import Trainer
 from rl_jax.runtime import processes, profiling
@@ -44,7 +43,6 @@ def main(argv):
   if _PRINT.value:
     print(serialization.to_json(config))
     return
-  quiet_orbax()
   process_flags.start()
   window = None
   if _PROFILE.value is not None:

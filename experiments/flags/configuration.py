@@ -14,6 +14,7 @@ from absl import app, flags
 from rl_jax import overrides
 from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
+from rl_jax.records.checkpoints.files import quiet_orbax
 from rl_jax.runtime import processes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -100,9 +101,10 @@ def _split(text: str, flag: str) -> tuple[str, str]:
 
 
 def run(main: Any) -> None:
-  """app.run, with configuration errors as one line instead of a traceback."""
+  """app.run with a quiet Orbax, and configuration errors as one line."""
 
   def guarded(argv):
+    quiet_orbax()
     try:
       main(argv)
     except (ValueError, FileNotFoundError, MemoryError) as error:

@@ -21,7 +21,6 @@ import numpy as np
 
 from experiments.flags import configuration
 from rl_jax.records import metrics
-from rl_jax.records.checkpoints.files import quiet_orbax
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.evaluation import Evaluator
@@ -119,7 +118,6 @@ def paired_interval(before, after, seed=0):
 def main(argv):
   """Evaluates all policies on the same rows and prints Markdown."""
   del argv
-  quiet_orbax()
   config = configuration.build('smollm2_word_problems', 'grpo')
   mesh = mesh_lib.make_mesh(MeshConfig(data=jax.device_count()))
   jax.set_mesh(mesh)
