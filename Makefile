@@ -27,8 +27,8 @@ SMOKE := $(TEST_ENV) $(BIN)/python -m experiments.train \
 	--config=configs/bandit.py --method=grpo
 
 .PHONY: install quickstart test test-fast test-devices smoke test-all \
-	test-processes test-faults test-attacks test-soak test-mutations lint format \
-	clean
+	test-processes test-faults test-attacks test-soak test-mutations lint readme \
+	format clean
 
 install: $(STAMP)
 
@@ -100,6 +100,10 @@ test-mutations: $(STAMP)
 lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+# The tree of folders in README, from their docstrings.
+readme: $(STAMP)
+	$(RUN) tests/test_readme.py
 
 format: $(STAMP)
 	$(BIN)/ruff format .

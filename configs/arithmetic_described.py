@@ -10,11 +10,10 @@ import dataclasses
 from configs import arithmetic
 from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
-from rl_jax.tasks import DescribedArithmetic
+from rl_jax.tasks import Described
 
 
 def get_config(method: Method) -> ExperimentConfig:
   """configs/arithmetic.py with clusters of answers, difficulties and so on."""
   config = arithmetic.get_config(method)
-  task = DescribedArithmetic(**dataclasses.asdict(config.task))
-  return dataclasses.replace(config, task=task)
+  return dataclasses.replace(config, task=Described(config.task))

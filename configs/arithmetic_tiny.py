@@ -20,7 +20,7 @@ from rl_jax.learning.update import UpdateConfig
 from rl_jax.method import Method
 from rl_jax.models import ModelConfig
 from rl_jax.models.source import ModelSource
-from rl_jax.tasks import DescribedArithmetic
+from rl_jax.tasks import Described
 
 
 def get_config(method: Method) -> ExperimentConfig:
@@ -29,7 +29,7 @@ def get_config(method: Method) -> ExperimentConfig:
   return dataclasses.replace(
     small,
     iterations=50,
-    task=DescribedArithmetic(**dataclasses.asdict(small.task)),
+    task=Described(small.task),
     model=ModelSource(
       config=ModelConfig(
         vocab_size=1,  # replaced by the size of the task's alphabet

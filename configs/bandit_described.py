@@ -10,9 +10,10 @@ import dataclasses
 from configs import bandit
 from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
-from rl_jax.tasks import DescribedBandit
+from rl_jax.tasks import Described
 
 
 def get_config(method: Method) -> ExperimentConfig:
   """configs/bandit.py with clusters, formats, modes and so on."""
-  return dataclasses.replace(bandit.get_config(method), task=DescribedBandit())
+  config = bandit.get_config(method)
+  return dataclasses.replace(config, task=Described(config.task))

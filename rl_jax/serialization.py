@@ -14,6 +14,13 @@ from typing import Any
 
 from rl_jax import overrides
 
+# Classes of earlier versions: name -> function of the encoded fields that gives
+# the encoded value of today.
+RENAMED = {
+  'DescribedArithmetic': lambda fields: _described('Arithmetic', fields),
+  'DescribedBandit': lambda fields: _described('Bandit', fields),
+}
+
 
 def to_json(config: Any) -> str:
   """The whole configuration as readable JSON, classes by role and name."""
@@ -118,6 +125,8 @@ def _decode(value, classes):
   if path == 'dict':
     return {k: _decode(v, classes) for k, v in fields['items'].items()}
   name = path.rpartition('.')[2]
+  if name in RENAMED:
+    return _decode(RENAMED[name](fields), classes)
   if name not in classes:
     raise ValueError(
       f'refusing to build {path!r}: this version has no configuration class '
@@ -125,6 +134,11 @@ def _decode(value, classes):
     )
   values = {key: _decode(v, classes) for key, v in fields.items()}
   return overrides.construct(classes[name], values)
+
+
+def _described(name, fields):
+  task = {'class': f'tasks.{name}', **fields}
+  return {'class': 'tasks.Described', 'task': task}
 
 
 def difference(left: Any, right: Any, path: str = '') -> list[str]:

@@ -1,4 +1,7 @@
-"""README tells the truth: tables, tree, links and commands are the code's."""
+"""README tells the truth: tables, tree, links and commands are the code's.
+
+`make readme` (this file as a program) writes the tree anew.
+"""
 
 import ast
 import pathlib
@@ -11,6 +14,7 @@ from experiments.flags import configuration
 from rl_jax import config as config_lib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+BEGIN, END = '<!-- tree: begin -->', '<!-- tree: end -->'
 README = (ROOT / 'README.md').read_text()
 
 
@@ -32,10 +36,15 @@ def tree():
   return '\n'.join(f'    {name:<20} {line}' for name, line in lines)
 
 
+def with_tree(text):
+  """The text with a fresh tree between its two markers."""
+  before, rest = text.split(BEGIN)
+  return f'{before}{BEGIN}\n{tree()}\n{END}{rest.split(END)[1]}'
+
+
 def test_tree_is_of_docstrings():
-  """The tree of README; what to paste stands in the message."""
-  block = README.split('<!-- tree: begin -->')[1].split('<!-- tree: end')[0]
-  assert block.strip('\n') == tree(), f'put this into README:\n{tree()}'
+  """`make readme` would change nothing."""
+  assert with_tree(README) == README, 'the tree is old: run make readme'
 
 
 def test_links_exist():
@@ -83,3 +92,7 @@ def test_recipes_compose():
     )
     config_lib.validate(config)
     assert config.method != configuration.load_method(method), recipe
+
+
+if __name__ == '__main__':
+  (ROOT / 'README.md').write_text(with_tree(README))

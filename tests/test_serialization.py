@@ -25,6 +25,7 @@ from rl_jax.serialization import (
   known_classes,
   to_json,
 )
+from rl_jax.tasks import Arithmetic, Bandit, Described
 
 GOLDEN = pathlib.Path(__file__).parent / 'golden'
 REINFORCE = Method(losses=(losses.Reinforce(),), aggregation=TokenMean())
@@ -40,6 +41,17 @@ def test_every_configuration_with_every_method_survives_json(toy, name):
     assert again == config, method
     assert to_json(again) == text, method
     assert difference(config, again) == [], method
+
+
+def test_renamed_classes_are_read():
+  """As files of before name them: by role, or by their module path."""
+  fields = {'class': 'tasks.DescribedBandit', 'num_contexts': 3}
+  assert from_json(json.dumps(fields)) == Described(Bandit(num_contexts=3))
+  path = 'rl_jax.tasks.described_arithmetic.DescribedArithmetic'
+  weights = {'class': 'dict', 'items': {'outcome': 2.0}}
+  fields = {'class': path, 'digits': 1, 'reward_weights': weights}
+  task = Described(Arithmetic(digits=1, reward_weights={'outcome': 2.0}))
+  assert from_json(json.dumps(fields)) == task
 
 
 def test_types_survive():

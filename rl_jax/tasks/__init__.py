@@ -4,8 +4,7 @@ from rl_jax.tasks.arithmetic import Arithmetic
 from rl_jax.tasks.bandit import Bandit
 from rl_jax.tasks.base import OUTCOME, Example, Task, combine
 from rl_jax.tasks.countdown import Countdown
-from rl_jax.tasks.described_arithmetic import DescribedArithmetic
-from rl_jax.tasks.described_bandit import DescribedBandit
+from rl_jax.tasks.described import Described
 from rl_jax.tasks.gym import ReasoningGym
 from rl_jax.tasks.prompt_response import PromptResponse
 from rl_jax.tasks.python_function import PythonFunction
@@ -18,8 +17,7 @@ __all__ = [
   'Bandit',
   'ChatTemplate',
   'Countdown',
-  'DescribedArithmetic',
-  'DescribedBandit',
+  'Described',
   'Example',
   'PlainTemplate',
   'PromptResponse',

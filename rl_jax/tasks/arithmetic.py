@@ -111,6 +111,48 @@ class Arithmetic:
       )
     }
 
+  @property
+  def num_answers(self) -> int:
+    """Numbers of digits + 1 digits with a sign (see `Described`)."""
+    return 2 * 10 ** (self.digits + 1)
+
+  def describe(self, example: Example) -> tuple[int, int]:
+    """(1 + carries, reward of a sum digit by digit that forgets carries)."""
+    carries = _carries(example.prompt)
+    return 1 + carries, int(carries == 0)
+
+  def answer_number(self, response: str) -> int | None:
+    """Twice the absolute value, 1 more if negative: '07' and '7' are equal."""
+    text = response[::-1] if self.reverse else response
+    number = text.removeprefix('-')
+    decimal = number.isascii() and number.isdecimal()
+    if not decimal or len(number) > self.digits + 1:
+      return None
+    value = int(number)
+    return 2 * value + (text != number and value > 0)
+
+  def answer_number_device(self, response_BT, length_B, tokenizer) -> Any:
+    """The jittable twin of `answer_number`: (i32[B], bool[B])."""
+    from rl_jax.tasks import device_verifiers
+
+    kept_BT = device_verifiers.text_mask(response_BT, length_B, tokenizer)
+    value_B, negative_B, valid_B = device_verifiers.decimal(
+      response_BT, kept_BT, tokenizer, self.digits + 1, self.reverse
+    )
+    return 2 * value_B + (negative_B & (value_B > 0)), valid_B
+
+
+def _carries(prompt: str) -> int:
+  """Carries of '123+456=', borrows of '456-123=' in either order."""
+  operation = '+' if '+' in prompt else '-'
+  small, large = sorted(map(int, prompt[:-1].split(operation)))
+  count = carry = 0
+  while large:
+    (large, a), (small, b) = divmod(large, 10), divmod(small, 10)
+    carry = a + b + carry > 9 if operation == '+' else a < b + carry
+    count += carry
+  return count
+
 
 def _num_pairs(digits: int) -> int:
   count = 9 * 10 ** (digits - 1)

@@ -66,13 +66,42 @@ class Bandit:
     """The best action."""
     return example.answer
 
+  def hinted(self, example: Example) -> Example:
+    """With the best action behind the context: 'Cf'."""
+    return dataclasses.replace(example, prompt=example.prompt + example.answer)
+
+  @property
+  def num_answers(self) -> int:
+    """The answers are the actions (see `Described`)."""
+    return self.num_actions
+
+  def describe(self, example: Example) -> tuple[int, int]:
+    """(1: all prompts are equally hard, outcome of the first action)."""
+    return 1, int(example.answer == _LETTERS[0])
+
+  def answer_number(self, response: str) -> int | None:
+    """The number of the action, from 0."""
+    if len(response) != 1 or response not in _LETTERS[: self.num_actions]:
+      return None
+    return _LETTERS.index(response)
+
+  def answer_number_device(self, response_BT, length_B, tokenizer) -> Any:
+    """The jittable twin of `answer_number`: (i32[B], bool[B])."""
+    from rl_jax.tasks import device_verifiers
+
+    letters = _LETTERS[: self.num_actions]
+    kept_BT = device_verifiers.text_mask(response_BT, length_B, tokenizer)
+    return device_verifiers.one_of(
+      response_BT, kept_BT, [tokenizer.encode(letter)[0] for letter in letters]
+    )
+
   def reward(self, example: Example, response: str) -> dict[str, float]:
     """Looks the action up in the row of the context."""
-    actions = _LETTERS[: self.num_actions]
-    if len(response) != 1 or response not in actions:
+    action = self.answer_number(response)
+    if action is None:
       return {base.OUTCOME: 0.0, 'value': 0.0}
-    value = self.table()[example.id][actions.index(response)]
-    return {base.OUTCOME: float(response == example.answer), 'value': value}
+    value = self.table()[example.id][action]
+    return {base.OUTCOME: float(value == 1.0), 'value': value}
 
   def device_answers(self, examples: Sequence[Example], tokenizer: Any) -> Any:
     """(context index i32[B, 1], ones i32[B])."""
@@ -84,15 +113,13 @@ class Bandit:
     self, response_BT, length_B, answer_BA, answer_length_B, tokenizer
   ) -> dict[str, Any]:
     """The jittable twin of `reward`."""
-    from rl_jax.tasks import device_verifiers
+    import jax.numpy as jnp
 
-    actions = [
-      tokenizer.encode(letter)[0] for letter in _LETTERS[: self.num_actions]
-    ]
-    kept_BT = device_verifiers.text_mask(response_BT, length_B, tokenizer)
-    value_B = device_verifiers.table_lookup(
-      response_BT, kept_BT, answer_BA[:, 0], actions, self.table()
+    action_B, valid_B = self.answer_number_device(
+      response_BT, length_B, tokenizer
     )
+    table_CA = jnp.asarray(self.table(), jnp.float32)
+    value_B = jnp.where(valid_B, table_CA[answer_BA[:, 0], action_B], 0.0)
     return {base.OUTCOME: (value_B == 1.0).astype('float32'), 'value': value_B}
 
 

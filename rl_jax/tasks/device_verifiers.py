@@ -56,20 +56,15 @@ def exact_match(
   return (right_B & complete_B).astype(jnp.float32)
 
 
-def table_lookup(
-  response_BT: Array,
-  kept_BT: Array,
-  context_B: Array,
-  action_ids: Sequence[int],
-  table: Sequence[Sequence[float]],
-) -> Array:
-  """f32[B]: table[context, action] of a response that is one action, else 0."""
-  table_CA = jnp.asarray(table, jnp.float32)
+def one_of(
+  response_BT: Array, kept_BT: Array, ids: Sequence[int]
+) -> tuple[Array, Array]:
+  """(its place in ids i32[B], is one of them and nothing else bool[B])."""
   first_B1 = jnp.argmax(kept_BT, axis=1)[:, None]
-  token_B = jnp.take_along_axis(response_BT, first_B1, axis=1)[:, 0]
-  chosen_BA = token_B[:, None] == jnp.asarray(action_ids)[None, :]
-  value_B = jnp.sum(jnp.where(chosen_BA, table_CA[context_B], 0.0), axis=1)
-  return jnp.where(jnp.sum(kept_BT, axis=1) == 1, value_B, 0.0)
+  token_B1 = jnp.take_along_axis(response_BT, first_B1, axis=1)
+  same_BA = token_B1 == jnp.asarray(ids)[None, :]
+  valid_B = (jnp.sum(kept_BT, axis=1) == 1) & jnp.any(same_BA, axis=1)
+  return jnp.argmax(same_BA, axis=1), valid_B
 
 
 def decimal(

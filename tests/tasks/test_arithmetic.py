@@ -6,7 +6,7 @@ import pytest
 
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.pieces import row_inputs
-from rl_jax.tasks import Arithmetic, DescribedArithmetic
+from rl_jax.tasks import Arithmetic, Described
 from rl_jax.tasks.base import SPLITS, Example
 
 
@@ -93,8 +93,8 @@ def test_bad_arguments_are_named():
   'task',
   [
     Arithmetic(digits=1),
-    DescribedArithmetic(digits=1),
-    DescribedArithmetic(digits=1, signed=False, reverse=True),
+    Described(Arithmetic(digits=1)),
+    Described(Arithmetic(digits=1, signed=False, reverse=True)),
   ],
 )
 def test_device_verifier_agrees_with_host_on_random_tokens(task):
@@ -136,7 +136,7 @@ def test_descriptions_by_hand():
 
   Reversed '70-' is -7 and '7-' too; '--7' and a fourth digit are no number.
   """
-  task = DescribedArithmetic(digits=2, reverse=True)
+  task = Described(Arithmetic(digits=2, reverse=True))
   example = lambda prompt: Example(prompt=prompt, answer='', id=0)
   rewards = lambda prompt, text='': task.reward(example(prompt), text)
   assert rewards('57+68=')['difficulty'] == 3.0
@@ -152,5 +152,5 @@ def test_descriptions_by_hand():
   described = rewards('41-20=', '7').keys()
   described -= {'outcome', 'format', 'reference_reward'}
   assert {f'{name}_B' for name in described} <= row_inputs.KEYS.keys()
-  with pytest.raises(ValueError, match='DescribedArithmetic.digits = 6'):
-    DescribedArithmetic(digits=6)
+  with pytest.raises(ValueError, match='Arithmetic has 20000000 answers'):
+    Described(Arithmetic(digits=6))

@@ -1,12 +1,14 @@
 """The bandit: a known optimum, and two equal verifiers."""
 
+import pickle
+
 import jax
 import numpy as np
 import pytest
 
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.pieces import row_inputs
-from rl_jax.tasks import Bandit, DescribedBandit
+from rl_jax.tasks import Bandit, Countdown, Described
 
 
 def test_one_best_action_per_context():
@@ -38,10 +40,10 @@ def test_bad_arguments_are_named():
     Bandit(num_actions=1)
 
 
-@pytest.mark.parametrize('kind', [Bandit, DescribedBandit])
-def test_device_verifier_agrees_with_host_on_all_short_responses(kind):
+@pytest.mark.parametrize('wrap', [lambda task: task, Described])
+def test_device_verifier_agrees_with_host_on_all_short_responses(wrap):
   """All token pairs of length 0, 1, 2 in every context, padding included."""
-  task = kind(num_contexts=3, num_actions=4)
+  task = wrap(Bandit(num_contexts=3, num_actions=4))
   tokenizer = CharTokenizer(task.alphabet)
   size = tokenizer.vocab_size
   rows = [
@@ -70,7 +72,7 @@ def test_device_verifier_agrees_with_host_on_all_short_responses(kind):
 
 def test_descriptions_by_hand():
   """Action b of four is answer 1; 'bb' is no answer. All but one are extras."""
-  task = DescribedBandit(num_contexts=3, num_actions=4)
+  task = Described(Bandit(num_contexts=3, num_actions=4))
   example = task.example('train', 0)
   good, bad = task.reward(example, 'b'), task.reward(example, 'bb')
   assert (good['cluster_id'], bad['cluster_id']) == (1.0, -1.0)
@@ -82,7 +84,7 @@ def test_descriptions_by_hand():
 
 def test_hints_and_references_of_the_described_bandit():
   """The hint is the best action; the reference response is always 'a'."""
-  task = DescribedBandit()
+  task = Described(Bandit())
   best = [task.example('train', c).answer for c in range(8)]
   assert 'a' in best and set(best) != {'a'}
   for context, answer in enumerate(best):
@@ -91,3 +93,14 @@ def test_hints_and_references_of_the_described_bandit():
     for response in ('a', 'b', 'bb'):
       found = task.reward(example, response)['reference_reward']
       assert found == float(answer == 'a')
+
+
+def test_described_is_the_task_otherwise():
+  """Prompts and weights are the task's, also after pickling for a worker."""
+  task = pickle.loads(pickle.dumps(Described(Bandit(num_contexts=3))))
+  assert task == Described(Bandit(num_contexts=3))
+  assert task.num_prompts('train') == 3
+  assert task.alphabet == task.task.alphabet
+  assert not hasattr(task, 'prepare')
+  with pytest.raises(ValueError, match='Countdown does not number its answers'):
+    Described(Countdown())
