@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from rl_jax import randomness
@@ -33,6 +34,54 @@ def pass_at_k(num_samples: int, num_correct: int, k: int) -> float:
     raise ValueError(f'k = {k} is outside [1, {num_samples}]')
   wrong = num_samples - num_correct
   return 1.0 - math.comb(wrong, k) / math.comb(num_samples, k)
+
+
+def evaluation_metrics(
+  greedy: dict[str, Any], samples: dict[str, Any] | None
+) -> dict[str, Any]:
+  """Metrics of one evaluation, of NumPy or (traced) JAX arrays alike.
+
+  Args:
+    greedy: arrays [n, 1] `outcome`, `length`, `finished`, a response a prompt.
+    samples: the same [n, k] of drawn responses, and `logp`, the sum over their
+      tokens; None if none were drawn.
+
+  Returns:
+    pass_at_1, length, truncated_fraction and n of the greedy responses; of the
+    samples avg_at_k, pass_at_j for j = 2, 4, ..., k, sample_length,
+    sample_truncated_fraction, and entropy: the mean of -logp of drawn tokens,
+    an unbiased estimate in nats.
+  """
+  metrics = {
+    'pass_at_1': greedy['outcome'].mean(),
+    'length': greedy['length'].mean(),
+    'truncated_fraction': 1.0 - greedy['finished'].mean(),
+    'n': len(greedy['outcome']),
+  }
+  if samples is None:
+    return metrics
+  outcome = samples['outcome']
+  k = outcome.shape[1]
+  return metrics | {
+    f'avg_at_{k}': outcome.mean(),
+    'entropy': -samples['logp'].sum() / samples['length'].sum(),
+    'sample_length': samples['length'].mean(),
+    'sample_truncated_fraction': 1.0 - samples['finished'].mean(),
+    **_pass_at_powers(outcome),
+  }
+
+
+def _pass_at_powers(correct_NK):
+  """pass@j for j = 2, 4, ... and k."""
+  k, metrics, j = correct_NK.shape[1], {}, 1
+  count_N = correct_NK.sum(axis=1).astype(np.int32)
+  while j < k:
+    j = min(2 * j, k)
+    by_count = np.asarray([pass_at_k(k, c, j) for c in range(k + 1)])
+    if isinstance(count_N, jax.Array):
+      by_count = jnp.asarray(by_count, jnp.float32)
+    metrics[f'pass_at_{j}'] = by_count[count_N].mean()
+  return metrics
 
 
 class Evaluator:
@@ -81,30 +130,13 @@ class Evaluator:
     """(metrics, per-prompt arrays 'greedy' [n] and 'samples' [n, k])."""
     indices, num_samples = self._indices, self._num_samples
     greedy = self._collect(params, indices, 1, self._greedy)
-    metrics = {
-      'pass_at_1': float(np.mean(greedy['outcome'])),
-      'length': float(np.mean(greedy['length'])),
-      'truncated_fraction': 1.0 - float(np.mean(greedy['finished'])),
-      'n': len(indices),
-    }
-    rows = {'greedy': greedy['outcome'][:, 0]}
+    rows, samples = {'greedy': greedy['outcome'][:, 0]}, None
     if num_samples:
       samples = self._collect(params, indices, num_samples, self._sample)
-      correct = samples['outcome'].sum(axis=1).astype(int)
-      metrics |= {
-        f'avg_at_{num_samples}': float(np.mean(samples['outcome'])),
-        # Mean of -logp of sampled tokens: an unbiased entropy estimate.
-        'entropy': float(-samples['logp'].sum() / samples['length'].sum()),
-        'sample_length': float(np.mean(samples['length'])),
-        'sample_truncated_fraction': 1.0 - float(np.mean(samples['finished'])),
-      }
-      k = 1
-      while k < num_samples:
-        k = min(2 * k, num_samples)
-        metrics[f'pass_at_{k}'] = float(
-          np.mean([pass_at_k(num_samples, c, k) for c in correct])
-        )
       rows['samples'] = samples['outcome']
+    metrics = evaluation_metrics(greedy, samples)
+    # Counts stay integers: 'n' is one.
+    metrics = {name: np.asarray(x).item() for name, x in metrics.items()}
     return metrics, rows
 
   def _collect(self, params, indices, group_size, engine):

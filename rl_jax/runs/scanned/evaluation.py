@@ -10,10 +10,11 @@ import jax.numpy as jnp
 from rl_jax import randomness
 from rl_jax.config import ExperimentConfig
 from rl_jax.models import transformer
+from rl_jax.pieces.ops.masking import by_group
 from rl_jax.rollouts import sampling
 from rl_jax.rollouts.generate import generate
 from rl_jax.rollouts.prompts import stop_ids
-from rl_jax.runs.evaluation import pass_at_k
+from rl_jax.runs.evaluation import evaluation_metrics
 from rl_jax.runs.scanned.prompts import Prompts
 from rl_jax.tasks import base
 from rl_jax.types import Metrics, Trajectories
@@ -33,29 +34,17 @@ class JittedEvaluation:
     """The Evaluator's metrics by its names, with `evaluation/` in front."""
     stop = stop_ids(self.tokenizer, self.config.rollout.stop)
     greedy = sampling.SamplingConfig(greedy=True, eos_ids=stop)
-    traj, correct_N1 = self._judged(prompts, params, 1, greedy)
-    found = {
-      'pass_at_1': correct_N1.mean(),
-      'length': traj.length_B.astype(jnp.float32).mean(),
-      'truncated_fraction': 1.0 - traj.finished_B.astype(jnp.float32).mean(),
-    }
-    samples = self.config.evaluation.num_samples
+    judged_N1 = self._judged(prompts, params, 1, greedy)
+    judged_NK, samples = None, self.config.evaluation.num_samples
     if samples:
       temperature = self.config.rollout.temperature
       drawn = sampling.SamplingConfig(temperature=temperature, eos_ids=stop)
-      traj, correct_NG = self._judged(prompts, params, samples, drawn)
-      length_B = traj.length_B.astype(jnp.float32)
-      logp = traj.logp_behaviour_BT.sum()
-      found |= {
-        f'avg_at_{samples}': correct_NG.mean(),
-        'entropy': -logp / length_B.sum(),
-        'sample_length': length_B.mean(),
-        **_pass_at_powers(correct_NG),
-      }
-    return {f'evaluation/{name}': value for name, value in found.items()}
+      judged_NK = self._judged(prompts, params, samples, drawn)
+    found = evaluation_metrics(judged_N1, judged_NK)
+    return {f'evaluation/{name}': jnp.asarray(x) for name, x in found.items()}
 
   def _judged(self, prompts, params, group_size, how):
-    """(responses, outcome f32[N, G])."""
+    """Arrays [N, G] of the responses, see evaluation_metrics."""
     rollout = self.config.rollout
     sample = functools.partial(
       generate,
@@ -68,15 +57,10 @@ class JittedEvaluation:
     start = prompts.start(group_size, rollout.max_response_tokens, 0, 0)
     traj: Trajectories = sample(params, traj=start, key=key)
     rewards = prompts.rewards(self.config.task, self.tokenizer, traj)
-    return traj, rewards[base.OUTCOME].reshape(-1, group_size)
-
-
-def _pass_at_powers(correct_NG: jax.Array) -> Metrics:
-  """pass@k for k = 2, 4, ... and the number of samples."""
-  total, found, k = correct_NG.shape[1], {}, 1
-  count_N = correct_NG.sum(axis=1).astype(jnp.int32)
-  while k < total:
-    k = min(2 * k, total)
-    by_count = [pass_at_k(total, c, k) for c in range(total + 1)]
-    found[f'pass_at_{k}'] = jnp.asarray(by_count)[count_N].mean()
-  return found
+    judged = {
+      'outcome': rewards[base.OUTCOME],
+      'length': traj.length_B.astype(jnp.float32),
+      'finished': traj.finished_B.astype(jnp.float32),
+      'logp': traj.logp_behaviour_BT.sum(axis=1),
+    }
+    return {name: by_group(x, group_size) for name, x in judged.items()}

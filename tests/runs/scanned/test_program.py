@@ -179,9 +179,12 @@ def test_runs_are_split_over_devices():
   np.testing.assert_array_equal(tokens[1:6], some)
 
 
-@pytest.mark.slow
-def test_evaluations_are_those_of_the_loop(tmp_path):
-  """E2: before, behind iterations 2 and 4, of five; greedy and 3 samples."""
+def test_all_metrics_are_those_of_the_loop(tmp_path):
+  """E2 in tokens, names and values: five iterations, evaluations at 0, 2, 4.
+
+  Evaluations are greedy and of 3 samples. Five Adam steps separate the last row
+  from the first: a looser tolerance.
+  """
   sets = ('evaluation.every=2', 'evaluation.num_samples=3')
   config = make_config('grpo', 0, *sets)
   loop.Trainer(config, str(tmp_path)).run()
@@ -190,12 +193,15 @@ def test_evaluations_are_those_of_the_loop(tmp_path):
   found = program.rows(metrics, 0, every=2)
   assert [row['step'] for row in found] == list(range(ITERATIONS + 1))
   for old, new in zip(expected, found, strict=True):
-    names = {n for n in old if n.startswith('evaluation/')}
-    assert names - {'evaluation/n', 'evaluation/sample_truncated_fraction'} == {
-      n for n in new if n.startswith('evaluation/')
-    }
-    for name in names & set(new):
-      np.testing.assert_allclose(new[name], old[name], atol=1e-4, err_msg=name)
+    old, new = (
+      {n: x for n, x in row.items() if not n.startswith('time/')}
+      for row in (old, new)
+    )
+    assert old.keys() == new.keys()
+    for name in old:
+      np.testing.assert_allclose(
+        new[name], old[name], rtol=1e-3, atol=1e-4, err_msg=name
+      )
 
 
 @pytest.mark.slow
