@@ -69,7 +69,9 @@ def main(argv):
   pieces = _PIECES.value or default_pieces(shape)
   with jax.set_mesh(mesh):
     flop_rate, byte_rate = costs.roofline(cfg.compute_dtype, mesh)
-    options = dict(pieces=pieces, mean_length=_MEAN.value, slots=_SLOTS.value)
+    options = dict(
+      microbatches=pieces, mean_length=_MEAN.value, slots=_SLOTS.value
+    )
     make = functools.partial(Stages, cfg, stage=stage, mesh=mesh, **options)
     stages = make(shape)
     calls = ratios.calls_in_turn(stages, make, shape, stage, _MEAN.value)

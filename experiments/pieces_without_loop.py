@@ -12,6 +12,7 @@ from rl_jax.learning import batch, update
 from rl_jax.learning import score as score_lib
 from rl_jax.learning.optimizers import OptimizerConfig, make_optimizer
 from rl_jax.learning.state import fresh_state
+from rl_jax.learning.statistics import Forward
 from rl_jax.models import params as params_lib
 from rl_jax.rollouts import SamplingConfig, generate, start_trajectories
 
@@ -29,11 +30,11 @@ method = grpo.get_method().as_arrays()
 params = params_lib.init_params(config, jax.random.key(0))
 optimizer = make_optimizer(OptimizerConfig(learning_rate=1e-2))
 state = fresh_state(method, optimizer, params, num_ids=0)
-options = dict(model=config, temperature=1.0, pieces=1)
-score = jax.jit(functools.partial(score_lib.score, **options))
+forward = Forward(model=config)
+score = jax.jit(functools.partial(score_lib.score, forward))
 step = jax.jit(
   functools.partial(
-    update.update_minibatch, optimizer=optimizer, reuse_scores=True, **options
+    update.update_minibatch, forward, optimizer=optimizer, reuse_scores=True
   )
 )
 sample = jax.jit(
@@ -58,6 +59,7 @@ for iteration in range(40):
   right_B = traj.response_BT[:, 0] == jnp.repeat(prompt_N1[:, 0], G)
   traj = traj.replace(reward_B=right_B.astype(jnp.float32))
   traj, _, metrics = batch.make_batch(method, traj, {})
-  state, more = step(state, {}, method, traj, jnp.arange(N), key)
+  rows = update.Batch(frozen=frozen, method=method, traj=traj, key=key)
+  state, more = step(state, rows, jnp.arange(N))
   if iteration % 10 == 9:
     print(f'iteration {iteration + 1}: reward {metrics["reward/mean"]:.2f}')

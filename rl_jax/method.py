@@ -59,6 +59,10 @@ class Method:
       if piece is not None:
         yield f'{name}.{type(piece).__name__}', piece
 
+  def pieces_of(self, slot: str) -> list[tuple[str, Any]]:
+    """(path, piece) of one tuple of pieces, in order."""
+    return [item for item in self.pieces() if item[0].split('.')[0] == slot]
+
   def needs(self, slots: tuple[str, ...] | None = None) -> frozenset[str]:
     """Statistics that the pieces read (entropy, values, ...).
 
@@ -95,6 +99,14 @@ class Method:
       path: piece.init(num_prompts)
       for path, piece in self.pieces()
       if hasattr(piece, 'init')
+    }
+
+  def init_params(self) -> dict[str, Any]:
+    """What losses and weights learn by gradient besides the policy, by path."""
+    return {
+      path: piece.init_params()
+      for path, piece in self.pieces()
+      if hasattr(piece, 'init_params')
     }
 
   def resolved(self) -> 'Method':

@@ -28,6 +28,8 @@ static = functools.partial(struct.field, pytree_node=False)
 # Values of Trajectories.kind_BT. Only POLICY tokens were chosen by the policy.
 PAD, POLICY, ENVIRONMENT, FORCED = 0, 1, 2, 3
 
+# The top-level tree of the parameters that pieces of the method learn.
+LEARNED = 'pieces'
 # The entry of an update's metrics that is no scalar.
 TOKENS = 'tokens'
 

@@ -25,6 +25,7 @@ from rl_jax import models, rollouts
 from rl_jax.learning import batch
 from rl_jax.learning import update as update_lib
 from rl_jax.learning.optimizers import OptimizerConfig, make_optimizer
+from rl_jax.learning.statistics import Forward
 from rl_jax.models import params as params_lib
 from rl_jax.models import platform
 from rl_jax.planning import costs
@@ -163,14 +164,15 @@ def update(
   state = first_state(cfg, optimizer, key, mesh)
   pieces = max(1, shape.rows // microbatch_rows)
   groups = jnp.arange(shape.num_prompts)
-  arguments = dict(frozen={}, method=method, traj=traj, group_M=groups, key=key)
+  arguments = dict(
+    batch=update_lib.Batch(frozen={}, method=method, traj=traj, key=key),
+    group_M=groups,
+  )
   step, compile_seconds = _compiled(
     jax.jit(
       functools.partial(
         update_lib.update_minibatch,
-        model=cfg,
-        temperature=1.0,
-        pieces=pieces,
+        Forward(model=cfg, microbatches=pieces),
         optimizer=optimizer,
         reuse_scores=False,
       ),

@@ -1,5 +1,6 @@
 """The jitted stages of an iteration of a random model, compiled ahead."""
 
+import dataclasses
 import functools
 import time
 
@@ -17,6 +18,7 @@ from rl_jax.learning.optimizers import (
   make_optimizer,
 )
 from rl_jax.learning.state import sharded_state
+from rl_jax.learning.statistics import Forward
 from rl_jax.method import Method
 from rl_jax.models import packing
 from rl_jax.models import params as params_lib
@@ -65,8 +67,6 @@ def ending_ids(cfg, mean_length):
 class Stages:
   """The jitted stages of one configuration; those that run, compiled ahead."""
 
-  capacity = None  # of an update that is packed
-
   def __init__(
     self,
     cfg,
@@ -74,7 +74,7 @@ class Stages:
     stage,
     mesh,
     *,
-    pieces=1,
+    microbatches=1,
     mean_length=0.0,
     slots=None,
     pack=True,
@@ -109,7 +109,7 @@ class Stages:
     training = functools.partial(
       jax.jit, compiler_options=compilation.training_options()
     )
-    common = dict(model=cfg, temperature=1.0, pieces=pieces)
+    self.forward = Forward(model=cfg, microbatches=microbatches)
     self.generate = self._compiled(
       'generate', engine.generate, params, traj=self.empty, key=self.key
     )
@@ -119,25 +119,31 @@ class Stages:
     self.make_batch = jax.jit(batch.make_batch)
     self.batch, *_ = self.make_batch(self.method, self.rewarded, {})
     if stage == 'score':
-      score = functools.partial(score_lib.score, **common)
+      score = functools.partial(score_lib.score, self.forward)
       self.score = self._compiled(
         'score', training(score), params, self.full, self.method
       )
     if stage in ('update', 'step'):
       # In a step every rollout has its own lengths.
-      self._make_update(training, pack and stage == 'update', optimizer, common)
+      self._make_update(training, pack and stage == 'update', optimizer)
 
-  def _make_update(self, jit, pack, optimizer, common):
+  @property
+  def capacity(self):
+    """Of an update that is packed, or None."""
+    return self.forward.capacity
+
+  def _make_update(self, jit, pack, optimizer):
     if pack:
       length_NG = np.reshape(self.full.length_B, (len(self.groups), -1))
       tokens = self.full.response_BT.shape[1]
-      self.capacity = packing.capacity(length_NG, tokens)
+      self.forward = dataclasses.replace(
+        self.forward, capacity=packing.capacity(length_NG, tokens)
+      )
     update = functools.partial(
       update_lib.update_minibatch,
+      self.forward,
       optimizer=optimizer,
       reuse_scores=False,
-      capacity=self.capacity,
-      **common,
     )
     self.update = self._compiled(
       'update',
@@ -154,11 +160,10 @@ class Stages:
 
   def _update_arguments(self, traj):
     return dict(
-      frozen={},
-      method=self.method,
-      traj=traj,
+      batch=update_lib.Batch(
+        frozen={}, method=self.method, traj=traj, key=self.key
+      ),
       group_M=self.groups,
-      key=self.key,
     )
 
   def call(self, stage):

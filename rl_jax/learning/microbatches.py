@@ -15,12 +15,13 @@ import jax.numpy as jnp
 from rl_jax.learning import statistics as statistics_lib
 from rl_jax.pieces.ops import groups
 from rl_jax.runtime import layout
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.types import LEARNED, Array, Trajectories
 
 # (params, rows) -> (differentiated statistics, those that only metrics read).
 Statistics = Callable[[Any, Trajectories], tuple[dict, dict]]
-# (differentiated statistics, the others) -> (loss, metrics), whole minibatch.
-Objective = Callable[[dict, dict], tuple[Array, Metrics]]
+# (differentiated statistics, the others, parameters that pieces learn) ->
+# (loss, anything beside it), of the whole minibatch.
+Objective = Callable[[dict, dict, dict], tuple[Array, Any]]
 
 
 def two_passes(
@@ -28,24 +29,27 @@ def two_passes(
   statistics: Statistics,
   objective: Objective,
   rows: Trajectories,
-  pieces: int,
+  count: int,
   known: tuple[dict, dict],
-) -> tuple[Any, Array, Metrics]:
-  """(gradient, loss, metrics) for every objective; known: all statistics."""
-  (loss, metrics), cotangents = jax.value_and_grad(objective, has_aux=True)(
-    *known
-  )
+) -> tuple[Any, Array, Any]:
+  """(gradient, loss, aux) for every objective; known: all statistics."""
+  params, learned = split_learned(params)
+  (loss, aux), (cotangents, of_learned) = jax.value_and_grad(
+    objective, argnums=(0, 2), has_aux=True
+  )(*known, learned)
 
-  params, statistics, total = _by_copies(params, statistics, rows, pieces)
+  params, statistics, total = _by_copies(params, statistics, rows, count)
 
   def accumulate(grads, inputs):
-    piece, cotangent = inputs
-    _, vjp, _ = jax.vjp(lambda p: statistics(p, piece), params, has_aux=True)
+    microbatch, cotangent = inputs
+    _, vjp, _ = jax.vjp(
+      lambda p: statistics(p, microbatch), params, has_aux=True
+    )
     return _add(grads, *vjp(cotangent)), None
 
-  split = groups.split((rows, cotangents), rows.num_prompts, pieces)
+  split = groups.split((rows, cotangents), rows.num_prompts, count)
   grads, _ = jax.lax.scan(accumulate, _zeros(params), split)
-  return total(grads), loss, metrics
+  return {**total(grads), **_learned_tree(of_learned)}, loss, aux
 
 
 def one_pass(
@@ -53,60 +57,73 @@ def one_pass(
   statistics: Statistics,
   objective: Objective,
   rows: Trajectories,
-  pieces: int,
+  count: int,
   logp_old_BT: Array | None,
-) -> tuple[Any, Array, Metrics]:
+) -> tuple[Any, Array, Any]:
   """The same, if a token's cotangent depends on its own statistics alone.
 
   Each microbatch puts its statistics among those of the whole minibatch and
   takes its cotangents from there: no forward pass comes before. Until then
   log-probs are the old ones, which keeps ratios finite.
   """
-  split = groups.split(rows, rows.num_prompts, pieces)
+  params, learned = split_learned(params)
+  split = groups.split(rows, rows.num_prompts, count)
   first = jax.tree.map(lambda x: x[0], split)
   stats, fixed = jax.tree.map(
-    lambda x: jnp.zeros((pieces, *x.shape), x.dtype),
+    lambda x: jnp.zeros((count, *x.shape), x.dtype),
     jax.eval_shape(statistics, params, first),
   )
   if logp_old_BT is not None:
     stats[statistics_lib.LOGP] = groups.split(
-      logp_old_BT, rows.num_prompts, pieces
+      logp_old_BT, rows.num_prompts, count
     )
 
-  params, statistics, total = _by_copies(params, statistics, rows, pieces)
+  params, statistics, total = _by_copies(params, statistics, rows, count)
 
   def merged(whole):
     return groups.merge(whole, rows.num_prompts)
 
   def accumulate(carry, inputs):
     grads, whole = carry
-    index, piece = inputs
+    index, microbatch = inputs
     stats, vjp, fixed = jax.vjp(
-      lambda p: statistics(p, piece), params, has_aux=True
+      lambda p: statistics(p, microbatch), params, has_aux=True
     )
     whole = jax.tree.map(
       lambda x, new: x.at[index].set(new), whole, (stats, fixed)
     )
     stats, fixed = whole
     cotangents = jax.grad(
-      lambda stats: objective(merged(stats), merged(fixed))[0]
+      lambda stats: objective(merged(stats), merged(fixed), learned)[0]
     )(stats)
     mine = jax.tree.map(lambda x: x[index], cotangents)
     return (_add(grads, *vjp(mine)), whole), None
 
   (grads, whole), _ = jax.lax.scan(
-    accumulate, (_zeros(params), (stats, fixed)), (jnp.arange(pieces), split)
+    accumulate, (_zeros(params), (stats, fixed)), (jnp.arange(count), split)
   )
-  loss, metrics = objective(*merged(whole))
-  return total(grads), loss, metrics
+  (loss, aux), of_learned = jax.value_and_grad(
+    lambda learned: objective(*merged(whole), learned), has_aux=True
+  )(learned)
+  return {**total(grads), **_learned_tree(of_learned)}, loss, aux
 
 
-def _by_copies(params, statistics, rows, pieces):
+def split_learned(params: Any) -> tuple[Any, dict[str, Any]]:
+  """(parameters of the model, those that pieces learn, by path)."""
+  model = {name: tree for name, tree in params.items() if name != LEARNED}
+  return model, params.get(LEARNED, {})
+
+
+def _learned_tree(of_learned):
+  return {LEARNED: of_learned} if of_learned else {}
+
+
+def _by_copies(params, statistics, rows, count):
   """(params, statistics, from gradients to their sum), a copy a data shard.
 
   So that microbatches add up where they are, and devices exchange one sum.
   """
-  spread = layout.copies(params, rows.num_prompts // pieces)
+  spread = layout.copies(params, rows.num_prompts // count)
   if spread is None:
     return params, statistics, lambda grads: grads
 

@@ -33,41 +33,64 @@ def objective(
   traj: Trajectories,
   key: Array,
 ) -> tuple[Array, Metrics]:
-  """Sum of the method's losses, to be minimised.
+  """Sum of the method's losses, to be minimised, and scalar metrics.
 
     L = sum_j sum_bt a_j w l_j    scalar losses are added as they are
 
   a_j are the aggregation weights, w the product of the method's token weights
-  (without gradient; 1 unless the loss has role 'policy').
+  (without gradient; 1 unless the loss has role 'policy'). [B, T] metrics of the
+  pieces are averaged over trained tokens, or maximised where their name ends in
+  `_max`. Pieces with a state or parameters of their own begin: see terms.
 
   Args:
     stats: statistics of the current policy, each [B, T] or [B, T, d].
-
-  Returns:
-    The scalar, and scalar metrics. [B, T] metrics of the pieces are averaged
-    over trained tokens, or maximised where their name ends in `_max`.
   """
-  total, metrics = terms(method, stats, traj, key)
+  total, metrics, _ = terms(
+    method, stats, traj, key, method.init_state(0), method.init_params()
+  )
   return total, reduce_metrics(metrics, traj)
 
 
 def terms(
-  method: Method, stats: dict[str, Array], traj: Trajectories, key: Array
-) -> tuple[Array, Metrics]:
-  """`objective` with its metrics as the pieces return them, [B, T] too."""
+  method: Method,
+  stats: dict[str, Array],
+  traj: Trajectories,
+  key: Array,
+  states: dict[str, Any],
+  learned: dict[str, Any],
+) -> tuple[Array, Metrics, dict[str, Any]]:
+  """`objective` with its metrics as the pieces return them, [B, T] too.
+
+  states: of the pieces, by path; learned: their parameters, which have a
+  gradient. Returns the states after this step, without gradient.
+  """
   stats = {name: zero_masked(x, traj.mask_BT) for name, x in stats.items()}
-  fixed = jax.tree.map(jax.lax.stop_gradient, stats)
+  fixed, states = jax.lax.stop_gradient((stats, dict(states)))
   metrics: dict[str, Any] = _diagnostics(fixed, traj)
   product_BT = jnp.ones_like(traj.mask_BT)
-  for i, piece in enumerate(method.weights):
-    factor_BT, found = piece(fixed, traj, jax.random.fold_in(key, i))
+
+  def call(path, piece, stats, index):
+    """(loss or factor) of a piece; keeps its metrics and its state."""
+    more = {}
+    if hasattr(piece, 'init'):
+      more['state'] = states[path]
+    if hasattr(piece, 'init_params'):
+      more['params'] = learned[path]
+    value, found, *state = piece(
+      stats, traj, jax.random.fold_in(key, index), **more
+    )
+    if state:
+      (states[path],) = jax.lax.stop_gradient(state)
+    metrics.update(found)
+    return value
+
+  for i, (path, piece) in enumerate(method.pieces_of('weights')):
+    factor_BT = call(path, piece, fixed, i)
     chex.assert_equal_shape([factor_BT, product_BT])
     product_BT *= jax.lax.stop_gradient(factor_BT)
-    metrics.update(found)
   total = jnp.float32(0.0)
-  for i, loss in enumerate(method.losses):
-    piece_key = jax.random.fold_in(key, len(method.weights) + i)
-    value, found = loss(stats, traj, piece_key)
+  for i, (path, loss) in enumerate(method.pieces_of('losses')):
+    value = call(path, loss, stats, len(method.weights) + i)
     if value.ndim:
       chex.assert_equal_shape([value, product_BT])
       aggregation = getattr(loss, 'aggregation', None) or method.aggregation
@@ -76,9 +99,8 @@ def terms(
         token_BT = token_BT * product_BT
       value = (jnp.where(token_BT != 0, value, 0.0) * token_BT).sum()
     total += value
-    metrics.update(found)
   metrics['train/loss'] = total
-  return total, metrics
+  return total, metrics, states
 
 
 def reduce_metrics(metrics: Metrics, traj: Trajectories) -> Metrics:

@@ -1,13 +1,12 @@
 """Statistics of the sampled tokens before the update: logp_old, logp_ref."""
 
-import functools
 from typing import Any
 
 import jax.numpy as jnp
 
 from rl_jax.learning import statistics as statistics_lib
+from rl_jax.learning.statistics import Forward
 from rl_jax.method import CREDIT_SLOTS, Method
-from rl_jax.models import transformer
 from rl_jax.pieces.ops.divergences import kl_estimate
 from rl_jax.pieces.ops.masking import masked_mean
 from rl_jax.types import Array, Metrics, Trajectories
@@ -23,13 +22,11 @@ def scores_first(method: Method, steps: int) -> bool:
 
 
 def score(
+  forward: Forward,
   params: Any,
   traj: Trajectories,
   method: Method,
   *,
-  model: transformer.ModelConfig,
-  temperature: float,
-  pieces: int,
   policy: bool = True,
 ) -> tuple[Trajectories, Metrics]:
   """Fills logp_ref and, if policy, logp_old, entropy and values.
@@ -38,24 +35,21 @@ def score(
   and from the current weights. Never packed: it is dispatched before the host
   has read any length.
   """
-  statistics = functools.partial(
-    statistics_lib.statistics_in_pieces,
-    model=model,
-    traj=traj,
-    temperature=temperature,
-    logits_transforms=method.logits,
-    pieces=pieces,
-  )
-  found, policies = traj, params.get('policies', {})
+
+  def statistics(params, needs):
+    return statistics_lib.statistics_in_microbatches(
+      forward, params, traj, needs, method.logits
+    )
+
+  scored, policies = traj, params.get('policies', {})
   if 'reference' in policies:
     reference = {**policies['reference'], 'policies': policies}
-    found = found.replace(
-      logp_ref_BT=statistics(reference, needs=())[statistics_lib.LOGP]
-    )
+    logp_BT = statistics(reference, ())[statistics_lib.LOGP]
+    scored = scored.replace(logp_ref_BT=logp_BT)
   if not policy:
-    return found, {}
+    return scored, {}
   needs = statistics_lib.model_needs(method) | {statistics_lib.ENTROPY}
-  return with_scores(found, statistics(params, needs=needs))
+  return with_scores(scored, statistics(params, needs))
 
 
 def with_scores(

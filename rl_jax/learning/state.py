@@ -8,7 +8,7 @@ import optax
 
 from rl_jax.method import Method
 from rl_jax.runtime import mesh as mesh_lib
-from rl_jax.types import TrainState
+from rl_jax.types import LEARNED, TrainState
 
 
 def fresh_state(
@@ -17,11 +17,12 @@ def fresh_state(
   params: Any,
   num_ids: int,
 ) -> TrainState:
-  """Step 0, as a pure function.
+  """Step 0, as a pure function; params gain what pieces learn.
 
   num_ids: prompts of the task, over which stateful pieces keep tables; ids that
   are skipped while training count too.
   """
+  params = {**params, **_learned(method)}
   return TrainState(
     step=jnp.zeros((), jnp.int32),
     params=params,
@@ -49,8 +50,11 @@ def state_shapes(
   )
   replicated = mesh_lib.replicated(mesh)
   put = lambda x, place: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place)
-  return jax.tree.map(lambda x: put(x, replicated), shapes).replace(
-    params=jax.tree.map(lambda x: put(x, x.sharding), params),
+  whole = jax.tree.map(lambda x: put(x, replicated), shapes)
+  given = jax.tree.map(lambda x: put(x, x.sharding), params)
+  params = {**whole.params, **given}
+  return whole.replace(
+    params=params,
     opt_state=optax.tree_utils.tree_map_params(
       optimizer,
       lambda x, param: put(x, param.sharding),
@@ -71,10 +75,17 @@ def sharded_state(
   """fresh_state of parameters that are on the mesh, each part born in place."""
   shapes = state_shapes(method, optimizer, params, num_ids, mesh)
 
-  def without_params(params):
+  def rest(params):
+    """All but the parameters that are there already."""
     state = fresh_state(method, optimizer, params, num_ids)
-    return state.replace(params=None)
+    return state.replace(params=_learned(method))
 
-  shardings = mesh_lib.shardings_of(shapes.replace(params=None))
-  make = jax.jit(without_params, out_shardings=shardings)
-  return make(params).replace(params=params)
+  learned = {name: shapes.params[name] for name in _learned(method)}
+  shardings = mesh_lib.shardings_of(shapes.replace(params=learned))
+  state = jax.jit(rest, out_shardings=shardings)(params)
+  return state.replace(params={**params, **state.params})
+
+
+def _learned(method):
+  learned = method.init_params()
+  return {LEARNED: learned} if learned else {}

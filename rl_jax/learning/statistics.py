@@ -5,6 +5,7 @@ The same forward serves the sampler's check (`logp_old` against
 """
 
 from collections.abc import Collection
+import dataclasses
 import functools
 from typing import Any
 
@@ -43,10 +44,29 @@ KNOWN = frozenset(
 )
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Forward:
+  """How scores and updates run a model over responses; static.
+
+  microbatches: memory only, never mathematics. capacity: slots for the fed
+  tokens of a group, or None (packing.capacity); speed and memory only.
+  """
+
+  model: transformer.ModelConfig
+  temperature: float = 1.0
+  microbatches: int = 1
+  capacity: int | None = None
+
+
 def chunk_elements() -> int:
   """CHUNK_ELEMENTS on this platform."""
   factor = 1 if jax.default_backend() == 'cpu' else ACCELERATOR_FACTOR
   return CHUNK_ELEMENTS * factor
+
+
+def name_of(need: Any) -> str:
+  """The key of a statistic among others: itself, or its name."""
+  return need if isinstance(need, str) else need.name
 
 
 def model_needs(
@@ -57,13 +77,11 @@ def model_needs(
 
 
 def token_statistics(
+  forward: Forward,
   params: Any,
-  model: transformer.ModelConfig,
   traj: Trajectories,
   needs: Collection[str],
-  temperature: float,
-  logits_transforms: tuple = (),
-  capacity: int | None = None,
+  transforms: tuple = (),
 ) -> dict[str, Array]:
   """Statistics [B, T] of the response tokens under params, 0 where masked.
 
@@ -73,38 +91,36 @@ def token_statistics(
   D]. group_probs: probabilities of all response tokens of the row's group, [B,
   T, G * T]. group_divergence: how far the group's distributions lie apart at
   position t, the same for all of its rows. The transforms see the logits of
-  those of params['policies'] that they name, without gradient. capacity: slots
-  for the fed tokens of a group (packing.capacity); speed and memory only.
+  those of params['policies'] that they name, without gradient.
   """
   on_BT = (traj.kind_BT != types.PAD).astype(jnp.float32)
 
   def states(policy):
     return transformer.forward(
       policy,
-      model,
+      forward.model,
       traj.prompt_NP,
       traj.prompt_mask_NP,
       traj.response_BT,
       on_BT,
-      capacity,
+      forward.capacity,
     )
 
   hidden_BTD = states(params)
-  others = policies_of(logits_transforms, params)
+  others = policies_of(transforms, params)
   hidden = [hidden_BTD]
   hidden += [jax.lax.stop_gradient(states(p)) for p in others.values()]
   row = functools.partial(
     _logit_functionals,
+    forward,
     params,
-    model,
     group_tokens_NU=traj.response_BT.reshape(traj.num_prompts, -1),
     needs=frozenset(needs),
-    temperature=temperature,
-    logits_transforms=logits_transforms,
+    transforms=transforms,
   )
-  pack, unpack = _movers(on_BT, traj.num_prompts, needs, capacity)
+  pack, unpack = _movers(on_BT, traj.num_prompts, needs, forward.capacity)
   arrays = map(pack, (traj.response_BT, traj.mask_BT, *hidden))
-  stats = _in_chunks(row, tuple(arrays), model.vocab_size)
+  stats = _in_chunks(row, tuple(arrays), forward.model.vocab_size)
   stats = jax.tree.map(unpack, stats)
   if VALUES in needs:
     stats[VALUES] = heads.values(params, hidden_BTD)
@@ -137,28 +153,28 @@ def _whole_rows(x: Array) -> Array:
 
 
 def _logit_functionals(
+  forward,
   params,
-  model,
   token_BC,
   mask_BC,
   hidden_BCD,
   *others_BCD,
   group_tokens_NU,
   needs,
-  temperature,
-  logits_transforms,
+  transforms,
 ):
+  model, temperature = forward.model, forward.temperature
   logits_BCV = heads.logits(params, model, hidden_BCD)
-  policies = policies_of(logits_transforms, params)
+  policies = policies_of(transforms, params)
   others = {
     name: jax.lax.stop_gradient(heads.logits(policy, model, x_BCD))
     for (name, policy), x_BCD in zip(policies.items(), others_BCD, strict=True)
   }
   raw_BCV, logits_BCV = (
     logits_BCV,
-    apply_transforms(logits_transforms, temperature, logits_BCV, others),
+    apply_transforms(transforms, temperature, logits_BCV, others),
   )
-  if logits_transforms:
+  if transforms:
     # Rounding may put a token on the other side of a limit than in the sampler.
     taken_BCV = jnp.arange(model.vocab_size)[None, None] == token_BC[:, :, None]
     lost_BCV = taken_BCV & jnp.isneginf(logits_BCV)
@@ -254,25 +270,20 @@ def forward_inputs(traj: Trajectories) -> Trajectories:
   )
 
 
-def statistics_in_pieces(
+def statistics_in_microbatches(
+  forward: Forward,
   params: Any,
-  model: transformer.ModelConfig,
   traj: Trajectories,
   needs: Collection[str],
-  temperature: float,
-  logits_transforms: tuple,
-  pieces: int,
-  capacity: int | None = None,
+  transforms: tuple = (),
 ) -> dict[str, Array]:
-  """token_statistics over strided pieces of the batch, one after the other."""
+  """token_statistics over strided microbatches, one after the other."""
   N = traj.num_prompts
 
-  def one(piece):
-    return token_statistics(
-      params, model, piece, needs, temperature, logits_transforms, capacity
-    )
+  def one(rows):
+    return token_statistics(forward, params, rows, needs, transforms)
 
-  if pieces == 1:
+  if forward.microbatches == 1:
     return one(forward_inputs(traj))
-  split = groups.split(forward_inputs(traj), N, pieces)
+  split = groups.split(forward_inputs(traj), N, forward.microbatches)
   return groups.merge(jax.lax.map(one, split), N)

@@ -8,6 +8,7 @@ import dataclasses
 import functools
 from typing import Any
 
+from flax import struct
 import jax
 import jax.numpy as jnp
 import optax
@@ -18,9 +19,8 @@ from rl_jax.learning import microbatches, token_log
 from rl_jax.learning import objective as objective_lib
 from rl_jax.learning import score as score_lib
 from rl_jax.learning import statistics as statistics_lib
-from rl_jax.learning.score import scored_statistics
+from rl_jax.learning.statistics import Forward
 from rl_jax.method import LOSS_SLOTS, Method
-from rl_jax.models import transformer
 from rl_jax.pieces.ops import groups
 from rl_jax.types import Array, Metrics, TrainState, Trajectories
 
@@ -47,26 +47,36 @@ class UpdateConfig:
     check_range(self, 'microbatch_prompts', 1)
 
 
+@struct.dataclass(kw_only=True)
+class Batch:
+  """What all optimizer steps of one rollout read.
+
+  frozen: parameters that are not trained, and the named policies. traj: rows
+  with rewards and advantages. key: of the run.
+  """
+
+  frozen: Any
+  method: Method
+  traj: Trajectories
+  key: Array
+
+
 def minibatch_gradient(
+  forward: Forward,
   params: Any,
-  frozen: Any,
-  method: Method,
-  traj: Trajectories,
-  key: Array,
+  batch: Batch,
+  states: dict[str, Any],
   *,
-  model: transformer.ModelConfig,
-  temperature: float,
-  pieces: int,
   reuse_scores: bool,
   token_fields: bool = False,
-  capacity: int | None = None,
-) -> tuple[Any, Array, Metrics]:
-  """Gradient of the whole-minibatch objective, its value and its metrics.
+) -> tuple[Any, Array, Metrics, dict[str, Any]]:
+  """Gradient of the objective of the whole batch, its value, its metrics.
 
   Unscored trajectories are on-policy: logp_old is this forward's logp, without
   gradient. With token_fields the metrics have the entry 'tokens', see
-  rollout_log. capacity: see packing.
+  token_log. The last result are the states of the pieces after this step.
   """
+  method, traj, count = batch.method, batch.traj, forward.microbatches
   # What only credit reads was computed once, by score.
   trained = statistics_lib.model_needs(method, LOSS_SLOTS) | {
     statistics_lib.LOGP
@@ -74,112 +84,103 @@ def minibatch_gradient(
   unscored = traj.logp_old_BT is None
   needs = trained | {statistics_lib.ENTROPY} if unscored else trained
 
-  of_rows = dict(
-    model=model,
-    temperature=temperature,
-    logits_transforms=method.logits,
-    capacity=capacity,
-  )
-
   def statistics(trainable, rows, needs=needs):
-    found = statistics_lib.token_statistics(
-      {**frozen, **trainable}, traj=rows, needs=needs, **of_rows
+    params = {**batch.frozen, **trainable}
+    stats = statistics_lib.token_statistics(
+      forward, params, rows, needs, method.logits
     )
-    return _parted(found, trained)
+    return _parted(stats, trained)
 
-  loss_of = _objective(method, traj, key, token_fields)
+  loss_of = _objective(batch, states, token_fields)
   rows = statistics_lib.forward_inputs(traj)
-  if pieces == 1:  # one forward serves the objective and its gradient
-    (loss, metrics), grads = jax.value_and_grad(
-      lambda p: loss_of(*statistics(p, rows)), has_aux=True
+  if count == 1:  # one forward serves the objective and its gradient
+    (loss, aux), grads = jax.value_and_grad(
+      lambda p: loss_of(*statistics(p, rows), p.get(types.LEARNED, {})),
+      has_aux=True,
     )(params)
-    return grads, loss, metrics
-  if objective_lib.is_per_token(method):
-    return microbatches.one_pass(
-      params, statistics, loss_of, rows, pieces, traj.logp_old_BT
+  elif objective_lib.is_per_token(method):
+    grads, loss, aux = microbatches.one_pass(
+      params, statistics, loss_of, rows, count, traj.logp_old_BT
     )
-  if reuse_scores and not unscored:
-    stats = scored_statistics(traj, needs)
   else:
-    stats = statistics_lib.statistics_in_pieces(
-      {**frozen, **params}, traj=traj, needs=needs, pieces=pieces, **of_rows
+    if reuse_scores and not unscored:
+      stats = score_lib.scored_statistics(traj, needs)
+    else:
+      stats = statistics_lib.statistics_in_microbatches(
+        forward, {**batch.frozen, **params}, traj, needs, method.logits
+      )
+    again = functools.partial(statistics, needs=trained)
+    grads, loss, aux = microbatches.two_passes(
+      params, again, loss_of, rows, count, _parted(stats, trained)
     )
-  again = functools.partial(statistics, needs=trained)
-  return microbatches.two_passes(
-    params, again, loss_of, rows, pieces, _parted(stats, trained)
-  )
+  return grads, loss, *aux
 
 
 def _parted(stats, trained):
   """Statistics to be differentiated, and those that only metrics read."""
-  fixed = {name: stats.pop(name) for name in set(stats) - trained}
+  names = {statistics_lib.name_of(need) for need in trained}
+  fixed = {name: stats.pop(name) for name in set(stats) - names}
   return stats, jax.lax.stop_gradient(fixed)
 
 
-def _objective(method, traj, key, token_fields):
-  """(statistics, those that only metrics read) -> (loss, metrics)."""
-  unscored = traj.logp_old_BT is None
+def _objective(batch, states, token_fields):
+  """(statistics, those that only metrics read, learned) -> (loss, aux).
 
-  def loss_of(stats, fixed):
-    scored, found = traj, {}
-    if unscored:
-      scored, found = score_lib.with_scores(
+  aux: the metrics, and the states of the pieces after the step.
+  """
+
+  def loss_of(stats, fixed, learned):
+    traj, metrics = batch.traj, {}
+    if traj.logp_old_BT is None:
+      traj, metrics = score_lib.with_scores(
         traj, jax.lax.stop_gradient({**stats, **fixed})
       )
-    loss, terms = objective_lib.terms(method, stats, scored, key)
-    metrics = found | objective_lib.reduce_metrics(terms, scored)
+    loss, terms, after = objective_lib.terms(
+      batch.method, stats, traj, batch.key, states, learned
+    )
+    metrics |= objective_lib.reduce_metrics(terms, traj)
     if token_fields:
-      fields = token_log.token_fields(scored, terms)
+      fields = token_log.token_fields(traj, terms)
       metrics[types.TOKENS] = jax.lax.stop_gradient(fields)
-    return loss, metrics
+    return loss, (metrics, after)
 
   return loss_of
 
 
 def update_minibatch(
+  forward: Forward,
   state: TrainState,
-  frozen: Any,
-  method: Method,
-  traj: Trajectories,
+  batch: Batch,
   group_M: Array,
-  key: Array,
   *,
-  model: transformer.ModelConfig,
   optimizer: optax.GradientTransformation,
-  temperature: float,
-  pieces: int,
   reuse_scores: bool,
   log_rows: int = 0,
-  capacity: int | None = None,
 ) -> tuple[TrainState, Metrics]:
   """One optimizer step on the groups group_M; donate the state.
 
   A non-finite loss or gradient changes nothing but `skipped`. With log_rows the
   metrics have the entry 'tokens': fields of the first rows of the batch.
-  capacity: slots for the fed tokens of a group (packing.capacity).
   """
-  traj = groups.take(traj, group_M)
-  grads, loss, metrics = minibatch_gradient(
+  # Of its own purpose: otherwise the first step's draws are the sampler's.
+  key = randomness.purpose_key(batch.key, randomness.PIECES, state.step)
+  batch = batch.replace(traj=groups.take(batch.traj, group_M), key=key)
+  grads, loss, metrics, states = minibatch_gradient(
+    forward,
     state.params,
-    frozen,
-    method,
-    traj,
-    # Of its own purpose: otherwise the first step's draws are the sampler's.
-    randomness.purpose_key(key, randomness.PIECES, state.step),
-    model=model,
-    temperature=temperature,
-    pieces=pieces,
+    batch,
+    state.method_state,
     reuse_scores=reuse_scores,
     token_fields=log_rows > 0,
-    capacity=capacity,
   )
   if log_rows:
-    tokens = token_log.pick(metrics[types.TOKENS], traj, group_M, log_rows)
+    tokens = metrics[types.TOKENS]
+    tokens = token_log.pick(tokens, batch.traj, group_M, log_rows)
     metrics[types.TOKENS] = tokens
   norm = optax.tree.norm(grads)
   ok = jnp.isfinite(norm) & jnp.isfinite(loss)
   grads = jax.tree.map(lambda g, p: g.astype(p.dtype), grads, state.params)
-  return _step(state, grads, optimizer, ok), {
+  return _step(state, grads, states, optimizer, ok), {
     'train/loss': loss,
     'train/grad_norm': norm,
     'train/skipped': jnp.where(ok, 0.0, 1.0),
@@ -187,7 +188,7 @@ def update_minibatch(
   }
 
 
-def _step(state, grads, optimizer, ok) -> TrainState:
+def _step(state, grads, states, optimizer, ok) -> TrainState:
   """The state after an optimizer step, if ok; else with one more skipped."""
   updates, opt_state = optimizer.update(grads, state.opt_state, state.params)
   params = optax.apply_updates(state.params, updates)
@@ -199,5 +200,6 @@ def _step(state, grads, optimizer, ok) -> TrainState:
     step=state.step + 1,
     params=jax.tree.map(keep, params, state.params),
     opt_state=jax.tree.map(keep, opt_state, state.opt_state),
+    method_state=jax.tree.map(keep, states, state.method_state),
     skipped=state.skipped + jnp.where(ok, 0, 1),
   )

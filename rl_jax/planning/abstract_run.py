@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from rl_jax.config import ExperimentConfig
 from rl_jax.learning.optimizers import make_optimizer
 from rl_jax.learning.state import state_shapes
+from rl_jax.learning.update import Batch
 from rl_jax.models import spec, transformer
 from rl_jax.models.params import split_trainable
 from rl_jax.rollouts.generate import start_trajectories
@@ -109,12 +110,10 @@ class AbstractRun:
       (stages.functions.groups_per_minibatch,), jnp.int32, sharding=whole
     )
     lowered['update'] = stages.update_minibatch.lower(
+      forward=stages.functions.forward,
       state=state,
-      frozen=frozen,
-      method=method,
-      traj=traj,
+      batch=Batch(frozen=frozen, method=method, traj=traj, key=key),
       group_M=groups,
-      key=key,
       reuse_scores=True,
     )
     return lowered

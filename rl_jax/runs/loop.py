@@ -23,6 +23,7 @@ from absl import logging
 import jax
 
 from rl_jax.config import ExperimentConfig
+from rl_jax.learning.update import Batch
 from rl_jax.records import metrics as metrics_lib
 from rl_jax.records import progress, rollout_log
 from rl_jax.records.checkpoints import checkpointer
@@ -169,22 +170,12 @@ class Trainer:
       counters.optimizer_steps,
     )
     sampled = time.perf_counter()
-    traj, method_state, batch = self.stages.make_batch(
-      self.method, traj, self.state.method_state
-    )
-    self.state = self.state.replace(method_state=method_state)
-    self.state, update, steps = stages_lib.update(
-      self.stages,
-      self.state,
-      frozen=frozen,
-      method=self.method,
-      traj=traj,
-      key=self.key,
-      iteration=counters.iteration,
-      length_NG=length_NG,
+    batch = Batch(frozen=frozen, method=self.method, traj=traj, key=self.key)
+    self.state, traj, learned, steps = stages_lib.update(
+      self.stages, self.state, batch, counters.iteration, length_NG
     )
     tokens = sum(r.tokens for r in rounds)
-    metrics = {**scores, **batch, **update}
+    metrics = {**scores, **learned}
     metrics |= self.entropy_change(metrics)
     counters.iteration += 1
     self.policies.renew(self.state.params, counters.iteration)

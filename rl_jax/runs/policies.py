@@ -46,7 +46,8 @@ def renewed(
   """The policies after iteration, which may be traced."""
 
   def one(rule, old):
-    due, new = rule.due(iteration), rule.renewed(old, trainable)
+    new = {name: trainable[name] for name in old}  # not what pieces learn
+    due, new = rule.due(iteration), rule.renewed(old, new)
     return jax.tree.map(lambda n, o: jnp.where(due, n, o), new, old)
 
   return {name: one(rules[name], old) for name, old in policies.items()}
@@ -76,7 +77,9 @@ class Policies:
     """What is due after an iteration."""
     for name, rule in self._rules.items():
       if rule.due(iteration):
-        self.trees[name] = self._renew[name](self.trees[name], trainable)
+        old = self.trees[name]
+        new = {part: trainable[part] for part in old}
+        self.trees[name] = self._renew[name](old, new)
 
   def checkpoint(self) -> dict[str, Any]:
     """The trees that a checkpoint must hold."""

@@ -14,6 +14,7 @@ import functools
 from typing import Any
 
 import jax
+from jax import lax
 import numpy as np
 
 from rl_jax import randomness
@@ -23,7 +24,8 @@ from rl_jax.learning import score as score_lib
 from rl_jax.learning import token_log
 from rl_jax.learning import update as update_lib
 from rl_jax.learning.optimizers import make_optimizer
-from rl_jax.method import Method
+from rl_jax.learning.statistics import Forward
+from rl_jax.learning.update import Batch
 from rl_jax.models import packing, transformer
 from rl_jax.rollouts import sampling
 from rl_jax.rollouts.engine import Engine, make_engine
@@ -38,7 +40,9 @@ class Functions:
   """The stages of one configuration as pure functions, not yet jitted."""
 
   sampling: sampling.SamplingConfig
+  forward: Forward  # of an update
   score: Any | None  # None: nothing to score before the update
+  make_batch: Any
   update_minibatch: Any
   groups_per_minibatch: int
   epochs: int
@@ -80,13 +84,18 @@ def make_functions(
   rollout = config.rollout
   minibatch = config.update.minibatch_prompts or rollout.num_prompts
   microbatch = config.update.microbatch_prompts or minibatch
-  common = dict(model=model, temperature=rollout.temperature)
+  forward = Forward(
+    model=model,
+    temperature=rollout.temperature,
+    microbatches=minibatch // microbatch,
+  )
   steps = config.update.epochs * (rollout.num_prompts // minibatch)
   policy = score_lib.scores_first(config.method, steps)
   score = functools.partial(
     score_lib.score,
-    **common,
-    pieces=rollout.num_prompts // microbatch,
+    dataclasses.replace(
+      forward, microbatches=rollout.num_prompts // microbatch
+    ),
     policy=policy,
   )
   return Functions(
@@ -96,11 +105,10 @@ def make_functions(
       transforms=config.method.logits,
     ),
     score=score if policy or 'reference' in config.method.policies() else None,
+    forward=forward,
+    make_batch=batch_lib.make_batch,
     update_minibatch=functools.partial(
-      update_lib.update_minibatch,
-      **common,
-      optimizer=make_optimizer(config.optimizer),
-      pieces=minibatch // microbatch,
+      update_lib.update_minibatch, optimizer=make_optimizer(config.optimizer)
     ),
     groups_per_minibatch=minibatch,
     epochs=config.update.epochs,
@@ -137,12 +145,12 @@ def make_stages(
       if functions.score
       else _nothing_to_score
     ),
-    make_batch=jax.jit(batch_lib.make_batch, out_shardings=whole),
+    make_batch=jax.jit(functions.make_batch, out_shardings=whole),
     update_minibatch=training(
       functools.partial(functions.update_minibatch, log_rows=num_rows(config)),
       donate_argnames='state',
       out_shardings=(mesh_lib.shardings_of(state), whole),
-      static_argnames=('reuse_scores', 'capacity'),
+      static_argnames=('forward', 'reuse_scores'),
     ),
     functions=functions,
     seed=config.seed,
@@ -154,55 +162,77 @@ def make_stages(
 def update(
   stages: Stages,
   state: TrainState,
-  frozen: Any,
-  method: Method,
-  traj: Trajectories,
-  key: jax.Array,
+  batch: Batch,
   iteration: int,
   length_NG: np.ndarray,
-) -> tuple[TrainState, Metrics, int]:
-  """All optimizer steps of one rollout; metrics are means over them.
+) -> tuple[TrainState, Trajectories, Metrics, int]:
+  """learn on one rollout; also the number of optimizer steps.
 
   length_NG: of the responses, on the host; it chooses one of two programs.
   """
   # On the host: the order is a small function of (seed, iteration, epoch).
-  groups_KM = stages.functions.minibatches(
-    stages.seed, iteration, traj.num_prompts
-  )
+  traj, functions = batch.traj, stages.functions
+  groups_KM = functions.minibatches(stages.seed, iteration, traj.num_prompts)
   groups = [processes.put(group_M, stages.replicated) for group_M in groups_KM]
-  capacity = None
+  forward = functions.forward
   if stages.pack:
     capacity = packing.capacity(length_NG, traj.response_BT.shape[1])
-  step = functools.partial(stages.update_minibatch, capacity=capacity)
-  state, metrics = optimizer_steps(
-    step, state, frozen, method, traj, key, groups
+    forward = dataclasses.replace(forward, capacity=capacity)
+  step = functools.partial(stages.update_minibatch, forward=forward)
+  state, traj, metrics = learn(
+    stages.make_batch,
+    functools.partial(optimizer_steps, step),
+    state,
+    batch,
+    groups,
   )
-  return state, metrics, len(groups)
+  return state, traj, metrics, len(groups)
+
+
+def learn(
+  make_batch: Any, steps: Any, state: TrainState, batch: Batch, groups: Any
+) -> tuple[TrainState, Trajectories, Metrics]:
+  """Advantages and optimizer steps of one rollout, in every way of running.
+
+  make_batch: of learning.batch, jitted or not. steps: optimizer_steps or
+  scanned_steps of an update_minibatch.
+  """
+  traj, method_state, made = make_batch(
+    batch.method, batch.traj, state.method_state
+  )
+  state = state.replace(method_state=method_state)
+  state, metrics = steps(state, batch.replace(traj=traj), groups)
+  return state, traj, {**made, **metrics}
 
 
 def optimizer_steps(
-  update_minibatch: Any,
-  state: TrainState,
-  frozen: Any,
-  method: Method,
-  traj: Trajectories,
-  key: jax.Array,
-  groups: Any,
+  update_minibatch: Any, state: TrainState, batch: Batch, groups: Any
 ) -> tuple[TrainState, Metrics]:
-  """One step for each int32[M] of groups, and the means of their metrics."""
+  """One step for each int32[M] of groups, and the means of their metrics.
+
+  The first of several steps reads the scores, the others do not.
+  """
   per_step = []
   for group_M in groups:
     state, metrics = update_minibatch(
-      state=state,
-      frozen=frozen,
-      method=method,
-      traj=traj,
-      group_M=group_M,
-      key=key,
-      reuse_scores=not per_step,
+      state=state, batch=batch, group_M=group_M, reuse_scores=not per_step
     )
     per_step.append(metrics)
   return state, _mean_metrics(per_step)
+
+
+def scanned_steps(
+  update_minibatch: Any, state: TrainState, batch: Batch, group_KM: Any
+) -> tuple[TrainState, Metrics]:
+  """The same with one body for all steps, which is compiled once."""
+  state, metrics = lax.scan(
+    lambda state, group_M: update_minibatch(
+      state=state, batch=batch, group_M=group_M, reuse_scores=False
+    ),
+    state,
+    group_KM,
+  )
+  return state, jax.tree.map(lambda x: x.mean(axis=0), metrics)
 
 
 def minibatch_order(

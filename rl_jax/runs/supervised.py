@@ -19,6 +19,7 @@ from rl_jax.learning.optimizers import (
   make_optimizer,
 )
 from rl_jax.learning.state import sharded_state
+from rl_jax.learning.statistics import Forward
 from rl_jax.method import Method
 from rl_jax.pieces import losses
 from rl_jax.pieces.aggregation import TokenMean
@@ -102,10 +103,8 @@ class SupervisedTrainer:
     self._step = jax.jit(
       functools.partial(
         update_lib.update_minibatch,
-        model=policy.model,
+        Forward(model=policy.model, microbatches=microbatches),
         optimizer=chain,
-        temperature=1.0,
-        pieces=microbatches,
         reuse_scores=False,
       ),
       donate_argnames='state',
@@ -124,11 +123,13 @@ class SupervisedTrainer:
     rows, groups = jax.device_put((rows, groups), self._whole)
     self.state, metrics = self._step(
       state=self.state,
-      frozen=self._policy.frozen,
-      method=self._method,
-      traj=rows,
+      batch=update_lib.Batch(
+        frozen=self._policy.frozen,
+        method=self._method,
+        traj=rows,
+        key=self._key,
+      ),
       group_M=groups,
-      key=self._key,
     )
     return metrics
 

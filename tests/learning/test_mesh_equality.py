@@ -13,6 +13,7 @@ import pytest
 from configs import bandit
 from experiments.flags import configuration
 from rl_jax.learning import statistics, update
+from rl_jax.learning.statistics import Forward
 from rl_jax.learning.update import UpdateConfig
 from rl_jax.method import CREDIT_SLOTS
 from rl_jax.models import ModelConfig
@@ -145,7 +146,7 @@ def scored(toy, shape):
 
 
 @functools.cache
-def iteration(toy, name, shape, pieces=1):
+def iteration(toy, name, shape, microbatches=1):
   """Host copies: trajectories, gradient, loss and metrics of one minibatch."""
   config = make_config(toy, name)
   mesh, policy, key, _ = parts(toy, shape)
@@ -158,18 +159,18 @@ def iteration(toy, name, shape, pieces=1):
       # Of weights whose probabilities differ: how certain nearly uniform ones
       # are is a difference of rounding, which the group's scale would enlarge.
       sharper = nudged(policy.params, 1.0)
-      traj, _ = made.score(sharper, None, traj, method)
+      traj, _ = made.score(sharper, traj, method)
     traj, _, _ = made.make_batch(method, traj, method.init_state(8))
     gradient = jax.jit(
       functools.partial(
         update.minibatch_gradient,
-        model=policy.model,
-        temperature=1.0,
-        pieces=pieces,
+        Forward(model=policy.model, microbatches=microbatches),
         reuse_scores=False,
       )
     )
-    found = gradient(nudged(policy.params, 0.2), {}, method, traj, key)
+    batch = update.Batch(frozen={}, method=method, traj=traj, key=key)
+    states = method.init_state(8)
+    *found, _ = gradient(nudged(policy.params, 0.2), batch, states)
     return jax.device_get((traj, *found))
 
 
@@ -255,7 +256,7 @@ def test_an_iteration_on_a_mesh(toy, tiny, name, shape):
 )
 def test_microbatches_on_a_mesh(toy, tiny, name, shape):
   """E1: two of them, summed on every copy of the parameters by itself."""
-  _, grads, loss, metrics = iteration(toy, name, shape, pieces=2)
+  _, grads, loss, metrics = iteration(toy, name, shape, microbatches=2)
   _, one_grads, one_loss, one_metrics = iteration(toy, name, ONE)
   np.testing.assert_allclose(loss, one_loss, rtol=1e-5, atol=1e-6)
   assert tiny.relative_gap(grads, one_grads) < 1e-5

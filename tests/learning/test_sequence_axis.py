@@ -10,6 +10,7 @@ import pytest
 
 from rl_jax import models, rollouts, types
 from rl_jax.learning import statistics
+from rl_jax.learning.statistics import Forward
 from rl_jax.runtime import layout
 from rl_jax.runtime import mesh as mesh_lib
 
@@ -60,7 +61,9 @@ def scored(cfg, needs, tokens, mesh=None):
   """(gradients, statistics); every token and statistic weighs something."""
 
   def loss(params, traj):
-    stats = statistics.token_statistics(params, cfg, traj, needs, 0.7)
+    stats = statistics.token_statistics(
+      Forward(model=cfg, temperature=0.7), params, traj, needs
+    )
     weigh = lambda x: jnp.sin(jnp.arange(x.size, dtype=x.dtype))
     return sum(weigh(x) @ x.ravel() for x in stats.values()), stats
 
@@ -166,10 +169,13 @@ def test_kernels_of_attention_are_refused():
   cfg = dataclasses.replace(CFG, attention='splash')
   params, traj = jax.eval_shape(lambda: make_inputs(cfg, 8, None))
   mesh = mesh_lib.abstract_mesh(mesh_lib.MeshConfig(sequence=2))
-  score = lambda *inputs: statistics.token_statistics(*inputs, PPO, 1.0)
   with jax.sharding.use_abstract_mesh(mesh):
     with pytest.raises(ValueError, match="'splash' .* Allowed: 'plain'"):
-      jax.eval_shape(lambda p, t: score(p, cfg, t), params, traj)
+      jax.eval_shape(
+        lambda p, t: statistics.token_statistics(Forward(model=cfg), p, t, PPO),
+        params,
+        traj,
+      )
 
 
 def test_sampling_has_rows_where_responses_are_split():

@@ -7,6 +7,7 @@ import pytest
 
 from rl_jax import models, rollouts
 from rl_jax.learning import statistics
+from rl_jax.learning.statistics import Forward
 
 NEEDS = ('entropy', 'values', 'self_certainty', 'group_divergence')
 
@@ -19,11 +20,10 @@ def case(tiny):
   @jax.jit
   def compute(params, traj):
     stats = statistics.token_statistics(
+      Forward(model=tiny.CFG, temperature=tiny.TEMPERATURE),
       params,
-      tiny.CFG,
       traj,
       (*NEEDS, 'hidden', 'group_probs'),
-      tiny.TEMPERATURE,
     )
     hidden = models.forward(
       params,
@@ -92,7 +92,10 @@ def test_chunks_change_nothing(tiny, monkeypatch):
   def compute():
     def loss(params):
       stats = statistics.token_statistics(
-        params, tiny.CFG, traj, NEEDS, tiny.TEMPERATURE
+        Forward(model=tiny.CFG, temperature=tiny.TEMPERATURE),
+        params,
+        traj,
+        NEEDS,
       )
       return sum((x * weight_BT).sum() for x in stats.values()), stats
 
@@ -132,7 +135,9 @@ def test_no_array_holds_all_logits(tiny, monkeypatch):
   monkeypatch.setattr(statistics, 'CHUNK_ELEMENTS', 2 * B * V)
 
   def loss(params):
-    stats = statistics.token_statistics(params, tiny.CFG, traj, NEEDS, 1.0)
+    stats = statistics.token_statistics(
+      Forward(model=tiny.CFG), params, traj, NEEDS
+    )
     return sum(x.sum() for x in stats.values())
 
   text = str(jax.make_jaxpr(jax.grad(loss))(params))
@@ -165,7 +170,9 @@ def test_the_sampling_temperature_is_replayed(tiny):
       max_new_tokens=5,
     )
     logp = [
-      statistics.token_statistics(params, tiny.CFG, drawn, (), t)['logp']
+      statistics.token_statistics(
+        Forward(model=tiny.CFG, temperature=t), params, drawn, ()
+      )['logp']
       for t in (tiny.TEMPERATURE, 1.0)
     ]
     return drawn.logp_behaviour_BT, *logp
@@ -181,11 +188,10 @@ def test_logits_transforms_are_replayed(tiny):
   traj = tiny.rollout()
   stats = jax.jit(
     lambda params: statistics.token_statistics(
+      Forward(model=tiny.CFG),
       params,
-      tiny.CFG,
       traj,
       ('entropy',),
-      1.0,
       (
         lambda x, others: jnp.where(
           x >= jax.lax.top_k(x, 3)[0][..., -1:], x, -jnp.inf

@@ -14,6 +14,7 @@ import pytest
 from rl_jax import randomness
 from rl_jax.learning import score as score_lib
 from rl_jax.learning import update
+from rl_jax.learning.statistics import Forward
 from rl_jax.method import Method
 from rl_jax.models import packing
 from rl_jax.pieces import losses, weights
@@ -54,12 +55,10 @@ def scored(tiny):
   """The rollout scored by an older policy and by a reference."""
   traj, _ = jax.jit(
     lambda params, reference, traj: score_lib.score(
+      Forward(model=tiny.CFG, temperature=tiny.TEMPERATURE),
       {**params, 'policies': {'reference': reference}},
       traj,
       Method(losses=(losses.PPOClip(), losses.ValueClip())),
-      model=tiny.CFG,
-      temperature=tiny.TEMPERATURE,
-      pieces=1,
     )
   )(nudged(tiny, 0.2), tiny.params(1), tiny.rollout())
   return traj
@@ -71,22 +70,27 @@ def nudged(tiny, scale):
 
 
 @functools.cache
-def gradient(tiny, method, pieces, *, reuse_scores=False, capacity=None):
-  """A jitted (params, traj) -> (gradient, loss, metrics), compiled once."""
+def gradient(tiny, method, count, *, reuse_scores=False, capacity=None):
+  """A jitted (params, traj) -> (gradient, loss, metrics), compiled once.
+
+  count: of microbatches.
+  """
+  forward = Forward(
+    model=tiny.CFG,
+    temperature=tiny.TEMPERATURE,
+    microbatches=count,
+    capacity=capacity,
+  )
 
   def compute(params, traj):
-    return update.minibatch_gradient(
+    *found, _ = update.minibatch_gradient(
+      forward,
       params,
-      {},
-      method.as_arrays(),
-      traj,
-      KEY,
-      model=tiny.CFG,
-      temperature=tiny.TEMPERATURE,
-      pieces=pieces,
+      update.Batch(frozen={}, method=method.as_arrays(), traj=traj, key=KEY),
+      method.init_state(8),
       reuse_scores=reuse_scores,
-      capacity=capacity,
     )
+    return found
 
   return jax.jit(compute)
 
@@ -108,9 +112,9 @@ def test_microbatches_change_nothing(toy, tiny, scored, name, counts):
   method = get_method(toy, name)
   grads, loss, metrics = gradient(tiny, method, 1)(tiny.params(), scored)
   assert optax.tree.norm(grads) > 1e-3
-  for pieces in counts:
-    got = gradient(tiny, method, pieces)(tiny.params(), scored)
-    assert tiny.relative_gap(got[0], grads) < 1e-5, pieces
+  for count in counts:
+    got = gradient(tiny, method, count)(tiny.params(), scored)
+    assert tiny.relative_gap(got[0], grads) < 1e-5, count
     np.testing.assert_allclose(got[1], loss, rtol=1e-5, atol=1e-6)
     assert got[2].keys() == metrics.keys()
     for key, value in metrics.items():
@@ -144,7 +148,7 @@ def shortened(traj, lengths):
 
 
 @pytest.mark.parametrize(
-  ('name', 'pieces'),
+  ('name', 'count'),
   [
     ('grpo', 1),
     # One pass over microbatches, two, and a value head.
@@ -159,12 +163,12 @@ def shortened(traj, lengths):
     ),
   ],
 )
-def test_packing_changes_nothing(toy, tiny, scored, name, pieces):
+def test_packing_changes_nothing(toy, tiny, scored, name, count):
   """E1: the same loss, metrics and gradient; a full group, an empty row."""
   method = get_method(toy, name)
   traj = shortened(scored, [5, 0, 1, 4, 2, 2, 1, 1])
-  expected = gradient(tiny, method, pieces)(tiny.params(), traj)
-  grads, loss, metrics = gradient(tiny, method, pieces, capacity=4)(
+  expected = gradient(tiny, method, count)(tiny.params(), traj)
+  grads, loss, metrics = gradient(tiny, method, count, capacity=4)(
     tiny.params(), traj
   )
   assert optax.tree.norm(expected[0]) > 1e-3
@@ -180,21 +184,28 @@ def test_the_host_chooses_the_program(monkeypatch):
   monkeypatch.setattr(packing, 'SHORTEST', 2)
   found = []
 
-  def step(state, capacity, **kwargs):
+  def step(state, forward, **kwargs):
     del kwargs
-    found.append(capacity)
+    found.append(forward.capacity)
     return state, {}
 
   for pack, lengths in ((True, [[5, 1]]), (True, [[5, 2]]), (False, [[1, 1]])):
     one = types.SimpleNamespace(
       pack=pack,
       seed=0,
-      functions=types.SimpleNamespace(minibatches=lambda *_: np.zeros((1, 1))),
+      functions=types.SimpleNamespace(
+        minibatches=lambda *_: np.zeros((1, 1)), forward=Forward(model=None)
+      ),
+      make_batch=lambda method, traj, states: (traj, states, {}),
       update_minibatch=step,
       replicated=jax.sharding.SingleDeviceSharding(jax.devices()[0]),
     )
     traj = types.SimpleNamespace(response_BT=np.zeros((2, 5)), num_prompts=1)
-    stages.update(one, None, {}, None, traj, KEY, 0, np.asarray(lengths))
+    batch = update.Batch(frozen={}, method=None, traj=traj, key=KEY)
+    state = TrainState(
+      step=0, params={}, opt_state=(), method_state={}, skipped=0
+    )
+    stages.update(one, state, batch, 0, np.asarray(lengths))
   assert found == [4, None, None]
 
 
@@ -207,14 +218,14 @@ def test_scores_of_the_same_weights_are_reused(toy, tiny, scored):
   np.testing.assert_allclose(same, loss, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize('pieces', [1, 2])
-def test_the_update_scores_what_was_not_scored(toy, tiny, scored, pieces):
+@pytest.mark.parametrize('count', [1, 2])
+def test_the_update_scores_what_was_not_scored(toy, tiny, scored, count):
   """E1: one step a rollout needs no score pass for the same gradient and the
   same metrics."""
   params, method = nudged(tiny, 0.2), toy.get_method('grpo')
   unscored = scored.replace(logp_old_BT=None, entropy_BT=None, values_BT=None)
   two, loss, metrics = gradient(tiny, method, 1)(params, scored)
-  one, same, found = gradient(tiny, method, pieces)(params, unscored)
+  one, same, found = gradient(tiny, method, count)(params, unscored)
   assert tiny.relative_gap(one, two) < 1e-5
   np.testing.assert_allclose(same, loss, rtol=1e-5, atol=1e-6)
   gap = np.abs(scored.logp_behaviour_BT - scored.logp_old_BT)
@@ -264,16 +275,11 @@ def make_step(tiny, method):
   def step(state, traj, groups):
     traces.append(1)
     return update.update_minibatch(
+      Forward(model=tiny.CFG, temperature=tiny.TEMPERATURE),
       state,
-      {},
-      method.as_arrays(),
-      traj,
+      update.Batch(frozen={}, method=method.as_arrays(), traj=traj, key=KEY),
       groups,
-      KEY,
-      model=tiny.CFG,
-      temperature=tiny.TEMPERATURE,
       optimizer=optimizer,
-      pieces=1,
       reuse_scores=False,
     )
 

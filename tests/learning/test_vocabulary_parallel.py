@@ -19,6 +19,7 @@ import pytest
 from configs import bandit
 from rl_jax import models, rollouts, types
 from rl_jax.learning import statistics
+from rl_jax.learning.statistics import Forward
 from rl_jax.models import params as params_lib
 from rl_jax.overrides import override
 from rl_jax.planning import abstract_run
@@ -71,7 +72,9 @@ def scored(cfg, mesh, whole_model):
   """(gradients, statistics, the program) of random responses."""
 
   def loss(params, traj):
-    stats = statistics.token_statistics(params, cfg, traj, NEEDS, 0.7)
+    stats = statistics.token_statistics(
+      Forward(model=cfg, temperature=0.7), params, traj, NEEDS
+    )
     # Another weight for every token and statistic.
     weight_BT = jnp.sin(jnp.arange(N * G * T, dtype=jnp.float32)).reshape(-1, T)
     parts = [(i + 1) * weight_BT * stats[name] for i, name in enumerate(NEEDS)]

@@ -18,6 +18,7 @@ import pytest
 
 from rl_jax import models, rollouts
 from rl_jax.learning import statistics
+from rl_jax.learning.statistics import Forward
 from rl_jax.models import heads, mixed_precision, transformer
 from rl_jax.types import PAD
 
@@ -67,9 +68,9 @@ def test_sampler_and_trainer_agree_in_bfloat16(sampled):
   """Log-probs of sampler, trainer and the float32 trainer, pairwise."""
   cfg, half, params, traj = sampled
   logp = {
-    c.compute_dtype: statistics.token_statistics(params, c, traj, (), 1.0)[
-      statistics.LOGP
-    ]
+    c.compute_dtype: statistics.token_statistics(
+      Forward(model=c), params, traj, ()
+    )[statistics.LOGP]
     for c in (cfg, half)
   }
   on_BT = (traj.kind_BT != PAD).astype(jnp.float32)
@@ -97,7 +98,7 @@ def test_gradients_are_float32_and_near_those_of_float32(sampled):
   cfg, half, params, traj = sampled
 
   def loss(params, cfg):
-    stats = statistics.token_statistics(params, cfg, traj, (), 1.0)
+    stats = statistics.token_statistics(Forward(model=cfg), params, traj, ())
     weight_B = jnp.cos(jnp.arange(traj.length_B.shape[0], dtype=jnp.float32))
     return (stats[statistics.LOGP] * weight_B[:, None]).sum()
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from rl_jax.learning import statistics
+from rl_jax.learning.statistics import Forward
 from rl_jax.models import packing, transformer
 from rl_jax.planning import collectives
 from rl_jax.runtime import mesh as mesh_lib
@@ -141,7 +142,7 @@ def test_on_a_mesh(tiny):
 
   def gradient(params, traj, capacity):
     stats = statistics.token_statistics(
-      params, tiny.CFG, traj, ('entropy',), 1.0, capacity=capacity
+      Forward(model=tiny.CFG, capacity=capacity), params, traj, ('entropy',)
     )
     return sum((jnp.cos(x) * traj.mask_BT).sum() for x in stats.values())
 

@@ -153,8 +153,8 @@ def test_microbatches_exchange_one_gradient(toy, method):
     logp_BT = jnp.tanh(jnp.sin(rows.response_BT + rows.mask_BT) @ w) @ w.T
     return {'logp': logp_BT}, {}
 
-  def objective(stats, fixed):
-    del fixed
+  def objective(stats, fixed, learned):
+    del fixed, learned
     return (stats['logp'] ** 2).mean(), {}
 
   def gradient(traj, pieces):
@@ -170,7 +170,7 @@ def test_microbatches_exchange_one_gradient(toy, method):
     )
     sent = sum(c.sent for c in found if c.bytes >= weight.nbytes)
     assert sent == 2 * 7 / 8 * weight.nbytes
-  expected = jax.grad(lambda w: objective(*statistics(w, traj))[0])(weight)
+  expected = jax.grad(lambda w: objective(*statistics(w, traj), {})[0])(weight)
   with jax.set_mesh(mesh):
     summed = jax.jit(gradient, static_argnums=1)(
       jax.device_put(traj, mesh_lib.rows(mesh)), 4

@@ -13,6 +13,7 @@ from experiments.flags import configuration
 from rl_jax import config as config_lib
 from rl_jax.learning import update
 from rl_jax.learning.optimizers import make_optimizer
+from rl_jax.learning.statistics import Forward
 from rl_jax.models import presets, transformer
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.types import TrainState, Trajectories
@@ -102,10 +103,8 @@ def test_builds_and_lowers_on_an_abstract_mesh(name):
   step = jax.jit(
     functools.partial(
       update.update_minibatch,
-      model=model,
+      Forward(model=model, microbatches=microbatches),
       optimizer=optimizer,
-      temperature=1.0,
-      pieces=microbatches,
       reuse_scores=False,
     ),
     donate_argnums=0,
@@ -113,11 +112,13 @@ def test_builds_and_lowers_on_an_abstract_mesh(name):
   with jax.sharding.use_abstract_mesh(mesh):
     traced = step.trace(
       state,
-      {},
-      _on(mesh, method),
-      _on(mesh, _rollout(config)),
+      update.Batch(
+        frozen={},
+        method=_on(mesh, method),
+        traj=_on(mesh, _rollout(config)),
+        key=_on(mesh, jax.eval_shape(lambda: jax.random.key(0))),
+      ),
       _on(mesh, jax.ShapeDtypeStruct((32,), jnp.int32)),
-      _on(mesh, jax.eval_shape(lambda: jax.random.key(0))),
     )
     text = traced.lower(lowering_platforms=('cuda',)).as_text()
   largest = (

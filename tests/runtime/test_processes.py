@@ -391,7 +391,7 @@ def test_evaluation_by_two_processes(launch, tmp_path):
 
 STUCK = """
 import contextlib, time
-from rl_jax import watchdog
+from rl_jax.runtime import watchdog
 def a_function_that_hangs():
   time.sleep(60)
 watchdog.start(0.3, 'process 3 of 4')

@@ -16,9 +16,9 @@ import optax
 
 from rl_jax import randomness
 from rl_jax.config import ExperimentConfig
-from rl_jax.learning import batch
 from rl_jax.learning.optimizers import make_optimizer
 from rl_jax.learning.state import fresh_state
+from rl_jax.learning.update import Batch
 from rl_jax.method import Method
 from rl_jax.models import transformer
 from rl_jax.pieces.ops.masking import by_group
@@ -234,14 +234,25 @@ class JittedRun:
     groups_KM: Array,
   ) -> tuple[Carry, Metrics]:
     """Advantages and optimizer steps; then everything is due for the next."""
-    traj, method_state, made = batch.make_batch(
-      run.method, traj, carry.state.method_state
+    update = functools.partial(
+      self.functions.update_minibatch,
+      self.functions.forward,
+      optimizer=make_optimizer(self.config.optimizer, run.learning_rate),
     )
-    state, update = self._update(
-      self._frozen(shared, carry),
-      run,
-      traj,
-      carry.state.replace(method_state=method_state),
+    if self.config.update.microbatch_prompts is None:
+      steps = functools.partial(stages.scanned_steps, update)
+    else:  # the first of several steps reads the scores
+      steps = functools.partial(stages.optimizer_steps, update)
+    state, traj, metrics = stages.learn(
+      self.functions.make_batch,
+      steps,
+      carry.state,
+      Batch(
+        frozen=self._frozen(shared, carry),
+        method=run.method,
+        traj=traj,
+        key=jax.random.wrap_key_data(run.key_data),
+      ),
       groups_KM,
     )
     iteration = carry.iteration + 1
@@ -253,7 +264,7 @@ class JittedRun:
       ),
       iteration=iteration,
     )
-    return carry, {**made, **update, 'rollout/tokens': traj.length_B.sum()}
+    return carry, {**metrics, 'rollout/tokens': traj.length_B.sum()}
 
   def evaluate(self, shared: Shared, carry: Carry) -> Metrics:
     """Metrics of the held-out prompts."""
@@ -263,25 +274,3 @@ class JittedRun:
   def _frozen(self, shared, carry):
     """Weights that no run trains, and the named policies."""
     return policies_lib.with_policies(shared.frozen, carry.policies)
-
-  def _update(self, frozen, run, traj, state, groups_KM):
-    """The optimizer steps of one rollout: what `stages.update` does."""
-    key = jax.random.wrap_key_data(run.key_data)
-    step = functools.partial(
-      self.functions.update_minibatch,
-      optimizer=make_optimizer(self.config.optimizer, run.learning_rate),
-    )
-    fixed = dict(frozen=frozen, method=run.method, traj=traj, key=key)
-    if self.config.update.microbatch_prompts is not None:
-      # The first of several steps reads the scores, the others do not.
-      groups = list(groups_KM)
-      return stages.optimizer_steps(step, state, groups=groups, **fixed)
-    # One body for all steps: compiling is most of the cost of a short run.
-    state, metrics = lax.scan(
-      lambda state, group_M: step(
-        state, group_M=group_M, reuse_scores=False, **fixed
-      ),
-      state,
-      groups_KM,
-    )
-    return state, jax.tree.map(lambda x: x.mean(axis=0), metrics)

@@ -75,8 +75,9 @@ def sampled(tiny):
 
 def log_probs(tiny, params, traj, *transforms, capacity=None):
   """Of the response tokens."""
-  score = jax.jit(statistics.token_statistics, static_argnums=(1, 4, 6))
-  stats = score(params, tiny.CFG, traj, (), 1.0, transforms, capacity)
+  forward = statistics.Forward(model=tiny.CFG, capacity=capacity)
+  score = jax.jit(statistics.token_statistics, static_argnums=(0, 3))
+  stats = score(forward, params, traj, (), transforms)
   return stats['logp']
 
 
