@@ -22,7 +22,7 @@ from experiments.flags import configuration
 from experiments.tables import plan as plan_tables
 from rl_jax import config as config_lib
 from rl_jax.planning import abstract_run, collectives, memory_plan, roofline
-from rl_jax.runs import model_shape
+from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
 
 _DEVICES = flags.DEFINE_integer('devices', 64, 'Devices to plan for.')
@@ -84,7 +84,9 @@ def main(argv):
   config = configuration.from_flags()
   config = dataclasses.replace(config, mesh=mesh_config(config))
   config_lib.validate(config)
-  model = model_shape.of(config.model, config.task, config.mesh.sequence)
+  model = policy_lib.planned_model(
+    config.model, config.task, config.mesh.sequence
+  )
   if model is None:
     raise ValueError(
       f'the shape of {config.model.path} is known only from its weights: use '

@@ -9,7 +9,6 @@ import jax
 
 from rl_jax.config import ExperimentConfig, validate
 from rl_jax.planning import memory_plan
-from rl_jax.runs import model_shape
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh
 
@@ -62,7 +61,9 @@ def check(config: ExperimentConfig, limit: int | None) -> None:
   the optimizer's state, is larger than the limit; and what validate raises.
   """
   validate(config)  # a mistake is told before what it would cost
-  model = model_shape.of(config.model, config.task, config.mesh.sequence)
+  model = policy_lib.planned_model(
+    config.model, config.task, config.mesh.sequence
+  )
   if model is None:
     return
   plan = memory_plan.estimate(config, model, mesh.abstract_mesh(config.mesh))

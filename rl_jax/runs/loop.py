@@ -33,11 +33,27 @@ from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.runs import assembly, directory, guards
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs import stages as stages_lib
-from rl_jax.runs.counters import Counters
 from rl_jax.runs.entropy_change import EntropyChange
 from rl_jax.runs.policies import Policies
 from rl_jax.runtime import processes, profiling, stop_signal
 from rl_jax.types import Metrics, Trajectories
+
+
+@dataclasses.dataclass
+class Counters:
+  """The host's part of the state; JSON in every checkpoint."""
+
+  iteration: int = 0
+  optimizer_steps: int = 0
+  group_serial: int = 0  # groups ever drawn: the counter of all randomness
+  tokens: int = 0  # response tokens ever generated
+  skipped_in_a_row: int = 0
+  entropy: float | None = None  # of the iteration before
+
+  def note_skipped(self, skipped: bool) -> int:
+    """Iterations in a row without a finite step, the newest included."""
+    self.skipped_in_a_row = self.skipped_in_a_row + 1 if skipped else 0
+    return self.skipped_in_a_row
 
 
 class Trainer:

@@ -39,33 +39,69 @@ def load(
 
   With LoRA only the adapters and the value head are trainable.
   """
-  computing = dict(
-    compute_dtype=source.compute_dtype,
-    attention=source.attention,
-    spans=mesh_lib.spans(mesh),
-  )
   key = randomness.purpose_key(jax.random.key(seed), randomness.INIT)
+  saved, params = None, {}
   if source.path is not None:
     saved, params, tokenizer = load_checkpoint(
       source.path, mesh, param_dtype=source.param_dtype
     )
-    model = platform.resolve(source.applied_to(saved, saved), **computing)
-    # A head or adapters that the source does not have start fresh.
-    fresh = params_lib.init_missing(model, params, key, mesh)
-    wanted = transformer.specs(model)
-    params = {name: {**params, **fresh}[name] for name in wanted}
-    params = params_lib.cast(model, params)
+    model = saved
+  elif source.config is None:
+    raise ValueError('model.path or model.config must be given')
   else:
     tokenizer = task_tokenizer(task)
-    if source.config is None:
-      raise ValueError('model.path or model.config must be given')
-    model = dataclasses.replace(source.config, vocab_size=tokenizer.vocab_size)
-    model = platform.resolve(source.applied_to(model), **computing)
-    params = params_lib.init_params(model, key, mesh)
+    model = _with_vocabulary(source.config, tokenizer)
+  model = _resolved(source, model, saved, mesh_lib.spans(mesh))
+  # A head or adapters that the source does not have start fresh.
+  params |= params_lib.init_missing(model, params, key, mesh)
+  params = {name: params[name] for name in transformer.specs(model)}
+  params = params_lib.cast(model, params)
   trainable, frozen = params_lib.split_trainable(model, params)
   return Policy(
     model=model, tokenizer=tokenizer, trainable=trainable, frozen=frozen
   )
+
+
+def planned_model(
+  source: ModelSource, task: Any, spans: int = 1
+) -> transformer.ModelConfig | None:
+  """The model that `load` would build, without its weights; None: unknown.
+
+  A path that does not exist yet is planned for by source.config, if given; a
+  GGUF file has its shape in its tensors. spans: of the mesh, mesh.spans.
+  """
+  model = saved = None
+  if source.path is None:
+    if source.config is not None:
+      model = _with_vocabulary(source.config, task_tokenizer(task))
+  elif os.path.exists(os.path.join(source.path, CONFIG_FILE)):
+    config = _saved_config(source.path)
+    model = saved = planned_model(config.model, config.task)
+  elif os.path.exists(source.path):
+    model = saved = model_dir.read_config(source.path)
+  else:
+    model = source.config
+  return None if model is None else _resolved(source, model, saved, spans)
+
+
+def _with_vocabulary(model, tokenizer):
+  return dataclasses.replace(model, vocab_size=tokenizer.vocab_size)
+
+
+def _resolved(source, model, saved, spans):
+  """The model with the source's choices, and those of the platform."""
+  return platform.resolve(
+    source.applied_to(model, saved),
+    source.compute_dtype,
+    source.attention,
+    spans=spans,
+  )
+
+
+def _saved_config(workdir):
+  """The configuration of a work directory of training."""
+  with open(os.path.join(workdir, CONFIG_FILE)) as file:
+    return serialization.from_json(file.read())
 
 
 def check(source: ModelSource) -> None:
@@ -86,14 +122,12 @@ def load_checkpoint(
   Of a work directory: the newest valid checkpoint, or that of iteration step,
   in the dtype of its run. param_dtype: of a model's weights; default: as saved.
   """
-  path = os.path.join(source, CONFIG_FILE)
-  if not os.path.exists(path):
+  if not os.path.exists(os.path.join(source, CONFIG_FILE)):
     dtypes = {} if param_dtype is None else {'param_dtype': param_dtype}
     model, params, tokenizer = model_dir.load_any(source, mesh, **dtypes)
     model = platform.resolve(model, spans=mesh_lib.spans(mesh))
     return model, params, tokenizer
-  with open(path) as file:
-    config = serialization.from_json(file.read())
+  config = _saved_config(source)
   policy = load(config.model, config.task, config.seed, mesh)
   saver = checkpointer.Checkpointer(os.path.join(source, 'checkpoints'))
   abstract = checkpointer.abstract_tree({'state': {'params': policy.trainable}})
