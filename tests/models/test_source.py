@@ -13,8 +13,8 @@ from rl_jax.models import params as params_lib
 from rl_jax.models.files import model_dir
 from rl_jax.models.source import ModelSource
 from rl_jax.rollouts.prompts import PromptSet
-from rl_jax.runs import model_shape, supervised, supervised_fit
 from rl_jax.runs import policy as policy_lib
+from rl_jax.runs import supervised, supervised_fit
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks import Bandit
 
@@ -81,7 +81,7 @@ def test_saved_adapters_are_never_dropped_or_rescaled(
   with pytest.raises(ValueError, match=named + '.*export_weights'):
     policy_lib.load(source, Bandit(), 0, mesh)
   with pytest.raises(ValueError, match=named):
-    model_shape.of(source, Bandit())
+    policy_lib.planned_model(source, Bandit())
 
 
 def test_alpha_and_targets_are_configuration(mesh):
