@@ -63,3 +63,14 @@ def read(traj: Trajectories, key: str) -> Array:
     f'traj.extras[{key!r}] is missing ({KEYS[key]}): fill it in before '
     f'make_batch{hint}'
   )
+
+
+def right_B(traj: Trajectories, above: float) -> Array:
+  """Which valid rows solved their prompt, bool [B].
+
+  By the reward component 'outcome', which says so and nothing else; by the
+  unshaped reward where the task names no components. `above` is in units of
+  either.
+  """
+  outcome_B = traj.rewards.get('outcome', traj.reward_B)
+  return (outcome_B > above) & (traj.valid_B > 0)

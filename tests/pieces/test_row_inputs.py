@@ -23,3 +23,18 @@ def test_a_reward_component_serves_a_row_value(toy):
   np.testing.assert_array_equal(row_inputs.read(traj, 'cluster_id_B'), [4, 5])
   traj = traj.replace(extras={'cluster_id_B': np.array([1, 2])})
   np.testing.assert_array_equal(row_inputs.read(traj, 'cluster_id_B'), [1, 2])
+
+
+def test_right_rows_are_those_of_the_outcome(toy):
+  """A bonus in the reward does not make a row right; invalid rows are not."""
+  traj = toy.trajectories(
+    np.ones((3, 1)),
+    group_size=3,
+    reward_B=np.array([0.6, 1.0, 1.0]),
+    valid_B=np.array([1.0, 1, 0]),
+  )
+  right_B = row_inputs.right_B(traj, 0.5)
+  np.testing.assert_array_equal(right_B, [True, True, False])
+  outcome = {'outcome': np.array([0.0, 1, 1]), 'format': np.array([0.6, 0, 0])}
+  right_B = row_inputs.right_B(traj.replace(rewards=outcome), 0.5)
+  np.testing.assert_array_equal(right_B, [False, True, False])

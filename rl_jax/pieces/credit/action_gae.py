@@ -2,29 +2,25 @@
 
 from typing import ClassVar
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
-from rl_jax.pieces.ops.masking import at_last_token, reverse_linear_scan
-from rl_jax.pieces.ops.segments import SOURCES, next_kept, segment_starts
+from rl_jax.pieces.ops.masking import on_tokens
+from rl_jax.pieces.ops.returns import lambda_advantage, next_kept, value_targets
+from rl_jax.pieces.ops.segments import SOURCES, segment_starts
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 
 
 def _advantage(piece, reward: Array, traj: Trajectories) -> Array:
   """Bellman backup with action decomposition over trained tokens."""
-  mask_BT, values_BT = traj.mask_BT, traj.values_BT
-  reward_BT = at_last_token(reward, mask_BT) if reward.ndim == 1 else reward
-  chex.assert_equal_shape([reward_BT, mask_BT, values_BT])
-  kept_BT = (mask_BT > 0).astype(jnp.float32)
+  mask_BT = traj.mask_BT
   start_BT = segment_starts(traj, piece.segments).astype(jnp.float32)
   ends_BT = next_kept(start_BT, mask_BT) > 0
   gamma_BT = jnp.where(ends_BT, piece.gamma, 1.0)
-  next_BT = next_kept(values_BT, mask_BT)
-  delta_BT = reward_BT + gamma_BT * next_BT - values_BT
-  decay_BT = jnp.where(kept_BT > 0, gamma_BT * piece.lam, 1.0)
-  return kept_BT * reverse_linear_scan(kept_BT * delta_BT, decay_BT)
+  next_BT = next_kept(traj.values_BT, mask_BT)
+  reward_BT = on_tokens(reward, mask_BT)
+  return lambda_advantage(reward_BT, next_BT, traj, gamma_BT, piece.lam)
 
 
 @piece
@@ -65,4 +61,4 @@ class ActionReturn:
   def __call__(self, reward: Array, traj: Trajectories) -> Array:
     """Shaped rewards [B] or [B, T] -> returns [B, T]."""
     advantage_BT = _advantage(self, reward, traj)
-    return jnp.where(traj.mask_BT > 0, advantage_BT + traj.values_BT, 0.0)
+    return value_targets(advantage_BT, traj)

@@ -6,7 +6,7 @@ import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
-from rl_jax.pieces.ops.masking import at_last_token, reverse_linear_scan
+from rl_jax.pieces.ops.masking import on_tokens, reverse_linear_scan
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 
@@ -28,7 +28,7 @@ class DiscountedReturn:
   def __call__(self, credit: Array, traj: Trajectories) -> Array:
     """[B] or [B, T] -> [B, T]."""
     mask_BT = traj.mask_BT
-    reward_BT = at_last_token(credit, mask_BT) if credit.ndim == 1 else credit
+    reward_BT = on_tokens(credit, mask_BT)
     chex.assert_equal_shape([reward_BT, mask_BT])
     kept_BT = mask_BT > 0
     decay_BT = jnp.where(kept_BT, self.gamma, 1.0)

@@ -2,12 +2,11 @@
 
 from typing import ClassVar
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
-from rl_jax.pieces.ops.masking import at_last_token, reverse_linear_scan
-from rl_jax.pieces.ops.segments import next_kept
+from rl_jax.pieces.ops.masking import at_last_token, on_tokens
+from rl_jax.pieces.ops.returns import lambda_advantage, next_kept
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 
@@ -34,13 +33,9 @@ class ExtendedGAE:
     """[B] or [B, T] -> [B, T]."""
     mask_BT, values_BT = traj.mask_BT, traj.values_BT
     finished_B = traj.finished_B.astype(jnp.float32)
-    reward_BT = credit
     if credit.ndim == 1:
-      reward_BT = at_last_token(credit * finished_B, mask_BT)
-    chex.assert_equal_shape([reward_BT, mask_BT, values_BT])
-    kept_BT = (mask_BT > 0).astype(jnp.float32)
+      credit = credit * finished_B
     cut_BT = at_last_token(1.0 - finished_B, mask_BT)
     next_BT = next_kept(values_BT, mask_BT) + cut_BT * values_BT
-    delta_BT = reward_BT + self.gamma * next_BT - values_BT
-    decay_BT = jnp.where(kept_BT > 0, self.gamma * self.lam, 1.0)
-    return kept_BT * reverse_linear_scan(kept_BT * delta_BT, decay_BT)
+    reward_BT = on_tokens(credit, mask_BT)
+    return lambda_advantage(reward_BT, next_BT, traj, self.gamma, self.lam)

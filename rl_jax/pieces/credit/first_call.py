@@ -23,23 +23,23 @@ class FirstCallBias:
 
   For the right rows of a group that call a tool; p is the position of the
   first call, L the response length, means are over these rows. Other rows are
-  unchanged. Right: unshaped reward above `correct_above`. Reads
-  extras['first_call_B'].
+  unchanged. Reads extras['first_call_B'].
   Source: "Understanding Tool-Integrated Reasoning", equation 2; the bound is
   limit * A in the paper and limit * |A| in a verl recipe, equal for A >= 0.
   """
 
   coef: float = ranged(-2.0)  # delta of the paper; below 0 favours early calls
   limit: float = ranged(0.7, 0.0)  # kappa of the paper
-  correct_above: float = 0.5  # in units of the reward
+  correct_above: float = 0.5  # see row_inputs.right_B
   role: ClassVar[str] = 'credit'
 
   def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
     """[B] -> [B]."""
     chex.assert_rank(credit_B, 1)
     call_B = row_inputs.read(traj, 'first_call_B').astype(jnp.float32)
-    chosen_B = (call_B >= 0) & (traj.reward_B > self.correct_above)
-    chosen_NG = by_group(chosen_B * traj.valid_B, traj.group_size)
+    right_B = row_inputs.right_B(traj, self.correct_above)
+    chosen_B = ((call_B >= 0) & right_B).astype(jnp.float32)
+    chosen_NG = by_group(chosen_B, traj.group_size)
     call_NG = by_group(call_B, traj.group_size)
     length_NG = by_group(traj.length_B.astype(jnp.float32), traj.group_size)
     mean_call_N1 = masked_mean(call_NG, chosen_NG, axis=1, keepdims=True)

@@ -2,11 +2,9 @@
 
 from typing import ClassVar
 
-import chex
-import jax.numpy as jnp
-
 from rl_jax.checks import ranged
-from rl_jax.pieces.ops.masking import at_last_token, reverse_linear_scan
+from rl_jax.pieces.ops.masking import on_tokens
+from rl_jax.pieces.ops.returns import lambda_advantage, next_kept, value_targets
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 
@@ -15,16 +13,9 @@ def _advantage(
   reward: Array, traj: Trajectories, gamma: float, lam: float
 ) -> Array:
   """The recurrence of GAE over trained tokens; other tokens pass through."""
-  mask_BT, values_BT = traj.mask_BT, traj.values_BT
-  reward_BT = at_last_token(reward, mask_BT) if reward.ndim == 1 else reward
-  chex.assert_equal_shape([reward_BT, mask_BT, values_BT])
-  kept_BT = (mask_BT > 0).astype(jnp.float32)
-  # The value of the next kept token, across gaps of environment tokens.
-  carried_BT = reverse_linear_scan(kept_BT * values_BT, 1.0 - kept_BT)
-  next_BT = jnp.pad(carried_BT[:, 1:], ((0, 0), (0, 1)))
-  delta_BT = reward_BT + gamma * next_BT - values_BT
-  decay_BT = jnp.where(kept_BT > 0, gamma * lam, 1.0)
-  return kept_BT * reverse_linear_scan(kept_BT * delta_BT, decay_BT)
+  reward_BT = on_tokens(reward, traj.mask_BT)
+  next_BT = next_kept(traj.values_BT, traj.mask_BT)
+  return lambda_advantage(reward_BT, next_BT, traj, gamma, lam)
 
 
 @piece
@@ -65,4 +56,4 @@ class LambdaReturn:
   def __call__(self, reward: Array, traj: Trajectories) -> Array:
     """Shaped rewards [B] or [B, T] -> returns [B, T]."""
     advantage_BT = _advantage(reward, traj, self.gamma, self.lam)
-    return jnp.where(traj.mask_BT > 0, advantage_BT + traj.values_BT, 0.0)
+    return value_targets(advantage_BT, traj)

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, masked_mean, ungroup
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.row_inputs import right_B
 from rl_jax.types import Array, Trajectories
 
 
@@ -15,15 +16,14 @@ from rl_jax.types import Array, Trajectories
 class LengthAdvantageScale:
   """A_k * (1 if longest right > mean wrong length, else scale).
 
-  Right: unshaped reward above `correct_above`. Wrong rows of max_tokens or more
-  are left out of the mean. Without a right row the group is scaled; with no
-  wrong row left it is kept.
+  Wrong rows of max_tokens or more are left out of the mean. Without a right row
+  the group is scaled; with no wrong row left it is kept.
   Source: "ADORA: Training Reasoning Models with Dynamic Advantage Estimation";
   ShadeCloak/ADORA core_algos.py.
   """
 
   scale: float = ranged(0.1, 0.0)  # lambda of the paper; 1 changes nothing
-  correct_above: float = 0.5  # in units of the reward
+  correct_above: float = 0.5  # see row_inputs.right_B
   # Truncated responses are this long.
   max_tokens: float = ranged(3900.0, 0.0, open_low=True)
   role: ClassVar[str] = 'credit'
@@ -38,7 +38,7 @@ class LengthAdvantageScale:
 
     length_NG = grouped(traj.length_B).astype(jnp.float32)
     valid_NG = grouped(traj.valid_B) > 0
-    right_NG = valid_NG & (grouped(traj.reward_B) > self.correct_above)
+    right_NG = grouped(right_B(traj, self.correct_above))
     wrong_NG = valid_NG & ~right_NG & (length_NG < self.max_tokens)
     longest_N = jnp.where(right_NG, length_NG, -jnp.inf).max(1)
     mean_N = masked_mean(length_NG, wrong_NG.astype(jnp.float32), axis=1)

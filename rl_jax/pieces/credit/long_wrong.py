@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, masked_mean, ungroup
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.row_inputs import right_B
 from rl_jax.types import Array, Trajectories
 
 
@@ -15,15 +16,15 @@ from rl_jax.types import Array, Trajectories
 class LongWrongScale:
   """A_k * (2 - b^-(T_k - mean right length)) for longer wrong rows.
 
-  b = 1 + growth. Only in groups with a right row (unshaped reward above
-  `correct_above`), and only where T_k exceeds the mean.
+  b = 1 + growth. Only in groups with a right row, and only where T_k exceeds
+  the mean.
   Source: "Asymmetric Policy Optimization" (View-R1); Indolent-Kawhi/View-R1
   experience_maker.py.
   """
 
   # Per token; 1000 tokens give a factor 1.00995.
   growth: float = ranged(1e-5, 0.0)
-  correct_above: float = 0.5  # in units of the reward
+  correct_above: float = 0.5  # see row_inputs.right_B
   role: ClassVar[str] = 'credit'
   min_group_size: ClassVar[int] = 2
 
@@ -35,8 +36,7 @@ class LongWrongScale:
       return by_group(x_B, traj.group_size)
 
     length_NG = grouped(traj.length_B).astype(jnp.float32)
-    valid_NG = grouped(traj.valid_B) > 0
-    right_NG = valid_NG & (grouped(traj.reward_B) > self.correct_above)
+    right_NG = grouped(right_B(traj, self.correct_above))
     mean_N1 = masked_mean(
       length_NG, right_NG.astype(jnp.float32), axis=1, keepdims=True
     )

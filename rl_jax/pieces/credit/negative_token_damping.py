@@ -19,14 +19,13 @@ class NegativeTokenDamping:
 
   No gradient. Tokens of wrong rows that look like those of right rows are
   spared: pushing them down would push the right rows down too. Groups without
-  right or without wrong rows keep A. Right: unshaped reward above
-  `correct_above`.
+  right or without wrong rows keep A.
   Source: "On the Effect of Negative Gradient in Group Relative Deep
   Reinforcement Optimization" (NTHR), from an implementation note.
   """
 
   beta: float = ranged(1.0, 0.0)
-  correct_above: float = 0.5  # in units of the reward
+  correct_above: float = 0.5  # see row_inputs.right_B
   role: ClassVar[str] = 'credit'
   needs: ClassVar[tuple[str, ...]] = ('hidden', 'group_probs')
   min_group_size: ClassVar[int] = 2

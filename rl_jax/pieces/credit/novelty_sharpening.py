@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, masked_mean, ungroup
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.row_inputs import right_B
 from rl_jax.types import Array, Trajectories
 
 
@@ -18,14 +19,14 @@ class NoveltySharpening:
     eta_k = exp(s_k - mean of s over the group's valid rows)
     s_k = mean_t logp_old_t
 
-  Right: unshaped reward above `correct_above`; other rows are unchanged.
+  Other rows are unchanged.
   Source: "XRPO: Pushing the Limits of GRPO with Targeted Exploration and
   Exploitation", from reviews of the paper.
   """
 
   coef: float = ranged(2.5, 0.0)
   limit: float = ranged(0.5, 0.0)  # largest bonus as a share of A
-  correct_above: float = 0.5  # in units of the reward
+  correct_above: float = 0.5  # see row_inputs.right_B
   role: ClassVar[str] = 'credit'
   needs: ClassVar[tuple[str, ...]] = ('logp',)
   min_group_size: ClassVar[int] = 2
@@ -40,5 +41,5 @@ class NoveltySharpening:
     eta_B = ungroup(jnp.exp(score_NG - mean_N1))
     bonus_B = jnp.maximum(self.coef * (1.0 - eta_B), 0.0)
     bonus_B = jnp.minimum(bonus_B, self.limit * credit_B)
-    right_B = traj.reward_B > self.correct_above
-    return credit_B + jnp.where(right_B, bonus_B, 0.0)
+    is_right_B = right_B(traj, self.correct_above)
+    return credit_B + jnp.where(is_right_B, bonus_B, 0.0)

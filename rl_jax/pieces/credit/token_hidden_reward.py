@@ -20,14 +20,13 @@ class TokenHiddenReward:
 
   No gradient. Groups without right or without wrong rows keep A. direction > 0
   favours greedy accuracy, < 0 exploration; 0 trains the dominant tokens alone.
-  Right: unshaped reward above `correct_above`.
   Source: "Token Hidden Reward" from public reviews; the rule is reconstructed,
   and so are tau (the heuristic of NTHR) and the values of direction.
   """
 
   direction: float = ranged(0.1, -1.0, 1.0)
   beta: float = ranged(1.0, 0.0)
-  correct_above: float = 0.5  # in units of the reward
+  correct_above: float = 0.5  # see row_inputs.right_B
   role: ClassVar[str] = 'credit'
   needs: ClassVar[tuple[str, ...]] = ('hidden', 'group_probs')
   min_group_size: ClassVar[int] = 2

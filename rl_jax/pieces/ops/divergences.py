@@ -3,10 +3,10 @@
 import jax
 import jax.numpy as jnp
 
+from rl_jax.pieces.ops.ratios import LOG_RATIO_BOUND
 from rl_jax.types import Array
 
 ESTIMATORS = ('k1', 'k2', 'k3', 'abs', 'k1+', 'k3+')
-LOG_RATIO_BOUND = 20.0  # nats
 
 
 def kl_estimate(logp: Array, logp_other: Array, estimator: str) -> Array:

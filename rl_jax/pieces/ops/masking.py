@@ -103,6 +103,11 @@ def at_last_token(x_B: Array, mask_BT: Array) -> Array:
   return jnp.where(last_BT, x_B[:, None], 0.0)
 
 
+def on_tokens(x: Array, mask_BT: Array) -> Array:
+  """[B] or [B, T] -> [B, T]: the value of a row goes on its last kept token."""
+  return at_last_token(x, mask_BT) if x.ndim == 1 else x
+
+
 def reverse_linear_scan(b_BT: Array, decay_BT: Array) -> Array:
   """A_t = b_t + decay_t * A_{t+1}, with A = 0 after the last column.
 

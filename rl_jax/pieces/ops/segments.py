@@ -4,7 +4,8 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax.pieces import row_inputs
-from rl_jax.pieces.ops.masking import reverse_linear_scan, safe_divide
+from rl_jax.pieces.ops.masking import safe_divide
+from rl_jax.pieces.ops.sequences import run_starts
 from rl_jax.types import Array, Trajectories
 
 # turns: every run of trained tokens between environment tokens is a segment.
@@ -16,19 +17,10 @@ def segment_starts(traj: Trajectories, source: str) -> Array:
   """1 on the first trained token of every segment, [B, T] bool."""
   kept_BT = traj.mask_BT > 0
   if source == 'turns':
-    before_BT = jnp.pad(kept_BT[:, :-1], ((0, 0), (1, 0)))
-    return kept_BT & ~before_BT
+    return run_starts(traj.mask_BT) > 0
   first_BT = kept_BT & (jnp.cumsum(kept_BT, axis=1) == 1)
   given_BT = row_inputs.read(traj, 'segment_start_BT') > 0
   return first_BT | (kept_BT & given_BT)
-
-
-def next_kept(x_BT: Array, mask_BT: Array) -> Array:
-  """x on the next trained token behind t, 0 if there is none."""
-  kept_BT = (mask_BT > 0).astype(jnp.float32)
-  held_BT = jnp.where(mask_BT > 0, x_BT, 0.0)
-  carried_BT = reverse_linear_scan(held_BT, 1.0 - kept_BT)
-  return jnp.pad(carried_BT[:, 1:], ((0, 0), (0, 1)))
 
 
 def segment_means(

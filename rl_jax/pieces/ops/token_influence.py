@@ -45,8 +45,8 @@ def influence(traj: Trajectories, right_B: Array) -> Array:
 
 def mixed(traj: Trajectories, above: float) -> tuple[Array, Array, Array]:
   """(right_B, wrong_B, share of right rows p_B); p is 0 in unmixed groups."""
-  right_B = traj.valid_B * (traj.reward_B > above)
-  wrong_B = traj.valid_B * (traj.reward_B <= above)
+  right_B = row_inputs.right_B(traj, above).astype(jnp.float32)
+  wrong_B = traj.valid_B * (1.0 - right_B)
   right_NG = by_group(right_B, traj.group_size)
   valid_NG = by_group(traj.valid_B, traj.group_size)
   share_N1 = safe_divide(

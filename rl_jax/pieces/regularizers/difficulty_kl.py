@@ -6,6 +6,7 @@ import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
+from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.divergences import kl_estimate
 from rl_jax.pieces.ops.masking import by_group, masked_mean
 from rl_jax.pieces.piece import piece
@@ -19,15 +20,14 @@ class DifficultyKL:
     omega = 1 - exp(-e p) where A > 0 and 0 < p < 1, else 1
     p     = share of right rows among the group's valid rows
 
-  Right: unshaped reward above `correct_above`. With difficulty d = 1 - p the
-  weight falls as the prompt gets harder. The released code averages over a
-  row's tokens and then over rows.
+  With difficulty d = 1 - p the weight falls as the prompt gets harder. The
+  released code averages over a row's tokens and then over rows.
   Source: "Asymmetric Policy Optimization" (View-R1); Indolent-Kawhi/View-R1
   ppo_actor.py, models/loss.py.
   """
 
   coef: float = ranged(1e-3, 0.0)  # per nat
-  correct_above: float = 0.5  # in units of the reward
+  correct_above: float = 0.5  # see row_inputs.right_B
   aggregation: Any = None  # overrides the method's
   role: ClassVar[str] = 'regularizer'
   per_token: ClassVar[bool] = False
@@ -36,7 +36,7 @@ class DifficultyKL:
 
   def weight(self, traj: Trajectories) -> Array:
     """omega [B, T]."""
-    right_B = (traj.reward_B > self.correct_above).astype(jnp.float32)
+    right_B = row_inputs.right_B(traj, self.correct_above)
     valid_NG = by_group(traj.valid_B, traj.group_size)
     share_N = masked_mean(by_group(right_B, traj.group_size), valid_NG, axis=1)
     mixed_N = (share_N > 0) & (share_N < 1)

@@ -25,7 +25,7 @@ class EllipticalBonus:
     b_k = x_k' (ridge I + sum_j x_j x_j')^-1 x_k          'leverage'
     b_k / (1 - b_k): the sum without k                     'leave_one_out'
 
-  0 in groups without a right row (unshaped reward above `correct_above`).
+  0 in groups without a right row.
   Computed from the [G, G] inner products, which is the same number for any
   width, so the random projection of the code (to 32 sizes, in float64) is not
   needed. Hidden states are those of the sampling policy, where the code has a
@@ -37,7 +37,7 @@ class EllipticalBonus:
   coef: float = ranged(0.01, 0.0)  # reward per unit of leverage
   # In squared units of the hidden state.
   ridge: float = ranged(0.01, 0.0, open_low=True)
-  correct_above: float = 0.5  # in units of the reward
+  correct_above: float = 0.5  # see row_inputs.right_B
   kind: str = chosen('leverage', ('leverage', 'leave_one_out'))
   role: ClassVar[str] = 'shaping'
   needs: ClassVar[tuple[str, ...]] = ('hidden',)
@@ -63,7 +63,7 @@ class EllipticalBonus:
   def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
     """[B] -> [B]."""
     chex.assert_rank(reward_B, 1)
-    right_B = (traj.reward_B > self.correct_above) & (traj.valid_B > 0)
+    right_B = row_inputs.right_B(traj, self.correct_above)
     solved_N1 = by_group(right_B, traj.group_size).any(1, keepdims=True)
     bonus_NG = jnp.where(solved_N1, self.bonus(traj), 0.0)
     return reward_B + self.coef * ungroup(bonus_NG)

@@ -6,6 +6,7 @@ import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
+from rl_jax.pieces import row_inputs
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 
@@ -19,9 +20,8 @@ class HistoryLength:
     'linear', with e = (L - (1 + tau) h) / h: right: 1 - L/h if L < h, 0 if
     e < 0, else max(-floor, -e); wrong: 0 if e < 0, else max(-1, -e)
 
-  L in tokens; right: unshaped reward above `correct_above`. All samples of a
-  rollout see h of before it. State: h per prompt id, inf where there is none;
-  merged over hosts by min.
+  L in tokens. All samples of a rollout see h of before it. State: h per prompt
+  id, inf where there is none; merged over hosts by min.
   Source: "Training Language Models to Reason Concisely via History-Aware
   Policy Optimization"; HCY123902/HAPO utils.py (min mode).
   """
@@ -29,7 +29,7 @@ class HistoryLength:
   weight: float = ranged(1.0, 0.0)  # w of the paper, in units of the reward
   floor: float = ranged(0.7, 0.0, 1.0)
   tau: float = ranged(0.1, 0.0)  # tolerance of the linear shape
-  correct_above: float = 0.5  # in units of the reward
+  correct_above: float = 0.5  # see row_inputs.right_B
   shape: str = chosen('cosine', ('cosine', 'linear'))
   role: ClassVar[str] = 'shaping'
 
@@ -59,7 +59,7 @@ class HistoryLength:
     """[B] -> [B]."""
     chex.assert_rank(reward_B, 1)
     id_B = jnp.repeat(traj.prompt_id_N, traj.group_size)
-    right_B = (traj.reward_B > self.correct_above) & (traj.valid_B > 0)
+    right_B = row_inputs.right_B(traj, self.correct_above)
     length_B = traj.length_B.astype(jnp.float32)
     # An id beyond the table has no history; it must not borrow another's.
     shortest_B = state['shortest'].at[id_B].get(mode='fill', fill_value=jnp.inf)

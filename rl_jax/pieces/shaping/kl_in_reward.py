@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.divergences import ESTIMATORS, kl_estimate
-from rl_jax.pieces.ops.masking import at_last_token, masked_sum
+from rl_jax.pieces.ops.masking import masked_sum, on_tokens
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 
@@ -36,6 +36,5 @@ class KLInReward:
       if reward.ndim != 1:
         raise ValueError('KLInReward.level = sequence needs rewards [B]')
       return reward - self.coef * masked_sum(kl_BT, traj.mask_BT, axis=1)
-    if reward.ndim == 1:
-      reward = at_last_token(reward, traj.mask_BT)
-    return reward - self.coef * kl_BT * traj.mask_BT
+    reward_BT = on_tokens(reward, traj.mask_BT)
+    return reward_BT - self.coef * kl_BT * traj.mask_BT

@@ -25,14 +25,6 @@ def test_given_starts_and_the_first_token(toy):
   np.testing.assert_array_equal(start, [[1, 1, 0, 0, 0, 0, 1, 0]])
 
 
-def test_next_kept_looks_across_gaps():
-  """Behind column 1 comes column 4; behind the last nothing."""
-  x = jnp.arange(1.0, 9.0)[None]
-  np.testing.assert_array_equal(
-    segments.next_kept(x, MASK), [[2, 5, 5, 5, 6, 7, 0, 0]]
-  )
-
-
 def test_means_per_segment(toy):
   """(1 + 2) / 2 and (5 + 6 + 7) / 3; there is no third segment."""
   traj = toy.trajectories(MASK, group_size=1)

@@ -1,0 +1,122 @@
+"""Weights that correct for a sampler whose log-probs are not the trainer's.
+
+    u_t = logp_old_t - logp_behaviour_t, within +-20 nats
+
+logp_behaviour is what the sampler used, logp_old what the trainer computes for
+the same parameters: other kernels, other precision. Dropped and masked tokens
+weigh 0 and stay in the denominator of the loss.
+"""
+
+from typing import ClassVar
+
+import chex
+import jax.numpy as jnp
+
+from rl_jax.checks import chosen, ranged
+from rl_jax.pieces.ops.masking import loss_mask, masked_mean, safe_divide
+from rl_jax.pieces.ops.ratios import log_ratio, sequence_log_ratio
+from rl_jax.pieces.ops.sequences import row_weight, summed_log_ratio
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Metrics, Trajectories, static
+
+
+def _mismatch(traj: Trajectories, between=log_ratio) -> Array:
+  """u [B, T], or what `between` makes of the two log-probs."""
+  arrays = (traj.logp_old_BT, traj.logp_behaviour_BT, traj.mask_BT)
+  chex.assert_equal_shape(arrays)
+  return between(*arrays)
+
+
+def _kept(weight_BT: Array, kept_BT: Array) -> tuple[Array, Metrics]:
+  """The weights of kept tokens, 0 on the others."""
+  dropped = {'policy/dropped_fraction': ~kept_BT}
+  return jnp.where(kept_BT, weight_BT, 0.0), dropped
+
+
+@piece
+class IcePop:
+  """w_t = k_t if low <= k_t <= high, else 0; k_t = exp(u_t).
+
+  Source: "Every Step Evolves: Scaling Reinforcement Learning for Trillion-Scale
+  Thinking Model" (Ring-1T), IcePop; NeMo-RL loss_functions.py, OpenRLHF
+  loss.py (icepop).
+  """
+
+  low: float = ranged(0.5, 0.0, 1.0)
+  high: float = ranged(5.0, 1.0)
+  role: ClassVar[str] = 'weight'
+  per_token: ClassVar[bool] = True
+
+  def __call__(
+    self, stats: dict[str, Array], traj: Trajectories, key: Array
+  ) -> tuple[Array, Metrics]:
+    """Weights [B, T]."""
+    del stats, key
+    weight_BT = jnp.exp(_mismatch(traj))
+    kept_BT = (weight_BT >= self.low) & (weight_BT <= self.high)
+    return _kept(weight_BT, kept_BT & (traj.mask_BT > 0))
+
+
+@piece
+class SequenceMask:
+  """w_t = exp(u_t) if low <= exp(mean of the row's u) <= high, else 0.
+
+  Source: NeMo-RL loss_functions.py and OpenRLHF loss.py (seq-mask-tis).
+  """
+
+  low: float = ranged(0.5, 0.0, 1.0)
+  high: float = ranged(5.0, 1.0)
+  role: ClassVar[str] = 'weight'
+  per_token: ClassVar[bool] = False
+
+  def __call__(
+    self, stats: dict[str, Array], traj: Trajectories, key: Array
+  ) -> tuple[Array, Metrics]:
+    """Weights [B, T]."""
+    del stats, key
+    change_BT = _mismatch(traj)
+    mean_B = jnp.exp(sequence_log_ratio(change_BT, traj.mask_BT))
+    kept_B = (mean_B >= self.low) & (mean_B <= self.high)
+    kept_BT = kept_B[:, None] & (traj.mask_BT > 0)
+    return _kept(jnp.exp(change_BT), kept_BT)
+
+
+@piece
+class TruncatedImportance:
+  """w_t = min(exp(u_t), limit).
+
+  Level 'sequence' takes the sum of u over the row. `normalize` divides by the
+  mean of w after truncation, over the trained tokens, or over the trained rows.
+  Source: "Your Efficient RL Framework Secretly Brings You Off-Policy RL
+  Training"; verl rollout_corr_helper.py.
+  """
+
+  limit: float = ranged(2.0, 0.0, open_low=True)
+  level: str = chosen('token', ('token', 'sequence'))
+  normalize: bool = static(default=False)
+  role: ClassVar[str] = 'weight'
+  per_token: ClassVar[bool] = False
+
+  def __call__(
+    self, stats: dict[str, Array], traj: Trajectories, key: Array
+  ) -> tuple[Array, Metrics]:
+    """Weights [B, T]."""
+    del stats, key
+    mask_BT = traj.mask_BT
+    if self.level == 'token':
+      weight_BT = jnp.exp(_mismatch(traj))
+    else:
+      weight_B = jnp.exp(_mismatch(traj, summed_log_ratio))
+      weight_BT = jnp.broadcast_to(weight_B[:, None], mask_BT.shape)
+    cut_BT = weight_BT > self.limit
+    weight_BT = jnp.minimum(weight_BT, self.limit)
+    if self.normalize:
+      if self.level == 'token':
+        mean = masked_mean(weight_BT, loss_mask(traj))
+      else:
+        mean = masked_mean(weight_BT[:, 0], row_weight(traj))
+      weight_BT = safe_divide(weight_BT, mean)
+    return jnp.where(mask_BT > 0, weight_BT, 0.0), {
+      'policy/importance_weight': weight_BT,
+      'policy/truncated_fraction': cut_BT,
+    }
