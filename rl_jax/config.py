@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from rl_jax import method as method_lib
-from rl_jax.checks import check_range
+from rl_jax.checks import checked, ranged
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.learning.update import UpdateConfig
 from rl_jax.models.source import ModelSource
@@ -37,11 +37,12 @@ class GuardConfig:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
 class ExperimentConfig:
   """Everything that decides the numbers of a run."""
 
   seed: int = 0
-  iterations: int = 100
+  iterations: int = ranged(100, 0)
   task: Any
   method: method_lib.Method
   model: ModelSource = ModelSource()
@@ -53,9 +54,6 @@ class ExperimentConfig:
   checkpoint: CheckpointConfig = CheckpointConfig()
   verifier: VerifierConfig = VerifierConfig()
   guards: GuardConfig = GuardConfig()
-
-  def __post_init__(self):
-    check_range(self, 'iterations', 0)
 
 
 def validate(config: ExperimentConfig) -> None:

@@ -6,34 +6,28 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from rl_jax.checks import check_choice, check_range
+from rl_jax.checks import checked, chosen, ranged
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
 class OptimizerConfig:
   """AdamW with global-norm clipping and a schedule over optimizer steps."""
 
-  learning_rate: float = 1e-6
-  schedule: str = 'constant'  # or 'linear', 'cosine': to zero at total_steps
-  warmup_steps: int = 0
+  learning_rate: float = ranged(1e-6, 0.0)
+  # Linear and cosine: to zero at total_steps.
+  schedule: str = chosen('constant', ('constant', 'linear', 'cosine'))
+  warmup_steps: int = ranged(0, 0)
   total_steps: int | None = None
-  b1: float = 0.9
-  b2: float = 0.999
-  eps: float = 1e-8
-  weight_decay: float = 0.0
-  clip_norm: float | None = 1.0
-  moment_dtype: str = 'float32'  # of the first moment; 'bfloat16' saves memory
+  b1: float = ranged(0.9, 0.0, 1.0, open_high=True)
+  b2: float = ranged(0.999, 0.0, 1.0, open_high=True)
+  eps: float = ranged(1e-8, 0.0, open_low=True)
+  weight_decay: float = ranged(0.0, 0.0)
+  clip_norm: float | None = ranged(1.0, 0.0, open_low=True)
+  # Of the first moment; bfloat16 saves memory.
+  moment_dtype: str = chosen('float32', ('float32', 'bfloat16'))
 
   def __post_init__(self):
-    check_range(self, 'learning_rate', 0.0)
-    check_choice(self, 'schedule', ('constant', 'linear', 'cosine'))
-    check_range(self, 'warmup_steps', 0)
-    check_range(self, 'b1', 0.0, 1.0, open_high=True)
-    check_range(self, 'b2', 0.0, 1.0, open_high=True)
-    check_range(self, 'eps', 0.0, open_low=True)
-    check_range(self, 'weight_decay', 0.0)
-    check_range(self, 'clip_norm', 0.0, open_low=True)
-    check_choice(self, 'moment_dtype', ('float32', 'bfloat16'))
     if self.schedule != 'constant' and self.total_steps is None:
       raise ValueError(
         f'OptimizerConfig.schedule = {self.schedule!r} needs total_steps'

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import optax
 
 from rl_jax import randomness, types
-from rl_jax.checks import check_range
+from rl_jax.checks import checked, ranged
 from rl_jax.learning import microbatches, token_log
 from rl_jax.learning import objective as objective_lib
 from rl_jax.learning import score as score_lib
@@ -26,6 +26,7 @@ from rl_jax.types import Array, Metrics, TrainState, Trajectories
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
 class UpdateConfig:
   """How a rollout becomes optimizer steps; counts are prompts (groups).
 
@@ -36,15 +37,10 @@ class UpdateConfig:
     mathematics; a second program is compiled when it is first used.
   """
 
-  epochs: int = 1
-  minibatch_prompts: int | None = None
-  microbatch_prompts: int | None = None
+  epochs: int = ranged(1, 1)
+  minibatch_prompts: int | None = ranged(None, 1)
+  microbatch_prompts: int | None = ranged(None, 1)
   pack: bool = True
-
-  def __post_init__(self):
-    check_range(self, 'epochs', 1)
-    check_range(self, 'minibatch_prompts', 1)
-    check_range(self, 'microbatch_prompts', 1)
 
 
 @struct.dataclass(kw_only=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 from absl import logging
 
-from rl_jax.checks import check_choice, check_range
+from rl_jax.checks import checked, chosen, ranged
 from rl_jax.models import lora, platform, transformer
 from rl_jax.models.transformer import ModelConfig
 
@@ -13,6 +13,7 @@ _ADAPTERS = ('lora_rank', 'lora_alpha', 'lora_targets')
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
 class ModelSource:
   """Where the policy comes from, and which of its weights are trained.
 
@@ -30,21 +31,16 @@ class ModelSource:
 
   path: str | None = None
   config: ModelConfig | None = None
-  param_dtype: str = 'float32'
-  compute_dtype: str = platform.AUTO
-  attention: str = platform.AUTO  # 'plain', 'cudnn' or 'splash'
+  param_dtype: str = chosen('float32', transformer.DTYPES)
+  compute_dtype: str = chosen(platform.AUTO, platform.COMPUTE_DTYPES)
+  attention: str = chosen(platform.AUTO, platform.ATTENTION)
   value_head: bool = False
-  lora_rank: int = 0
-  lora_alpha: float = 16.0
+  lora_rank: int = ranged(0, 0)
+  lora_alpha: float = ranged(16.0, 0.0, open_low=True)
   lora_targets: tuple[str, ...] = lora.TARGETS
   remat: bool = False
 
   def __post_init__(self):
-    check_choice(self, 'param_dtype', transformer.DTYPES)
-    check_choice(self, 'compute_dtype', platform.COMPUTE_DTYPES)
-    check_choice(self, 'attention', platform.ATTENTION)
-    check_range(self, 'lora_rank', 0)
-    check_range(self, 'lora_alpha', 0.0, open_low=True)
     lora.check_targets('ModelSource', self.lora_targets)
     if self.param_dtype != 'float32' and not self.lora_rank:
       raise ValueError(

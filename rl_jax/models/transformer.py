@@ -13,7 +13,7 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
-from rl_jax.checks import check_choice, check_range
+from rl_jax.checks import checked, chosen, ranged
 from rl_jax.models import (
   attention,
   attention_kernels,
@@ -32,44 +32,35 @@ DTYPES = ('float32', 'bfloat16', 'float16')
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
 class ModelConfig:
   """Everything that fixes the program; JSON-friendly and hashable."""
 
-  vocab_size: int
-  num_layers: int
-  width: int
-  num_heads: int
-  num_kv_heads: int
-  head_size: int
-  mlp_size: int
+  vocab_size: int = ranged(low=1)
+  num_layers: int = ranged(low=1)
+  width: int = ranged(low=1)
+  num_heads: int = ranged(low=1)
+  num_kv_heads: int = ranged(low=1)
+  head_size: int = ranged(low=2)
+  mlp_size: int = ranged(low=1)
   rope_theta: float = 10000.0
   rope_scaling: rope.RopeScaling | None = None
-  norm_eps: float = 1e-6
+  norm_eps: float = ranged(1e-6, 0.0, open_low=True)
   tied_embeddings: bool = True
   qkv_bias: bool = False
   qk_norm: bool = False
-  max_positions: int = 2048
-  param_dtype: str = 'float32'
-  compute_dtype: str = 'float32'
-  attention: str = 'plain'  # or a kernel, of all but decode_step
+  max_positions: int = ranged(2048, 1)
+  param_dtype: str = chosen('float32', DTYPES)
+  compute_dtype: str = chosen('float32', DTYPES)
+  # A kernel: of all but decode_step.
+  attention: str = chosen('plain', ('plain', *attention_kernels.KERNELS))
   remat: bool = False  # keep only the layers' inputs for the backward pass
   value_head: bool = False
-  lora_rank: int = 0  # 0: no adapters
-  lora_alpha: float = 16.0
+  lora_rank: int = ranged(0, 0)  # 0: no adapters
+  lora_alpha: float = ranged(16.0, 0.0, open_low=True)
   lora_targets: tuple[str, ...] = lora.TARGETS
 
   def __post_init__(self):
-    for field in ('vocab_size', 'num_layers', 'width', 'num_heads'):
-      check_range(self, field, 1)
-    for field in ('num_kv_heads', 'mlp_size', 'max_positions'):
-      check_range(self, field, 1)
-    check_range(self, 'head_size', 2)
-    check_range(self, 'lora_rank', 0)
-    check_range(self, 'norm_eps', 0.0, open_low=True)
-    check_choice(self, 'param_dtype', DTYPES)
-    check_choice(self, 'compute_dtype', DTYPES)
-    kernels = ('plain', *attention_kernels.KERNELS)
-    check_choice(self, 'attention', kernels)
     if self.num_heads % self.num_kv_heads:
       raise ValueError(
         f'ModelConfig.num_heads = {self.num_heads} is not a multiple of '
@@ -77,7 +68,6 @@ class ModelConfig:
       )
     if self.head_size % 2:
       raise ValueError(f'ModelConfig.head_size = {self.head_size} is odd')
-    check_range(self, 'lora_alpha', 0.0, open_low=True)
     lora.check_targets('ModelConfig', self.lora_targets)
 
 

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rl_jax.checks import check_choice, check_range
+from rl_jax.checks import checked, chosen, ranged
 from rl_jax.method import Method
 from rl_jax.rollouts import responses
 from rl_jax.rollouts.engine import Engine
@@ -30,6 +30,7 @@ from rl_jax.verification.pool import VerifierPool
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
 class RolloutConfig:
   """How many prompts and samples an iteration draws, and how long.
 
@@ -37,24 +38,15 @@ class RolloutConfig:
     room for the next. Memory and speed only, never mathematics. None: all rows.
   """
 
-  num_prompts: int = 64
-  group_size: int = 8
-  max_prompt_tokens: int = 64
-  max_response_tokens: int = 32
-  temperature: float = 1.0
+  num_prompts: int = ranged(64, 1)
+  group_size: int = ranged(8, 1)
+  max_prompt_tokens: int = ranged(64, 1)
+  max_response_tokens: int = ranged(32, 1)
+  temperature: float = ranged(1.0, 0.0, open_low=True)
   stop: tuple[str, ...] = ()  # one-token texts that end a response, as '\n'
-  overlong_prompt: str = 'error'  # or 'skip'
-  max_rounds: int = 10  # generation rounds of dynamic sampling
-  slots: int | None = None
-
-  def __post_init__(self):
-    for field in ('num_prompts', 'group_size', 'max_prompt_tokens'):
-      check_range(self, field, 1)
-    check_range(self, 'max_response_tokens', 1)
-    check_range(self, 'max_rounds', 1)
-    check_range(self, 'slots', 1)
-    check_range(self, 'temperature', 0.0, open_low=True)
-    check_choice(self, 'overlong_prompt', ('error', 'skip'))
+  overlong_prompt: str = chosen('error', ('error', 'skip'))
+  max_rounds: int = ranged(10, 1)  # generation rounds of dynamic sampling
+  slots: int | None = ranged(None, 1)
 
 
 @dataclasses.dataclass

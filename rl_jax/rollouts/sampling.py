@@ -6,13 +6,14 @@ import chex
 from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import check_range
+from rl_jax.checks import checked, ranged
 from rl_jax.pieces.logits.transforms import apply_transforms, policy_names
 from rl_jax.runtime import layout
 from rl_jax.types import Array, static
 
 
 @struct.dataclass(kw_only=True)
+@checked
 class SamplingConfig:
   """How tokens are drawn.
 
@@ -21,13 +22,10 @@ class SamplingConfig:
   a response and are part of it.
   """
 
-  temperature: float = 1.0
+  temperature: float = ranged(1.0, 0.0, open_low=True)
   greedy: bool = static(default=False)
   eos_ids: tuple[int, ...] = static(default=())
   transforms: tuple = ()
-
-  def __post_init__(self):
-    check_range(self, 'temperature', 0.0, open_low=True)
 
   def transform(self, logits_RV: Array, *others: Array) -> Array:
     """The logits that tokens are drawn from; replayed when scoring.

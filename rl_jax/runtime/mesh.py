@@ -14,7 +14,7 @@ from jax.sharding import (
 )
 import numpy as np
 
-from rl_jax.checks import check_range
+from rl_jax.checks import checked, ranged
 
 SEQUENCE = 'sequence'
 COPIES = 'data'  # of the parameters
@@ -38,6 +38,7 @@ RULES = {
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
 class MeshConfig:
   """Devices along each mesh axis.
 
@@ -46,14 +47,10 @@ class MeshConfig:
   ones; while sampling, the rows. tensor: heads, MLP and vocabulary are split.
   """
 
-  data: int = 1
-  fsdp: int = 1
-  sequence: int = 1
-  tensor: int = 1
-
-  def __post_init__(self):
-    for axis in AXES:
-      check_range(self, axis, 1)
+  data: int = ranged(1, 1)
+  fsdp: int = ranged(1, 1)
+  sequence: int = ranged(1, 1)
+  tensor: int = ranged(1, 1)
 
 
 def make_mesh(cfg: MeshConfig, devices: list | None = None) -> Mesh:

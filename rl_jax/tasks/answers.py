@@ -28,12 +28,6 @@ MODES = (
 )
 
 
-def check_mode(field: str, mode: str) -> None:
-  """Raises ValueError unless mode is one of MODES."""
-  if mode not in MODES:
-    raise ValueError(f'{field} = {mode!r} is none of {", ".join(MODES)}')
-
-
 def extract(text: str, mode: str) -> str | None:
   r"""The answer as text, or None if the response does not have that form.
 

@@ -6,7 +6,7 @@ import functools
 import math
 from typing import Any
 
-from rl_jax.checks import check_range
+from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import base, draws
 from rl_jax.tasks.base import Example
 
@@ -15,6 +15,7 @@ _OWNED = {'train': range(8), 'validation': (8,), 'test': (9,)}
 
 
 @dataclasses.dataclass(frozen=True)
+@checked
 class Arithmetic:
   """'123+456=' -> '579', '123-456=' -> '-333'.
 
@@ -30,24 +31,15 @@ class Arithmetic:
   learn for a small decoder. The outcome is exact equality of the text.
   """
 
-  digits: int = 3
-  operations: str = '+-'
+  digits: int = ranged(3, 1, 9)
+  operations: str = chosen('+-', ('+', '-', '+-'))
   signed: bool = True
   reverse: bool = False
-  num_validation: int = 1000  # prompts, if the split has as many
-  num_test: int = 2000
+  num_validation: int = ranged(1000, 1)  # prompts, if the split has as many
+  num_test: int = ranged(2000, 1)
   reward_weights: dict[str, float] = base.outcome_only()
 
   alphabet = '0123456789+-='  # for a character tokenizer
-
-  def __post_init__(self):
-    check_range(self, 'digits', 1, 9)
-    check_range(self, 'num_validation', 1)
-    check_range(self, 'num_test', 1)
-    if self.operations not in ('+', '-', '+-'):
-      raise ValueError(
-        f"Arithmetic.operations = {self.operations!r} is none of '+', '-', '+-'"
-      )
 
   def num_prompts(self, split: str) -> int:
     """All pairs of the split for train, at most num_... for the others."""

@@ -6,7 +6,7 @@ import functools
 import string
 from typing import Any
 
-from rl_jax.checks import check_range
+from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
 from rl_jax.tasks.base import Example
 
@@ -14,6 +14,7 @@ _LETTERS = string.ascii_lowercase
 
 
 @dataclasses.dataclass(frozen=True)
+@checked
 class Bandit:
   """Prompt 'C' (a context), response 'f' (an action): the smallest RL problem.
 
@@ -24,16 +25,11 @@ class Bandit:
   All splits hold the same contexts: a bandit has nothing to hold out.
   """
 
-  num_contexts: int = 8
-  num_actions: int = 8
-  max_other: float = 0.8
+  num_contexts: int = ranged(8, 1, 26)
+  num_actions: int = ranged(8, 2, 26)
+  max_other: float = ranged(0.8, 0.0, 1.0)
   seed: int = 0
   reward_weights: dict[str, float] = base.outcome_only()
-
-  def __post_init__(self):
-    check_range(self, 'num_contexts', 1, 26)
-    check_range(self, 'num_actions', 2, 26)
-    check_range(self, 'max_other', 0.0, 1.0)
 
   @property
   def alphabet(self) -> str:

@@ -6,7 +6,7 @@ from fractions import Fraction
 import re
 from typing import Any
 
-from rl_jax.checks import check_range
+from rl_jax.checks import check_range, checked, chosen, ranged
 from rl_jax.tasks import answers, base, draws, expressions
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.templates import ChatTemplate, PlainTemplate
@@ -21,6 +21,7 @@ _QUESTION = (
 
 
 @dataclasses.dataclass(frozen=True)
+@checked
 class Countdown:
   """Numbers and a reachable target; the response is an expression.
 
@@ -42,14 +43,14 @@ class Countdown:
   whose checker admits '9**9**9' and counts '1.5' as the numbers 1 and 5.
   """
 
-  grammar: str = 'flat'
+  grammar: str = chosen('flat', ('flat', 'full'))
   min_numbers: int = 3
-  max_numbers: int = 4
+  max_numbers: int = ranged(4, 2, 6)
   max_number: int = 9
-  max_target: int = 99
-  num_train: int = 100_000
-  num_validation: int = 1000
-  num_test: int = 2000
+  max_target: int = ranged(99, 10, 99_999)
+  num_train: int = ranged(100_000, 1, 2**31 - 1)
+  num_validation: int = ranged(1000, 1, 2**31 - 1)
+  num_test: int = ranged(2000, 1, 2**31 - 1)
   seed: int = 0
   template: PlainTemplate | ChatTemplate = PlainTemplate('{question}')
   reward_weights: dict[str, float] = base.weights_field(outcome=0.9, format=0.1)
@@ -57,16 +58,8 @@ class Countdown:
   alphabet = '0123456789+-*>='  # of the flat grammar
 
   def __post_init__(self):
-    if self.grammar not in ('flat', 'full'):
-      raise ValueError(
-        f'Countdown.grammar = {self.grammar!r} is none of flat, full'
-      )
     check_range(self, 'min_numbers', 2, self.max_numbers)
-    check_range(self, 'max_numbers', 2, 6)
     check_range(self, 'max_number', 2, 9 if self.grammar == 'flat' else 9999)
-    check_range(self, 'max_target', 10, 99_999)
-    for field in ('num_train', 'num_validation', 'num_test'):
-      check_range(self, field, 1, 2**31 - 1)
 
   def num_prompts(self, split: str) -> int:
     """As configured: problems are drawn, not listed."""

@@ -5,7 +5,7 @@ import functools
 import json
 from typing import Any
 
-from rl_jax.checks import check_range
+from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import answers, base
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.templates import ChatTemplate, PlainTemplate
@@ -16,6 +16,7 @@ _INSTRUCTION = (
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
 class ReasoningGym:
   """Problems of `reasoning_gym.create_dataset(generator, **options)`.
 
@@ -30,18 +31,13 @@ class ReasoningGym:
 
   generator: str
   options: dict[str, Any] = dataclasses.field(default_factory=dict, hash=False)
-  num_train: int = 10_000
-  num_validation: int = 500
-  num_test: int = 1000
+  num_train: int = ranged(10_000, 1)
+  num_validation: int = ranged(500, 1)
+  num_test: int = ranged(1000, 1)
   seed: int = 0
   template: PlainTemplate | ChatTemplate = PlainTemplate(_INSTRUCTION)
-  extract: str = 'answer_tags'
+  extract: str = chosen('answer_tags', answers.MODES)
   reward_weights: dict[str, float] = base.outcome_only()
-
-  def __post_init__(self):
-    answers.check_mode('ReasoningGym.extract', self.extract)
-    for field in ('num_train', 'num_validation', 'num_test'):
-      check_range(self, field, 1)
 
   def num_prompts(self, split: str) -> int:
     """As configured."""

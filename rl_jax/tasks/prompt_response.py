@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 
+from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import base
 from rl_jax.tasks import rows as rows_lib
 from rl_jax.tasks.base import Example
@@ -10,6 +11,7 @@ from rl_jax.tasks.rows import BadRowError
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
 class PromptResponse:
   """Rows {"prompt": ..., "response": ...}; the text is used as it stands.
 
@@ -21,9 +23,9 @@ class PromptResponse:
   path: str
   prompt: str = 'prompt'
   response: str = 'response'
-  num_validation: int = 0
-  bad_rows: str = 'error'
-  max_row_bytes: int = 1_000_000
+  num_validation: int = ranged(0, 0)
+  bad_rows: str = chosen('error', ('error', 'skip'))
+  max_row_bytes: int = ranged(1_000_000, 1)
   reward_weights: dict[str, float] = base.outcome_only()
 
   def num_prompts(self, split: str) -> int:

@@ -8,7 +8,7 @@ import math
 import re
 from typing import Any
 
-from rl_jax.checks import check_range
+from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import base
 from rl_jax.tasks import rows as rows_lib
 from rl_jax.tasks.base import Example
@@ -21,6 +21,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
 class PythonFunction:
   """Rows of a JSONL file:
 
@@ -44,22 +45,13 @@ class PythonFunction:
 
   path: str
   template: PlainTemplate | ChatTemplate = PlainTemplate()
-  tolerance: float = 1e-6
-  num_validation: int = 0
-  bad_rows: str = 'error'
-  max_row_bytes: int = 1_000_000
+  tolerance: float = ranged(1e-6, 0.0)
+  num_validation: int = ranged(0, 0)
+  bad_rows: str = chosen('error', ('error', 'skip'))
+  max_row_bytes: int = ranged(1_000_000, 1)
   limits: sandbox.Limits = sandbox.Limits()
   require: tuple[str, ...] = ('seccomp',)
   reward_weights: dict[str, float] = base.outcome_only()
-
-  def __post_init__(self):
-    check_range(self, 'tolerance', 0.0)
-    check_range(self, 'num_validation', 0)
-    check_range(self, 'max_row_bytes', 1)
-    if self.bad_rows not in ('error', 'skip'):
-      raise ValueError(
-        f'PythonFunction.bad_rows = {self.bad_rows!r} is none of error, skip'
-      )
 
   def num_prompts(self, split: str) -> int:
     """Rows before, or in, the held-out end; there is no test split."""

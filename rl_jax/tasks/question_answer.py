@@ -3,18 +3,16 @@
 import dataclasses
 import functools
 
-from rl_jax.checks import check_range
+from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import answers, base, draws
 from rl_jax.tasks import rows as rows_lib
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.rows import BadRowError
 from rl_jax.tasks.templates import ChatTemplate, PlainTemplate
 
-_HOLD_OUT = ('none', 'last', 'hash')
-_VERIFIERS = ('number', 'math', 'text')
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
 class QuestionAnswer:
   r"""Problems with a right answer; the response is searched for one.
 
@@ -44,36 +42,20 @@ class QuestionAnswer:
   sources: dict[str, str] = dataclasses.field(hash=False)
   question: str = '{question}'
   answer: str = '{answer}'
-  gold: str = 'whole'
+  gold: str = chosen('whole', answers.MODES)
   template: PlainTemplate | ChatTemplate = PlainTemplate()
-  extract: str = 'last_number'
-  verifier: str = 'number'
-  tolerance: float = 1e-6
-  hold_out: str = 'none'
-  num_validation: int = 0
-  num_test: int = 0
+  extract: str = chosen('last_number', answers.MODES)
+  verifier: str = chosen('number', ('number', 'math', 'text'))
+  tolerance: float = ranged(1e-6, 0.0)
+  hold_out: str = chosen('none', ('none', 'last', 'hash'))
+  num_validation: int = ranged(0, 0)
+  num_test: int = ranged(0, 0)
   id_field: str = ''
-  bad_rows: str = 'error'
-  max_row_bytes: int = 1_000_000
+  bad_rows: str = chosen('error', ('error', 'skip'))
+  max_row_bytes: int = ranged(1_000_000, 1)
   reward_weights: dict[str, float] = base.outcome_only()
 
   def __post_init__(self):
-    answers.check_mode('QuestionAnswer.gold', self.gold)
-    answers.check_mode('QuestionAnswer.extract', self.extract)
-    check_range(self, 'tolerance', 0.0)
-    check_range(self, 'num_validation', 0)
-    check_range(self, 'num_test', 0)
-    check_range(self, 'max_row_bytes', 1)
-    for field, known in (
-      ('verifier', _VERIFIERS),
-      ('hold_out', _HOLD_OUT),
-      ('bad_rows', ('error', 'skip')),
-    ):
-      if getattr(self, field) not in known:
-        raise ValueError(
-          f'QuestionAnswer.{field} = {getattr(self, field)!r} is none of '
-          + ', '.join(known)
-        )
     if not self.sources:
       raise ValueError('QuestionAnswer.sources is empty')
     for split in self.sources:

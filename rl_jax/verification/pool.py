@@ -12,7 +12,7 @@ import threading
 import time
 from typing import Any
 
-from rl_jax.checks import check_range
+from rl_jax.checks import checked, ranged
 from rl_jax.verification import processes
 from rl_jax.verification import worker as worker_lib
 
@@ -24,6 +24,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
 class VerifierConfig:
   """Worker processes that compute rewards.
 
@@ -32,14 +33,9 @@ class VerifierConfig:
     its sample and not the run; null: no limit.
   """
 
-  num_workers: int = 0
-  timeout_seconds: float = 10.0
-  memory_limit_bytes: int | None = 8 << 30
-
-  def __post_init__(self):
-    check_range(self, 'num_workers', 0)
-    check_range(self, 'timeout_seconds', 0.0, open_low=True)
-    check_range(self, 'memory_limit_bytes', 1 << 20)
+  num_workers: int = ranged(0, 0)
+  timeout_seconds: float = ranged(10.0, 0.0, open_low=True)
+  memory_limit_bytes: int | None = ranged(8 << 30, 1 << 20)
 
 
 @dataclasses.dataclass(frozen=True)

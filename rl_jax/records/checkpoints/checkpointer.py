@@ -29,7 +29,7 @@ import jax
 import numpy as np
 import orbax.checkpoint as ocp
 
-from rl_jax.checks import check_choice, check_range
+from rl_jax.checks import checked, chosen, ranged
 from rl_jax.records.checkpoints import files, leaves, versions
 from rl_jax.records.checkpoints.failure import CheckpointError, FailedSave
 from rl_jax.records.checkpoints.leaves import abstract_tree
@@ -41,20 +41,15 @@ _HOST, _ARRAYS = 'host.json', 'arrays'
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
 class CheckpointConfig:
   """When to save, and what to do when saving fails."""
 
-  every: int = 10
-  keep_last: int = 2
-  keep_best: int = 1
+  every: int = ranged(10, 1)
+  keep_last: int = ranged(2, 1)
+  keep_best: int = ranged(1, 0)
   best_metric: str = 'evaluation/pass_at_1'
-  on_save_error: str = 'stop'  # or 'warn'
-
-  def __post_init__(self):
-    check_range(self, 'every', 1)
-    check_range(self, 'keep_last', 1)
-    check_range(self, 'keep_best', 0)
-    check_choice(self, 'on_save_error', ('stop', 'warn'))
+  on_save_error: str = chosen('stop', ('stop', 'warn'))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
