@@ -5,36 +5,33 @@ python -m experiments.list_methods --verbose          with summary and source
 python -m experiments.list_methods --diff=grpo,dapo   field by field
 python -m experiments.list_methods --diff=ppo_max,ppo_max@no_kl   a variant
 python -m experiments.list_methods --readme           rewrites README's table
+python -m experiments.list_methods --markdown   writes configs/methods/README.md
 """
-
-import importlib
-import re
 
 from absl import app, flags
 
 from experiments.flags import configuration
+from experiments.tables import methods
 from experiments.tables.method_difference import differences
 
 _VERBOSE = flags.DEFINE_bool('verbose', False, 'Add summary and source.')
 _README = flags.DEFINE_bool('readme', False, "Rewrite README's table.")
+_MARKDOWN = flags.DEFINE_bool('markdown', False, 'Write the table of methods.')
 _DIFF = flags.DEFINE_list('diff', None, 'Two names: how they differ.')
 
 BEGIN, END = '<!-- methods: begin -->', '<!-- methods: end -->'
-PACKAGE = 'configs.methods'
 
 
 def describe(name: str) -> tuple[str, str]:
   """(one-line summary, source) from the docstring of configs/methods/NAME."""
-  text = importlib.import_module(f'{PACKAGE}.{name}').__doc__ or ''
-  summary = ' '.join(text.split('\n\n')[0].split()).partition(': ')[2]
-  paper = re.search(r'^Paper: (.*?)(?=^\S)', text, re.MULTILINE | re.DOTALL)
-  return summary, ' '.join(paper.group(1).split()) if paper else 'unknown'
+  paper = methods.parts(name).get('Paper', 'unknown')
+  return methods.summary(name), paper
 
 
 def table() -> str:
   """README's table of methods, from the docstrings of the configurations."""
   lines = ['| method | what it is | source |', '|---|---|---|']
-  for name in configuration.names(PACKAGE):
+  for name in configuration.names(methods.PACKAGE):
     summary, source = describe(name)
     lines.append(f'| `{name}` | {summary} | {source} |')
   return '\n'.join(lines)
@@ -51,6 +48,9 @@ def main(argv):
   """Prints the list or the difference."""
   if len(argv) > 1:
     raise app.UsageError(f'unexpected arguments: {argv[1:]}')
+  if _MARKDOWN.value:
+    (configuration.ROOT / methods.FILE).write_text(methods.page())
+    return
   if _README.value:
     path = configuration.ROOT / 'README.md'
     path.write_text(with_table(path.read_text()))
@@ -62,7 +62,7 @@ def main(argv):
     print(f'{_DIFF.value[0]} -> {_DIFF.value[1]}')
     print('\n'.join(differences(old, new)) or 'no difference')
     return
-  for name in configuration.names(PACKAGE):
+  for name in configuration.names(methods.PACKAGE):
     print(name)
     if _VERBOSE.value:
       summary, source = describe(name)

@@ -6,6 +6,9 @@ Change: against GRPO, a reward is multiplied by the inverse frequency of the
   extras['format_id_B'] (see rl_jax/pieces/row_inputs.py).
 Defaults: KL 1e-3, clip 0.2 (run.sh). total_steps is 100 here; set it to the
   number of iterations: --set=method.shaping.FormatRarity.total_steps=500
+Pieces: FormatRarity(total_steps=100.0); GroupCenter(); GroupScale(eps=1e-06,
+  ddof=1); PPOClip(clip_low=0.2, clip_high=0.2); KLPenalty(coef=0.001,
+  estimator='k3'); SeqMeanTokenMean()
 Headline: 30% fewer tokens on average, up to 70%.
 Evidence: verified in code (TEAM-ARM/ARM core_algos.py).
 Paper and code: the same.

@@ -5,6 +5,10 @@ Change: against GRPO, the KL of good samples is weighted by 1 - exp(-e p) (DADS)
   and wrong rows longer than the mean right one get a larger advantage (STCR).
 Defaults: KL 1e-3, growth 1e-5, clip 0.2, policy token mean, KL averaged over
   a row's tokens and then rows, std eps 1e-9 (scripts).
+Pieces: GroupCenter(); GroupScale(eps=1e-09, ddof=1);
+  LongWrongScale(growth=1e-05, correct_above=0.5); PPOClip(clip_low=0.2,
+  clip_high=0.2); DifficultyKL(coef=0.001, correct_above=0.5,
+  aggregation=SeqMeanTokenMean()); TokenMean()
 Headline: 7 points on average over Qwen2.5-VL-3B.
 Evidence: verified in code (Indolent-Kawhi/View-R1).
 Paper and code: the code has a commented alternative weight exp(-e d); a row is

@@ -6,6 +6,8 @@ Change: against GRPO without KL, the clip bounds the weight of the
   score-function gradient, so no token drops out.
 Defaults: bounds 0.2/0.28 (the clip fields of verl), token mean (verl). MiniMax
   tunes only the upper bound, whose value is unverified.
+Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); CISPO(clip_low=0.2,
+  clip_high=0.28); TokenMean()
 Headline: unverified.
 Evidence: verified in code (verl, trl: peers).
 Paper and code: verl applies both bounds; trl cuts at epsilon_high itself

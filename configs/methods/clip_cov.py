@@ -6,6 +6,9 @@ Change: against GRPO without KL, a random 2e-4 of the tokens, drawn where
   (A - mean A)(logp - mean logp) lies in (1, 5), is dropped; the clip is wide.
 Defaults: fraction 2e-4, window (1, 5), ratio range [0, 2], token mean, groups
   that agree dropped (official scripts; 8 samples, 8 updates per rollout).
+Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=1.0,
+  clip_high=1.0); ClipCovDrop(fraction=0.0002, low=1.0, high=5.0, clip_low=1.0,
+  clip_high=1.0); TokenMean(); ZeroVariance()
 Headline: Qwen2.5-7B, average of seven benchmarks: GRPO 38.6, clip-higher 38.8,
   Clip-Cov 40.4; 32B: 45.8, 47.2, 50.3.
 Evidence: verified in code (PRIME-RL/Entropy-Mechanism-of-RL).

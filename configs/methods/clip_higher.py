@@ -7,6 +7,8 @@ Change: against GRPO without KL, the upper clip is 0.28, so that rare good
   tokens can grow; groups that agree are dropped.
 Defaults: clip 0.2/0.28, token mean, groups that agree dropped (official scripts
   of Entropy-Mechanism-of-RL, cliphigher).
+Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2,
+  clip_high=0.28); TokenMean(); ZeroVariance()
 Headline: Qwen2.5-7B, average of seven benchmarks: GRPO 38.6, clip-higher 38.8;
   32B: 45.8, 47.2.
 Evidence: verified in code (PRIME-RL/Entropy-Mechanism-of-RL, verl).

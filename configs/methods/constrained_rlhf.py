@@ -6,6 +6,9 @@ Change: against GRPO, the advantage is (K - sum phi) A_kl + sum phi_i A_i, and
   phi_i rises while reward component i is below its threshold.
 Defaults: mu-PPO (sigmoid), lagrange rate 0.1, momentum 0.1, gradient at most
   0.5 (script); thresholds 0.9 for outcome and format are ours.
+Pieces: Lagrangian(components=('outcome', 'format'), thresholds=(0.9, 0.9),
+  squash='sigmoid', learning_rate=0.1, momentum=0.1, max_gradient=0.5,
+  eps=1e-08); PPOClip(clip_low=0.2, clip_high=0.2); TokenMean()
 Headline: unverified.
 Evidence: verified in code (tedmoskovitz/ConstrainedRL4LMs constrained_ppo.py).
 Paper and code: separate value heads become group means here; the unsquashed

@@ -8,6 +8,7 @@ Change: against RLOO, the KL term lies inside a squared difference of two
 Defaults: coefficient 0.1 (ours; the paper's is unverified). The gradient is 2
   coef times that of RLOO: the learning rate of a plain SGD would have to make
   up for it.
+Pieces: CoPG(coef=0.1); TokenMean()
 Headline: unverified.
 Evidence: read in paper (digest; algebra checked); no code found.
 Paper and code: none seen.

@@ -6,6 +6,9 @@ Change: against GRPO, a second clipped surrogate with the prompt's return
   Needs extras['cluster_id_B'] (see rl_jax/pieces/row_inputs.py).
 Defaults: gamma 20, rho 1.5 nats (two reports); log(group_size) must exceed rho,
   so at least 5 samples a prompt; clip 0.2.
+Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1);
+  ConsistencyClip(gamma=20.0, rho=1.5, eps=1e-06, clip_low=0.2, clip_high=0.2);
+  TokenMean()
 Headline: Qwen2.5-7B-Instruct: MATH-500 65.8 mean@8 (2.22 above GRPO), AIME24
   13.85 mean@64.
 Evidence: reconstructed from two reports that quote the formulas.

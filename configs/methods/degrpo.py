@@ -4,6 +4,9 @@ Paper: Fang et al., "Thinkless: LLM Learns When to Think", 2025.
 Change: against GRPO, the loss of the first token is averaged over rows and
   weighted by alpha, that of the other tokens over tokens; no std.
 Defaults: alpha 1e-3, clip 0.2, KL 1e-3 (k3) over tokens (script).
+Pieces: GroupCenter(); PPOClip(clip_low=0.2, clip_high=0.2);
+  KLPenalty(coef=0.001, estimator='k3', aggregation=TokenMean());
+  ControlSplit(coef=0.001)
 Headline: 50 to 90% fewer long chains on Minerva Algebra, MATH-500 and GSM8K.
 Evidence: verified in code (VainF/Thinkless core_algos.py).
 Paper and code: the paper averages the other tokens per row, the code over the

@@ -7,6 +7,7 @@ Change: against GRPO, the log-ratio of a whole step is fitted to its advantage
 Defaults: beta 0.01 (best of the paper). Steps are runs of policy tokens, the
   whole response in one turn; the advantage is the reward minus the mean of the
   group, the paper's rule at terminal steps.
+Pieces: GroupCenter(); StepRegression(coef=0.01); TokenMean()
 Headline: MATH, Llama-3.1-8B-Instruct: 49.42 to 53.62 (GRPO 52.28).
 Evidence: read in paper (formulas in words); no code seen.
 Paper and code: the paper is offline: a critic trained first on Monte Carlo

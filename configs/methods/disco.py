@@ -7,6 +7,8 @@ Change: against GRPO, the mean log-probability of right answers is raised above
   the old policy.
 Defaults: tau 10, score mean logp, hinge 1e3 and 1e-4, learning rate 2e-6
   (1.5B), 8 samples (official scripts).
+Pieces: DisCO(tau=10.0, threshold=0.5, score='logp'); KLConstraint(coef=1000.0,
+  limit=0.0001); TokenMean()
 Headline: DeepSeek-R1-Distill-Qwen-1.5B, average of six sets: GRPO .457, DAPO
   .473, DisCO .533.
 Evidence: verified in code (Optimization-AI/DisCO).

@@ -5,6 +5,8 @@ Paper: Li et al., "DisCO: Reinforcing Large Reasoning Models with Discriminative
 Change: against DisCO, the soft maximum over wrong answers is their mean (tau to
   infinity).
 Defaults: score mean logp, hinge 1e3 and 1e-4 (official scripts).
+Pieces: DisCO(threshold=0.5, score='logp'); KLConstraint(coef=1000.0,
+  limit=0.0001); TokenMean()
 Headline: unverified.
 Evidence: verified in code (Optimization-AI/DisCO).
 Paper and code: none for this variant.

@@ -5,6 +5,8 @@ Change: against GRPO without KL, a token is dropped when the total variation of
   its draw, not its ratio, has moved too far in the direction of the advantage.
 Defaults: limit 0.15 on both sides, ratios cut at 20, no dual clip (example
   script of verl).
+Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); DPPO(divergence='tv',
+  low=0.15, high=0.15, ratio_limit=20.0); TokenMean()
 Headline: unverified.
 Evidence: verified in code (verl core_algos.py, a peer).
 Paper and code: none seen.

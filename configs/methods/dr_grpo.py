@@ -7,6 +7,8 @@ Change: against GRPO, no division by the group std, and the token sum is divided
 Defaults: clip 0.2. The constant is 1024 tokens here; set it to the limit on
   response tokens (it only rescales the gradient):
   --set=method.aggregation.SeqMeanTokenSumNorm.length=256
+Pieces: GroupCenter(); PPOClip(clip_low=0.2, clip_high=0.2);
+  SeqMeanTokenSumNorm(length=1024.0)
 Headline: unverified.
 Evidence: verified in code (verl and trl).
 Paper and code: verl of early 2026 did not divide by the number of rows.

@@ -6,6 +6,7 @@ Change: against GRPO, a squared log-ratio replaces the clip, so that a token
   stops where it has moved by A / coef nats.
 Defaults: coefficient 1 (ours; that of verl unverified), centred rewards, token
   mean.
+Pieces: GroupCenter(); DRO(coef=1.0); TokenMean()
 Headline: unverified.
 Evidence: verified in code (verl dro, a peer).
 Paper and code: the paper is a sequence loss with a learned value; verl has this

@@ -5,6 +5,8 @@ Paper: Ye et al., "Mastering Complex Control in MOBA Games with Deep
 Change: against GRPO without KL and with token mean, the loss of a token with A
   < 0 is at most -3 A.
 Defaults: dual clip 3, clip 0.2, token mean (all three verl defaults).
+Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2,
+  clip_high=0.2, dual_clip=3.0); TokenMean()
 Headline: unverified.
 Evidence: verified in code (verl core_algos.py, vanilla loss).
 Paper and code: verl turns it on for every method that uses its vanilla loss,

@@ -6,6 +6,9 @@ Change: against GRPO, lambda * clip(H, -|A|/alpha, |A|/alpha) is added to the
   advantage, H the mean token entropy of the thinking span.
 Defaults: lambda 0.4, alpha 2, KL 1e-3. The span is the whole response here; set
   --set=method.credit.EntropyShaping.span=think where think_mask_BT is given.
+Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); EntropyShaping(coef=0.4,
+  alpha=2.0, span='response'); PPOClip(clip_low=0.2, clip_high=0.2);
+  KLPenalty(coef=0.001, estimator='k3'); SeqMeanTokenMean()
 Headline: BFCL overall 86.02; up to 6 points over GRPO on multi-function calls.
 Evidence: reconstructed from a verl reproduction plan; the official repository
   has no code.

@@ -7,6 +7,8 @@ Change: against REINFORCE, the policy is fitted to a fixed target, the reference
   restricted to rewarded answers, by importance weights pi_ref / pi_old.
 Defaults: weights not normalised (official code; normalize=True divides by the
   partition), sum over tokens, mean over rows.
+Pieces: GDC(target='constraint', temperature=1.0, normalize=False);
+  SeqMeanTokenSum()
 Headline: unverified.
 Evidence: verified in code (naver/gdc).
 Paper and code: the paper is conceptual; the code refreshes its proposal only

@@ -5,6 +5,8 @@ Change: against GRPO without KL, the ratios of a row are clipped in log space
   and multiplied, not added.
 Defaults: limits 0.4 nats on both sides (paper as used by verl), one value per
   row.
+Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); GMPO(log_clip_low=0.4,
+  log_clip_high=0.4); SeqMeanTokenMean()
 Headline: unverified.
 Evidence: verified in code (verl geo_mean, a peer).
 Paper and code: none seen.

@@ -5,6 +5,7 @@ Paper: Chu et al., "GPG: A Simple and Strong Reinforcement Learning Baseline for
 Change: against REINFORCE with a group baseline, advantages are multiplied by
   (rows / rows with a non-zero reward); no std, clip or KL.
 Defaults: token mean (verl).
+Pieces: NonzeroScale(); GroupCenter(); Reinforce(); TokenMean()
 Headline: unverified.
 Evidence: verified in code (verl core_algos.py, a peer).
 Paper and code: verl counts non-zero rewards, the paper rows that carry a

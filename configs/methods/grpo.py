@@ -6,6 +6,8 @@ Change: against PPO, the group of samples replaces the value head:
   A = (R - group mean) / (group std + eps), and KL moves into the loss (k3).
 Defaults: clip 0.2, eps 1e-6, ddof 1, KL 1e-3 (verl examples; the paper's 0.04
   is unverified); mean over a row's tokens, then over rows (paper).
+Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2,
+  clip_high=0.2); KLPenalty(coef=0.001, estimator='k3'); SeqMeanTokenMean()
 Headline: unverified.
 Evidence: verified in code (verl core_algos.py, trl grpo_trainer.py).
 Paper and code: verl averages over all tokens and turns on a dual clip of 3;

@@ -5,6 +5,8 @@ Change: against GRPO without KL, the ratio of every token is the geometric mean
   of the row, and the clip acts on whole rows.
 Defaults: clip 3e-4/4e-4, no KL, 4 minibatches per rollout (paper v2 as quoted
   by trl and verl).
+Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); GSPO(clip_low=0.0003,
+  clip_high=0.0004); SeqMeanTokenMean()
 Headline: unverified.
 Evidence: verified in code (verl, trl: peers).
 Paper and code: the gradient flows through the token (GSPO-token), as in verl;

@@ -5,6 +5,8 @@ Paper: Zhou et al., "GUI-G1: Understanding R1-Zero-Like Training for Visual
 Change: against Dr. GRPO, the loss of a prompt is multiplied by its difficulty.
   Needs extras['difficulty_B'] (see rl_jax/pieces/row_inputs.py).
 Defaults: length 64, clip 0.2, no KL (run.sh).
+Pieces: GroupCenter(); PPOClip(clip_low=0.2, clip_high=0.2); DifficultyWeight();
+  SeqMeanTokenSumNorm(length=64.0)
 Headline: 3B: ScreenSpot 90.3, ScreenSpot-Pro 37.1.
 Evidence: verified in code (Yuqi-Zhou/GUI-G1 grpo_trainer.py).
 Paper and code: the paper takes the weight from the relative size of the target

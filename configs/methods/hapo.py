@@ -5,6 +5,10 @@ Paper: "Training Language Models to Reason Concisely via History-Aware Policy
 Change: against GRPO, a length term measured against the shortest right response
   seen for the prompt is added to the reward.
 Defaults: weight 1, cosine, min mode, floor 0.7; KL and clip of GRPO.
+Pieces: HistoryLength(weight=1.0, floor=0.7, tau=0.1, correct_above=0.5,
+  shape='cosine'); GroupCenter(); GroupScale(eps=1e-06, ddof=1);
+  PPOClip(clip_low=0.2, clip_high=0.2); KLPenalty(coef=0.001, estimator='k3');
+  SeqMeanTokenMean()
 Headline: 33 to 59% shorter with 2 to 5% less accuracy.
 Evidence: verified in code (HCY123902/HAPO utils.py).
 Paper and code: the code loses its history on resume, updates it during

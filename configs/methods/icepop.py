@@ -5,6 +5,8 @@ Paper: Ling Team, "Every Step Evolves: Scaling Reinforcement Learning for
 Change: against TIS, the weight pi_old / pi_sampler is kept as it is inside
   [low, high] and is 0 outside.
 Defaults: interval [0.5, 5] (OpenRLHF), token level.
+Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2,
+  clip_high=0.2); IcePop(low=0.5, high=5.0); TokenMean()
 Headline: unverified.
 Evidence: verified in code (NeMo-RL, slime, OpenRLHF: peers).
 Paper and code: none seen; the interval of the paper is unverified.

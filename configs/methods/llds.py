@@ -6,6 +6,9 @@ Change: against GRPO, tokens of rows with A >= 0 that fell below the old policy
   pay for it where their whole action fell.
 Defaults: coefficient 0.2 (script; 0.1 in a secondary source), action gate, KL
   1e-3, token mean.
+Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2,
+  clip_high=0.2); LLDS(coef=0.2, gate='action'); KLPenalty(coef=0.001,
+  estimator='k3'); TokenMean()
 Headline: +37.8% (3B) and +32.0% (7B) over GRPO on seven question-answering
   sets.
 Evidence: verified in code (the paper's repository, dp_actor.py).

@@ -4,6 +4,8 @@ Paper: Liu et al., "Length-Unbiased Sequence Policy Optimization", 2026.
 Change: against GSPO, the loss of a row is multiplied by its length, so that
   tokens of long responses are not scaled down.
 Defaults: clip 3e-4/4e-4 as GSPO; those of the paper are unverified.
+Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); GSPO(clip_low=0.0003,
+  clip_high=0.0004); SeqMeanTokenSum()
 Headline: unverified.
 Evidence: verified in code (trl, a peer).
 Paper and code: none seen.

@@ -5,6 +5,8 @@ Change: against CISPO, the weight is r_t min_{j < t} r_j, a bounded stand-in for
   the product of all ratios up to t.
 Defaults: bounds 0.2/0.28 and token mean as in our CISPO; those of the paper are
   unverified.
+Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); MinPRO(clip_low=0.2,
+  clip_high=0.28, form='score'); TokenMean()
 Headline: unverified.
 Evidence: reconstructed: formula from a secondary source, use inside the loss
   unverified.

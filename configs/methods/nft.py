@@ -6,6 +6,9 @@ Change: against supervised training on right answers, wrong answers train the
   policy that they imply, (pi_old - p pi) / (1 - p).
 Defaults: negative weight 1, floors 1 and 0, weight 1 - p, token sums over 1000,
   groups that agree dropped (official scripts).
+Pieces: NFT(negative_weight=1.0, positive_floor=0.0, negative_floor=1.0,
+  threshold=0.5, normalize=1); SeqMeanTokenSumNorm(length=1000.0);
+  ZeroVariance()
 Headline: Qwen2.5-Math-7B average 51.7 (GRPO 49.5, DAPO 51.2, right answers only
   48.3).
 Evidence: verified in code (NVlabs/NFT).

@@ -6,6 +6,9 @@ Change: against GRPO, tokens of wrong responses that pull the group's right
   responses down keep only 2 |p - 1/2| of their advantage, p the share of right
   responses.
 Defaults: beta 1; no KL.
+Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1);
+  NegativeTokenDamping(beta=1.0, correct_above=0.5); PPOClip(clip_low=0.2,
+  clip_high=0.2); SeqMeanTokenMean()
 Headline: removes the fall of the right responses' likelihood; the number is
   unverified.
 Evidence: reconstructed from an implementation note with the complete formula.

@@ -5,6 +5,7 @@ Change: against REINFORCE, the baseline is the mean of the group's rewards
   weighted by response length, which minimises the variance; one update per
   rollout.
 Defaults: no std, no clip, no KL; sum over tokens, mean over rows.
+Pieces: LengthWeightedCenter(); Reinforce(); SeqMeanTokenSum()
 Headline: unverified.
 Evidence: verified in code (verl core_algos.py opo, a peer).
 Paper and code: verl keeps the PPO clip, which is idle with one update per

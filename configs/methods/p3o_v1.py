@@ -7,6 +7,8 @@ Change: against PPO, the gradient is that of the difference of two answers to
   own clip.
 Defaults: clip 0.2, KL 0.1 in the reward (ours; unverified in the paper); all
   pairs of a group.
+Pieces: KLInReward(coef=0.1, estimator='k1', level='sequence');
+  P3O(variant='separate', clip_low=0.2, clip_high=0.2); TokenMean()
 Headline: HH 6B: win rate 57.0% against PPO (secondary source, either variant).
 Evidence: reconstructed: the gradient is from the paper's digests, the clip
   forms are ours.

@@ -6,6 +6,9 @@ Change: against GRPO, the raw reward r becomes mean_j sigmoid(r - ref_j) over M
   rl_jax/pieces/row_inputs.py).
 Defaults: k 1, 0.01 a token off beyond 300 tokens, 10 references (1 suffices),
   KL 0.005 in the reward for PPO; here as a loss with GRPO.
+Pieces: ReferenceSigmoid(k=1.0, length_coef=0.01, free_tokens=300.0);
+  GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2,
+  clip_high=0.2); KLPenalty(coef=0.005, estimator='k3'); SeqMeanTokenMean()
 Headline: AlpacaEval 2.0 win rate at least 5 points above other shapings.
 Evidence: verified in code (PorUna-byte/PAR reward_shaper.py).
 Paper and code: the GRPO trainer's KL has the log-ratio's sign flipped; here k3.

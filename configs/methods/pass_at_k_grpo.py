@@ -5,6 +5,8 @@ Paper: Tang et al., "Optimizing Language Models for Inference Time Objectives
 Change: against GRPO without KL, the best sample gets its lead over the second
   best, divided by the group's standard deviation, and the others 0.
 Defaults: eps 1e-6, ddof 1, clip 0.2, token mean (verl).
+Pieces: GroupScale(eps=1e-06, ddof=1); BestOfGroup(); PPOClip(clip_low=0.2,
+  clip_high=0.2); TokenMean()
 Headline: unverified.
 Evidence: verified in code (verl grpo_passk, a peer).
 Paper and code: the division by the standard deviation is an option of verl.

@@ -7,6 +7,10 @@ Change: against PPO, gamma applies at the last token of an action and is 1
 Defaults: gamma 0.95, lambda 0.95, clip 0.2, entropy 0.01 (mappo/config.py). An
   action is a turn; ActionGAE.segments and ActionReturn.segments = 'extras' read
   segment_start_BT instead.
+Pieces: ActionGAE(gamma=0.95, lam=0.95, segments='turns'); Whiten(eps=1e-08,
+  ddof=0); PPOClip(clip_low=0.2, clip_high=0.2); ValueClip(coef=0.5, clip=0.2);
+  EntropyBonus(coef=0.01); TokenMean(); ActionReturn(gamma=0.95, lam=0.95,
+  segments='turns')
 Headline: unverified.
 Evidence: verified in code (morning9393/ADRL language_buffer.py).
 Paper and code: the code whitens over non-zero advantages and skips updates of

@@ -7,6 +7,9 @@ Change: against GRPO, the baseline of a token is the value head's prediction at
   that token. Needs model.value_head=True.
 Defaults: gamma 1, lambda 0.95, clips 0.2, KL 0.01 (MOSS-RLHF English script);
   value loss 1/2 max(...) and whitening as verl.
+Pieces: KLInReward(coef=0.01, estimator='k1', level='token'); GAE(gamma=1.0,
+  lam=0.95); Whiten(eps=1e-08, ddof=1); PPOClip(clip_low=0.2, clip_high=0.2);
+  ValueClip(coef=0.5, clip=0.2); TokenMean(); LambdaReturn(gamma=1.0, lam=0.95)
 Headline: unverified.
 Evidence: verified in code (MOSS-RLHF, verl).
 Paper and code: the appendix of "Secrets of RLHF" says lambda 0.9, its code

@@ -7,6 +7,10 @@ Change: against PPO, rewards are divided by the standard deviation of all past
 Defaults: reward scaling on, centring and reward clip off, KL 0.01, gamma 1,
   lambda 0.95, both clips 0.2 (train_ppo_en.sh). Every switch of the paper that
   needs no other data has a variant below: --method=ppo_max@reward_clip.
+Pieces: RunningScale(center=False, eps=1e-08); KLInReward(coef=0.01,
+  estimator='k1', level='token'); GAE(gamma=1.0, lam=0.95);
+  PPOClip(clip_low=0.2, clip_high=0.2); ValueClip(coef=0.5, clip=0.2);
+  TokenMean(); LambdaReturn(gamma=1.0, lam=0.95)
 Headline: 10k steps without collapse.
 Evidence: verified in code (OpenLMLab/MOSS-RLHF).
 Paper and code: the text also lists the reward clip, the pretraining loss and a

@@ -6,6 +6,8 @@ Change: against GRPO, the group's standardised log-ratios are fitted to its
   standardised rewards; no ratio, no clip.
 Defaults: eps 1e-2 (ours, bounds the singular first step), ddof 0, KL 1e-3
   (ours); those of the paper are unverified.
+Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=0); GroupRegression(eps=0.01);
+  KLPenalty(coef=0.001, estimator='k3'); TokenMean()
 Headline: SEED-Bench-R1 L3, Qwen2-VL-7B: GRPO 44.9, Reg-GRPO with augmentation
   53.8.
 Evidence: read in paper (formulas given in words); repository not readable.

@@ -4,6 +4,7 @@ Paper: Williams, "Simple statistical gradient-following algorithms for
   connectionist reinforcement learning", 1992.
 Change: the starting point of every other method: no baseline, no ratio.
 Defaults: sum over tokens, mean over rows, as verl (loss mode reinforce).
+Pieces: Reinforce(); SeqMeanTokenSum()
 Headline: none; it is the yardstick of the bandit suite.
 Evidence: verified in code (verl core_algos.py).
 Paper and code: verl multiplies by an optional importance weight, off here.

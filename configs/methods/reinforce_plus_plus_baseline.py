@@ -5,6 +5,8 @@ Paper: Hu, "REINFORCE++: A Simple and Efficient Approach for Aligning Large
 Change: against GRPO, the standard deviation is that of all tokens of the
   rollout instead of the group's, and there is no KL here.
 Defaults: whitening eps 1e-8 with N - 1, clip 0.2, token mean (verl).
+Pieces: GroupCenter(); Whiten(eps=1e-08, ddof=1); PPOClip(clip_low=0.2,
+  clip_high=0.2); TokenMean()
 Headline: unverified.
 Evidence: verified in code (verl core_algos.py, a peer).
 Paper and code: the outcome reward is centred, broadcast to tokens without

@@ -5,6 +5,9 @@ Paper: "Representation-Based Exploration for Language Models: From Test-Time to
 Change: against GRPO, beta times the leverage of the response's mean hidden
   state among its group is added to the reward, if the group has a right answer.
 Defaults: beta 0.01, ridge 0.01, leverage, no KL (train_elliptical.sh).
+Pieces: EllipticalBonus(coef=0.01, ridge=0.01, correct_above=0.5,
+  kind='leverage'); GroupCenter(); GroupScale(eps=1e-06, ddof=1);
+  PPOClip(clip_low=0.2, clip_high=0.2); SeqMeanTokenMean()
 Headline: AIME24: pass@80 equals GRPO's pass@256 (7B).
 Evidence: verified in code (verl-recipe rep_exp).
 Paper and code: the code projects hidden states of a frozen model to 32 random

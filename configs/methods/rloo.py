@@ -6,6 +6,7 @@ Change: against REINFORCE, A_k = R_k - mean of the other rewards of the group.
 Defaults: sum over tokens, mean over rows (verl). The paper also puts the KL
   to the reference into the reward (trl: 0.05); add KLInReward(level='sequence')
   to `shaping` for that.
+Pieces: LeaveOneOut(); Reinforce(); SeqMeanTokenSum()
 Headline: unverified.
 Evidence: verified in code (verl core_algos.py, trl rloo_trainer.py).
 Paper and code: a group of one keeps its reward in one verl version and gets 0

@@ -5,6 +5,8 @@ Change: against GRPO without KL, the surrogate is (4 / tau) sigmoid(tau (r -
   1)), which fades with the ratio instead of stopping.
 Defaults: tau 1.0 for A > 0 and 1.05 otherwise (trl), mean over a row, then over
   rows.
+Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1);
+  SAPO(positive_temperature=1.0, negative_temperature=1.05); SeqMeanTokenMean()
 Headline: unverified.
 Evidence: verified in code (verl, trl: peers).
 Paper and code: none seen.

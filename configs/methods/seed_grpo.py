@@ -7,6 +7,9 @@ Change: against Dr. GRPO's advantage, a group's advantages are multiplied by
   extras['cluster_id_B'] (see rl_jax/pieces/row_inputs.py).
 Defaults: alpha 0.0417, likelihood clusters (third-party maxent_grpo; the
   paper's alpha is unverified); clip 0.2.
+Pieces: GroupCenter(); SemanticEntropyScale(alpha=0.0417,
+  estimator='likelihood', scale='reciprocal'); PPOClip(clip_low=0.2,
+  clip_high=0.2); TokenMean()
 Headline: 7B: AIME24 56.7, AMC 68.7, MATH 83.4, Minerva 34.2, Olympiad 48.0.
 Evidence: reconstructed from a review and third-party code; the official
   repository has no code.

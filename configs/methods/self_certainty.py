@@ -6,6 +6,9 @@ Paper: Zhao et al., "Learning to Reason without External Rewards", 2025; the
 Change: against GRPO, the reward is the mean over tokens of
   KL(uniform || policy); no verifier.
 Defaults: those of GRPO; the paper's constants are unverified.
+Pieces: SelfCertainty(coef=1.0); GroupCenter(); GroupScale(eps=1e-06, ddof=1);
+  PPOClip(clip_low=0.2, clip_high=0.2); KLPenalty(coef=0.001, estimator='k3');
+  SeqMeanTokenMean()
 Headline: unverified.
 Evidence: verified in code for the score (backprop07/Self-Certainty);
   reconstructed as a reward.

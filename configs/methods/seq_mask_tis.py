@@ -6,6 +6,8 @@ Change: against IcePop, the geometric mean of a row's pi_old / pi_sampler
   decides for the whole row, and kept rows use raw token weights.
 Defaults: interval [0.5, 5] (OpenRLHF). Geometric means lie near 1: narrower
   limits such as [0.999, 1.002] are used too (unverified).
+Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2,
+  clip_high=0.2); SequenceMask(low=0.5, high=5.0); TokenMean()
 Headline: unverified.
 Evidence: verified in code (NeMo-RL, OpenRLHF: peers).
 Paper and code: no paper found for the exact rule.

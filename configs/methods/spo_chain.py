@@ -6,6 +6,8 @@ Change: against GRPO without KL, a token's advantage is the difference of the
   mean rewards of continuations from the two ends of its segment, and tokens
   that the sampler was sure of (p >= 0.9) are not trained.
 Defaults: threshold 0.9, every 5th uncertain token, 4 continuations, clip 0.2.
+Pieces: SegmentDifference(); PPOClip(clip_low=0.2, clip_high=0.2); TokenMean();
+  SegmentValues(samples=4, interval=5, max_cuts=8, threshold=0.9)
 Headline: 6 to 12 points over PPO and GRPO on GSM8K (1B to 1.5B).
 Evidence: verified in code (AIFrameResearch/SPO).
 Paper and code: at most 8 cuts a response are valued (ours: one round of

@@ -6,6 +6,7 @@ Change: against REINFORCE, the return of a token is what the response still adds
   Needs extras['marginal_gain_BT'] (see rl_jax/pieces/row_inputs.py).
 Defaults: the outcome reward is added to the gains; no baseline, no entropy
   bonus (params of the coverage task).
+Pieces: SetGains(coef=1.0); Reinforce(); SeqMeanTokenSum()
 Headline: unverified.
 Evidence: verified in code (manish-pra/non-additive-RL); the formula is that of
   the paper.

@@ -5,6 +5,9 @@ Paper: Yao et al., "Your Efficient RL Framework Secretly Brings You Off-Policy
 Change: against GRPO without KL and with token mean, the loss of each token is
   multiplied by min(pi_old / pi_sampler, 2) after the clip.
 Defaults: limit 2 at token level (verl default), not normalised.
+Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2,
+  clip_high=0.2); TruncatedImportance(limit=2.0, level='token',
+  normalize=False); TokenMean()
 Headline: unverified.
 Evidence: verified in code (verl rollout_corr_helper.py, a peer).
 Paper and code: peers differ: verl truncates from above, slime from both sides;

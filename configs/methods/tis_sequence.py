@@ -5,6 +5,9 @@ Paper: Yao et al., "Your Efficient RL Framework Secretly Brings You Off-Policy
 Change: against TIS, the weight is that of the whole response, min(prod_t pi_old
   / pi_sampler, 2).
 Defaults: limit 2 (verl default), not normalised.
+Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2,
+  clip_high=0.2); TruncatedImportance(limit=2.0, level='sequence',
+  normalize=False); TokenMean()
 Headline: unverified.
 Evidence: verified in code (verl rollout_corr_helper.py, a peer).
 Paper and code: the product over a long response is at the limit or near 0 for

@@ -6,6 +6,9 @@ Change: against REINFORCE with rewards -1 and +1, rows with a negative reward
   are weighted by the sequence ratio cut to [0, 1].
 Defaults: rewards 2 R - 1 for tasks that pay 0 or 1, no baseline, loss divided
   by the row's length.
+Pieces: Affine(scale=2.0, offset=-1.0); TOPR(positive_low=1.0,
+  positive_high=1.0, negative_low=0.0, negative_high=1.0, denominator='old');
+  SeqMeanTokenMean()
 Headline: Llama 3 8B: weighted self-consistency 55.5 to 61.5 (secondary source).
 Evidence: read in paper (excerpt), formula also in code of a peer (ROLL).
 Paper and code: ROLL uses the token ratio and advantages; the paper the

@@ -4,6 +4,8 @@ Paper: "Reinforcing Video Reasoning with Focused Thinking" (TW-GRPO), 2025.
 Change: against token-mean GRPO without KL, a token's loss is multiplied by 1 to
   alpha with the divergence of the group's distributions at its position.
 Defaults: alpha 1.7 (tw-grpo.sh; 1.4 by default), std epsilon 1e-4, no KL.
+Pieces: GroupCenter(); GroupScale(eps=0.0001, ddof=1); PPOClip(clip_low=0.2,
+  clip_high=0.2); GroupDivergenceWeight(alpha=1.7, eps=1e-08); TokenMean()
 Headline: CLEVRER 50.4, 18.8 more than Video-R1 (7B).
 Evidence: verified in code (longmalongma/TW-GRPO).
 Paper and code: the weights of the code are not detached and their range counts

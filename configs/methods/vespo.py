@@ -5,6 +5,8 @@ Change: against REINFORCE with GRPO advantages, a row is weighted by w^k exp(lam
   (1 - w)) of its product ratio w: 1 on-policy, fading on both sides.
 Defaults: (k, lam) = (2, 3) for A >= 0 and (3, 2) for A < 0 (trl); sum over
   tokens, mean over rows (ours).
+Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); VESPO(positive_power=2.0,
+  positive_decay=3.0, negative_power=3.0, negative_decay=2.0); SeqMeanTokenSum()
 Headline: unverified.
 Evidence: verified in code (trl, a peer).
 Paper and code: none seen.

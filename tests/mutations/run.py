@@ -5,7 +5,8 @@
   python tests/mutations/run.py --out=DIR --report
 
 A piece is judged by its own test file, and if that passes by the goldens of the
-methods that use it; a configuration by the goldens and the published defaults.
+methods that use it; a configuration by the goldens and the constants that its
+docstring lists.
 Verdicts are appended to DIR/verdicts.jsonl; what was killed there is not tried
 again, so that a run of limited seconds continues. --report prints a table of
 all methods and fails where a mutant survives that `equivalent.json` does not
@@ -33,7 +34,7 @@ import verdicts  # noqa: E402
 
 LIMIT = 60  # CPU seconds for the tests of one mutant
 GOLDENS = 'tests/methods/test_policy_goldens.py'
-DEFAULTS = 'tests/methods/test_published_defaults.py'
+DEFAULTS = 'tests/methods/test_docstrings.py'
 
 
 def main():
