@@ -63,8 +63,8 @@ class Method:
     """(path, piece) of one tuple of pieces, in order."""
     return [item for item in self.pieces() if item[0].split('.')[0] == slot]
 
-  def needs(self, slots: tuple[str, ...] | None = None) -> frozenset[str]:
-    """Statistics that the pieces read (entropy, values, ...).
+  def needs(self, slots: tuple[str, ...] | None = None) -> frozenset[Any]:
+    """What the pieces read: names (entropy, values, ...) and statistics.
 
     Losses always have logp; only pieces of CREDIT_SLOTS declare it.
     slots: only of these; LOSS_SLOTS are those that an update computes.
@@ -85,7 +85,11 @@ class Method:
     if 'logp_ref' in self.needs():
       rules['reference'] = self.reference
     for path, piece in self.pieces():
-      for name, rule in getattr(piece, 'policies', {}).items():
+      wanted = dict(getattr(piece, 'policies', {}))
+      for need in getattr(piece, 'needs', ()):
+        names = getattr(need, 'policies', {})
+        wanted |= {name: self.reference for name in names}
+      for name, rule in wanted.items():
         if rules.setdefault(name, rule) != rule:
           raise ValueError(
             f'method.{path} asks for the policy {name!r} by {rule}, another '

@@ -41,7 +41,7 @@ ALLOWED['planning'] = {*ALLOWED}
 EXCEPTIONS = {('tasks/device_verifiers', 'types')}
 PART_OF_PIECES = (
   *('pieces/ops/', 'pieces/row_inputs', 'pieces/piece', 'pieces/policies'),
-  'pieces/logits/transforms',
+  *('pieces/logits/transforms', 'pieces/statistics/'),
 )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from rl_jax.learning import objective as objective_lib
 from rl_jax.learning.batch import make_batch
+from rl_jax.learning.statistics import name_of
 from rl_jax.types import Trajectories
 
 HIDDEN_SIZE = 3
@@ -123,7 +124,7 @@ def batch(method, *, seed: int = 0, width: int = 6):
     'values_BT': rng.normal(size=(B, T)),
   }
   stats = {'logp': old + 0.3 * rng.normal(size=(B, T))}
-  for name in sorted(method.needs()):
+  for name in sorted(map(name_of, method.needs())):
     if name in STATISTICS:
       stats[name] = STATISTICS[name](rng, B, T)
   reward = np.array([1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, np.nan])
@@ -187,7 +188,7 @@ def with_group_probs(traj):
 
 def run(method, traj, stats, state, key):
   """make_batch, then the objective and its gradient in the statistics."""
-  if 'group_probs' in method.needs():
+  if 'group_probs' in map(name_of, method.needs()):
     traj = with_group_probs(traj)
   traj, state, batch_metrics = make_batch(method, traj, state)
 

@@ -93,4 +93,5 @@ def scored_statistics(traj: Trajectories, needs: frozenset[str]) -> dict:
     statistics_lib.VALUES: traj.values_BT,
     **traj.extras,
   }
-  return {name: stored[name] for name in needs}
+  names = map(statistics_lib.name_of, needs)
+  return {name: stored[name] for name in names}

@@ -18,6 +18,7 @@ from rl_jax.models import heads, packing, transformer
 from rl_jax.pieces.logits.transforms import apply_transforms, policies_of
 from rl_jax.pieces.ops import groups
 from rl_jax.pieces.ops.masking import zero_masked
+from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.runtime import layout
 from rl_jax.types import Array, Trajectories
 
@@ -27,21 +28,9 @@ CHUNK_ELEMENTS = 1 << 24
 # 110 tokens of a vocabulary of 152k are too few for a fast product.
 ACCELERATOR_FACTOR = 8
 
-# f(logits, token) by name; each is computed from one chunk of logits.
+# What the core computes; all else is a statistic of pieces.statistics.
 LOGP, ENTROPY, VALUES, HIDDEN = 'logp', 'entropy', 'values', 'hidden'
-SELF_CERTAINTY = 'self_certainty'
-GROUP_PROBS, GROUP_DIVERGENCE = 'group_probs', 'group_divergence'
-KNOWN = frozenset(
-  {
-    LOGP,
-    ENTROPY,
-    VALUES,
-    HIDDEN,
-    SELF_CERTAINTY,
-    GROUP_PROBS,
-    GROUP_DIVERGENCE,
-  }
-)
+CORE = frozenset({LOGP, ENTROPY, VALUES, HIDDEN})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -71,27 +60,40 @@ def name_of(need: Any) -> str:
 
 def model_needs(
   method: Method, slots: tuple[str, ...] | None = None
-) -> frozenset[str]:
-  """The statistics that the model computes; the rest of needs is elsewhere."""
-  return method.needs(slots) & KNOWN
+) -> frozenset[Any]:
+  """What the model computes of the method's needs; the rest is elsewhere."""
+  return frozenset(
+    need
+    for need in method.needs(slots)
+    if not isinstance(need, str) or need in CORE
+  )
+
+
+def _policies(transforms, needs, params):
+  """Parameters of the other policies that logits are computed of, by name."""
+  others = policies_of(transforms, params)
+  names = {name for need in _statistics(needs) for name in need.policies}
+  return others | {n: params['policies'][n] for n in sorted(names)}
+
+
+def _statistics(needs):
+  return [need for need in needs if not isinstance(need, str)]
 
 
 def token_statistics(
   forward: Forward,
   params: Any,
   traj: Trajectories,
-  needs: Collection[str],
+  needs: Collection[Any],
   transforms: tuple = (),
 ) -> dict[str, Array]:
   """Statistics [B, T] of the response tokens under params, 0 where masked.
 
   logp: log pi(y_t | x, y_<t) at the sampling temperature. entropy: of the same
-  distribution, nats. values: of the value head. self_certainty: mean over the
-  vocabulary of -log(V pi). hidden: the state that predicts the token, [B, T,
-  D]. group_probs: probabilities of all response tokens of the row's group, [B,
-  T, G * T]. group_divergence: how far the group's distributions lie apart at
-  position t, the same for all of its rows. The transforms see the logits of
-  those of params['policies'] that they name, without gradient.
+  distribution, nats. values: of the value head. hidden: the state that predicts
+  the token, [B, T, D]. All else as its statistic says (pieces.statistics). The
+  transforms and statistics see the logits of those of params['policies'] that
+  they name, without gradient.
   """
   on_BT = (traj.kind_BT != types.PAD).astype(jnp.float32)
 
@@ -107,7 +109,7 @@ def token_statistics(
     )
 
   hidden_BTD = states(params)
-  others = policies_of(transforms, params)
+  others = _policies(transforms, needs, params)
   hidden = [hidden_BTD]
   hidden += [jax.lax.stop_gradient(states(p)) for p in others.values()]
   row = functools.partial(
@@ -136,7 +138,8 @@ def _movers(on_BT, num_prompts, needs, capacity):
   """(pack, unpack) between [B, T, ...] and what logits are computed of."""
   B, T = on_BT.shape
   split = layout.parts(T, 'tokens') > 1
-  if capacity is None or split or {GROUP_PROBS, GROUP_DIVERGENCE} & set(needs):
+  by_place = any(need.by_place for need in _statistics(needs))
+  if capacity is None or split or by_place:
     return packing.movers(on_BT, None)
   group = lambda x: x.reshape(num_prompts, -1, *x.shape[2:])
   # One token more a row than is fed: the first is told by the prompt.
@@ -165,7 +168,7 @@ def _logit_functionals(
 ):
   model, temperature = forward.model, forward.temperature
   logits_BCV = heads.logits(params, model, hidden_BCD)
-  policies = policies_of(transforms, params)
+  policies = _policies(transforms, needs, params)
   others = {
     name: jax.lax.stop_gradient(heads.logits(policy, model, x_BCD))
     for (name, policy), x_BCD in zip(policies.items(), others_BCD, strict=True)
@@ -179,7 +182,17 @@ def _logit_functionals(
     taken_BCV = jnp.arange(model.vocab_size)[None, None] == token_BC[:, :, None]
     lost_BCV = taken_BCV & jnp.isneginf(logits_BCV)
     logits_BCV = jnp.where(lost_BCV, raw_BCV / temperature, logits_BCV)
-  log_z_BC = jax.nn.logsumexp(logits_BCV, axis=-1)
+  chunk = Chunk(
+    logits_BCV=logits_BCV,
+    token_BC=token_BC,
+    mask_BC=mask_BC,
+    group_tokens_NU=group_tokens_NU,
+    others={
+      name: apply_transforms(transforms, temperature, x_BCV, others)
+      for name, x_BCV in others.items()
+    },
+  )
+  log_z_BC = chunk.log_z_BC
   picked_BC = jnp.take_along_axis(logits_BCV, token_BC[:, :, None], axis=-1)
   stats = {LOGP: picked_BC[:, :, 0] - log_z_BC}
   if ENTROPY in needs:
@@ -187,38 +200,7 @@ def _logit_functionals(
     # p log p -> 0 as p -> 0, also where a transform put -inf.
     finite_BCV = jnp.where(p_BCV > 0, logits_BCV, 0.0)
     stats[ENTROPY] = log_z_BC - jnp.sum(p_BCV * finite_BCV, axis=-1)
-  if SELF_CERTAINTY in needs:
-    mean_logp_BC = jnp.mean(logits_BCV, axis=-1) - log_z_BC
-    stats[SELF_CERTAINTY] = -mean_logp_BC - jnp.log(float(model.vocab_size))
-  logp_BCV = logits_BCV - log_z_BC[:, :, None]
-  if GROUP_PROBS in needs:
-    stats[GROUP_PROBS] = _group_probs(logp_BCV, group_tokens_NU)
-  if GROUP_DIVERGENCE in needs:
-    N = group_tokens_NU.shape[0]
-    stats[GROUP_DIVERGENCE] = _group_divergence(logp_BCV, mask_BC, N)
-  return stats
-
-
-def _group_probs(logp_BCV, group_tokens_NU):
-  """p(u | row, position) for the tokens u of the row's group, [B, C, U]."""
-  rows = logp_BCV.shape[0] // group_tokens_NU.shape[0]
-  token_BU = jnp.repeat(group_tokens_NU, rows, axis=0)
-  return jnp.exp(jnp.take_along_axis(logp_BCV, token_BU[:, None, :], axis=-1))
-
-
-def _group_divergence(logp_BCV, mask_BC, num_prompts):
-  """mean_k sum_v exp(u) - u - 1, u = mean_j logp_j(v) - logp_k(v), [B, C].
-
-  Rows that have ended count as uniform; |u| <= 11, as in the code of TW-GRPO.
-  """
-  B, C, V = logp_BCV.shape
-  uniform = -jnp.log(float(V))
-  logp_BCV = jnp.where(mask_BC[:, :, None] > 0, logp_BCV, uniform)
-  logp_NGCV = logp_BCV.reshape(num_prompts, B // num_prompts, C, V)
-  u_NGCV = logp_NGCV.mean(axis=1, keepdims=True) - logp_NGCV
-  u_NGCV = jnp.clip(u_NGCV, -11.0, 11.0)
-  divergence_NC = (jnp.expm1(u_NGCV) - u_NGCV).sum(axis=-1).mean(axis=1)
-  return jnp.repeat(divergence_NC, B // num_prompts, axis=0)
+  return stats | {need.name: need(chunk) for need in _statistics(needs)}
 
 
 def _in_chunks(function, arrays, vocab_size):
@@ -274,7 +256,7 @@ def statistics_in_microbatches(
   forward: Forward,
   params: Any,
   traj: Trajectories,
-  needs: Collection[str],
+  needs: Collection[Any],
   transforms: tuple = (),
 ) -> dict[str, Array]:
   """token_statistics over strided microbatches, one after the other."""

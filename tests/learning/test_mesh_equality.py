@@ -12,8 +12,8 @@ import pytest
 
 from configs import bandit
 from experiments.flags import configuration
-from rl_jax.learning import statistics, update
-from rl_jax.learning.statistics import Forward
+from rl_jax.learning import update
+from rl_jax.learning.statistics import Forward, model_needs
 from rl_jax.learning.update import UpdateConfig
 from rl_jax.method import CREDIT_SLOTS
 from rl_jax.models import ModelConfig
@@ -154,8 +154,8 @@ def iteration(toy, name, shape, microbatches=1):
   with jax.set_mesh(mesh):
     made = make_stages(config, policy, mesh)
     method = assembly.method_on_mesh(config.method, mesh)
-    needs = config.method.needs
-    if needs() & IN_EXTRAS or 'entropy' in needs(CREDIT_SLOTS):
+    in_extras = model_needs(config.method) - {'logp', 'entropy', 'values'}
+    if in_extras or 'entropy' in config.method.needs(CREDIT_SLOTS):
       # Of weights whose probabilities differ: how certain nearly uniform ones
       # are is a difference of rounding, which the group's scale would enlarge.
       sharper = nudged(policy.params, 1.0)
@@ -174,8 +174,6 @@ def iteration(toy, name, shape, microbatches=1):
     return jax.device_get((traj, *found))
 
 
-# Statistics that `score` stores there only for the methods that need them.
-IN_EXTRAS = statistics.KNOWN - {'logp', 'entropy', 'values'}
 SLOW = pytest.mark.slow
 # One for every seam: what credit, losses, weights and aggregation may do.
 REPRESENTATIVES = (

@@ -11,6 +11,7 @@ import pytest
 from rl_jax import models, rollouts, types
 from rl_jax.learning import statistics
 from rl_jax.learning.statistics import Forward
+from rl_jax.pieces.statistics import Certainty, GroupDivergence, GroupProbs
 from rl_jax.runtime import layout
 from rl_jax.runtime import mesh as mesh_lib
 
@@ -26,7 +27,7 @@ CFG = models.ModelConfig(
 )
 N, G, P = 4, 2, 5
 PPO = ('logp', 'entropy', 'values')
-OTHERS = ('logp', 'hidden', 'group_probs', 'group_divergence', 'self_certainty')
+OTHERS = ('logp', 'hidden', GroupProbs(), GroupDivergence(), Certainty())
 
 
 def make_inputs(cfg, tokens, mesh):

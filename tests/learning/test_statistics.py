@@ -8,8 +8,9 @@ import pytest
 from rl_jax import models, rollouts
 from rl_jax.learning import statistics
 from rl_jax.learning.statistics import Forward
+from rl_jax.pieces.statistics import Certainty, GroupDivergence, GroupProbs
 
-NEEDS = ('entropy', 'values', 'self_certainty', 'group_divergence')
+NEEDS = ('entropy', 'values', Certainty(), GroupDivergence())
 
 
 @pytest.fixture(scope='module')
@@ -23,7 +24,7 @@ def case(tiny):
       Forward(model=tiny.CFG, temperature=tiny.TEMPERATURE),
       params,
       traj,
-      (*NEEDS, 'hidden', 'group_probs'),
+      (*NEEDS, 'hidden', GroupProbs()),
     )
     hidden = models.forward(
       params,

@@ -22,6 +22,7 @@ from rl_jax.learning import statistics
 from rl_jax.learning.statistics import Forward
 from rl_jax.models import params as params_lib
 from rl_jax.overrides import override
+from rl_jax.pieces.statistics import Certainty
 from rl_jax.planning import abstract_run
 from rl_jax.runtime import mesh as mesh_lib
 
@@ -31,7 +32,7 @@ pytestmark = [pytest.mark.devices, pytest.mark.slow]
 PRIME = 131
 V = 8 * PRIME
 N, G, P, T = 8, 2, 5, 6
-NEEDS = ('logp', 'entropy', 'self_certainty')
+NEEDS = ('logp', 'entropy', Certainty())
 
 
 def make_model(**changes):
@@ -77,7 +78,10 @@ def scored(cfg, mesh, whole_model):
     )
     # Another weight for every token and statistic.
     weight_BT = jnp.sin(jnp.arange(N * G * T, dtype=jnp.float32)).reshape(-1, T)
-    parts = [(i + 1) * weight_BT * stats[name] for i, name in enumerate(NEEDS)]
+    parts = [
+      (i + 1) * weight_BT * stats[statistics.name_of(need)]
+      for i, need in enumerate(NEEDS)
+    ]
     return sum(parts).sum(), stats
 
   rng = np.random.default_rng(0)

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.token_influence import influence, mixed, threshold
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.statistics.group_probs import GroupProbs
 from rl_jax.types import Array, Trajectories
 
 
@@ -28,7 +29,7 @@ class TokenHiddenReward:
   beta: float = ranged(1.0, 0.0)
   correct_above: float = 0.5  # see row_inputs.right_B
   role: ClassVar[str] = 'credit'
-  needs: ClassVar[tuple[str, ...]] = ('hidden', 'group_probs')
+  needs: ClassVar[tuple] = ('hidden', GroupProbs())
   min_group_size: ClassVar[int] = 2
 
   def __call__(self, credit_B: Array, traj: Trajectories) -> Array:

@@ -8,6 +8,7 @@ from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import masked_mean
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.statistics.certainty import Certainty
 from rl_jax.types import Array, Trajectories
 
 
@@ -24,7 +25,7 @@ class SelfCertainty:
 
   coef: float = ranged(1.0)  # reward per nat
   role: ClassVar[str] = 'shaping'
-  needs: ClassVar[tuple[str, ...]] = ('self_certainty',)
+  needs: ClassVar[tuple] = (Certainty(),)
 
   def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
     """[B] -> [B]."""

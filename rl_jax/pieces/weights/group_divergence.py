@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, loss_mask, ungroup
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.statistics.group_divergence import GroupDivergence
 from rl_jax.types import Array, Metrics, Trajectories
 
 
@@ -27,7 +28,7 @@ class GroupDivergenceWeight:
   eps: float = ranged(1e-8, 0.0, open_low=True)
   role: ClassVar[str] = 'weight'
   per_token: ClassVar[bool] = False
-  needs: ClassVar[tuple[str, ...]] = ('group_divergence',)
+  needs: ClassVar[tuple] = (GroupDivergence(),)
   min_group_size: ClassVar[int] = 2
 
   def __call__(

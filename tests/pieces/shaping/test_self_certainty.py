@@ -8,6 +8,7 @@ import pytest
 from rl_jax.learning.statistics import Forward, token_statistics
 from rl_jax.models import heads, spec, transformer
 from rl_jax.pieces import shaping
+from rl_jax.pieces.statistics import Certainty
 
 
 def test_by_hand(toy):
@@ -37,7 +38,7 @@ def test_the_statistic_is_the_divergence_from_uniform(toy):
   )
   params = spec.init(transformer.specs(cfg), jax.random.key(0))
   traj = toy.trajectories(np.ones((2, 3)), group_size=2)
-  needs = ('self_certainty', 'hidden')
+  needs = (Certainty(), 'hidden')
   stats = token_statistics(Forward(model=cfg), params, traj, needs)
   logits = np.asarray(heads.logits(params, cfg, stats['hidden']), np.float64)
   p = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)

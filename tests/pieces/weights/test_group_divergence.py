@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax.learning import statistics
 from rl_jax.pieces import weights
+from rl_jax.pieces.statistics import Chunk, GroupDivergence
 
 
 def evaluate(toy, divergence, mask=None, **fields):
@@ -28,7 +28,14 @@ def test_the_divergence_by_hand():
   logp = jnp.log(
     jnp.array([[[0.7, 0.1, 0.1, 0.1]], [[0.1, 0.7, 0.1, 0.1]]], jnp.float32)
   )
-  actual = statistics._group_divergence(logp, jnp.ones((2, 1)), 1)
+  chunk = Chunk(
+    logits_BCV=logp,
+    token_BC=jnp.zeros((2, 1), jnp.int32),
+    mask_BC=jnp.ones((2, 1)),
+    group_tokens_NU=jnp.zeros((1, 2), jnp.int32),
+    others={},
+  )
+  actual = GroupDivergence()(chunk)
   np.testing.assert_allclose(actual, [[1.02372], [1.02372]], rtol=1e-5)
 
 

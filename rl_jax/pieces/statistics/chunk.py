@@ -1,0 +1,41 @@
+"""What a statistic is computed from: the logits of some tokens."""
+
+from collections.abc import Mapping
+
+from flax import struct
+import jax
+
+from rl_jax.types import Array
+
+
+@struct.dataclass(kw_only=True)
+class Chunk:
+  """Logits of C places of all B rows; no [B, T, V] array ever exists.
+
+  A statistic is a frozen dataclass that a piece lists in `needs`:
+
+    name         key of its result among the statistics, [B, T] or [B, T, d]
+    policies     rules of other policies whose logits it reads, by name
+    by_place     True if places of different rows are compared, so that rows
+                 must not be packed
+    statistic(chunk) -> [B, C] or [B, C, d]; padding is set to 0 afterwards
+
+  Credit and shaping read it in traj.extras, of the weights that sampled; losses
+  and weights in `stats`, of the current weights, where it has a gradient.
+  """
+
+  logits_BCV: Array  # at the sampling temperature, after transforms
+  token_BC: Array  # int32, those that were drawn
+  mask_BC: Array  # 1 on trained tokens
+  group_tokens_NU: Array  # int32, all response tokens of a group, U = G * T
+  others: Mapping[str, Array]  # logits [B, C, V] of other policies
+
+  @property
+  def log_z_BC(self) -> Array:
+    """The logarithm of the normaliser of the logits."""
+    return jax.nn.logsumexp(self.logits_BCV, axis=-1)
+
+  @property
+  def logp_BCV(self) -> Array:
+    """Log-probabilities of all tokens, in nats."""
+    return self.logits_BCV - self.log_z_BC[:, :, None]
