@@ -6,20 +6,22 @@
 #
 # TORCH is an interpreter with torch and transformers (default: PYTHON); without
 # them, or without CUDA, the lines give the reason. SECONDS_LEFT (570) bounds the
-# whole run: what does not fit is written down as not measured. OUT keeps the
-# lines. DEVICE_CHECK=tiny runs every part with a tiny model on any machine.
-# Wanted: generate 30% (64 rows) and 50% (512) of the time of the bytes needed,
-# update 35% of the matrix rate.
+# whole run: what does not fit is recorded as not measured. OUT keeps the lines.
+# DEVICE_CHECK=tiny runs every part with a tiny model on any machine.
+# Targets: generate 30% (64 rows) and 50% (512) of the rate of a copy, update 35%
+# of the rate of a matrix product.
 set -eu
 : "${PYTHON:=.venv/bin/python}" "${SECONDS_LEFT:=570}" "${DEVICE_CHECK:=}"
 : "${OUT:=$(mktemp -d)/accelerator.jsonl}" "${TORCH:=$PYTHON}"
 end=$(($(date +%s) + SECONDS_LEFT))
+export CUDA_VISIBLE_DEVICES="${CUDA_VISIBLE_DEVICES:-0}"
 # Programs of one cell serve the next run of the same cell.
 export JAX_COMPILATION_CACHE_DIR="${JAX_COMPILATION_CACHE_DIR:-.jax_cache}"
 
 cell() {  # interpreter, system, preset, stage, rows
-  flags="--preset=$3 --stage=$4 --rows=$5 --out=$OUT $extra"
-  module=experiments.benchmarks.accelerator
+  flags="--preset=$3 --stage=$4 --num_prompts=$(($5 / group)) $shape"
+  flags="$flags --microbatches=$((($5 + microbatch - 1) / microbatch))"
+  module=experiments.benchmark
   if [ "$2" = torch ]; then module=experiments.benchmarks.torch_peer; fi
   left=$((end - $(date +%s)))
   if [ "$left" -lt 5 ]; then
@@ -27,16 +29,18 @@ cell() {  # interpreter, system, preset, stage, rows
   else
     status=0
     # shellcheck disable=SC2086
-    timeout "$left" "$1" -m $module $flags 2>"$OUT.log" || status=$?
+    timeout "$left" "$1" -m $module $flags --out="$OUT" 2>"$OUT.log" ||
+      status=$?
   fi
   case $status in
     0) return ;;
     124) reason="no time left of $SECONDS_LEFT seconds" ;;
-    *) reason="exit code $status: $(tail -n 1 "$OUT.log" | cut -c 1-200)" ;;
+    *) reason="exit code $status: $(tail -n 1 "$OUT.log" | tr -d '"\\' |
+      tr -cd '[:print:]' | cut -c 1-200)" ;;
   esac
-  # shellcheck disable=SC2086
-  "$PYTHON" -m experiments.benchmarks.accelerator $flags --system="$2" \
-    --skipped="$reason"
+  printf '{"system": "%s", "preset": "%s", "stage": "%s", "rows": %s, ' \
+    "$2" "$3" "$4" "$5" >>"$OUT"
+  printf '"skipped": "%s"}\n' "$reason" >>"$OUT"
 }
 
 both() {  # preset, stage, rows
@@ -45,12 +49,14 @@ both() {  # preset, stage, rows
 }
 
 if [ "$DEVICE_CHECK" = tiny ]; then
-  extra='--group_size=4 --prompt_tokens=8 --new_tokens=8 --microbatch_rows=4'
+  group=4 microbatch=4
+  shape='--group_size=4 --prompt_tokens=8 --new_tokens=8 --repeats=3'
   both tiny generate 8
   both tiny update 8
 else
-  extra=''
-  # The cells that have bars first.
+  group=8 microbatch=64
+  shape='--group_size=8 --prompt_tokens=128 --new_tokens=128 --repeats=3'
+  # The cells that have targets first.
   for rows in 64 512; do
     both qwen2p5_1p5b generate $rows
     both qwen2p5_1p5b update $rows
@@ -64,5 +70,5 @@ else
     both smollm2_135m generate $rows
   done
 fi
-"$PYTHON" -m experiments.benchmarks.accelerator --table="$OUT"
+"$PYTHON" -m experiments.benchmarks.accelerator --lines="$OUT"
 echo "lines in $OUT"

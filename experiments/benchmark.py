@@ -4,30 +4,39 @@
   python -m experiments.benchmark --stage=generate --num_prompts=32 --repeats=9
 
 Prints one JSON line: median and quartiles of the seconds, tokens/s, model
-FLOP/s and bytes/s with the shares of what this process reached on a plain
-matrix product and a plain copy, seconds to trace and compile, peak memory.
-Every row generates --new_tokens tokens, or with --mean_length ends at a random
-token (lengths are geometric); then the costs stand for the longest case, and
-only seconds and generated tokens say something, and times_full_width: seconds a
-token over those of 64 rows that all last, taken in turn. An update of such rows
-is packed if they fit in `capacity` places a group, and times_unpacked is its
-time over that without packing, taken in turn; the peak of memory is then that
-of both. With --stage=step the stages are also timed alone, in turn with the
-step. FLOP are those of the model (2 a weight and token, thrice for an update,
-attention over what is visible, the prompt once a group), without recomputation.
+FLOP/s and bytes/s, their shares of the rates that this process reached on a
+plain matrix product and a plain copy, seconds to trace and compile, and peak
+memory of the host.
+
+FLOP and bytes are those of the model without recomputation (see
+rl_jax/planning/costs.py), for rows of full length. bytes_per_second is that of
+decoding: seconds of prefill, timed in turn, are subtracted.
+
+Every row generates --new_tokens tokens. With --mean_length rows end at random
+(lengths are geometric), and only seconds and generated tokens are meaningful.
+Compared in turn with the stage are then:
+
+  times_full_width  generate: seconds a token, over those of 64 rows that all
+                    have full length
+  times_unpacked    update: seconds over those without packing; rows are packed
+                    if they fit in `capacity` places a group, and the peak of
+                    memory is that of both
+  stage_seconds     step: the stages alone, with or without --mean_length
 """
 
 import dataclasses
 import functools
 import json
 import resource
+from typing import Any
 
 from absl import app, flags
 import jax
 import numpy as np
 
-from experiments.benchmarks import ratios
-from experiments.benchmarks.stages import PRESETS, STAGES, Stages
+from experiments.benchmarks import ratios, timing
+from experiments.benchmarks.stages import PRESETS, STAGES, Options, Stages
+from rl_jax.models import platform
 from rl_jax.planning import costs
 from rl_jax.runtime import host_memory
 from rl_jax.runtime import mesh as mesh_lib
@@ -40,16 +49,17 @@ _GROUP = _count('group_size', 8, 'Rows a group.')
 _PROMPT = _count('prompt_tokens', 64, 'Tokens of a prompt.')
 _NEW = _count('new_tokens', 128, 'Tokens of a response.')
 _MEAN = flags.DEFINE_float(
-  'mean_length', 0, 'Mean length; 0: nothing ends.', lower_bound=0
+  'mean_length', 0, 'Mean length; 0: no row ends early.', lower_bound=0
 )
 _REPEATS = _count('repeats', 5, 'Timed calls after a first one.')
-_PIECES = _count(
-  'microbatches', None, 'Pieces of an update; by default a group a CPU device.'
+_MICROBATCHES = _count(
+  'microbatches', None, 'Of an update; default on CPU: one per group and device'
 )
 _SLOTS = _count('slots', None, 'Rows decoded at a time.')
+_OUT = flags.DEFINE_string('out', None, 'File that also gets the line.')
 
 
-def default_pieces(shape):
+def default_microbatches(shape: costs.Shape) -> int:
   """Small microbatches cost nothing on CPU and keep the activations small."""
   groups = shape.num_prompts // jax.device_count()
   return groups if jax.default_backend() == 'cpu' else 1
@@ -58,7 +68,7 @@ def default_pieces(shape):
 def main(argv):
   """Compiles, times and prints one line."""
   del argv
-  cfg, stage = PRESETS[_PRESET.value], _STAGE.value
+  cfg, stage = platform.resolve(PRESETS[_PRESET.value]), _STAGE.value
   host_memory.give_back_after_compilations()
   shape = costs.Shape(_PROMPTS.value, _GROUP.value, _PROMPT.value, _NEW.value)
   try:
@@ -66,45 +76,80 @@ def main(argv):
   except ValueError as error:
     raise app.UsageError(str(error)) from None
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=jax.device_count()))
-  pieces = _PIECES.value or default_pieces(shape)
+  microbatches = _MICROBATCHES.value or default_microbatches(shape)
+  options = Options(microbatches, _MEAN.value, _SLOTS.value)
+  make = lambda shape, **changes: Stages(
+    cfg, shape, stage, mesh, dataclasses.replace(options, **changes)
+  )
   with jax.set_mesh(mesh):
-    flop_rate, byte_rate = costs.roofline(cfg.compute_dtype, mesh)
-    options = dict(
-      microbatches=pieces, mean_length=_MEAN.value, slots=_SLOTS.value
-    )
-    make = functools.partial(Stages, cfg, stage=stage, mesh=mesh, **options)
+    rates = timing.rates(cfg.compute_dtype, mesh)
     stages = make(shape)
     calls = ratios.calls_in_turn(stages, make, shape, stage, _MEAN.value)
     # Rollouts of 256 rows and of 64 need different amounts of memory.
     untimed = int('full_width' in calls)
-    times = costs.seconds_in_turn(calls, _REPEATS.value, untimed)
-    low, median, high = np.quantile(times[stage], (0.25, 0.5, 0.75))
-  flops = costs.model_flops(cfg, shape, stage) / median
+    times = timing.seconds_in_turn(calls, _REPEATS.value, untimed)
   generated = int(stages.full.length_B.sum())
+  line = json.dumps(
+    {
+      'stage': stage,
+      'preset': _PRESET.value,
+      'rows': shape.rows,
+      **dataclasses.asdict(shape),
+      'devices': jax.device_count(),
+      'microbatches': microbatches,
+      'device': jax.devices()[0].device_kind,
+      'jax': jax.__version__,
+      'compute_dtype': cfg.compute_dtype,
+      'attention': cfg.attention,
+      **seconds_and_shares(cfg, shape, stage, times, rates),
+      **tokens_per_second(shape, np.median(times[stage]), generated),
+      'compile_seconds': stages.compile_seconds,
+      'peak_memory_gb': _peak_memory_gb(),
+      **ratios.compared(stages, shape, stage, times, generated),
+    }
+  )
+  print(line)
+  if _OUT.value:
+    with open(_OUT.value, 'a', encoding='utf-8') as file:
+      file.write(line + '\n')
+
+
+def seconds_and_shares(cfg, shape, stage, times, rates) -> dict[str, Any]:
+  """Seconds of a stage, and its rates over those of a product and a copy."""
+  flop_rate, byte_rate = rates
+  low, median, high = np.quantile(times[stage], (0.25, 0.5, 0.75))
+  flops = costs.model_flops(cfg, shape, stage) / median
   row = {
-    'stage': stage,
-    'preset': _PRESET.value,
-    **dataclasses.asdict(shape),
-    'devices': jax.device_count(),
-    'microbatches': pieces,
-    'device': jax.devices()[0].device_kind,
-    'jax': jax.__version__,
     'seconds_median': median,
     'seconds_quartiles': [low, high],
-    'generated_tokens': generated,
-    'generated_tokens_per_second': generated / median,
-    'row_tokens_per_second': (shape.rows * shape.prompt_tokens + generated)
-    / median,
     'flop_per_second': flops,
     'share_of_matrix_product': flops / flop_rate,
-    'compile_seconds': stages.compile_seconds,
-    'peak_memory_gb': resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
   }
-  if stage == 'generate':
-    moved = costs.least_bytes(cfg, shape, stages.state.params) / median
-    row |= {'bytes_per_second': moved, 'share_of_copy': moved / byte_rate}
-  row |= ratios.compared(stages, shape, stage, times, generated)
-  print(json.dumps(row))
+  if 'prefill' not in times:
+    return row
+  prefill = np.median(times['prefill'])
+  moved = costs.decode_bytes(cfg, shape)
+  per_second = moved['needed'] / max(median - prefill, 1e-9)
+  return row | {
+    'prefill_seconds': prefill,
+    'bytes_per_second': per_second,
+    'share_of_copy': per_second / byte_rate,
+    **{f'bytes_{name}': value for name, value in moved.items()},
+  }
+
+
+def tokens_per_second(shape, seconds, generated) -> dict[str, Any]:
+  """Of generated tokens, and of these with every row's prompt."""
+  fed = shape.rows * shape.prompt_tokens + generated
+  return {
+    'generated_tokens': generated,
+    'generated_tokens_per_second': generated / seconds,
+    'row_tokens_per_second': fed / seconds,
+  }
+
+
+def _peak_memory_gb() -> float:
+  return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
 if __name__ == '__main__':

@@ -1,74 +1,74 @@
-"""Measures one cell of the accelerator table, or prints the table.
+"""Prints the table of the lines that experiments/accelerator.sh collected.
 
-  python -m experiments.benchmarks.accelerator --preset=qwen2p5_1p5b \
-    --stage=update --rows=64 --out=lines.jsonl
-  python -m experiments.benchmarks.accelerator --table=lines.jsonl
-
-experiments/accelerator.sh runs all cells within its time. Each appends one JSON
-line; what cannot be measured appends its reason instead.
+python -m experiments.benchmarks.accelerator --lines=accelerator.jsonl
 """
-
-import dataclasses
-import json
 
 from absl import app, flags
 
-from experiments.benchmarks import accelerator_table
-from rl_jax.planning.costs import Shape
+from rl_jax.records import metrics
 
-_SYSTEM = flags.DEFINE_enum(
-  'system', 'rl_jax', ['rl_jax', 'torch'], 'Whose cell was --skipped.'
+# What the stage is limited by: the field of its share.
+LIMITS = {'generate': 'share_of_copy', 'update': 'share_of_matrix_product'}
+# (stage, rows) -> target share on an accelerator.
+BARS = {
+  ('generate', 64): 0.30,
+  ('generate', 512): 0.50,
+  ('update', 64): 0.35,
+  ('update', 512): 0.35,
+}
+HEADER = (
+  '| model | stage | rows | seconds | tokens/s | share of limit | wanted '
+  '| torch, seconds | ratio |'
 )
-_PRESET = flags.DEFINE_string('preset', 'tiny', 'Model; see accelerator_cells.')
-_STAGE = flags.DEFINE_enum('stage', 'generate', ['generate', 'update'], '')
-_ROWS = flags.DEFINE_integer(
-  'rows', 64, 'Responses, in groups of --group_size.'
-)
-_GROUP = flags.DEFINE_integer('group_size', 8, 'Rows a prompt.')
-_PROMPT = flags.DEFINE_integer('prompt_tokens', 128, 'Tokens of a prompt.')
-_NEW = flags.DEFINE_integer('new_tokens', 128, 'Tokens of a response.')
-_MICROBATCH = flags.DEFINE_integer('microbatch_rows', 64, 'Rows at once.')
-_REPEATS = flags.DEFINE_integer('repeats', 3, 'Timed calls after a first one.')
-_OUT = flags.DEFINE_string('out', None, 'File that gets the line.')
-_SKIPPED = flags.DEFINE_string('skipped', None, 'Reason: only writes it down.')
-_TABLE = flags.DEFINE_string('table', None, 'Prints the table of such lines.')
 
 
-def _measured(shape: Shape) -> dict:
-  if _SKIPPED.value:
-    return {'skipped': _SKIPPED.value}
-  from experiments.benchmarks import (
-    accelerator_cells,  # a reason needs no device
-  )
+def table(lines: list[dict]) -> str:
+  """One row per cell: seconds, share of the limit, target, ratio to torch.
 
-  return accelerator_cells.measure(
-    _PRESET.value, _STAGE.value, shape, _REPEATS.value, _MICROBATCH.value
-  )
+  The last measurement of a cell counts. The ratio is the seconds of
+  transformers generate, or of a plain torch update, over ours.
+  """
+  cells: dict[tuple, dict[str, dict]] = {}
+  for row in lines:
+    systems = cells.setdefault((row['preset'], row['stage'], row['rows']), {})
+    systems[row.get('system', 'rl_jax')] = row
+  out = [HEADER, '|' + ' --- |' * 9]
+  reasons = []
+  for (preset, stage, rows), systems in cells.items():
+    ours, torch = systems.get('rl_jax', {}), systems.get('torch', {})
+    bar = BARS.get((stage, rows))
+    ratio = ''
+    if 'seconds_median' in ours and 'seconds_median' in torch:
+      ratio = f'{torch["seconds_median"] / ours["seconds_median"]:.2f}'
+    out.append(
+      f'| {preset} | {stage} | {rows} | {_seconds(ours)} '
+      f'| {_cell(ours, "generated_tokens_per_second", ",.0f")} '
+      f'| {_cell(ours, LIMITS[stage], ".1%")} | {f"{bar:.0%}" if bar else ""} '
+      f'| {_seconds(torch)} | {ratio} |'
+    )
+    reasons += [
+      f'not measured: {system} {stage} {preset} {rows}: {row["skipped"]}'
+      for system, row in systems.items()
+      if 'skipped' in row
+    ]
+  return '\n'.join([*out, '', *reasons])
+
+
+def _cell(row: dict, name: str, form: str) -> str:
+  return format(row[name], form) if name in row else ''
+
+
+def _seconds(row: dict) -> str:
+  skipped = 'not measured' if 'skipped' in row else ''
+  return _cell(row, 'seconds_median', '.3f') or skipped
 
 
 def main(argv):
-  """One line, or the table."""
+  """Prints the table."""
   del argv
-  if _TABLE.value:
-    print(accelerator_table.table(accelerator_table.read(_TABLE.value)))
-    return
-  groups = max(1, _ROWS.value // _GROUP.value)
-  shape = Shape(groups, _GROUP.value, _PROMPT.value, _NEW.value)
-  line = json.dumps(
-    {
-      'system': _SYSTEM.value,
-      'preset': _PRESET.value,
-      'stage': _STAGE.value,
-      'rows': shape.rows,
-      **dataclasses.asdict(shape),
-      **_measured(shape),
-    }
-  )
-  print(line)
-  if _OUT.value:
-    with open(_OUT.value, 'a', encoding='utf-8') as file:
-      file.write(line + '\n')
+  print(table(metrics.read_jsonl(_LINES.value)))
 
 
 if __name__ == '__main__':
+  _LINES = flags.DEFINE_string('lines', None, 'JSON lines.', required=True)
   app.run(main)

@@ -76,9 +76,6 @@ def table(found: Mapping[str, Mapping[str, Sequence[float]]]) -> str:
   return '\n'.join(out)
 
 
-_LINES = flags.DEFINE_string('lines', None, 'JSON lines.', required=True)
-
-
 def main(argv):
   """Prints the table."""
   del argv
@@ -87,4 +84,5 @@ def main(argv):
 
 
 if __name__ == '__main__':
+  _LINES = flags.DEFINE_string('lines', None, 'JSON lines.', required=True)
   app.run(main)

@@ -42,6 +42,8 @@ def calls_in_turn(stages, make, shape, stage, mean_length):
   """
   names = (*PARTS, stage) if stage == 'step' else (stage,)
   calls = {name: functools.partial(stages.call, name) for name in names}
+  if stage == 'generate' and not mean_length:
+    calls['prefill'] = functools.partial(stages.call, 'prefill')
   if stages.capacity:
     calls['unpacked'] = functools.partial(make(shape, pack=False).call, stage)
   if has_full_width(stage, mean_length):

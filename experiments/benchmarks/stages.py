@@ -13,10 +13,7 @@ from rl_jax import models, rollouts
 from rl_jax.learning import batch
 from rl_jax.learning import score as score_lib
 from rl_jax.learning import update as update_lib
-from rl_jax.learning.optimizers import (
-  OptimizerConfig,
-  make_optimizer,
-)
+from rl_jax.learning.optimizers import OptimizerConfig, make_optimizer
 from rl_jax.learning.state import sharded_state
 from rl_jax.learning.statistics import Forward
 from rl_jax.method import Method
@@ -40,52 +37,39 @@ PRESETS = {
     tied_embeddings=False,
     qk_norm=True,
   ),
-  'smollm2_135m': models.ModelConfig(
-    vocab_size=49152,
-    num_layers=30,
-    width=576,
-    num_heads=9,
-    num_kv_heads=3,
-    head_size=64,
-    mlp_size=1536,
-  ),
+  'qwen2p5_1p5b': models.presets.PRESETS['Qwen2.5-1.5B'],
+  'smollm2_135m': models.presets.PRESETS['SmolLM2-135M'],
+  'tiny': models.presets.tiny(64),
 }
 
 
-def first_state(cfg, optimizer, key, mesh):
-  """Random weights and fresh moments."""
-  params = params_lib.init_params(cfg, key, mesh)
-  return sharded_state(Method(), optimizer, params, 0, mesh)
+@dataclasses.dataclass(frozen=True)
+class Options:
+  """How the stages of a benchmark run."""
+
+  microbatches: int = 1
+  mean_length: float = 0.0  # of responses; 0: no response ends early
+  slots: int | None = None  # rows decoded at a time; None: all
+  pack: bool = True  # updates, where the lengths allow it
 
 
 def ending_ids(cfg, mean_length):
-  """So many tokens end a response that random weights give the mean length."""
+  """End tokens, as many as give random weights this mean length."""
   count = round(cfg.vocab_size / mean_length) if mean_length else 0
   return tuple(range(count))
 
 
 class Stages:
-  """The jitted stages of one configuration; those that run, compiled ahead."""
+  """The jitted stages of one shape; those that run are compiled ahead."""
 
-  def __init__(
-    self,
-    cfg,
-    shape,
-    stage,
-    mesh,
-    *,
-    microbatches=1,
-    mean_length=0.0,
-    slots=None,
-    pack=True,
-  ):
+  def __init__(self, cfg, shape, stage, mesh, options=Options()):
     engine = make_engine(
       cfg,
-      rollouts.SamplingConfig(eos_ids=ending_ids(cfg, mean_length)),
+      rollouts.SamplingConfig(eos_ids=ending_ids(cfg, options.mean_length)),
       group_size=shape.group_size,
       max_response_tokens=shape.new_tokens,
       mesh=mesh,
-      slots=slots,
+      slots=options.slots,
     )
     rng = np.random.default_rng(0)
     prompts = (shape.num_prompts, shape.prompt_tokens)
@@ -99,8 +83,8 @@ class Stages:
     )
     self.key = assembly.run_key(0, mesh)
     optimizer = make_optimizer(OptimizerConfig(learning_rate=1e-5))
-    self.state = first_state(cfg, optimizer, self.key, mesh)
-    params = self.state.params
+    params = params_lib.init_params(cfg, self.key, mesh)
+    self.state = sharded_state(Method(), optimizer, params, 0, mesh)
     # Without the KL term no reference is scored.
     self.method = grpo.get_method()
     self.method = self.method.replace(losses=self.method.losses[:1])
@@ -109,13 +93,14 @@ class Stages:
     training = functools.partial(
       jax.jit, compiler_options=compilation.training_options()
     )
-    self.forward = Forward(model=cfg, microbatches=microbatches)
+    self.forward = Forward(model=cfg, microbatches=options.microbatches)
     self.generate = self._compiled(
       'generate', engine.generate, params, traj=self.empty, key=self.key
     )
     self.full = self.generate(params, traj=self.empty, key=self.key)
     rewards = rng.integers(0, 2, self.full.length_B.shape).astype(np.float32)
     self.rewarded = self.full.replace(reward_B=jnp.asarray(rewards))
+    self.prefill = jax.jit(models.prefill, static_argnums=1)
     self.make_batch = jax.jit(batch.make_batch)
     self.batch, *_ = self.make_batch(self.method, self.rewarded, {})
     if stage == 'score':
@@ -125,7 +110,8 @@ class Stages:
       )
     if stage in ('update', 'step'):
       # In a step every rollout has its own lengths.
-      self._make_update(training, pack and stage == 'update', optimizer)
+      pack = options.pack and stage == 'update'
+      self._make_update(training, pack, optimizer)
 
   @property
   def capacity(self):
@@ -167,10 +153,13 @@ class Stages:
     )
 
   def call(self, stage):
-    """Runs a stage, or all stages of an iteration, to the end."""
+    """Runs a stage, prefill alone, or all stages of an iteration ('step')."""
     params = self.state.params
     if stage == 'generate':
       result = self.generate(params, traj=self.empty, key=self.key)
+    elif stage == 'prefill':
+      prompts = (self.empty.prompt_NP, self.empty.prompt_mask_NP)
+      result = self.prefill(params, self.forward.model, *prompts)
     elif stage == 'score':
       result = self.score(params, self.full, self.method)
     else:

@@ -1,7 +1,7 @@
 """The peers of a cell: transformers generate, and a plain torch update.
 
   python -m experiments.benchmarks.torch_peer --preset=tiny --stage=update \
-    --rows=8
+    --num_prompts=2 --group_size=4
 
 Random weights of the same shape, bfloat16 (the update: float32 weights under
 autocast, fused AdamW), scaled-dot-product attention. Every row carries its own
@@ -14,40 +14,24 @@ import json
 import statistics
 import time
 
+_SIZES = (
+  'vocab_size',
+  'hidden_size',
+  'intermediate_size',
+  'num_hidden_layers',
+  'num_attention_heads',
+  'num_key_value_heads',
+)
+
+
+def _sizes(*numbers: int) -> dict[str, int]:
+  return dict(zip(_SIZES, numbers, strict=True))
+
+
 MODELS = {
-  'qwen2p5_1p5b': (
-    'Qwen2Config',
-    dict(
-      vocab_size=151936,
-      hidden_size=1536,
-      intermediate_size=8960,
-      num_hidden_layers=28,
-      num_attention_heads=12,
-      num_key_value_heads=2,
-    ),
-  ),
-  'smollm2_135m': (
-    'LlamaConfig',
-    dict(
-      vocab_size=49152,
-      hidden_size=576,
-      intermediate_size=1536,
-      num_hidden_layers=30,
-      num_attention_heads=9,
-      num_key_value_heads=3,
-    ),
-  ),
-  'tiny': (
-    'LlamaConfig',
-    dict(
-      vocab_size=64,
-      hidden_size=128,
-      intermediate_size=512,
-      num_hidden_layers=4,
-      num_attention_heads=4,
-      num_key_value_heads=4,
-    ),
-  ),
+  'qwen2p5_1p5b': ('Qwen2Config', _sizes(151936, 1536, 8960, 28, 12, 2)),
+  'smollm2_135m': ('LlamaConfig', _sizes(49152, 576, 1536, 30, 9, 3)),
+  'tiny': ('LlamaConfig', _sizes(64, 128, 512, 4, 4, 4)),
 }
 
 
@@ -101,7 +85,7 @@ def generate(preset: str, shape: argparse.Namespace) -> float:
 
   model, device = _model(preset, torch.bfloat16)
   ids = torch.randint(
-    1, 64, (shape.rows // shape.group_size, shape.prompt_tokens), device=device
+    1, 64, (shape.num_prompts, shape.prompt_tokens), device=device
   ).repeat_interleave(shape.group_size, 0)
   options = dict(do_sample=True, top_k=0, top_p=1.0, temperature=1.0)
 
@@ -133,7 +117,7 @@ def update(preset: str, shape: argparse.Namespace) -> float:
   def once():
     optimizer.zero_grad(set_to_none=True)
     for rows in torch.arange(B, device=device).split(
-      min(shape.microbatch_rows, 16)
+      min(B // shape.microbatches, 16)
     ):
       with torch.autocast(device, torch.bfloat16):
         # Logits of the positions that predict the response.
@@ -165,8 +149,8 @@ def measure(shape: argparse.Namespace) -> dict:
     'device': torch.cuda.get_device_name() if cuda else 'cpu',
     'torch': torch.__version__,
     'transformers': transformers.__version__,
-    'seconds': seconds,
-    'tokens_per_second': shape.rows * shape.new_tokens / seconds,
+    'seconds_median': seconds,
+    'generated_tokens_per_second': shape.rows * shape.new_tokens / seconds,
   }
 
 
@@ -177,16 +161,17 @@ def main():
   parser.add_argument('--stage', choices=['generate', 'update'], required=True)
   parser.add_argument('--out')
   numbers = dict(
-    rows=64,
+    num_prompts=8,
     group_size=8,
     prompt_tokens=128,
     new_tokens=128,
-    microbatch_rows=64,
+    microbatches=1,
     repeats=3,
   )
   for name, value in numbers.items():
     parser.add_argument(f'--{name}', type=int, default=value)
   shape = parser.parse_args()
+  shape.rows = shape.num_prompts * shape.group_size
   row = {k: v for k, v in vars(shape).items() if k != 'out'}
   line = json.dumps({'system': 'torch', **row, **measure(shape)})
   print(line)

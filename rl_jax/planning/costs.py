@@ -1,15 +1,17 @@
-"""What a stage costs in theory, and what this machine can do at best."""
+"""FLOP and bytes of the stages of an iteration, from shapes alone."""
 
 import dataclasses
-import time
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+
+from rl_jax import models
 
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-  """How much one call does."""
+  """The size of one rollout, and of the update that follows it."""
 
   num_prompts: int
   group_size: int
@@ -18,12 +20,16 @@ class Shape:
 
   @property
   def rows(self) -> int:
-    """Responses."""
+    """Number of responses."""
     return self.num_prompts * self.group_size
 
 
-def model_flops(cfg, shape, stage):
-  """FLOP of the model for one call of a stage."""
+def model_flops(cfg: models.ModelConfig, shape: Shape, stage: str) -> float:
+  """FLOP of the model for one call of a stage; every row has full length.
+
+  2 a weight and token forward, three times that for an update; attention over
+  visible positions; a prompt is computed once a group.
+  """
   heads = cfg.num_heads * cfg.head_size
   kv = cfg.num_kv_heads * cfg.head_size
   layer = cfg.width * (2 * heads + 2 * kv + 3 * cfg.mlp_size)
@@ -41,48 +47,30 @@ def model_flops(cfg, shape, stage):
   return forward * times[stage]
 
 
-def least_bytes(cfg, shape, params):
-  """Bytes that a rollout must read: weights and live cache at every step."""
-  weights = sum(x.nbytes for x in jax.tree.leaves(params['model']))
-  token = 2 * cfg.num_layers * cfg.num_kv_heads * cfg.head_size
-  token *= jnp.dtype(cfg.compute_dtype).itemsize
-  N, B = shape.num_prompts, shape.rows
-  P, T = shape.prompt_tokens, shape.new_tokens
-  cache = T * N * P * token + B * token * T * (T - 1) / 2
-  return T * weights + cache
+def decode_bytes(cfg: models.ModelConfig, shape: Shape) -> dict[str, int]:
+  """Bytes that one rollout moves after prefill; every row has full length.
 
-
-def seconds(function, repeats):
-  """Wall seconds of each call after a first one."""
-  return seconds_in_turn({'': function}, repeats)['']
-
-
-def seconds_in_turn(functions, repeats, untimed=0):
-  """The same of several functions by name; a slow minute hits all of them.
-
-  untimed: calls before each that is timed. The host of a virtual machine may
-  take memory back within a second, and bringing it back would be timed.
+  needed        weights and cache_needed
+  weights       all weights in the compute dtype, once a step
+  cache_needed  the filled part of the cache; prompts once a group
+  cache_read    what decode_step reads: the places of all new_tokens at every
+                step, not just those filled
+  logits        one pass over the logits of every step; sampling makes several
   """
-  times = {name: [] for name in functions}
-  for function in functions.values():
-    function()
-  for _ in range(repeats):
-    for name, function in functions.items():
-      for _ in range(untimed):
-        function()
-      started = time.perf_counter()
-      function()
-      times[name].append(time.perf_counter() - started)
-  return times
-
-
-def roofline(dtype, mesh):
-  """(FLOP/s of matrix products, bytes/s of copies), on all devices at once."""
-  by_rows = jax.NamedSharding(mesh, jax.P('data'))
-  x = jnp.ones((2048 * mesh.size, 2048), dtype, device=by_rows)
-  weight = jnp.ones((2048, 2048), dtype)
-  y = jnp.ones((mesh.size << 25,), jnp.float32, device=by_rows)
-  product, copy = jax.jit(jnp.matmul), jax.jit(lambda y: y + 1)
-  best = min(seconds(lambda: product(x, weight).block_until_ready(), 5))
-  moved = min(seconds(lambda: copy(y).block_until_ready(), 5))
-  return 2 * x.size * 2048 / best, 2 * y.nbytes / moved
+  item = jnp.dtype(cfg.compute_dtype).itemsize
+  tree = models.specs(cfg)['model']
+  if not cfg.tied_embeddings:  # a step reads one row of this table per token
+    del tree['embed']
+  leaves = jax.tree.leaves(tree, is_leaf=models.is_spec)
+  weights = item * sum(int(np.prod(s.shape)) for s in leaves)
+  token = 2 * cfg.num_layers * cfg.num_kv_heads * cfg.head_size * item
+  steps = shape.new_tokens - 1  # the first token comes from prefill
+  prompts = steps * shape.num_prompts * shape.prompt_tokens * token
+  live = shape.rows * token * steps * (steps + 1) // 2
+  return {
+    'needed': steps * weights + prompts + live,
+    'weights': steps * weights,
+    'cache_needed': prompts + live,
+    'cache_read': prompts + shape.rows * token * steps * steps,
+    'logits': 4 * steps * shape.rows * cfg.vocab_size,
+  }

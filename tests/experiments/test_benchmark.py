@@ -8,7 +8,7 @@ import types
 
 import pytest
 
-from experiments.benchmarks import ratios
+from experiments.benchmarks import ratios, timing
 from rl_jax import models
 from rl_jax.planning import costs
 
@@ -80,7 +80,7 @@ def test_seconds_in_turn():
   """A first call each, then in every turn one untimed and one timed."""
   called = []
   functions = {name: functools.partial(called.append, name) for name in 'ab'}
-  times = costs.seconds_in_turn(functions, repeats=2, untimed=1)
+  times = timing.seconds_in_turn(functions, repeats=2, untimed=1)
   assert ''.join(called) == 'ab' + 2 * 'aabb'
   assert [len(seconds) for seconds in times.values()] == [2, 2]
 

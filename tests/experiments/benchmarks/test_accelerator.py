@@ -2,17 +2,19 @@
 
 import sys
 
-import jax.numpy as jnp
+import jax
 import pytest
 
 from experiments.benchmarks import (
-  accelerator_cells,
-  accelerator_table,
-  scaling_points,
+  accelerator,
+  scaling,
+  stages,
+  timing,
   torch_peer,
 )
 from rl_jax import models
-from rl_jax.planning.costs import Shape
+from rl_jax.planning import costs
+from rl_jax.runtime import mesh as mesh_lib
 
 
 def line(system, stage='generate', rows=64, **fields):
@@ -23,12 +25,16 @@ def line(system, stage='generate', rows=64, **fields):
 
 def test_the_table_has_shares_bars_ratios_and_reasons():
   """A later line replaces an earlier one of the same cell."""
-  text = accelerator_table.table(
+  speed = 'generated_tokens_per_second'
+  share = dict(generate='share_of_copy', update='share_of_matrix_product')
+  first, second = {share['generate']: 0.1}, {share['generate']: 0.456}
+  updated = {share['update']: 0.4}
+  text = accelerator.table(
     [
-      line('rl_jax', seconds=9.0, tokens_per_second=1.0, share=0.1),
-      line('rl_jax', seconds=2.0, tokens_per_second=4096.0, share=0.456),
-      line('torch', seconds=5.0, tokens_per_second=1638.4),
-      line('rl_jax', 'update', 512, seconds=1.0, share=0.4),
+      line('rl_jax', seconds_median=9.0, **{speed: 1.0}, **first),
+      line('rl_jax', seconds_median=2.0, **{speed: 4096.0}, **second),
+      line('torch', seconds_median=5.0, **{speed: 1638.4}),
+      line('rl_jax', 'update', 512, seconds_median=1.0, **updated),
       line('torch', 'update', 512, skipped='torch is not installed'),
     ]
   )
@@ -61,7 +67,7 @@ def test_bytes_that_decoding_needs():
     mlp_size=16,
     tied_embeddings=False,
   )
-  found = accelerator_cells.decode_bytes(cfg, Shape(2, 3, 5, 4))
+  found = costs.decode_bytes(cfg, costs.Shape(2, 3, 5, 4))
   assert found == {
     'needed': 14976 + 1920 + 2304,
     'weights': 14976,
@@ -74,7 +80,7 @@ def test_bytes_that_decoding_needs():
 @pytest.mark.parametrize('preset', torch_peer.MODELS)
 def test_peers_have_our_sizes(preset):
   """The two tables of sizes agree."""
-  ours = accelerator_cells.PRESETS[preset]
+  ours = stages.PRESETS[preset]
   assert torch_peer.MODELS[preset][1] == {
     'vocab_size': ours.vocab_size,
     'hidden_size': ours.width,
@@ -105,22 +111,23 @@ def test_exponents_and_figure(tmp_path, capsys):
       'update_seconds': 3.0,
       'update_flop': value**0.5,
     }
-    for axis in scaling_points.AXES
+    for axis in scaling.AXES
     for value in (2, 4, 8)
   ]
   path = tmp_path / 'figure.png'
-  scaling_points.draw(rows, str(path))
+  scaling.draw(rows, str(path))
   printed = capsys.readouterr().out.splitlines()
   assert printed[0] == 'group_size generate: 2.00, theory 1.00'
   assert printed[1] == 'group_size update: -0.00, theory 0.50' or (
     printed[1] == 'group_size update: 0.00, theory 0.50'
   )
   assert path.stat().st_size > 10_000
-  assert scaling_points.read(str(tmp_path / 'none')) == []
+  assert scaling.read(str(tmp_path / 'none')) == []
 
 
 @pytest.mark.slow
 def test_rates_are_positive():
   """The limits that shares are taken of, in this process."""
-  flop, copied = accelerator_cells.rates(jnp.float32, 64)
+  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
+  flop, copied = timing.rates('float32', mesh, 64)
   assert flop > 0 and copied > 0

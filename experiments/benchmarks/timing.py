@@ -1,0 +1,66 @@
+"""Seconds of calls, and the rates that this process reaches at best."""
+
+from collections.abc import Callable, Mapping
+import time
+
+import jax
+from jax import lax
+import jax.numpy as jnp
+
+Clock = Callable[[], float]
+
+
+def seconds(
+  function: Callable, repeats: int, clock: Clock = time.perf_counter
+) -> list[float]:
+  """Seconds of each call after a first one."""
+  return seconds_in_turn({'': function}, repeats, clock=clock)['']
+
+
+def seconds_in_turn(
+  functions: Mapping[str, Callable],
+  repeats: int,
+  untimed: int = 0,
+  clock: Clock = time.perf_counter,
+) -> dict[str, list[float]]:
+  """The same of several functions by name, called in turn.
+
+  A slow minute then affects all of them. untimed: calls before each timed one,
+  as the host of a virtual machine may take memory back within a second, and
+  returning it would be timed.
+  """
+  times = {name: [] for name in functions}
+  for function in functions.values():
+    function()
+  for _ in range(repeats):
+    for name, function in functions.items():
+      for _ in range(untimed):
+        function()
+      started = clock()
+      function()
+      times[name].append(clock() - started)
+  return times
+
+
+def rates(
+  dtype: str, mesh: jax.sharding.Mesh, size: int | None = None
+) -> tuple[float, float]:
+  """(FLOP/s of matrix products, bytes/s of copies), on all devices at once.
+
+  size: of the matrices; default 2,048 on CPU, 8,192 elsewhere, where a call
+  also repeats the operation so that its start does not count.
+  """
+  cpu = jax.default_backend() == 'cpu'
+  size, repeats = size or (2048 if cpu else 8192), 1 if cpu else 8
+  by_rows = jax.NamedSharding(mesh, jax.P('data'))
+  x = jnp.ones((size * mesh.size, size), dtype, device=by_rows)
+  weight = jnp.full((size, size), 1 / size, dtype)  # products stay 1
+  y = jnp.ones((8 * size**2 * mesh.size,), jnp.float32, device=by_rows)
+  repeated = lambda step: jax.jit(
+    lambda z, *rest: lax.fori_loop(0, repeats, lambda _, z: step(z, *rest), z)
+  )
+  product, copy = repeated(jnp.matmul), repeated(lambda y: y + 1)
+  multiplied = min(seconds(lambda: product(x, weight).block_until_ready(), 5))
+  copied = min(seconds(lambda: copy(y).block_until_ready(), 5))
+  flop = 2 * x.size * size * repeats
+  return flop / multiplied, 2 * y.nbytes * repeats / copied
