@@ -101,8 +101,9 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
-# The tree of folders in README, from their docstrings.
+# The tree of folders in README and the table of methods, from docstrings.
 readme: $(STAMP)
+	$(RUN) -m experiments.list_methods --markdown
 	$(RUN) tests/test_readme.py
 
 format: $(STAMP)

@@ -4,7 +4,6 @@ python -m experiments.list_methods                    one name a line
 python -m experiments.list_methods --verbose          with summary and source
 python -m experiments.list_methods --diff=grpo,dapo   field by field
 python -m experiments.list_methods --diff=ppo_max,ppo_max@no_kl   a variant
-python -m experiments.list_methods --readme           rewrites README's table
 python -m experiments.list_methods --markdown   writes configs/methods/README.md
 """
 
@@ -15,11 +14,8 @@ from experiments.tables import methods
 from experiments.tables.method_difference import differences
 
 _VERBOSE = flags.DEFINE_bool('verbose', False, 'Add summary and source.')
-_README = flags.DEFINE_bool('readme', False, "Rewrite README's table.")
 _MARKDOWN = flags.DEFINE_bool('markdown', False, 'Write the table of methods.')
 _DIFF = flags.DEFINE_list('diff', None, 'Two names: how they differ.')
-
-BEGIN, END = '<!-- methods: begin -->', '<!-- methods: end -->'
 
 
 def describe(name: str) -> tuple[str, str]:
@@ -28,32 +24,12 @@ def describe(name: str) -> tuple[str, str]:
   return methods.summary(name), paper
 
 
-def table() -> str:
-  """README's table of methods, from the docstrings of the configurations."""
-  lines = ['| method | what it is | source |', '|---|---|---|']
-  for name in configuration.names(methods.PACKAGE):
-    summary, source = describe(name)
-    lines.append(f'| `{name}` | {summary} | {source} |')
-  return '\n'.join(lines)
-
-
-def with_table(readme: str) -> str:
-  """README's text with a fresh table between its two markers."""
-  before, rest = readme.split(BEGIN)
-  after = rest.split(END)[1]
-  return f'{before}{BEGIN}\n{table()}\n{END}{after}'
-
-
 def main(argv):
   """Prints the list or the difference."""
   if len(argv) > 1:
     raise app.UsageError(f'unexpected arguments: {argv[1:]}')
   if _MARKDOWN.value:
     (configuration.ROOT / methods.FILE).write_text(methods.page())
-    return
-  if _README.value:
-    path = configuration.ROOT / 'README.md'
-    path.write_text(with_table(path.read_text()))
     return
   if _DIFF.value:
     if len(_DIFF.value) != 2:

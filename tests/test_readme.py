@@ -1,17 +1,21 @@
-"""README tells the truth: tables, tree, links and commands are the code's.
+"""README is true: its tree, links, code and commands are those of the code.
 
 `make readme` (this file as a program) writes the tree anew.
 """
 
 import ast
+import importlib
 import pathlib
 import re
 import runpy
 import shlex
+import sys
+import types
 
-from experiments import list_methods
 from experiments.flags import configuration
 from rl_jax import config as config_lib
+from rl_jax import serialization
+from rl_jax.verification import VerifierPool
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BEGIN, END = '<!-- tree: begin -->', '<!-- tree: end -->'
@@ -55,9 +59,36 @@ def test_links_exist():
   assert not missing
 
 
-def test_table_of_methods_is_fresh():
-  """`python -m experiments.list_methods --readme` would change nothing."""
-  assert list_methods.with_table(README) == README
+def test_task_of_readme_runs(monkeypatch):
+  """It is a configuration; two of three letters of 'dbb' are right."""
+  (source,) = re.findall(r'```python\n(import.*?)```', README, re.DOTALL)
+  module = types.ModuleType('configs.reverse')
+  monkeypatch.setitem(sys.modules, module.__name__, module)
+  exec(source, module.__dict__)
+  config = module.get_config(configuration.load_method('grpo'))
+  config_lib.validate(config)
+  assert serialization.from_json(serialization.to_json(config)) == config
+  example = next(
+    e
+    for e in map(config.task.example, ['train'] * 64, range(64))
+    if e.prompt == 'abd='
+  )
+  with VerifierPool(config.task) as pool:
+    right, wrong = pool.reward([example] * 2, ['dba', 'dbb'])
+  assert right.components == {'outcome': 1.0, 'letters': 1.0}
+  assert wrong.components == {'outcome': 0.0, 'letters': 2 / 3}
+
+
+def test_method_of_readme_is_grpo():
+  """The value shown is the one that --method=grpo names."""
+  (source,) = re.findall(r'```python\n(Method.*?)```', README, re.DOTALL)
+  grpo = importlib.import_module('configs.methods.grpo')
+  assert eval(source, vars(grpo)) == grpo.get_method()
+
+
+def test_readme_is_short():
+  """What has a page of its own is linked."""
+  assert README.count('\n') <= 250
 
 
 def test_script_learns(capsys):

@@ -5,7 +5,7 @@
     --excerpt=experiments/papers/entropy_mechanism/results.jsonl
   python -m experiments.papers.entropy_mechanism.report
     --workdir=experiments/papers/entropy_mechanism/results.jsonl
-    --update=README.md,experiments/papers/entropy_mechanism/README.md
+    --update=experiments/papers/entropy_mechanism/README.md
     --figures=experiments/papers/entropy_mechanism
 
 Means over seeds with 95% intervals: the fit of accuracy to exp(entropy) and its

@@ -8,10 +8,8 @@ import sys
 import pytest
 
 from experiments import papers
-from experiments.papers.policy_loss_leaderboard import sweep
 from experiments.sweeps import runs as sweep_runs
 from experiments.tables import cells as cells_lib
-from experiments.tables import leaderboard
 from experiments.tables import papers as paper_tables
 from rl_jax import config as config_lib
 from rl_jax.records import metrics
@@ -90,23 +88,3 @@ def test_the_commands_need_the_name_alone(binary, name, tmp_path):
   else:
     for table in found:
       assert f'<h3>{table}</h3>' in out.read_text()
-
-
-def test_readme_quotes_the_leaderboard():
-  """Every row there has the cells of the table, best first."""
-  path = PAPERS / 'policy_loss_leaderboard' / 'results.jsonl'
-  rows = metrics.read_jsonl(path)
-  header, *cells = leaderboard.cells(rows, 'grpo', sweep.TOKENS)
-  lines = (PAPERS.parents[1] / 'README.md').read_text().splitlines()
-  start = next(
-    i for i, line in enumerate(lines) if line.startswith('| method | seeds | f')
-  )
-  split = lambda line: [cell.strip() for cell in line.strip('|').split('|')]
-  columns, quoted = split(lines[start]), []
-  for line in lines[start + 2 :]:
-    if not line.startswith('|'):
-      break
-    quoted.append(split(line))
-  known = [[row[header.index(name)] for name in columns] for row in cells]
-  assert len(quoted) > 10 and 'grpo' in [row[0] for row in quoted]
-  assert quoted == [row for row in known if row in quoted]
