@@ -16,7 +16,7 @@ HIDDEN_SIZE = 3
 VOCAB_SIZE = 5
 
 # Statistic named in `needs` -> array of the current policy for [B, T] tokens.
-# Extend this when a piece needs a new one.
+# One that is not listed is uniform on [0, 1], [B, T].
 STATISTICS = {
   'entropy': lambda rng, B, T: rng.uniform(0.1, 2.0, (B, T)),
   # The same for all rows of a group of 4, at every position.
@@ -28,7 +28,8 @@ STATISTICS = {
   'hidden': lambda rng, B, T: rng.normal(size=(B, T, HIDDEN_SIZE)),
 }
 
-# traj.extras entries that a piece may read: name -> array for B rows, T tokens.
+# traj.extras entries that a piece may read: name -> array, B rows, T tokens.
+# Keys that a piece documents by itself, in `reads`, get values by their shape.
 EXTRAS = {
   'cluster_id_B': lambda rng, B, T: np.array([3, 3, 7, -1, 5, 2, 2, 9])[:B],
   'cut_BC': lambda rng, B, T: np.tile([[0, 1 << 30], [-1, 2]], (B // 2, 1)),
@@ -48,6 +49,13 @@ EXTRAS = {
   'vocab_probs': lambda rng, B, T: rng.dirichlet(np.ones(VOCAB_SIZE), (B, T)),
   'think_mask_BT': lambda rng, B, T: rng.uniform(size=(B, T)) < 0.7,
   'window_start_B': lambda rng, B, T: np.array([0, 2, 0, 1, 3, 0, 2, 0])[:B],
+}
+
+
+BY_SHAPE = {
+  'B': lambda rng, B, T: rng.randint(4, size=B),
+  'BT': lambda rng, B, T: rng.uniform(size=(B, T)),
+  'NM': lambda rng, B, T: rng.uniform(size=(B // 4, 3)),
 }
 
 
@@ -102,6 +110,25 @@ def _float32(x):
   return x.astype(np.float32) if x.dtype == np.float64 else x
 
 
+def own_statistics(method) -> list[str]:
+  """Statistics that a method needs and that are not listed above."""
+  made = {'logp', 'logp_ref', 'group_probs', *STATISTICS}
+  return sorted(set(map(name_of, method.needs())) - made)
+
+
+def own_keys(method) -> list[str]:
+  """Keys of extras that only the pieces of a method document."""
+  keys = {
+    k for _, piece in method.pieces() for k in getattr(piece, 'reads', ())
+  }
+  for key in sorted(keys - set(EXTRAS)):
+    assert key.rpartition('_')[2] in BY_SHAPE, (
+      f'the key {key!r} of `reads` must end in one of _{", _".join(BY_SHAPE)}, '
+      f'or EXTRAS in tests/toy.py must give it values'
+    )
+  return sorted(keys - set(EXTRAS))
+
+
 def batch(method, *, seed: int = 0, width: int = 6):
   """(traj before make_batch, stats of a slightly newer policy).
 
@@ -129,6 +156,10 @@ def batch(method, *, seed: int = 0, width: int = 6):
       stats[name] = STATISTICS[name](rng, B, T)
   reward = np.array([1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, np.nan])
   extras = {k: make(rng, B, T) for k, make in EXTRAS.items()}
+  for name in own_statistics(method):
+    stats[name] = extras[name] = rng.uniform(size=(B, T))
+  for key in own_keys(method):
+    extras[key] = BY_SHAPE[key.rpartition('_')[2]](rng, B, T)
   live = np.ones(B, np.float32)
   live[7] = 0.0
 

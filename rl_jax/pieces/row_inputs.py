@@ -4,8 +4,9 @@ Rows are described by whoever produced them: the task, the environment, a
 rollout wrapper. A value per row may also arrive as a reward component of
 weight 0 (a task that returns {'outcome': 1.0, 'cluster_id': 3.0}): the key is
 then the component's name without `_B`. For a key on `_NM` (M = 1) the rows of a
-prompt share one value. `score` adds the statistics of the sampling policy that
-a piece names in `needs` ('hidden', 'group_probs', ...).
+prompt share one value. A key that a single piece reads is documented by that
+piece, in `reads: ClassVar[dict[str, str]]`. `score` adds the statistics of the
+sampling policy that a piece names in `needs` ('hidden', 'group_probs', ...).
 """
 
 from rl_jax.pieces.ops.masking import by_group, masked_mean
@@ -40,12 +41,17 @@ KEYS = {
 }
 
 
-def read(traj: Trajectories, key: str) -> Array:
+def read(traj: Trajectories, key: str, meaning: str = '') -> Array:
   """traj.extras[key], or the reward component of that name.
 
+  Args:
+    traj: the rows.
+    key: one of KEYS, or one that the piece documents itself.
+    meaning: what a key that is not in KEYS holds.
+
   Raises:
-    ValueError: nothing was given under a documented key; the text says what
-      it should hold.
+    ValueError: nothing was given under the key; the text says what it should
+      hold.
   """
   if key in traj.extras:
     return traj.extras[key]
@@ -60,8 +66,8 @@ def read(traj: Trajectories, key: str) -> Array:
   if axes in ('B', 'NM'):
     hint = f', or let the task return a component {component!r} of weight 0'
   raise ValueError(
-    f'traj.extras[{key!r}] is missing ({KEYS[key]}): fill it in before '
-    f'make_batch{hint}'
+    f'traj.extras[{key!r}] is missing ({KEYS.get(key, meaning)}): fill it in '
+    f'before make_batch{hint}'
   )
 
 

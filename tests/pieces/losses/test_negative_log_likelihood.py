@@ -1,0 +1,25 @@
+"""Maximum likelihood of given tokens."""
+
+import jax
+import numpy as np
+
+from rl_jax.pieces import losses
+
+LOGP = np.array([[-1.0, -0.5], [-2.0, -0.25]])
+
+
+def test_every_token_is_pushed_up_alike(toy):
+  """-dL/dlogp is 1 on every token, whatever its probability."""
+  coefficient = toy.coefficient(losses.NegativeLogLikelihood(), LOGP)
+  np.testing.assert_array_equal(coefficient, np.ones((2, 2)))
+
+
+def test_it_is_reinforce_with_advantage_one(toy):
+  """E0, and the metric is the loss itself."""
+  traj = toy.trajectories(
+    np.ones((2, 2)), group_size=2, advantages_BT=np.ones((2, 2))
+  )
+  arguments = ({'logp': LOGP}, traj, jax.random.key(0))
+  loss, metrics = losses.NegativeLogLikelihood()(*arguments)
+  np.testing.assert_array_equal(loss, losses.Reinforce()(*arguments)[0])
+  np.testing.assert_array_equal(metrics['train/nll'], loss)
