@@ -1,6 +1,6 @@
 """What a run computes with: chosen by platform, logged with the reason.
 
-  compute_dtype  bfloat16 on GPU and TPU, float32 elsewhere
+  compute_dtype  bfloat16 on TPU and on GPUs that have it, float32 elsewhere
   attention      'cudnn' on NVIDIA GPUs, 'splash' on TPU, 'plain' elsewhere and
                  wherever those cannot run
 
@@ -21,6 +21,7 @@ AUTO, PLAIN, CUDNN, SPLASH = 'auto', 'plain', 'cudnn', 'splash'
 ATTENTION = (AUTO, PLAIN, CUDNN, SPLASH)
 COMPUTE_DTYPES = (AUTO, *transformer.DTYPES)
 HALF = ('bfloat16', 'float16')
+AMPERE = (8, 0)  # the first compute capability with bfloat16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Platform:
   """Where the programs run."""
 
   name: str  # 'cpu', 'cuda', 'rocm', 'tpu'
-  capability: tuple[int, ...] = ()  # compute capability of CUDA, as (9, 0)
+  capability: tuple[int, ...] = ()  # of CUDA, as (9, 0); () if unknown
 
   @classmethod
   def of(cls, device: Any) -> 'Platform':
@@ -37,16 +38,22 @@ class Platform:
       return cls(device.platform)
     if 'rocm' in device.client.platform_version.lower():
       return cls('rocm')
-    numbers = str(device.compute_capability).split('.')
-    return cls('cuda', tuple(int(number) for number in numbers))
+    numbers = str(getattr(device, 'compute_capability', '')).split('.')
+    known = all(number.isdigit() for number in numbers)
+    return cls('cuda', tuple(map(int, numbers)) if known else ())
 
 
 def choose_dtype(wanted: str, platform: Platform) -> tuple[str, str]:
   """(compute dtype, reason)."""
   if wanted != AUTO:
     return wanted, 'as configured'
+  if platform.name == 'cuda' and platform.capability < AMPERE:
+    return (
+      'float32',
+      f'compute capability {_capability(platform)} has no bfloat16',
+    )
   if platform.name in ('cuda', 'rocm', 'tpu'):
-    return 'bfloat16', f'matrix units of {platform.name} are made for it'
+    return 'bfloat16', f'{platform.name} multiplies matrices in it'
   return 'float32', f'{platform.name} has no fast bfloat16'
 
 
@@ -96,8 +103,8 @@ def _cudnn_obstacle(platform, dtype, head_size) -> str | None:
   """Limits of cuDNN's fused attention, forward and backward."""
   if platform.name != 'cuda':
     return f'it needs an NVIDIA GPU, and this is {platform.name}'
-  if platform.capability < (8, 0):
-    found = '.'.join(map(str, platform.capability))
+  if platform.capability < AMPERE:
+    found = _capability(platform)
     return f'it needs compute capability 8.0, and this is {found}'
   if dtype not in HALF:
     return f'it needs {" or ".join(HALF)}, and the compute dtype is {dtype}'
@@ -108,6 +115,10 @@ def _cudnn_obstacle(platform, dtype, head_size) -> str | None:
       f'this is {head_size}'
     )
   return None
+
+
+def _capability(platform: Platform) -> str:
+  return '.'.join(map(str, platform.capability)) or 'unknown'
 
 
 def _splash_obstacle(platform, head_size) -> str | None:
@@ -133,7 +144,7 @@ def resolve(
 
   Nothing is compiled. A kernel that the installed libraries refuse, say because
   cuDNN is missing, is an error if it was asked for, otherwise 'plain'.
-  spans: of the mesh, sharding.spans.
+  spans: of the mesh, mesh.spans.
 
   Raises: ValueError if model.attention asks for a kernel that cannot run.
   """

@@ -1,6 +1,7 @@
 """What is chosen on which platform, and what is refused."""
 
 import dataclasses
+import types
 
 import jax
 import pytest
@@ -21,12 +22,49 @@ HOPPER = Platform('cuda', (9, 0))
 
 @pytest.mark.parametrize(
   'platform, dtype',
-  [(CPU, 'float32'), (HOPPER, 'bfloat16'), (ROCM, 'bfloat16')],
+  [
+    (CPU, 'float32'),
+    (TURING, 'float32'),
+    (Platform('cuda'), 'float32'),
+    (AMPERE, 'bfloat16'),
+    (HOPPER, 'bfloat16'),
+    (ROCM, 'bfloat16'),
+    (TPU, 'bfloat16'),
+  ],
 )
-def test_accelerators_compute_in_bfloat16(platform, dtype):
+def test_platforms_that_have_bfloat16_compute_in_it(platform, dtype):
   """Unless told otherwise."""
   assert platform_lib.choose_dtype('auto', platform)[0] == dtype
   assert platform_lib.choose_dtype('float32', platform)[0] == 'float32'
+  assert platform_lib.choose_dtype('bfloat16', platform)[0] == 'bfloat16'
+
+
+def fake_gpu(version='cuda 13', **attributes):
+  """What Platform.of reads of a jax.Device."""
+  client = types.SimpleNamespace(platform_version=version)
+  return types.SimpleNamespace(platform='gpu', client=client, **attributes)
+
+
+@pytest.mark.parametrize(
+  'device, platform, dtype',
+  [
+    (fake_gpu(compute_capability='7.5'), TURING, 'float32'),
+    (fake_gpu(compute_capability='8.0'), AMPERE, 'bfloat16'),
+    (
+      fake_gpu(compute_capability='12.0'),
+      Platform('cuda', (12, 0)),
+      'bfloat16',
+    ),
+    (fake_gpu(), Platform('cuda'), 'float32'),
+    (fake_gpu('rocm 7', compute_capability='gfx942'), ROCM, 'bfloat16'),
+  ],
+)
+def test_the_platform_of_a_gpu_is_that_of_its_capability(
+  device, platform, dtype
+):
+  """Before compute capability 8.0 there is no bfloat16."""
+  assert Platform.of(device) == platform
+  assert platform_lib.choose_dtype('auto', Platform.of(device))[0] == dtype
 
 
 @pytest.mark.parametrize(
