@@ -1,20 +1,22 @@
 """Text <-> token ids: bytes, characters, and byte-level BPE of public models.
 
 A tokenizer is a small frozen value. `decode` accepts any ids (a policy may
-sample everything) and drops special tokens; `encode` adds none. The files
-that `save_tokenizer` writes are those of a Hugging Face directory.
+sample everything) and drops special tokens; `encode` adds none, and reads none
+in data. Files: `files/tokenizer_files.py`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+import copy
 import dataclasses
 import functools
-import json
-import os
+import itertools
+import re
 from typing import Any, Protocol
 
-from rl_jax.models.files.directories import read_json, write_json
+from rl_jax.models.chat_template import ChatTemplate
 from rl_jax.models.files.optional import require
 
+_MARK = '\ufdd0'  # a noncharacter: no text has it
 Message = Mapping[str, str]  # role: system, user or assistant; content
 
 
@@ -25,8 +27,27 @@ class Tokenizer(Protocol):
   pad_id: int
   vocab_size: int  # ids are below it; a model's vocabulary may be larger
 
-  def encode(self, text: str) -> list[int]:
-    """Token ids of a text; nothing is added in front or behind."""
+  def encode(self, text: str, control: bool = False) -> list[int]:
+    """Token ids of a text; nothing is added in front or behind.
+
+    control: special tokens that the text spells become control tokens. They
+    are ordinary text otherwise, as data must not end a turn or begin another.
+    """
+
+  def encode_prompt(self, parts: Sequence[str]) -> list[int]:
+    """Token ids of a plain prompt, with what begins every text of the model.
+
+    parts: template, data, template, ... in turn; special tokens are read in
+    the template alone.
+    """
+
+  def encode_chat(
+    self, messages: Sequence[Message], prefill: str = ''
+  ) -> list[int]:
+    """Token ids of `chat` followed by prefill.
+
+    Special tokens are read in the template and in prefill, not in messages.
+    """
 
   def decode(self, ids: Iterable[int]) -> str:
     """The text without special tokens; never raises on any ids."""
@@ -37,20 +58,33 @@ class Tokenizer(Protocol):
     """The text of a conversation, open for the assistant's answer."""
 
 
-def _plain_chat(messages: Sequence[Message]) -> str:
-  """Contents joined by newlines, for tokenizers without a template."""
-  return '\n'.join(message['content'] for message in messages)
+class _PlainText:
+  """Prompts of tokenizers without special tokens and template."""
+
+  def encode_prompt(self, parts: Sequence[str]) -> list[int]:
+    """The parts as one text."""
+    return self.encode(''.join(parts))
+
+  def encode_chat(
+    self, messages: Sequence[Message], prefill: str = ''
+  ) -> list[int]:
+    """The conversation and prefill as one text."""
+    return self.encode(self.chat(messages) + prefill)
+
+  def chat(self, messages, add_generation_prompt=True) -> str:
+    """The contents, joined by newlines."""
+    return '\n'.join(message['content'] for message in messages)
 
 
 @dataclasses.dataclass(frozen=True)
-class ByteTokenizer:
+class ByteTokenizer(_PlainText):
   """UTF-8 bytes as ids 0..255, then padding and end of sequence."""
 
   pad_id = 256
   eos_ids = (257,)
   vocab_size = 258
 
-  def encode(self, text: str) -> list[int]:
+  def encode(self, text: str, control: bool = False) -> list[int]:
     """The UTF-8 bytes; lone surrogates become '?'."""
     return list(text.encode('utf-8', errors='replace'))
 
@@ -59,13 +93,9 @@ class ByteTokenizer:
     kept = bytes(i for i in map(int, ids) if 0 <= i < 256)
     return kept.decode('utf-8', errors='replace')
 
-  def chat(self, messages, add_generation_prompt=True) -> str:
-    """The contents, joined by newlines."""
-    return _plain_chat(messages)
-
 
 @dataclasses.dataclass(frozen=True)
-class CharTokenizer:
+class CharTokenizer(_PlainText):
   """One id per character of an alphabet; 0 is padding, 1 ends a sequence.
 
   Raises: ValueError if a character occurs twice, or, from `encode`, if the
@@ -93,7 +123,7 @@ class CharTokenizer:
   def _id_of(self) -> dict[str, int]:
     return {c: i + 2 for i, c in enumerate(self.alphabet)}
 
-  def encode(self, text: str) -> list[int]:
+  def encode(self, text: str, control: bool = False) -> list[int]:
     """One id per character."""
     try:
       return [self._id_of[c] for c in text]
@@ -108,18 +138,10 @@ class CharTokenizer:
     letters, last = self.alphabet, self.vocab_size
     return ''.join(letters[i - 2] for i in map(int, ids) if 2 <= i < last)
 
-  def chat(self, messages, add_generation_prompt=True) -> str:
-    """The contents, joined by newlines."""
-    return _plain_chat(messages)
-
 
 @dataclasses.dataclass(frozen=True)
 class HFTokenizer:
-  """A `tokenizers` object with special ids and a chat template.
-
-  The template is rendered as `transformers` does: sandboxed jinja2 with
-  trimmed blocks. Special tokens that a text spells out become special ids.
-  """
+  """A `tokenizers` object with special ids and a chat template."""
 
   backend: Any  # tokenizers.Tokenizer
   eos_ids: tuple[int, ...]
@@ -132,9 +154,74 @@ class HFTokenizer:
     """One more than the largest id, added tokens included."""
     return 1 + max(self.backend.get_vocab(with_added_tokens=True).values())
 
-  def encode(self, text: str) -> list[int]:
-    """Byte-level BPE ids; no beginning-of-sequence token is added."""
-    return self.backend.encode(text, add_special_tokens=False).ids
+  @functools.cached_property
+  def _for_data(self) -> Any:
+    """The backend, but special tokens are ordinary text."""
+    backend = copy.deepcopy(self.backend)
+    backend.encode_special_tokens = True
+    return backend
+
+  @functools.cached_property
+  def _special(self) -> re.Pattern[str] | None:
+    """One special token, the longest that begins at a place."""
+    added = self.backend.get_added_tokens_decoder().values()
+    names = sorted((t.content for t in added if t.special), key=len)
+    return re.compile('|'.join(map(re.escape, names[::-1]))) if names else None
+
+  @functools.cached_property
+  def _prefix(self) -> list[int]:
+    """What the tokenizer's own post-processor puts in front of a text."""
+    probe = self.backend.encode('a', add_special_tokens=True)
+    added = zip(probe.ids, probe.special_tokens_mask, strict=True)
+    return [i for i, _ in itertools.takewhile(lambda pair: pair[1], added)]
+
+  def encode(self, text: str, control: bool = False) -> list[int]:
+    """See Tokenizer."""
+    backend = self.backend if control else self._for_data
+    return backend.encode(text, add_special_tokens=False).ids
+
+  def encode_prompt(self, parts: Sequence[str]) -> list[int]:
+    """See Tokenizer."""
+    ids = self._encode_escaped(
+      ''.join(self._escaped(x) if i % 2 else x for i, x in enumerate(parts))
+    )
+    own = self._prefix
+    return ids if ids[: len(own)] == own else own + ids
+
+  def encode_chat(
+    self, messages: Sequence[Message], prefill: str = ''
+  ) -> list[int]:
+    """See Tokenizer; the template itself writes what begins a text."""
+    escaped = [
+      {k: self._escaped(v) if isinstance(v, str) else v for k, v in m.items()}
+      for m in messages
+    ]
+    return self._encode_escaped(self.chat(escaped) + prefill)
+
+  def _escaped(self, text: str) -> str:
+    """With a mark within every special token that the text spells."""
+    if self._special is None:
+      return text
+    split = lambda match: match[0][0] + _MARK + match[0][1:]
+    return self._special.sub(split, text)
+
+  def _encode_escaped(self, text: str) -> list[int]:
+    """Ids of a text in which special tokens with a mark are ordinary text.
+
+    What lies between two special tokens is encoded by itself in any case: only
+    parts with a mark are taken out.
+    """
+    if _MARK not in text or self._special is None:
+      return self.encode(text, control=True)
+    ids, rest = [], ''
+    for part in re.split(f'({self._special.pattern})', text):
+      if _MARK not in part:
+        rest += part
+        continue
+      ids += self.encode(rest, control=True)
+      ids += self.encode(part.replace(_MARK, ''))
+      rest = ''
+    return ids + self.encode(rest, control=True)
 
   def decode(self, ids: Iterable[int]) -> str:
     """Special tokens and ids without a token are dropped."""
@@ -152,20 +239,8 @@ class HFTokenizer:
         'this tokenizer has no chat template (a base model?): write the '
         'prompt as plain text'
       )
-    sandbox = require('jinja2.sandbox', 'a chat template')
-    environment = sandbox.ImmutableSandboxedEnvironment(
-      trim_blocks=True,
-      lstrip_blocks=True,
-      extensions=['jinja2.ext.loopcontrols'],
-    )
-    # The filter of jinja2 escapes HTML, which no model was trained on.
-    environment.filters['tojson'] = functools.partial(
-      json.dumps, ensure_ascii=False
-    )
-    # strftime_now stays undefined: templates that would write today's date
-    # then use a fixed one, and prompts do not change over night.
-    environment.globals['raise_exception'] = _raise_template_error
-    return environment.from_string(self.chat_template)
+    require('jinja2.sandbox', 'a chat template')
+    return ChatTemplate(self.chat_template)
 
   def chat(self, messages, add_generation_prompt=True, **variables) -> str:
     """The rendered template.
@@ -175,7 +250,8 @@ class HFTokenizer:
       add_generation_prompt: open the assistant's turn at the end.
       **variables: switches of the template, `enable_thinking=False` say.
 
-    Raises: ValueError without a template, or from the template itself.
+    Raises: ValueError without a template, or from the template itself, also
+      if it exceeds the limits of time and memory of `chat_template`.
     """
     return self._template.render(
       messages=[dict(message) for message in messages],
@@ -186,10 +262,6 @@ class HFTokenizer:
     )
 
 
-def _raise_template_error(text: str):
-  raise ValueError(f'chat template: {text}')
-
-
 def check_vocabulary(tokenizer: Tokenizer, size: int, origin: str) -> None:
   """Raises ValueError if the tokenizer has ids that a model of size lacks."""
   if tokenizer.vocab_size > size:
@@ -197,95 +269,11 @@ def check_vocabulary(tokenizer: Tokenizer, size: int, origin: str) -> None:
       f'{origin}: the tokenizer has {tokenizer.vocab_size} ids, the model '
       f'has {size}'
     )
-
-
-def save_tokenizer(tokenizer: Tokenizer, directory: str) -> None:
-  """Writes the tokenizer files of a model directory.
-
-  All kinds: tokenizer_config.json. BPE: also tokenizer.json and
-  generation_config.json, as `transformers` reads them.
-  """
-  if isinstance(tokenizer, HFTokenizer):
-    config = {
-      'tokenizer_class': 'PreTrainedTokenizerFast',
-      'bos_token': tokenizer.token(tokenizer.bos_id),
-      'eos_token': tokenizer.token(tokenizer.eos_ids[0]),
-      'pad_token': tokenizer.token(tokenizer.pad_id),
-      'chat_template': tokenizer.chat_template,
-      'clean_up_tokenization_spaces': False,
-    }
-    generation = {
-      'bos_token_id': tokenizer.bos_id,
-      'eos_token_id': list(tokenizer.eos_ids),
-      'pad_token_id': tokenizer.pad_id,
-    }
-    tokenizer.backend.save(os.path.join(directory, 'tokenizer.json'))
-    write_json(directory, 'generation_config.json', generation)
-  elif isinstance(tokenizer, (ByteTokenizer, CharTokenizer)):
-    config = {
-      'tokenizer_class': f'rl_jax.{type(tokenizer).__name__}',
-      **dataclasses.asdict(tokenizer),
-    }
-  else:
-    raise TypeError(f'cannot save a tokenizer of {type(tokenizer)}')
-  write_json(directory, 'tokenizer_config.json', config)
-
-
-def load_tokenizer(directory: str) -> Tokenizer:
-  """Reads the tokenizer of one of our model directories or of Hugging Face.
-
-  The ids that end a response are those of generation_config.json and the
-  tokenizer's own end token: chat models often have two.
-
-  Raises: ValueError naming the missing file or token.
-  """
-  config = _json_or_empty(directory, 'tokenizer_config.json')
-  kind = config.get('tokenizer_class')
-  if kind == 'rl_jax.ByteTokenizer':
-    return ByteTokenizer()
-  if kind == 'rl_jax.CharTokenizer':
-    return CharTokenizer(config['alphabet'])
-  path = os.path.join(directory, 'tokenizer.json')
-  if not os.path.exists(path):
-    raise ValueError(f'{directory} has no tokenizer.json')
-  backend = require('tokenizers', 'tokenizer.json').Tokenizer.from_file(path)
-  generation = _json_or_empty(directory, 'generation_config.json')
-
-  def token_id(name):
-    token = config.get(name)
-    token = token['content'] if isinstance(token, dict) else token
-    return None if token is None else backend.token_to_id(token)
-
-  eos = generation.get('eos_token_id')
-  eos_ids = list(eos) if isinstance(eos, list) else [eos]
-  eos_ids = [token_id('eos_token'), *eos_ids]
-  eos_ids = tuple(dict.fromkeys(i for i in eos_ids if i is not None))
-  if not eos_ids:
-    raise ValueError(
-      f'{directory}: neither generation_config.json nor '
-      'tokenizer_config.json names an end-of-sequence token'
-    )
-  pad_id = token_id('pad_token')
-  return HFTokenizer(
-    backend,
-    eos_ids=eos_ids,
-    pad_id=eos_ids[0] if pad_id is None else pad_id,
-    bos_id=token_id('bos_token'),
-    chat_template=_chat_template(directory, config),
-  )
-
-
-def _chat_template(directory: str, config: Mapping[str, Any]) -> str | None:
-  path = os.path.join(directory, 'chat_template.jinja')
-  if os.path.exists(path):
-    with open(path, encoding='utf-8') as file:
-      return file.read()
-  template = config.get('chat_template')
-  if isinstance(template, list):  # several named ones
-    template = {t['name']: t['template'] for t in template}.get('default')
-  return template
-
-
-def _json_or_empty(directory: str, name: str) -> dict[str, Any]:
-  path = os.path.join(directory, name)
-  return read_json(path) if os.path.exists(path) else {}
+  special = (*tokenizer.eos_ids, tokenizer.pad_id)
+  for name, ids in (('end', special[:-1]), ('padding', special[-1:])):
+    outside = [i for i in ids if not 0 <= i < size]
+    if outside:
+      raise ValueError(
+        f'{origin}: the {name} token {outside[0]} is outside the vocabulary of '
+        f'{size} ids'
+      )

@@ -28,6 +28,7 @@ from rl_jax.models import (
 from rl_jax.runtime import layout
 from rl_jax.types import Array
 
+MOST_LAYERS = 1000  # more are an error in a file, and names without end
 DTYPES = ('float32', 'bfloat16', 'float16')
 
 
@@ -37,7 +38,7 @@ class ModelConfig:
   """Everything that fixes the program; JSON-friendly and hashable."""
 
   vocab_size: int = ranged(low=1)
-  num_layers: int = ranged(low=1)
+  num_layers: int = ranged(low=1, high=MOST_LAYERS)
   width: int = ranged(low=1)
   num_heads: int = ranged(low=1)
   num_kv_heads: int = ranged(low=1)
@@ -52,7 +53,7 @@ class ModelConfig:
   max_positions: int = ranged(2048, 1)
   param_dtype: str = chosen('float32', DTYPES)
   compute_dtype: str = chosen('float32', DTYPES)
-  # A kernel: of all but decode_step.
+  # 'plain', or a kernel for all but decode_step.
   attention: str = chosen('plain', ('plain', *attention_kernels.KERNELS))
   remat: bool = False  # keep only the layers' inputs for the backward pass
   value_head: bool = False
@@ -61,6 +62,13 @@ class ModelConfig:
   lora_targets: tuple[str, ...] = lora.TARGETS
 
   def __post_init__(self):
+    for field in dataclasses.fields(self):
+      value = getattr(self, field.name)
+      if field.type in (int, bool) and type(value) is not field.type:
+        raise ValueError(
+          f'ModelConfig.{field.name} = {value!r:.80} is not of type '
+          f'{field.type.__name__}'
+        )
     if self.num_heads % self.num_kv_heads:
       raise ValueError(
         f'ModelConfig.num_heads = {self.num_heads} is not a multiple of '

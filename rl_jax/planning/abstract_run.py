@@ -56,9 +56,9 @@ class _NoTokenizer:
 
   eos_ids = (0,)
 
-  def encode(self, text: str) -> list[int]:
+  def encode(self, text: str, control: bool = False) -> list[int]:
     """One token for every stop text."""
-    del text
+    del text, control
     return [0]
 
 

@@ -7,7 +7,7 @@ from absl import logging
 import numpy as np
 
 from rl_jax.tasks.base import Example
-from rl_jax.tasks.templates import render_prompt
+from rl_jax.tasks.templates import encode_prompt
 
 # Larger (procedural) splits are checked row by row as they are drawn.
 SCAN_LIMIT = 20_000
@@ -73,7 +73,7 @@ class PromptSet:
     return self._encode(self.task.example(self.split, example_id))
 
   def _encode(self, example: Example) -> list[int]:
-    ids = self.tokenizer.encode(render_prompt(example, self.tokenizer))
+    ids = encode_prompt(example, self.tokenizer)
     where = f'{type(self.task).__name__} {self.split}[{example.id}]'
     if not ids:
       raise ValueError(f'{where}: the prompt is empty')
@@ -116,7 +116,7 @@ def stop_ids(tokenizer: Any, stop: Sequence[str]) -> tuple[int, ...]:
   """
   ids = list(tokenizer.eos_ids)
   for text in stop:
-    tokens = tokenizer.encode(text)
+    tokens = tokenizer.encode(text, control=True)
     if len(tokens) != 1:
       raise ValueError(
         f'rollout.stop: {text!r} is {len(tokens)} tokens; it must be one'

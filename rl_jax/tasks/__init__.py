@@ -9,7 +9,12 @@ from rl_jax.tasks.gym import ReasoningGym
 from rl_jax.tasks.prompt_response import PromptResponse
 from rl_jax.tasks.python_function import PythonFunction
 from rl_jax.tasks.question_answer import QuestionAnswer
-from rl_jax.tasks.templates import ChatTemplate, PlainTemplate, render_prompt
+from rl_jax.tasks.templates import (
+  ChatTemplate,
+  PlainTemplate,
+  encode_prompt,
+  render_prompt,
+)
 
 __all__ = [
   'OUTCOME',
@@ -26,5 +31,6 @@ __all__ = [
   'ReasoningGym',
   'Task',
   'combine',
+  'encode_prompt',
   'render_prompt',
 ]

@@ -18,7 +18,9 @@ class Example:
 
   `prompt` is what the policy continues, unless `messages` is set: then it is
   the tokenizer's chat form of them followed by `prefill` (see
-  `templates.render_prompt`). The verifier judges `prefill + response`.
+  `templates.encode_prompt`). The verifier judges `prefill + response`.
+  Special tokens that data spell are ordinary text: `parts` is the prompt as
+  template, data, template, ... in turn; without it all of the prompt is data.
   """
 
   prompt: str
@@ -27,6 +29,14 @@ class Example:
   meta: dict[str, Any] = dataclasses.field(default_factory=dict)
   messages: tuple[dict[str, str], ...] = ()
   prefill: str = ''
+  parts: tuple[str, ...] = ()
+
+  def __post_init__(self):
+    if self.parts and ''.join(self.parts) != self.prompt:
+      raise ValueError(
+        f'Example.parts = {self.parts!r} do not make up prompt = '
+        f'{self.prompt!r}'
+      )
 
 
 class Task(Protocol):

@@ -100,9 +100,8 @@ class Countdown:
   def hinted(self, example: Example) -> Example:
     """With the first operation of a solution in front: '3*>347>25='."""
     self._require_flat()
-    return dataclasses.replace(
-      example, prompt=f'{example.answer[:2]}>{example.prompt}'
-    )
+    prompt = f'{example.answer[:2]}>{example.prompt}'
+    return dataclasses.replace(example, prompt=prompt, parts=())
 
   def reward(self, example: Example, response: str) -> dict[str, float]:
     """`outcome` and `format`; the text before the end token is judged."""

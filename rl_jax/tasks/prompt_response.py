@@ -13,7 +13,8 @@ from rl_jax.tasks.rows import BadRowError
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
 class PromptResponse:
-  """Rows {"prompt": ..., "response": ...}; the text is used as it stands.
+  """Rows {"prompt": ..., "response": ...}; the text is used as it stands, but
+  special tokens that it spells are ordinary text.
 
   The last num_validation rows of the file are held out. The outcome is exact
   equality with the response. bad_rows: 'error' names file and line of the first

@@ -19,7 +19,10 @@ class PlainTemplate:
 
   def fields(self, question: str) -> dict[str, Any]:
     """The prompt fields of an Example."""
-    return {'prompt': self.text.replace(_SLOT, question)}
+    parts = []
+    for own in self.text.split(_SLOT):
+      parts += [own, question]
+    return {'prompt': ''.join(parts[:-1]), 'parts': tuple(parts[:-1])}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,6 +66,16 @@ def render_prompt(example: Example, tokenizer: Any) -> str:
     return example.prompt + example.prefill
   chat = tokenizer.chat(list(example.messages), add_generation_prompt=True)
   return chat + example.prefill
+
+
+def encode_prompt(example: Example, tokenizer: Any) -> list[int]:
+  """Token ids of render_prompt; special tokens are read in templates alone."""
+  if example.messages:
+    return tokenizer.encode_chat(list(example.messages), example.prefill)
+  parts = example.parts or ('', example.prompt)
+  if len(parts) % 2:  # prefill stands where a template does
+    parts = (*parts, '')
+  return tokenizer.encode_prompt((*parts, example.prefill))
 
 
 def _require_slot(field: str, text: str) -> None:

@@ -15,7 +15,7 @@ from rl_jax.models.files.optional import require
 
 # Lists the files that this project wrote to a directory, and may replace.
 MARKER = '.rl_jax.json'
-MOST_JSON_BYTES = 1 << 28
+MOST_TEXT_BYTES = 1 << 28
 FLOAT_TYPES = ('F64', 'F32', 'F16', 'BF16')
 
 
@@ -118,15 +118,20 @@ def require_file(path: str) -> None:
     raise ValueError(f'{path} is not a regular file')
 
 
+def require_size(path: str) -> None:
+  """Raises ValueError unless path is a file of at most MOST_TEXT_BYTES."""
+  require_file(path)
+  if os.path.getsize(path) > MOST_TEXT_BYTES:
+    raise ValueError(f'{path} has more than {MOST_TEXT_BYTES} bytes')
+
+
 def read_json(path: str) -> dict[str, Any]:
   """Reads a JSON object.
 
   Raises: ValueError naming the file if it is missing, damaged, larger than
-    MOST_JSON_BYTES or not an object.
+    MOST_TEXT_BYTES or not an object.
   """
-  require_file(path)
-  if os.path.getsize(path) > MOST_JSON_BYTES:
-    raise ValueError(f'{path} has more than {MOST_JSON_BYTES} bytes')
+  require_size(path)
   try:
     with open(path, encoding='utf-8') as file:
       value = json.load(file)

@@ -5,12 +5,14 @@ Architectures llama, qwen2 and qwen3; quantised tensors become float32.
 
 from collections.abc import Mapping, Sequence
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
 
 from rl_jax.models import rope
-from rl_jax.models.files import tensor_table
+from rl_jax.models.files import gguf_structure, tensor_table
+from rl_jax.models.files.directories import require_file
 from rl_jax.models.files.optional import require
 from rl_jax.models.files.tensor_table import Rule, StoredTensor
 from rl_jax.models.tokenizer import HFTokenizer, check_vocabulary
@@ -62,6 +64,7 @@ _SPLITS = {
   'llama3': rf'{_CONTRACTIONS}|{_WORDS}|\p{{N}}{{1,3}}|{_REST}',
   'qwen2': rf'{_CONTRACTIONS}|{_WORDS}|\p{{N}}|{_REST}',
 }
+_LLAMA_3 = ('llama-bpe', 'llama3')
 _CONTROL, _USER_DEFINED = 3, 4  # of tokenizer.ggml.token_type
 
 
@@ -77,8 +80,10 @@ def import_gguf(path: str, mesh: Any = None, **overrides):
   """
   gguf = require('gguf', 'reading .gguf files')
   try:
+    require_file(path)
+    gguf_structure.check_structure(path)
     reader = gguf.GGUFReader(path)
-  except (ValueError, IndexError, OSError) as error:
+  except (ValueError, LookupError, OSError, OverflowError) as error:
     raise ValueError(f'{path} is no readable GGUF file: {error}') from error
   metadata = _Metadata(reader.fields, path)
   tensors = {t.name: _stored(gguf, t, path) for t in reader.tensors}
@@ -88,12 +93,12 @@ def import_gguf(path: str, mesh: Any = None, **overrides):
     scaling = _rope_scaling(factors.read(slice(None)), cfg, path)
     cfg = dataclasses.replace(cfg, rope_scaling=scaling)
   cfg = dataclasses.replace(cfg, **overrides)
+  tokenizer = tokenizer_from_gguf(metadata)
+  check_vocabulary(tokenizer, cfg.vocab_size, path)
   rules = RULES
   if metadata.architecture == 'llama':
     rules = {rule.name: rule for rule in (*RULES, *_INTERLEAVED)}.values()
   readers = tensor_table.match(cfg, rules, tensors, path)
-  tokenizer = tokenizer_from_gguf(metadata)
-  check_vocabulary(tokenizer, cfg.vocab_size, path)
   return cfg, tensor_table.fill(cfg, readers, mesh), tokenizer
 
 
@@ -112,6 +117,15 @@ class _Metadata:
     value = self.get(key)
     if value is None:
       raise ValueError(f'{self.path} has no metadata {key}')
+    return value
+
+  def number(self, key: str, default: float | None = None) -> Any:
+    """A positive number; default is for one that is missing."""
+    value = self.need(key) if default is None else self.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+      raise ValueError(f'{self.path}: {key} = {value!r:.80} is no number')
+    if not 0 < value < math.inf:
+      raise ValueError(f'{self.path}: {key} = {value!r:.80} is not positive')
     return value
 
 
@@ -147,11 +161,11 @@ def config_from_gguf(
     raise ValueError(f'{path}: rope.scaling.type {scaling!r} not implemented')
   if metadata.get('ARCH.expert_count', 0):
     raise ValueError(f'{path}: mixtures of experts are not implemented')
-  width = metadata.need('ARCH.embedding_length')
-  num_heads = metadata.need('ARCH.attention.head_count')
+  width = metadata.number('ARCH.embedding_length')
+  num_heads = metadata.number('ARCH.attention.head_count')
   if 'token_embd.weight' not in tensors:
     raise ValueError(f'{path}: token_embd.weight is missing')
-  return ModelConfig(
+  fields = dict(
     vocab_size=tensors['token_embd.weight'].shape[0],
     num_layers=metadata.need('ARCH.block_count'),
     width=width,
@@ -159,12 +173,16 @@ def config_from_gguf(
     num_kv_heads=metadata.get('ARCH.attention.head_count_kv', num_heads),
     head_size=metadata.get('ARCH.attention.key_length', width // num_heads),
     mlp_size=metadata.need('ARCH.feed_forward_length'),
-    rope_theta=float(metadata.get('ARCH.rope.freq_base', 10000.0)),
-    norm_eps=_short(metadata.need('ARCH.attention.layer_norm_rms_epsilon')),
+    rope_theta=float(metadata.number('ARCH.rope.freq_base', 10000.0)),
+    norm_eps=_short(metadata.number('ARCH.attention.layer_norm_rms_epsilon')),
     tied_embeddings='output.weight' not in tensors,
     max_positions=metadata.need('ARCH.context_length'),
     **ARCHITECTURES[name],
   )
+  try:
+    return ModelConfig(**fields)
+  except ValueError as error:
+    raise ValueError(f'{path}: {error}') from None
 
 
 def _short(value: float) -> float:
@@ -216,12 +234,32 @@ def tokenizer_from_gguf(metadata: _Metadata) -> HFTokenizer:
   eos_ids = tuple(dict.fromkeys(i for i in eos_ids if i is not None))
   if not eos_ids:
     raise ValueError(f'{path} has no metadata tokenizer.ggml.eos_token_id')
+  bos_id = metadata.get('tokenizer.ggml.bos_token_id')
+  # As llama.cpp: Llama 3 begins every text by <|begin_of_text|>.
+  adds_bos = metadata.get('tokenizer.ggml.add_bos_token', pre in _LLAMA_3)
+  try:
+    backend = byte_level_bpe(pre, tokens, merges, types)
+    if adds_bos and bos_id is not None:
+      _begin_by(backend, bos_id)
+  except ImportError:
+    raise
+  except Exception as error:  # of no class of its own
+    raise ValueError(f'{path}: the tokenizer is damaged: {error}') from None
   return HFTokenizer(
-    byte_level_bpe(pre, tokens, merges, types),
+    backend,
     eos_ids=eos_ids,
     pad_id=metadata.get('tokenizer.ggml.padding_token_id', eos_ids[0]),
-    bos_id=metadata.get('tokenizer.ggml.bos_token_id'),
+    bos_id=bos_id,
     chat_template=metadata.get('tokenizer.chat_template'),
+  )
+
+
+def _begin_by(backend: Any, bos_id: int) -> None:
+  """A post-processor that puts the token in front, as tokenizer.json has it."""
+  lib = require('tokenizers', 'the tokenizer of a .gguf file')
+  token = backend.id_to_token(bos_id)
+  backend.post_processor = lib.processors.TemplateProcessing(
+    single=[token, '$A'], special_tokens=[(token, bos_id)]
   )
 
 
@@ -241,7 +279,7 @@ def byte_level_bpe(
     lib.models.BPE(
       vocab={token: i for i, token in enumerate(tokens)},
       merges=[tuple(merge.split(' ', 1)) for merge in merges],
-      ignore_merges=pre in ('llama-bpe', 'llama3'),
+      ignore_merges=pre in _LLAMA_3,
     )
   )
   split = _SPLITS[pre]

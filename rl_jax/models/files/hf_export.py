@@ -14,7 +14,8 @@ from rl_jax.models.files.directories import (
   save_tensors,
   write_json,
 )
-from rl_jax.models.tokenizer import Tokenizer, save_tokenizer
+from rl_jax.models.files.tokenizer_files import save_tokenizer
+from rl_jax.models.tokenizer import Tokenizer
 from rl_jax.models.transformer import ModelConfig
 
 

@@ -9,7 +9,12 @@ import numpy as np
 
 from rl_jax.models import rope as rope_lib
 from rl_jax.models import tokenizer as tokenizer_lib
-from rl_jax.models.files import directories, placement, tensor_table
+from rl_jax.models.files import (
+  directories,
+  placement,
+  tensor_table,
+  tokenizer_files,
+)
 from rl_jax.models.files.tensor_table import Rule, StoredTensor
 from rl_jax.models.transformer import ModelConfig
 
@@ -69,9 +74,11 @@ def import_hf(directory: str, mesh: Any = None, **overrides):
 
   Raises: ValueError naming the field, tensor or file that does not fit.
   """
-  tokenizer = tokenizer_lib.load_tokenizer(directory)
+  path = os.path.join(directory, 'config.json')
+  size = config_from_hf(directories.read_json(path), path).vocab_size
+  tokenizer = tokenizer_files.load_tokenizer(directory)
+  tokenizer_lib.check_vocabulary(tokenizer, size, directory)
   cfg, params = import_weights(directory, mesh, **overrides)
-  tokenizer_lib.check_vocabulary(tokenizer, cfg.vocab_size, directory)
   return cfg, params, tokenizer
 
 
@@ -93,6 +100,14 @@ def config_from_hf(config: Mapping[str, Any], origin: str) -> ModelConfig:
   Raises: ValueError naming an architecture, a field that is missing, or a
     value that this decoder does not implement.
   """
+  try:
+    return _config_from_hf(config, origin)
+  except (TypeError, LookupError, AttributeError, ArithmeticError) as error:
+    reason = f'{type(error).__name__}: {error}'
+    raise ValueError(f'{origin} is damaged: {reason}') from error
+
+
+def _config_from_hf(config: Mapping[str, Any], origin: str) -> ModelConfig:
   architecture = (config.get('architectures') or ['?'])[0]
   if architecture not in ARCHITECTURES:
     raise ValueError(
@@ -117,7 +132,7 @@ def config_from_hf(config: Mapping[str, Any], origin: str) -> ModelConfig:
   # Since version 5 transformers keeps both under rope_parameters.
   rope = config.get('rope_parameters') or config.get('rope_scaling') or {}
   theta = rope.get('rope_theta') or config.get('rope_theta', 10000.0)
-  return ModelConfig(
+  fields = dict(
     vocab_size=need('vocab_size'),
     num_layers=need('num_hidden_layers'),
     width=width,
@@ -132,6 +147,10 @@ def config_from_hf(config: Mapping[str, Any], origin: str) -> ModelConfig:
     max_positions=need('max_position_embeddings'),
     **ARCHITECTURES[architecture],
   )
+  try:
+    return ModelConfig(**fields)
+  except ValueError as error:
+    raise ValueError(f'{origin}: {error}') from None
 
 
 def _rope_scaling(
@@ -159,7 +178,7 @@ def open_safetensors(directory: str) -> dict[str, StoredTensor]:
   """
   index = os.path.join(directory, 'model.safetensors.index.json')
   if os.path.exists(index):
-    names = sorted(set(directories.read_json(index)['weight_map'].values()))
+    names = _indexed_files(index)
   else:
     names = ['model.safetensors']
   tensors = {}
@@ -170,6 +189,16 @@ def open_safetensors(directory: str) -> dict[str, StoredTensor]:
         tuple(view.get_shape()), path, view.__getitem__
       )
   return tensors
+
+
+def _indexed_files(index: str) -> list[str]:
+  """The files that an index names, all in its own directory."""
+  table = directories.read_json(index).get('weight_map')
+  names = set(table.values()) if isinstance(table, dict) else {None}
+  for name in names:
+    if not isinstance(name, str) or os.path.basename(name) != name:
+      raise ValueError(f'{index}: weight_map names {name!r:.80}, no file of it')
+  return sorted(names)
 
 
 def _without_copied_head(tensors):

@@ -20,12 +20,8 @@ from rl_jax.models.files import (
   placement,
   tensor_table,
 )
-from rl_jax.models.tokenizer import (
-  Tokenizer,
-  check_vocabulary,
-  load_tokenizer,
-  save_tokenizer,
-)
+from rl_jax.models.files.tokenizer_files import load_tokenizer, save_tokenizer
+from rl_jax.models.tokenizer import Tokenizer, check_vocabulary
 from rl_jax.models.transformer import ModelConfig, specs
 
 CONFIG, WEIGHTS = 'model.json', 'weights.safetensors'
@@ -71,13 +67,15 @@ def load_model(
   """
   path = os.path.join(directory, WEIGHTS)
   cfg = dataclasses.replace(_own_config(directory), **overrides)
+  tokenizer = load_tokenizer(directory)
+  check_vocabulary(tokenizer, cfg.vocab_size, directory)
   views = directories.open_tensors(path)
   expected = traverse_util.flatten_dict(specs(cfg), sep='/')
   shapes = {k: tuple(v.get_shape()) for k, v in views.items()}
   _check_leaves(expected, shapes, path)
   readers = {k: _reader(view) for k, view in views.items()}
   params = tensor_table.fill(cfg, readers, mesh)
-  return cfg, params, load_tokenizer(directory)
+  return cfg, params, tokenizer
 
 
 def load_any(
@@ -113,12 +111,15 @@ def read_config(source: str) -> ModelConfig | None:
 
 def _own_config(directory: str) -> ModelConfig:
   path = os.path.join(directory, CONFIG)
-  with open(path, encoding='utf-8') as file:
-    text = file.read()
+  directories.require_size(path)
   try:
-    return serialization.from_json(text)
-  except (ValueError, KeyError, TypeError) as error:
+    with open(path, encoding='utf-8') as file:
+      cfg = serialization.from_json(file.read())
+  except (ValueError, LookupError, TypeError, RecursionError) as error:
     raise ValueError(f'{path} is damaged: {error}') from error
+  if not isinstance(cfg, ModelConfig):
+    raise ValueError(f'{path} is damaged: it holds no ModelConfig')
+  return cfg
 
 
 def _reader(view) -> placement.LeafReader:

@@ -1,6 +1,8 @@
 """GGUF files, written here with the gguf library and read back."""
 
 import dataclasses
+import struct
+import time
 
 import gguf
 import jax
@@ -146,7 +148,7 @@ def test_tokenizer_of_the_metadata(tmp_path):
   path = str(tmp_path / 'model.gguf')
   write(path, CONFIG, tensors_of(CONFIG, random_params(CONFIG), 'llama'))
   _, _, tokenizer = gguf_import.import_gguf(path)
-  ids = tokenizer.encode('<|im_start|>abc12<|im_end|>')
+  ids = tokenizer.encode('<|im_start|>abc12<|im_end|>', control=True)
   pieces = ['<|im_start|>', 'ab', 'c', '1', '2', '<|im_end|>']
   assert [tokenizer.token(i) for i in ids] == pieces
   assert tokenizer.decode(ids) == 'abc12'
@@ -201,3 +203,89 @@ def test_not_a_gguf_file(tmp_path):
   path.write_bytes(b'something else altogether, long enough for a header')
   with pytest.raises(ValueError, match='is no readable GGUF file'):
     gguf_import.import_gguf(str(path))
+
+
+def header(*pairs, tensors=0, count=None):
+  """A file of hand-made key-value pairs: (key, type, bytes)."""
+  data = b'GGUF' + struct.pack('<IQQ', 3, tensors, count or len(pairs))
+  for key, kind, value in pairs:
+    data += struct.pack('<Q', len(key)) + key + struct.pack('<I', kind) + value
+  return data
+
+
+def nested(depth):
+  """An array of one array of one array ..."""
+  return struct.pack('<IQ', 9, 1) * depth + struct.pack('<IQ', 0, 0)
+
+
+@pytest.mark.parametrize(
+  'data, message',
+  [
+    (header((b'a', 9, nested(1))), 'an array of arrays'),
+    (header((b'a', 9, nested(10**5))), 'an array of arrays'),
+    (header((b'a', 9, struct.pack('<IQ', 8, 2**60))), 'before its 11529'),
+    (header((b'a', 9, struct.pack('<IQ', 4, 2**62))), 'ends before'),
+    (header((b'a', 9, struct.pack('<IQ', 77, 1))), 'unknown type 77'),
+    (header((b'a', 8, struct.pack('<Q', 2**63))), 'ends before'),
+    (header(count=2**62), 'ends before its 46116.* metadata'),
+    (header(tensors=2**62), 'ends before its 46116.* tensors'),
+    (header()[:9], 'header'),
+    (b'', 'header'),
+    (b'GGML' + bytes(40), "begins with b'GGML'"),
+    (
+      header(tensors=1) + struct.pack('<QI', 0, 2**31) + bytes(40),
+      'tensor of 2147483648 axes',
+    ),
+  ],
+)
+def test_counts_that_the_file_cannot_hold_are_not_followed(
+  data, message, tmp_path
+):
+  """At once, where the library would read for ever or without end."""
+  path = tmp_path / 'model.gguf'
+  path.write_bytes(data)
+  started = time.monotonic()
+  with pytest.raises(ValueError, match=f'no readable GGUF file: .*{message}'):
+    gguf_import.import_gguf(str(path))
+  assert time.monotonic() - started < 5
+
+
+def edited(path, old, new):
+  """Replaces bytes of a file by as many others."""
+  assert len(old) == len(new)
+  data = path.read_bytes()
+  assert data.count(old) == 1
+  path.write_bytes(data.replace(old, new))
+
+
+def test_values_that_cannot_be_are_refused(tmp_path):
+  """A billion layers, ids beyond the vocabulary, damaged merges."""
+  path = tmp_path / 'model.gguf'
+  params = random_params(CONFIG)
+  write(str(path), CONFIG, tensors_of(CONFIG, params, 'llama'))
+  whole = path.read_bytes()
+  number = lambda key, value: key + struct.pack('<II', 4, value)
+  for key, old, new, message in (
+    (b'llama.block_count', 2, 10**9, r'num_layers = 1000000000 is outside'),
+    (b'tokenizer.ggml.eos_token_id', 2, 10**9, 'end token 1000000000 is out'),
+    (b'llama.embedding_length', 32, 0, 'embedding_length = 0 is not positive'),
+  ):
+    path.write_bytes(whole)
+    edited(path, number(key, old), number(key, new))
+    with pytest.raises(ValueError, match=message):
+      gguf_import.import_gguf(str(path))
+  path.write_bytes(whole)
+  edited(path, b'a b', b'abb')
+  with pytest.raises(ValueError, match='model.gguf: the tokenizer is damaged'):
+    gguf_import.import_gguf(str(path))
+
+
+def test_llama_3_begins_plain_prompts(tmp_path):
+  """As llama.cpp does it, and as add_bos_token says otherwise."""
+  path = str(tmp_path / 'model.gguf')
+  tensors = tensors_of(CONFIG, random_params(CONFIG), 'llama')
+  for pre, expected in (('llama-bpe', [1, 3]), ('smollm', [3])):
+    write(path, CONFIG, tensors, pre=pre)
+    _, _, tokenizer = gguf_import.import_gguf(path)
+    assert tokenizer.encode_prompt(('', 'a')) == expected
+    assert tokenizer.encode('a') == [3]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import pathlib
 import shutil
 
@@ -241,3 +242,61 @@ def test_tokenizer_must_fit_and_adapters_are_not_in_the_file(tmp_path):
     hf_import.import_hf(out)
   with pytest.raises(ValueError, match="'value_head/w'.*initialise"):
     hf_import.import_weights(out, value_head=True)
+
+
+@pytest.mark.parametrize(
+  'change, message',
+  [
+    ({'num_hidden_layers': 10**9}, r'num_layers = 1000000000 is outside'),
+    ({'num_hidden_layers': '2'}, "num_layers = '2' is not of type int"),
+    ({'num_hidden_layers': True}, 'num_layers = True is not of type int'),
+    ({'hidden_size': [64]}, r'width = .* is not of type int'),
+    ({'num_attention_heads': 0}, r'num_heads = 0 is outside'),
+    ({'rope_parameters': {'rope_type': 'llama3'}}, "damaged: KeyError: 'fac"),
+    ({'rope_parameters': [1]}, 'damaged: AttributeError'),
+    ({'architectures': 3}, 'damaged: TypeError'),
+    ({'tie_word_embeddings': 'yes'}, "'yes' is not of type bool"),
+  ],
+)
+def test_damaged_configurations_are_refused_at_once(change, message):
+  """With the name of the file, and before anything is read for them."""
+  path = GOLDEN / 'llama' / 'config.json'
+  config = {**json.loads(path.read_text()), **change}
+  with pytest.raises(ValueError, match='llama/config.json.*' + message):
+    hf_import.config_from_hf(config, str(path))
+
+
+def test_an_index_names_files_of_its_directory(tmp_path):
+  """No pipe, which would block; nothing elsewhere; a table."""
+  directory = copy_golden('smollm2', tmp_path)
+  path = directory / 'model.safetensors.index.json'
+  table = json.loads(path.read_text())
+  for name in ('../model.safetensors', '/dev/zero', 7):
+    table['weight_map']['model.norm.weight'] = name
+    path.write_text(json.dumps(table))
+    with pytest.raises(ValueError, match='index.json: weight_map names'):
+      hf_import.import_weights(directory)
+  table['weight_map']['model.norm.weight'] = 'pipe.safetensors'
+  path.write_text(json.dumps(table))
+  os.mkfifo(directory / 'pipe.safetensors')
+  with pytest.raises(ValueError, match='pipe.safetensors is not a regular'):
+    hf_import.import_weights(directory)
+  path.write_text('{"weight_map": 3}')
+  with pytest.raises(ValueError, match='weight_map names None'):
+    hf_import.import_weights(directory)
+  path.unlink()
+  os.mkfifo(path)
+  with pytest.raises(ValueError, match='index.json is not a regular file'):
+    hf_import.import_weights(directory)
+
+
+def test_ids_beyond_the_vocabulary_are_refused_before_weights(tmp_path):
+  """Those that end a response, too."""
+  out = tmp_path / 'out'
+  cfg = CONFIGS['qwen3']
+  hf_export.export_hf(str(out), cfg, random_params(cfg), ByteTokenizer())
+  config = json.loads((out / 'config.json').read_text())
+  (out / 'config.json').write_text(json.dumps({**config, 'vocab_size': 100}))
+  (out / 'model.safetensors').unlink()
+  with pytest.raises(ValueError, match='258 ids, the model has 100'):
+    hf_import.import_hf(str(out))

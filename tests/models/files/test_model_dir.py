@@ -12,6 +12,7 @@ from jax.sharding import NamedSharding
 import numpy as np
 import pytest
 
+from rl_jax import serialization
 from rl_jax.models import spec
 from rl_jax.models.files import directories, hf_export, model_dir
 from rl_jax.models.rope import RopeScaling
@@ -176,6 +177,14 @@ def test_what_does_not_fit_is_named(tmp_path):
     model_dir.load_model(str(path))
   (path / 'model.json').write_text('{"class": 3')
   with pytest.raises(ValueError, match='model.json is damaged'):
+    model_dir.load_model(str(path))
+  (path / 'model.json').write_text('{"class": "models.MeshConfig"}')
+  with pytest.raises(ValueError, match='it holds no ModelConfig'):
+    model_dir.load_model(str(path))
+  cfg = dataclasses.replace(CONFIG, num_layers=1000)
+  text = serialization.to_json(cfg).replace('1000', '1000000000')
+  (path / 'model.json').write_text(text)
+  with pytest.raises(ValueError, match='model.json is damaged: .*num_layers'):
     model_dir.load_model(str(path))
   with pytest.raises(ValueError, match='nowhere is no model: neither'):
     model_dir.load_any(str(tmp_path / 'nowhere'))

@@ -1,0 +1,141 @@
+"""Chat templates of model files, rendered in a process with limits.
+
+A template is a program that comes with a model. The sandbox of jinja2 keeps it
+from files, but not from endless loops or strings of any length, which only a
+process of its own can be stopped in. This file is that process, too: one line
+of JSON in, one line out.
+"""
+
+import functools
+import json
+import signal
+import subprocess
+import sys
+import threading
+from typing import Any
+import weakref
+
+SECONDS = 10.0  # of one rendering
+MEMORY_BYTES = 1 << 30
+OUTPUT_CHARACTERS = 1 << 22
+
+
+class ChatTemplate:
+  """A jinja2 template; its process starts with the first rendering."""
+
+  def __init__(self, source: str):
+    self._source = source
+    self._lock = threading.Lock()
+    self._stop = None
+
+  def render(self, **variables) -> str:
+    """The text.
+
+    Raises: ValueError from the template, or if it exceeds a limit.
+    """
+    with self._lock:
+      if self._stop is None:
+        self._start()
+      answer = self._request(variables)
+      if answer is None:
+        self._stop()  # the next call starts another process
+        self._stop = None
+    if answer is None:
+      raise ValueError(
+        f'chat template: stopped; it has {SECONDS:g} s and '
+        f'{MEMORY_BYTES >> 20} MiB for one conversation'
+      )
+    if 'error' in answer:
+      raise ValueError(f'chat template: {answer["error"]}')
+    return answer['text']
+
+  def _start(self) -> None:
+    self._process = subprocess.Popen(
+      [sys.executable, '-I', __file__],
+      stdin=subprocess.PIPE,
+      stdout=subprocess.PIPE,
+      stderr=subprocess.DEVNULL,
+      start_new_session=True,  # Ctrl-C is for the run
+    )
+    self._stop = weakref.finalize(self, _end, self._process)
+    self._request(
+      {'path': sys.path, 'source': self._source, 'seconds': SECONDS}
+    )
+
+  def _request(self, value: Any) -> Any:
+    """The answer; None if the process has ended."""
+    try:
+      self._process.stdin.write(json.dumps(value).encode() + b'\n')
+      self._process.stdin.flush()
+    except BrokenPipeError:
+      return None
+    line = self._process.stdout.readline()
+    return json.loads(line) if line.endswith(b'\n') else None
+
+
+def _end(process: subprocess.Popen) -> None:
+  process.kill()
+  process.wait()
+  process.stdout.close()
+  try:
+    process.stdin.close()
+  except BrokenPipeError:
+    pass  # the rest of a request that the process did not read
+
+
+def _serve() -> None:
+  """Answers requests, the first of which is for set-up, until stdin closes."""
+  import resource
+
+  resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+  signal.signal(signal.SIGALRM, signal.SIG_DFL)
+  signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
+  setup = json.loads(sys.stdin.buffer.readline())
+  sys.path[:] = setup['path']
+  environment = _environment()
+  compiled = functools.cache(lambda: environment.from_string(setup['source']))
+  _answer({})
+  for line in sys.stdin.buffer:
+    # SIGALRM ends the process.
+    signal.setitimer(signal.ITIMER_REAL, setup['seconds'])
+    try:
+      text = compiled().render(json.loads(line))
+      if len(text) > OUTPUT_CHARACTERS:
+        raise ValueError(f'it writes more than {OUTPUT_CHARACTERS} characters')
+      answer = {'text': text}
+    except Exception as error:
+      answer = {'error': str(error) or type(error).__name__}
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    _answer(answer)
+
+
+def _answer(value: dict[str, str]) -> None:
+  sys.stdout.write(json.dumps(value) + '\n')
+  sys.stdout.flush()
+
+
+def _environment() -> Any:
+  """That of `transformers`: sandboxed, with trimmed blocks."""
+  from jinja2 import sandbox
+
+  environment = sandbox.ImmutableSandboxedEnvironment(
+    trim_blocks=True,
+    lstrip_blocks=True,
+    extensions=['jinja2.ext.loopcontrols'],
+  )
+  # The filter of jinja2 escapes HTML, which no model was trained on.
+  environment.filters['tojson'] = functools.partial(
+    json.dumps, ensure_ascii=False
+  )
+  # strftime_now stays undefined: templates that would write today's date then
+  # use a fixed one, and prompts are the same on every day.
+  environment.globals['raise_exception'] = _raise
+  return environment
+
+
+def _raise(text: str):
+  raise ValueError(text)
+
+
+if __name__ == '__main__':
+  _serve()

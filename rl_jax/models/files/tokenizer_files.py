@@ -1,0 +1,133 @@
+"""The tokenizer files of a directory: ours, and those of Hugging Face."""
+
+from collections.abc import Mapping
+import dataclasses
+import os
+from typing import Any
+
+from rl_jax.models.files.directories import read_json, require_size, write_json
+from rl_jax.models.files.optional import require
+from rl_jax.models.tokenizer import (
+  ByteTokenizer,
+  CharTokenizer,
+  HFTokenizer,
+  Tokenizer,
+)
+
+
+def save_tokenizer(tokenizer: Tokenizer, directory: str) -> None:
+  """Writes the tokenizer files of a model directory.
+
+  All kinds: tokenizer_config.json. BPE: also tokenizer.json and
+  generation_config.json, as `transformers` reads them.
+  """
+  if isinstance(tokenizer, HFTokenizer):
+    config = {
+      'tokenizer_class': 'PreTrainedTokenizerFast',
+      'bos_token': tokenizer.token(tokenizer.bos_id),
+      'eos_token': tokenizer.token(tokenizer.eos_ids[0]),
+      'pad_token': tokenizer.token(tokenizer.pad_id),
+      'chat_template': tokenizer.chat_template,
+      'clean_up_tokenization_spaces': False,
+    }
+    generation = {
+      'bos_token_id': tokenizer.bos_id,
+      'eos_token_id': list(tokenizer.eos_ids),
+      'pad_token_id': tokenizer.pad_id,
+    }
+    tokenizer.backend.save(os.path.join(directory, 'tokenizer.json'))
+    write_json(directory, 'generation_config.json', generation)
+  elif isinstance(tokenizer, (ByteTokenizer, CharTokenizer)):
+    config = {
+      'tokenizer_class': f'rl_jax.{type(tokenizer).__name__}',
+      **dataclasses.asdict(tokenizer),
+    }
+  else:
+    raise TypeError(f'cannot save a tokenizer of {type(tokenizer)}')
+  write_json(directory, 'tokenizer_config.json', config)
+
+
+def load_tokenizer(directory: str) -> Tokenizer:
+  """Reads the tokenizer of one of our model directories or of Hugging Face.
+
+  The ids that end a response are those of generation_config.json and the
+  tokenizer's own end token: chat models often have two.
+
+  Raises: ValueError naming the missing file or token.
+  """
+  config = _json_or_empty(directory, 'tokenizer_config.json')
+  kind = config.get('tokenizer_class')
+  if kind == 'rl_jax.ByteTokenizer':
+    return ByteTokenizer()
+  if kind == 'rl_jax.CharTokenizer':
+    return CharTokenizer(str(config.get('alphabet', '')))
+  path = os.path.join(directory, 'tokenizer.json')
+  if not os.path.exists(path):
+    raise ValueError(f'{directory} has no tokenizer.json')
+  backend = _read_backend(path)
+  generation = _json_or_empty(directory, 'generation_config.json')
+
+  def token_id(name):
+    token = config.get(name)
+    token = token.get('content') if isinstance(token, dict) else token
+    return backend.token_to_id(token) if isinstance(token, str) else None
+
+  eos = generation.get('eos_token_id')
+  eos_ids = list(eos) if isinstance(eos, list) else [eos]
+  eos_ids = [token_id('eos_token'), *eos_ids]
+  eos_ids = tuple(dict.fromkeys(i for i in eos_ids if i is not None))
+  if any(type(i) is not int for i in eos_ids):
+    raise ValueError(
+      f'{directory}: eos_token_id of generation_config.json is {eos!r:.80}, '
+      'not a token id or a list of them'
+    )
+  if not eos_ids:
+    raise ValueError(
+      f'{directory}: neither generation_config.json nor '
+      'tokenizer_config.json names an end-of-sequence token'
+    )
+  pad_id = token_id('pad_token')
+  return HFTokenizer(
+    backend,
+    eos_ids=eos_ids,
+    pad_id=eos_ids[0] if pad_id is None else pad_id,
+    bos_id=token_id('bos_token'),
+    chat_template=_chat_template(directory, config),
+  )
+
+
+def _read_backend(path: str) -> Any:
+  """The `tokenizers` object of a file, without truncation and padding.
+
+  Prompts are measured before they are padded, so neither may happen here.
+  """
+  require_size(path)
+  try:
+    backend = require('tokenizers', 'tokenizer.json').Tokenizer.from_file(path)
+  except ImportError:
+    raise
+  except Exception as error:  # of no class of its own
+    raise ValueError(f'{path} is no readable tokenizer: {error}') from None
+  backend.no_truncation()
+  backend.no_padding()
+  return backend
+
+
+def _chat_template(directory: str, config: Mapping[str, Any]) -> str | None:
+  path = os.path.join(directory, 'chat_template.jinja')
+  if os.path.exists(path):
+    require_size(path)
+    with open(path, encoding='utf-8') as file:
+      return file.read()
+  template = config.get('chat_template')
+  if isinstance(template, list):  # several named ones
+    template = {t.get('name'): t.get('template') for t in template}
+    template = template.get('default')
+  if template is not None and not isinstance(template, str):
+    raise ValueError(f'{directory}: chat_template is no text')
+  return template
+
+
+def _json_or_empty(directory: str, name: str) -> dict[str, Any]:
+  path = os.path.join(directory, name)
+  return read_json(path) if os.path.exists(path) else {}
