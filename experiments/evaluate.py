@@ -98,9 +98,7 @@ def main(argv):
       num_prompts=_LIMIT.value,
       num_samples=_SAMPLES.value,
       temperature=_TEMPERATURE.value,
-      stop=tuple(
-        text.encode().decode('unicode_escape') for text in _STOP.value
-      ),
+      stop=tuple(map(configuration.unescaped, _STOP.value)),
       seed=_SEED.value,
       batch_prompts=min(_BATCH.value, _LIMIT.value, len(prompts)),
     )

@@ -100,6 +100,16 @@ def _split(text: str, flag: str) -> tuple[str, str]:
   return path, value
 
 
+def unescaped(text: str) -> str:
+  r"""A text from the command line, where \n stands for a line break."""
+  try:
+    # unicode_escape reads Latin-1: other characters become escapes first.
+    escaped = text.encode('latin-1', 'backslashreplace')
+    return escaped.decode('unicode_escape')
+  except UnicodeDecodeError as error:
+    raise ValueError(f'{text!r}: {error.reason}') from None
+
+
 def run(main: Any) -> None:
   """app.run with a quiet Orbax, and configuration errors as one line."""
 

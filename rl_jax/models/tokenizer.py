@@ -49,6 +49,9 @@ class Tokenizer(Protocol):
     Special tokens are read in the template and in prefill, not in messages.
     """
 
+  def merged(self, text: str) -> list[int]:
+    """Ids of tokens that hold the text together with its neighbours."""
+
   def decode(self, ids: Iterable[int]) -> str:
     """The text without special tokens; never raises on any ids."""
 
@@ -70,6 +73,10 @@ class _PlainText:
   ) -> list[int]:
     """The conversation and prefill as one text."""
     return self.encode(self.chat(messages) + prefill)
+
+  def merged(self, text: str) -> list[int]:
+    """None: no token holds more than one character."""
+    return []
 
   def chat(self, messages, add_generation_prompt=True) -> str:
     """The contents, joined by newlines."""
@@ -222,6 +229,14 @@ class HFTokenizer:
       ids += self.encode(part.replace(_MARK, ''))
       rest = ''
     return ids + self.encode(rest, control=True)
+
+  @functools.cached_property
+  def _texts(self) -> list[str]:
+    return [self.decode([i]) for i in range(self.vocab_size)]
+
+  def merged(self, text: str) -> list[int]:
+    """See Tokenizer."""
+    return [i for i, x in enumerate(self._texts) if text in x and text != x]
 
   def decode(self, ids: Iterable[int]) -> str:
     """Special tokens and ids without a token are dropped."""

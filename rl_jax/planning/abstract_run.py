@@ -61,6 +61,11 @@ class _NoTokenizer:
     del text, control
     return [0]
 
+  def merged(self, text: str) -> list[int]:
+    """None."""
+    del text
+    return []
+
 
 @dataclasses.dataclass(frozen=True)
 class AbstractRun:

@@ -1,6 +1,7 @@
 """The prompts of a task's split as padded token arrays, checked at start-up."""
 
 from collections.abc import Sequence
+import functools
 from typing import Any
 
 from absl import logging
@@ -112,17 +113,35 @@ class PromptSet:
 def stop_ids(tokenizer: Any, stop: Sequence[str]) -> tuple[int, ...]:
   """Ids that end a response: the tokenizer's own, and the stop texts'.
 
-  Raises ValueError if a text is not exactly one token.
+  A token that holds a stop text together with its neighbours does not end a
+  response; a warning says how many there are.
+
+  Raises: ValueError if a text is not exactly one token.
   """
   ids = list(tokenizer.eos_ids)
   for text in stop:
     tokens = tokenizer.encode(text, control=True)
     if len(tokens) != 1:
       raise ValueError(
-        f'rollout.stop: {text!r} is {len(tokens)} tokens; it must be one'
+        f'rollout.stop: {text!r} is {len(tokens)} tokens of this tokenizer; '
+        'only a text of one token can end a response'
       )
+    merged = tokenizer.merged(text)
+    if merged:
+      _warn_of_merged(text, len(merged), tokenizer.decode(merged[:1]))
     ids += tokens
   return tuple(ids)
+
+
+@functools.cache  # once, though several stages ask
+def _warn_of_merged(text: str, count: int, example: str) -> None:
+  logging.warning(
+    'rollout.stop: %r ends a response where it is a token of its own, not in '
+    'the %d tokens that hold more, such as %r',
+    text,
+    count,
+    example,
+  )
 
 
 class OverlongPromptError(ValueError):

@@ -14,6 +14,7 @@ from rl_jax.models import chat_template
 from rl_jax.models import tokenizer as tokenizer_lib
 from rl_jax.models.files import gguf_import, tokenizer_files
 from rl_jax.models.tokenizer import ByteTokenizer, CharTokenizer, HFTokenizer
+from rl_jax.rollouts.prompts import stop_ids
 from rl_jax.tasks import ChatTemplate, Example, PlainTemplate, encode_prompt
 
 TEXTS = ('', 'the 3 tests', 'wörld\n\t日本 🙂', 'a<b & "c"')
@@ -334,3 +335,17 @@ def test_damaged_tokenizer_files_are_named(tmp_path):
   (tmp_path / 'tokenizer_config.json').write_text('[1]')
   with pytest.raises(ValueError, match='is not a JSON object'):
     tokenizer_files.load_tokenizer(str(tmp_path))
+
+
+def test_a_stop_text_within_larger_tokens_is_said(caplog):
+  """'t' is a token; 'th', 'the' and ' t' would not end a response."""
+  tokenizer = bpe()
+  found = [tokenizer.token(i) for i in tokenizer.merged('t')]
+  assert found == ['th', 'the', 'Ġt']
+  assert not tokenizer.merged('z') and not ByteTokenizer().merged('t')
+  with caplog.at_level('WARNING', 'absl'):
+    stop_ids(tokenizer, ('t',))
+    stop_ids(tokenizer, ('t', '<|im_start|>'))
+  (record,) = caplog.records
+  assert "not in the 3 tokens that hold more, such as 'th'" in record.message
+  assert stop_ids(tokenizer, ('<|im_start|>',)) == (1, 0, 0)
