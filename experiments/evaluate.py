@@ -20,6 +20,7 @@ import numpy as np
 from experiments.flags import configuration
 from experiments.flags import processes as process_flags
 from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.evaluation import Evaluator
 from rl_jax.runtime import mesh as mesh_lib
@@ -92,7 +93,7 @@ def main(argv):
       model=model,
       tokenizer=tokenizer,
       prompts=prompts,
-      verifier=verifier,
+      verifier=TextVerifier(verifier),
       mesh=mesh,
       max_new_tokens=_NEW.value,
       num_prompts=_LIMIT.value,

@@ -28,6 +28,7 @@ from rl_jax.pieces.regularizers import KLPenalty
 from rl_jax.records import metrics
 from rl_jax.records.checkpoints import checkpointer
 from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.runs import assembly
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.loop import Trainer
@@ -131,7 +132,7 @@ class Quickstart:
     )
     config = dataclasses.replace(self.config, evaluation=evaluation)
     evaluator = assembly.make_evaluator(
-      config, policy, self.verifier, self.mesh
+      config, policy, TextVerifier(self.verifier), self.mesh
     )
     evaluator.run(policy.params)  # compiles
     started = time.perf_counter()
@@ -153,7 +154,7 @@ class Quickstart:
   def _validation(self, policy):
     """params -> metrics on the validation split."""
     evaluator = assembly.make_evaluator(
-      self.config, policy, self.verifier, self.mesh
+      self.config, policy, TextVerifier(self.verifier), self.mesh
     )
     return lambda params: evaluator.run(params)[0]
 

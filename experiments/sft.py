@@ -19,6 +19,7 @@ from experiments.flags import configuration
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.models.files import model_dir
 from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.evaluation import Evaluator
 from rl_jax.runs.supervised import SupervisedTrainer
@@ -108,7 +109,7 @@ def evaluation(policy, task, verifier, mesh):
     model=policy.model,
     tokenizer=policy.tokenizer,
     prompts=PromptSet(task, split, policy.tokenizer, _PROMPT.value),
-    verifier=verifier,
+    verifier=TextVerifier(verifier),
     mesh=mesh,
     max_new_tokens=_RESPONSE.value,
     num_prompts=256,

@@ -66,6 +66,8 @@ def validate(config: ExperimentConfig) -> None:
   )
   if hasattr(config.method.rollout, 'check_task'):
     config.method.rollout.check_task(config.task)
+  if config.verifier.on_device:
+    _check_device_verifier(config)
   minibatch = update.minibatch_prompts or rollout.num_prompts
   microbatch = update.microbatch_prompts or minibatch
   row_shards = mesh.data * mesh.fsdp
@@ -100,3 +102,22 @@ def validate(config: ExperimentConfig) -> None:
     'rollout.max_response_tokens',
     rollout.max_response_tokens,
   )
+
+
+def _check_device_verifier(config: ExperimentConfig) -> None:
+  """Raises ValueError if rewards cannot come from tokens alone."""
+  name = type(config.task).__name__
+  if not hasattr(config.task, 'reward_device'):
+    raise ValueError(
+      f'verifier.on_device = True, but {name} has no device verifier '
+      '(reward_device)'
+    )
+  for field, value in (
+    ('verifier.num_workers', config.verifier.num_workers),
+    ('rollout.stop', config.rollout.stop),
+  ):
+    if value:
+      raise ValueError(
+        f'{field} = {value!r} with verifier.on_device = True: device verifiers '
+        'have no workers, and know the end token alone'
+      )

@@ -74,6 +74,22 @@ class Trajectories:
 
 
 @struct.dataclass(kw_only=True)
+class GroupSummary:
+  """What a selector is told of the groups of a round, each [N, G].
+
+  reward: combined by the task, NaN where the verification failed. right: 1 if
+  the response solved its prompt, 0 if not or unknown. length: response tokens.
+  entropy: mean of -logp over the tokens that were drawn, in nats, an estimate
+  of the entropy of the sampling policy.
+  """
+
+  reward_NG: Array
+  right_NG: Array
+  length_NG: Array
+  entropy_NG: Array
+
+
+@struct.dataclass(kw_only=True)
 class TrainState:
   """What an update changes; donated to it and saved in every checkpoint."""
 

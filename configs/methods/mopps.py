@@ -9,7 +9,7 @@ Defaults: target 0.5, 8 candidates a prompt, decay 0.5, prior (1, 1); clip
 Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2,
   clip_high=0.28); EntropyBonus(coef=0.001); TokenMean();
   BetaPosterior(candidate_ratio=8, target=0.5, low=0.3, high=0.7, decay=0.5,
-  prior_success=1.0, prior_failure=1.0, rule='nearest')
+  prior_success=1.0, prior_failure=1.0, rule='nearest', success='reward')
 Headline: accuracy of dynamic sampling with far fewer rollouts.
 Evidence: verified in code (thu-rllab/MoPPS mopps.py).
 Paper and code: with one sample a prompt the code sets a = b = 8 by operator

@@ -22,11 +22,11 @@ from rl_jax.rollouts import responses
 from rl_jax.rollouts.engine import Engine
 from rl_jax.rollouts.host_selector import HostSelector
 from rl_jax.rollouts.prompts import PromptSet, stop_ids
+from rl_jax.rollouts.verifiers import TextVerifier, TokenVerifier
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
 from rl_jax.tasks import base
-from rl_jax.types import Trajectories
-from rl_jax.verification.pool import VerifierPool
+from rl_jax.types import GroupSummary, Trajectories
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -132,7 +132,7 @@ class Collector:
     score: Callable,
     prompts: PromptSet,
     selector: HostSelector,
-    verifier: VerifierPool,
+    verifier: TextVerifier | TokenVerifier,
     mesh: jax.sharding.Mesh,
     key: jax.Array,
   ):
@@ -169,8 +169,9 @@ class Collector:
       traj = sampler.start(arrays)
       if early:
         traj, metrics = score(traj)  # runs while the host verifies
-      traj, done = self.verify(traj, examples, indices)
-      self.selector.observe(indices, done.reward_NG)
+      done, components = self.judge(traj, examples, indices)
+      traj = self._with_rewards(traj, components)
+      self.selector.observe(indices, self._summary(done, components))
       rounds.append(done)
       if early:
         lengths = done.responses['length'].reshape(done.reward_NG.shape)
@@ -215,9 +216,7 @@ class Collector:
     host = responses.fetch_responses(traj, len(examples))
     own = responses.own_rows(len(examples), traj.group_size)
     texts = responses.Texts(host, own, self.prompts.tokenizer, self.stop)
-    outcomes = responses.verify_own(
-      self._verifier, examples, texts, traj.group_size
-    )
+    outcomes = self._verifier.outcomes(traj, examples, texts)
     weights = self.task.reward_weights
     components = [o.components for o in outcomes]
     reward_B = np.asarray(
@@ -233,6 +232,20 @@ class Collector:
       tokens=int((host['length'] - given_B).sum()),
       responses=host,
     ), components
+
+  def _summary(self, done, components):
+    """What the selector is told of a round; log-probs are of own rows."""
+    shape = done.reward_NG.shape
+    logp = processes.gather(done.responses['logp'].sum(axis=1).tolist())
+    logp_NG = np.asarray([x for part in logp for x in part], np.float32)
+    length_NG = done.responses['length'][: logp_NG.size].reshape(shape)
+    outcome = [c[base.OUTCOME] if c else 0.0 for c in components]
+    return GroupSummary(
+      reward_NG=done.reward_NG,
+      right_NG=np.asarray(outcome, np.float32).reshape(shape) > 0.5,
+      length_NG=length_NG,
+      entropy_NG=-logp_NG.reshape(shape) / np.maximum(length_NG, 1),
+    )
 
   def _with_rewards(self, traj, components):
     """Puts rewards on the device; a failed sample gets valid = 0."""

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax import randomness
+from rl_jax.types import GroupSummary
 
 
 class HostSelector:
@@ -32,7 +33,7 @@ class HostSelector:
       self.state = jax.device_get(state)
       return np.asarray(ids)
 
-  def observe(self, ids: np.ndarray, reward_NG: np.ndarray) -> None:
-    """Tells the selector what the prompts were rewarded with."""
+  def observe(self, ids: np.ndarray, summary: GroupSummary) -> None:
+    """Tells the selector what became of the prompts; summary: NumPy arrays."""
     with jax.transfer_guard('allow'), jax.default_device(self._cpu):
-      self.state = jax.device_get(self._observe(self.state, ids, reward_NG))
+      self.state = jax.device_get(self._observe(self.state, ids, summary))

@@ -2,13 +2,11 @@
 
 from collections.abc import Sequence
 from typing import Any
-import zlib
 
 import numpy as np
 
 from rl_jax.runtime import processes
 from rl_jax.types import Trajectories
-from rl_jax.verification.pool import Outcome
 
 
 def decode_responses(
@@ -73,27 +71,3 @@ class Texts(Sequence):
       one = {name: x[row : row + 1] for name, x in self._host.items()}
       (self._known[row],) = decode_responses(one, *self._options)
     return self._known[row]
-
-
-def verify_own(
-  verifier: Any, examples: Sequence[Any], texts: Texts, group_size: int
-) -> list[Outcome]:
-  """Outcomes of all rows of `examples`; texts: of this process' own rows.
-
-  Each process decodes and judges the rows of its own prompts.
-  """
-  own = own_rows(len(examples), group_size)
-  rows = range(own.start, own.stop)
-  outcomes = verifier.reward(
-    [examples[row // group_size] for row in rows], list(texts)
-  )
-  if processes.count() == 1:
-    return outcomes
-  ids = zlib.crc32(repr([e.id for e in examples]).encode())
-  mine = [[o.components, o.kind, o.detail] for o in outcomes]
-  parts = processes.gather([ids, mine])
-  if any(other != ids for other, _ in parts):
-    raise RuntimeError(
-      'the processes drew different prompts: is the data the same on all hosts?'
-    )
-  return [Outcome(*o) for _, part in parts for o in part]

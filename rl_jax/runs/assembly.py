@@ -15,6 +15,7 @@ from rl_jax.models import platform, transformer
 from rl_jax.pieces.selection import ShuffledPass
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.rollouts.verifiers import TextVerifier, TokenVerifier
 from rl_jax.runs import directory
 from rl_jax.runs.evaluation import Evaluator
 from rl_jax.runs.policy import Policy
@@ -89,9 +90,16 @@ def prepare(config: ExperimentConfig, workdir: str | None) -> jax.sharding.Mesh:
   return mesh
 
 
-def make_verifier(config: ExperimentConfig, workdir: str) -> JournaledPool:
-  """The reward workers; only their outcomes may differ from time to time."""
+def make_verifier(
+  config: ExperimentConfig,
+  workdir: str,
+  tokenizer: Any,
+  mesh: jax.sharding.Mesh,
+) -> TextVerifier | TokenVerifier:
+  """Judges responses; only outcomes of workers may differ between runs."""
   settings = config.verifier
+  if settings.on_device:
+    return TokenVerifier(config.task, tokenizer, mesh)
   pool = VerifierPool(
     config.task,
     num_workers=settings.num_workers,
@@ -102,13 +110,15 @@ def make_verifier(config: ExperimentConfig, workdir: str) -> JournaledPool:
   if processes.count() > 1:  # each verifies rows of its own
     name = f'process_{processes.index()}_{name}'
   path = os.path.join(workdir, name)
-  return JournaledPool(pool, path if settings.num_workers else None)
+  return TextVerifier(
+    JournaledPool(pool, path if settings.num_workers else None)
+  )
 
 
 def make_evaluator(
   config: ExperimentConfig,
   policy: Policy,
-  verifier: VerifierPool | JournaledPool,
+  verifier: TextVerifier | TokenVerifier,
   mesh: jax.sharding.Mesh,
 ) -> Evaluator:
   """The evaluation that `config.evaluation` describes."""

@@ -17,7 +17,6 @@ from rl_jax.rollouts.responses import (
   Texts,
   fetch_responses,
   own_rows,
-  verify_own,
 )
 from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.runtime import mesh as mesh_lib
@@ -155,7 +154,7 @@ class Evaluator:
       logp = host['logp'].sum(axis=1).tolist()
       logp = [x for part in processes.gather(logp) for x in part]
       real_examples = examples[: len(real)]
-      outcomes = verify_own(self._verifier, real_examples, texts, group_size)
+      outcomes = self._verifier.outcomes(traj, real_examples, texts)
       shape = (len(real), group_size)
       correct = [
         0.0 if o.components is None else o.components[base.OUTCOME]

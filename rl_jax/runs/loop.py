@@ -95,7 +95,9 @@ class Trainer:
       config.method.policies(), self.policy.frozen, self.policy.trainable
     )
     self.key = assembly.run_key(config.seed, self.mesh)
-    self.verifier = assembly.make_verifier(config, workdir)
+    self.verifier = assembly.make_verifier(
+      config, workdir, self.policy.tokenizer, self.mesh
+    )
     self.collector = Collector(
       rollout,
       engine=self.stages.engine,

@@ -31,11 +31,14 @@ class VerifierConfig:
   num_workers: 0 computes them in this process (trusted, fast tasks only).
   memory_limit_bytes: address space of a worker, so that a memory bomb costs
     its sample and not the run; null: no limit.
+  on_device: rewards by the task's `reward_device`, a function of tokens; then
+    there are no workers.
   """
 
   num_workers: int = ranged(0, 0)
   timeout_seconds: float = ranged(10.0, 0.0, open_low=True)
   memory_limit_bytes: int | None = ranged(8 << 30, 1 << 20)
+  on_device: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

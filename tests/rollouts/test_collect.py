@@ -21,6 +21,7 @@ from rl_jax.rollouts import collect
 from rl_jax.rollouts.engine import make_engine
 from rl_jax.rollouts.host_selector import HostSelector
 from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.rollouts.wrappers.guided import HintGuided
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks.base import Example
@@ -76,9 +77,9 @@ class InOrder:
     ids = (state['next'] + jnp.arange(count)) % 6
     return ids, {**state, 'next': state['next'] + count}
 
-  def observe(self, state, ids, rewards):
-    """Keeps them."""
-    return {**state, 'rewards': rewards}
+  def observe(self, state, ids, summary):
+    """Keeps their rewards."""
+    return {**state, 'rewards': summary.reward_NG}
 
 
 def run(answers, method=PLAIN, max_rounds=4, first_serial=10):
@@ -123,7 +124,7 @@ def run(answers, method=PLAIN, max_rounds=4, first_serial=10):
     score=lambda params, traj, method: (traj, {'scored': 1}),
     prompts=prompts,
     selector=HostSelector(InOrder(), len(prompts), KEY),
-    verifier=VerifierPool(Letters()),
+    verifier=TextVerifier(VerifierPool(Letters())),
     mesh=mesh,
     key=KEY,
   )

@@ -11,6 +11,7 @@ import pytest
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.rollouts import engine, responses
 from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.runs import evaluation
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks.base import Example
@@ -74,7 +75,7 @@ def run(monkeypatch, batch_prompts=128, num_prompts=5, num_samples=4):
     model=None,
     tokenizer=TOKENIZER,
     prompts=PromptSet(Letters(), 'validation', TOKENIZER, 4),
-    verifier=VerifierPool(Letters()),
+    verifier=TextVerifier(VerifierPool(Letters())),
     mesh=mesh,
     max_new_tokens=3,
     num_prompts=num_prompts,

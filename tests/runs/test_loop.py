@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from configs import bandit
+from rl_jax.config import validate
 from rl_jax.method import Method
 from rl_jax.models import packing
 from rl_jax.overrides import override
@@ -20,7 +21,7 @@ from rl_jax.records.checkpoints.checkpointer import Checkpointer
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.runs import guards, loop
 from rl_jax.runtime import mesh, profiling
-from rl_jax.tasks import Arithmetic
+from rl_jax.tasks import Arithmetic, QuestionAnswer
 
 HALF = 20
 
@@ -516,3 +517,37 @@ def test_packed_runs(toy, tmp_path, monkeypatch):
   for one, other in zip(rollouts, plain_rollouts, strict=True):
     if one['step'] == 1:
       assert one['response'] == other['response']
+
+
+def test_a_verifier_on_the_device_trains_the_same_run(toy, tmp_path):
+  """E0: rewards from tokens or from text, greedy evaluation and state alike."""
+  rows, states = [], []
+  for on_device in ('false', 'true'):
+    config = make_config(
+      toy.get_method('mopps'),
+      iterations='3',
+      evaluation__every='3',
+      verifier__on_device=on_device,
+    )
+    trainer = loop.Trainer(config, str(tmp_path / on_device))
+    trainer.run()
+    states.append(trainer.state)
+    rows.append(stripped(read_jsonl(tmp_path / on_device / 'metrics.jsonl')))
+  assert rows[0] == rows[1] and len(rows[0]) == 4
+  jax.tree.map(np.testing.assert_array_equal, *states)
+
+
+def test_a_device_verifier_is_refused_where_text_is_judged(toy):
+  """Before anything is compiled, naming the field."""
+  on_device = {'verifier__on_device': 'true'}
+  config = make_config(toy.get_method('grpo'), **on_device)
+  validate(config)
+  for path, text, match in (
+    ('verifier.num_workers', '2', 'verifier.num_workers = 2 with'),
+    ('rollout.stop', '("a",)', 'rollout.stop = .* with verifier.on_device'),
+  ):
+    with pytest.raises(ValueError, match=match):
+      validate(override(config, path, text))
+  task = QuestionAnswer(sources={'train': 'rows.jsonl'})
+  with pytest.raises(ValueError, match='QuestionAnswer has no device verifier'):
+    validate(dataclasses.replace(config, task=task))

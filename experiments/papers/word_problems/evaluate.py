@@ -22,6 +22,7 @@ import numpy as np
 from experiments.flags import configuration
 from rl_jax.records import metrics
 from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.evaluation import Evaluator
 from rl_jax.runtime import mesh as mesh_lib
@@ -92,7 +93,7 @@ def outcomes(source, config, sets, mesh):
         model=model,
         tokenizer=tokenizer,
         prompts=prompts,
-        verifier=verifier,
+        verifier=TextVerifier(verifier),
         mesh=mesh,
         max_new_tokens=rollout.max_response_tokens,
         num_prompts=100 if name == 'mawps_singleop' else _LIMIT.value,

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array
+from rl_jax.types import Array, GroupSummary
 
 
 @piece
@@ -21,8 +21,9 @@ class BetaPosterior:
     after s_i of n samples succeeded, on the prompts that were drawn:
     a <- decay a + (1 - decay) a0 + n s,  b <- decay b + (1 - decay) b0 + n(1-s)
 
-  Success is the reward, clipped to [0, 1]; failed verifications (NaN) do not
-  count. State: a, b, and the number of batches, which is folded into the key.
+  Success is the reward, clipped to [0, 1], or with success = 'right' whether
+  the response is right; failed verifications (NaN) do not count. State: a, b,
+  and the number of batches, which is folded into the key.
   Source: "Can Prompt Difficulty be Online Predicted for Accelerating RL
   Finetuning of Reasoning Models?"; thu-rllab/MoPPS mopps.py, where n = 1 sets
   a = b = 8 by operator precedence.
@@ -36,6 +37,7 @@ class BetaPosterior:
   prior_success: float = ranged(1.0, 0.0, open_low=True)  # a0
   prior_failure: float = ranged(1.0, 0.0, open_low=True)  # b0
   rule: str = chosen('nearest', ('nearest', 'band'))
+  success: str = chosen('reward', ('reward', 'right'))
   role: ClassVar[str] = 'selector'
 
   def init(self, num_prompts: int) -> dict[str, Array]:
@@ -75,11 +77,14 @@ class BetaPosterior:
     return chosen.astype(jnp.int32), {**state, 'batches': state['batches'] + 1}
 
   def observe(
-    self, state: dict[str, Array], ids: Array, rewards: Array
+    self, state: dict[str, Array], ids: Array, summary: GroupSummary
   ) -> dict[str, Array]:
-    """Updates the posteriors with rewards [count, G]."""
-    known = jnp.isfinite(rewards)
-    wins = jnp.where(known, jnp.clip(rewards, 0.0, 1.0), 0.0).sum(1)
+    """Updates the posteriors with the rewards of the groups."""
+    known = jnp.isfinite(summary.reward_NG)
+    success = jnp.clip(summary.reward_NG, 0.0, 1.0)
+    if self.success == 'right':
+      success = jnp.asarray(summary.right_NG, jnp.float32)
+    wins = jnp.where(known, success, 0.0).sum(1)
     losses = known.sum(1) - wins
     keep, ids = self.decay, jnp.asarray(ids)
     a = keep * state['a'][ids] + (1.0 - keep) * self.prior_success + wins

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from rl_jax import randomness
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array
+from rl_jax.types import Array, GroupSummary
 
 
 @piece
@@ -44,8 +44,8 @@ class Uniform:
     return ids, {'draws': draws.at[ids].add(1)}
 
   def observe(
-    self, state: dict[str, Array], ids: Array, rewards: Array
+    self, state: dict[str, Array], ids: Array, summary: GroupSummary
   ) -> dict[str, Array]:
-    """Learns nothing from rewards."""
-    del ids, rewards
+    """Learns nothing from what was sampled."""
+    del ids, summary
     return state

@@ -4,11 +4,11 @@ from typing import Any
 
 from flax import struct
 import jax
-import jax.numpy as jnp
 
 from rl_jax.config import ExperimentConfig
 from rl_jax.rollouts.generate import start_trajectories
 from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.rollouts.verifiers import token_rewards
 from rl_jax.types import Array, Trajectories
 
 
@@ -48,12 +48,8 @@ class Prompts:
     self, task: Any, tokenizer: Any, traj: Trajectories
   ) -> dict[str, Array]:
     """Components f32[B] of responses to these prompts."""
-    return task.reward_device(
-      traj.response_BT,
-      traj.length_B,
-      jnp.repeat(self.answer_NA, traj.group_size, axis=0),
-      jnp.repeat(self.answer_length_N, traj.group_size),
-      tokenizer,
+    return token_rewards(
+      task, tokenizer, traj, self.answer_NA, self.answer_length_N
     )
 
 

@@ -28,7 +28,7 @@ from rl_jax.runs import policies as policies_lib
 from rl_jax.runs.scanned.evaluation import JittedEvaluation
 from rl_jax.runs.scanned.prompts import Prompts
 from rl_jax.tasks import base
-from rl_jax.types import Array, Metrics, TrainState, Trajectories
+from rl_jax.types import Array, GroupSummary, Metrics, TrainState, Trajectories
 
 
 @struct.dataclass(kw_only=True)
@@ -211,9 +211,16 @@ class JittedRun:
     )
     rewards = drawn.rewards(task, self.tokenizer, traj)
     reward_B = base.combine(rewards, task.reward_weights)
-    reward_NG = by_group(reward_B, rollout.group_size)
     traj = traj.replace(rewards=rewards, reward_B=reward_B)
-    return traj, self.selector.observe(selector, index_N, reward_NG)
+    grouped = lambda x_B: by_group(x_B, rollout.group_size)
+    mean_logp_B = traj.logp_behaviour_BT.sum(1) / jnp.maximum(traj.length_B, 1)
+    summary = GroupSummary(
+      reward_NG=grouped(reward_B),
+      right_NG=grouped(rewards[base.OUTCOME] > 0.5),
+      length_NG=grouped(traj.length_B),
+      entropy_NG=grouped(-mean_logp_B),
+    )
+    return traj, self.selector.observe(selector, index_N, summary)
 
   def score(
     self, shared: Shared, run: Run, carry: Carry, traj: Trajectories

@@ -6,13 +6,26 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import selection
+from rl_jax.types import GroupSummary
 
 KEY = jax.random.key(0)
 
 
-def wins(count, group=8):
-  """Rewards of one prompt."""
-  return (np.arange(group) < count).astype(np.float32)[None]
+def told(rewards, right=0.0):
+  """A summary with these rewards; lengths and entropies do not matter."""
+  rewards = np.asarray(rewards, np.float32)
+  full = lambda value: np.full_like(rewards, value)
+  return GroupSummary(
+    reward_NG=rewards,
+    right_NG=full(right),
+    length_NG=full(np.nan),
+    entropy_NG=full(np.nan),
+  )
+
+
+def wins(count, group=8, prompts=1):
+  """What a selector is told of prompts with so many rewards of 1."""
+  return told(np.tile(np.arange(group) < count, (prompts, 1)))
 
 
 def test_posterior_by_hand():
@@ -31,7 +44,7 @@ def test_prior_and_bounds_by_hand():
   4, so a = 1 + 1 + 1.5 and b = 1.5 + 1.5 + 2.5."""
   selector = selection.BetaPosterior(prior_success=2.0, prior_failure=3.0)
   rewards = np.array([[3.0, -1.0, 0.5, 0.0]], np.float32)
-  state = selector.observe(selector.init(1), np.array([0]), rewards)
+  state = selector.observe(selector.init(1), np.array([0]), told(rewards))
   np.testing.assert_allclose([state['a'][0], state['b'][0]], [3.5, 5.5])
 
 
@@ -48,8 +61,18 @@ def test_failed_verifications_do_not_count():
   """NaN is no loss: 1 success of 2 known."""
   selector = selection.BetaPosterior(decay=1.0)
   rewards = np.array([[1.0, np.nan, 0.0, np.nan]], np.float32)
-  state = selector.observe(selector.init(1), np.array([0]), rewards)
+  state = selector.observe(selector.init(1), np.array([0]), told(rewards))
   np.testing.assert_allclose([state['a'][0], state['b'][0]], [2, 2])
+
+
+def test_success_may_be_what_is_right():
+  """Rewards of .2, all right: 4 successes of 4 instead of .8."""
+  rewards = [[0.2, 0.2, 0.2, 0.2]]
+  for success, expected in (('reward', [1.8, 4.2]), ('right', [5.0, 1.0])):
+    selector = selection.BetaPosterior(success=success)
+    state = selector.init(1)
+    state = selector.observe(state, np.array([0]), told(rewards, right=1.0))
+    np.testing.assert_allclose([state['a'][0], state['b'][0]], expected)
 
 
 def sharp_state(selector, rates):
@@ -119,11 +142,11 @@ def test_state_survives_a_save():
   state = half = selector.init(12)
   for step in range(4):
     ids, state = selector.select(state, KEY, 3)
-    state = selector.observe(state, ids, np.tile(wins(2 * step), (3, 1)))
+    state = selector.observe(state, ids, wins(2 * step, prompts=3))
     if step == 2:
       half = {k: jnp.asarray(np.array(v)) for k, v in half.items()}
     again, half = selector.select(half, KEY, 3)
-    half = selector.observe(half, again, np.tile(wins(2 * step), (3, 1)))
+    half = selector.observe(half, again, wins(2 * step, prompts=3))
   np.testing.assert_array_equal(ids, again)
   jax.tree.map(np.testing.assert_array_equal, state, half)
 

@@ -1,0 +1,135 @@
+"""Verifiers of two kinds behind one protocol: text in workers, tokens in jit.
+
+  outcomes(traj, examples, texts) -> one Outcome for every row of the examples
+
+A text verifier decodes and judges in worker processes; a token verifier is a
+pure function of the trajectories on the device. Both are told apart only where
+they are made. mark, restore and close are those of a journal of outcomes: only
+what may differ from time to time has one.
+"""
+
+from collections.abc import Sequence
+import functools
+from typing import Any
+import zlib
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rl_jax.rollouts.responses import Texts, own_rows
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime import processes
+from rl_jax.types import Trajectories
+from rl_jax.verification.pool import Outcome
+
+
+class TextVerifier:
+  """Outcomes of decoded responses, from a VerifierPool or a JournaledPool."""
+
+  def __init__(self, pool: Any):
+    self._pool = pool
+
+  def outcomes(
+    self, traj: Trajectories, examples: Sequence[Any], texts: Texts
+  ) -> list[Outcome]:
+    """Of all rows; texts: of this process' own rows.
+
+    Each process decodes and judges the rows of its own prompts.
+
+    Raises:
+      RuntimeError: the processes drew different prompts.
+    """
+    own = own_rows(len(examples), traj.group_size)
+    rows = range(own.start, own.stop)
+    outcomes = self._pool.reward(
+      [examples[row // traj.group_size] for row in rows], list(texts)
+    )
+    if processes.count() == 1:
+      return outcomes
+    ids = zlib.crc32(repr([e.id for e in examples]).encode())
+    mine = [[o.components, o.kind, o.detail] for o in outcomes]
+    parts = processes.gather([ids, mine])
+    if any(other != ids for other, _ in parts):
+      raise RuntimeError(
+        'the processes drew different prompts: is the data the same on all '
+        'hosts?'
+      )
+    return [Outcome(*o) for _, part in parts for o in part]
+
+  def mark(self) -> int:
+    """Position in the journal, for a checkpoint."""
+    return self._pool.mark()
+
+  def restore(self, position: int) -> None:
+    """Goes back to a position in the journal."""
+    self._pool.restore(position)
+
+  def close(self) -> None:
+    """Ends the workers."""
+    self._pool.close()
+
+
+class TokenVerifier:
+  """Outcomes by the task's `reward_device`, a function of tokens; no text.
+
+  Raises:
+    ValueError: the task has no such function.
+  """
+
+  def __init__(self, task: Any, tokenizer: Any, mesh: jax.sharding.Mesh):
+    if not hasattr(task, 'reward_device'):
+      raise ValueError(
+        f'verifier.on_device = True, but {type(task).__name__} has no '
+        'device verifier (reward_device)'
+      )
+    self._task, self._tokenizer = task, tokenizer
+    self._everywhere = mesh_lib.replicated(mesh)
+    self._reward = jax.jit(
+      functools.partial(token_rewards, task, tokenizer),
+      out_shardings=self._everywhere,
+    )
+
+  def outcomes(
+    self, traj: Trajectories, examples: Sequence[Any], texts: Texts
+  ) -> list[Outcome]:
+    """Of the rows of the examples, which come first in traj."""
+    del texts
+    answers = self._task.device_answers(examples, self._tokenizer)
+    more = traj.num_prompts - len(examples)  # padding of an evaluation
+    answers = [
+      np.pad(x, [(0, more)] + [(0, 0)] * (x.ndim - 1)) for x in answers
+    ]
+    rewards = self._reward(traj, *processes.put(answers, self._everywhere))
+    rewards = {name: x.tolist() for name, x in processes.read(rewards).items()}
+    return [
+      Outcome({name: x[row] for name, x in rewards.items()})
+      for row in range(len(examples) * traj.group_size)
+    ]
+
+  def mark(self) -> int:
+    """There is no journal: the same tokens have the same rewards."""
+    return 0
+
+  def restore(self, position: int) -> None:
+    """See mark."""
+
+  def close(self) -> None:
+    """There are no workers."""
+
+
+def token_rewards(
+  task: Any,
+  tokenizer: Any,
+  traj: Trajectories,
+  answer_NA: jax.Array,
+  answer_length_N: jax.Array,
+) -> dict[str, jax.Array]:
+  """Reward components f32[B] by the task's function of tokens."""
+  return task.reward_device(
+    traj.response_BT,
+    traj.length_B,
+    jnp.repeat(answer_NA, traj.group_size, axis=0),
+    jnp.repeat(answer_length_N, traj.group_size),
+    tokenizer,
+  )
