@@ -14,6 +14,6 @@ from rl_jax.tasks import Described
 
 
 def get_config(method: Method) -> ExperimentConfig:
-  """configs/arithmetic.py with clusters of answers, difficulties and so on."""
+  """configs/arithmetic.py with row inputs: clusters, difficulties."""
   config = arithmetic.get_config(method)
   return dataclasses.replace(config, task=Described(config.task))

@@ -3,10 +3,10 @@
 Command: python -m experiments.train --config=configs/bandit.py --method=grpo
   --workdir=runs/bandit
 Cost: about 10 seconds on 2 CPU cores, most of it compilation.
-Expected: reward/mean 0.75 after 60 iterations with seed 0 (random: 0.003); two
-contexts settle on a wrong action before the right one was drawn. With
---set=rollout.group_size=16 --set=optimizer.learning_rate=5e-3
---set=iterations=200 all are learnt: 1.0.
+Expected: reward/mean 0.75 after 60 iterations with seed 0 (random: 0.003); in
+two contexts the policy converges to a wrong action before the right one is
+sampled. With --set=rollout.group_size=16 --set=optimizer.learning_rate=5e-3
+--set=iterations=200 all are learned: 1.0.
 """
 
 from rl_jax.config import EvaluationConfig, ExperimentConfig

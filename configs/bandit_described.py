@@ -14,6 +14,6 @@ from rl_jax.tasks import Described
 
 
 def get_config(method: Method) -> ExperimentConfig:
-  """configs/bandit.py with clusters, formats, modes and so on."""
+  """configs/bandit.py with row inputs: clusters, formats, modes."""
   config = bandit.get_config(method)
   return dataclasses.replace(config, task=Described(config.task))

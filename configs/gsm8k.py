@@ -4,7 +4,7 @@
     --set=model.path=models/NAME --workdir=runs/gsm8k
 The configurations named after a model are this one with its sizes.
 Data: data/gsm8k_train.jsonl and data/gsm8k_test.jsonl as released.
-Cost and expected numbers: not measured, no accelerator was at hand.
+Cost and expected numbers: not measured yet.
 """
 
 from rl_jax.config import EvaluationConfig, ExperimentConfig

@@ -10,7 +10,7 @@ Rows: see rl_jax/tasks/python_function.py. Needs Linux; what the sandbox blocks
 and what it cannot: rl_jax/verification/sandbox/python_calls.py
 (`make test-attacks`).
 Cost: a sandbox takes 0.05 to 0.1 seconds of a core a sample. Expected numbers:
-not measured; shares of passed tests instead of all or nothing are
+not measured. To reward the share of passed tests instead of all or nothing:
 --set="task.reward_weights={'passed': 1.0}".
 """
 

@@ -1,1 +1,1 @@
-"""What runs leave behind."""
+"""Files that a run writes: metrics, responses, progress, checkpoints."""

@@ -1,10 +1,10 @@
-"""What a run leaves to look at: metrics.jsonl, rollouts.jsonl, TensorBoard.
+"""Writes metrics.jsonl, rollouts.jsonl and TensorBoard files of a run.
 
 metrics.jsonl has one JSON object per iteration: `step`, `time/wall_seconds`
 (of all sessions of the run together) and metrics by their fixed names, such as
 `reward/mean`, `policy/entropy`, `policy/kl_ref`, `policy/clip_fraction`,
 `rollout/length`, `train/grad_norm`, `time/generate_seconds`. Only `time/*` may
-differ between a run and the same run killed and resumed.
+differ between a run and the same run interrupted and resumed.
 
 JSON has no NaN: non-finite numbers are written as the strings "NaN",
 "Infinity" and "-Infinity", which `float()` reads back, as `read_jsonl` does.
@@ -56,10 +56,10 @@ def from_json(value: Any) -> Any:
 
 
 def read_jsonl(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
-  """The complete lines of a JSON-lines file; a torn last line is left out.
+  """The complete lines of a JSON-lines file; a partial last line is left out.
 
   Raises:
-    ValueError: naming file and line, where a complete line is no JSON.
+    ValueError: naming file and line, if a complete line is not JSON.
   """
   rows = []
   lines = epath.Path(path).read_bytes().split(b'\n')
@@ -67,7 +67,7 @@ def read_jsonl(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     try:
       rows.append(from_json(json.loads(line)))
     except ValueError as error:
-      raise ValueError(f'{path}:{number} is no JSON: {error}') from error
+      raise ValueError(f'{path}:{number} is not JSON: {error}') from error
   return rows
 
 
@@ -99,11 +99,11 @@ def _to_host(metrics: Mapping[str, Any], arrays: Any) -> tuple[dict, Any]:
 class MetricsWriter:
   """Appends to the files of a workdir; resumes without gaps or repeats.
 
-  Every line is flushed as it is written. A checkpoint stores `offsets()`;
-  a run that starts calls `truncate_to(offsets)`, or `truncate_to({})` without
-  a checkpoint, before it writes: what an interrupted iteration has written,
-  even half a line, goes, and is written again by the same iteration. Of several
-  processes only process 0 touches files; the others' rows are just returned.
+  Every line is flushed when it is written. A checkpoint stores `offsets()`.
+  Before its first line a run calls `truncate_to(offsets)`, or `truncate_to({})`
+  without a checkpoint: this removes what an interrupted iteration has written,
+  also a partial line, and the repeated iteration writes it again. Only process
+  0 writes files; on the other processes rows are only returned.
   """
 
   def __init__(
@@ -174,7 +174,7 @@ class MetricsWriter:
         os.fspath(self.workdir / 'tensorboard'), purge_step=self._purge_step
       )
     for name, value in row.items():
-      # Non-finite values are no points on a curve.
+      # TensorBoard cannot plot non-finite values.
       number = isinstance(value, (int, float)) and math.isfinite(value)
       if number and name != 'step':
         self._tensorboard.add_scalar(name, value, row['step'])
@@ -183,8 +183,8 @@ class MetricsWriter:
   def offsets(self) -> dict[str, Any]:
     """Bytes of each file and seconds so far, for the checkpoint; JSON-able.
 
-    The files are forced to the disk: a checkpoint must not know more lines
-    than survive a power cut.
+    The files are synchronised to the disk, so that after a power failure they
+    hold at least the bytes that a checkpoint counts.
     """
     found: dict[str, Any] = {'time/wall_seconds': self.seconds()}
     for name, file in self._files.items():
@@ -197,7 +197,7 @@ class MetricsWriter:
   def truncate_to(
     self, offsets: Mapping[str, Any], next_step: int | None = None
   ) -> None:
-    """Cuts the files to what a checkpoint knows; {} empties them.
+    """Cuts the files to the sizes of a checkpoint; {} empties them.
 
     Args:
       offsets: what `offsets` returned when the checkpoint was saved.
@@ -212,7 +212,7 @@ class MetricsWriter:
       size = file.seek(0, os.SEEK_END)
       if size < wanted:
         logging.warning(
-          '%s has %d bytes, but the checkpoint knows of %d: lines were lost',
+          '%s has %d bytes, but the checkpoint counted %d: lines were lost',
           self.workdir / name,
           size,
           wanted,
@@ -231,9 +231,9 @@ class MetricsWriter:
 class DelayedMetrics:
   """Keeps the newest row on the device and writes it one iteration later.
 
-  So the host never waits for the update that it has just dispatched. Before a
-  checkpoint and at the end, `flush` writes the row that is held back: saving
-  waits for the same arrays anyway, and no pending row needs to be restored.
+  So the host does not wait for the update that it has just dispatched. Before
+  a checkpoint and at the end, `flush` writes the pending row: saving waits for
+  the same arrays anyway, and no pending row needs to be restored.
   """
 
   def __init__(self, writer: MetricsWriter):
@@ -243,13 +243,13 @@ class DelayedMetrics:
   def push(
     self, step: int, metrics: Mapping[str, Any], rollouts: Any = None
   ) -> dict[str, Any] | None:
-    """Holds a row back; writes and returns the one before, on the host."""
+    """Keeps a row; writes and returns the one before it, as host numbers."""
     written = self.flush()
     self._pending = (step, dict(metrics), rollouts)
     return written
 
   def flush(self) -> dict[str, Any] | None:
-    """Writes and returns the held row (one device_get), or None."""
+    """Writes and returns the pending row (one device_get), or None."""
     if self._pending is None:
       return None
     row, self._pending = self._pending, None

@@ -30,8 +30,8 @@ class Progress:
 
   total: iterations of the whole run; first: iterations done before.
   file: by default standard error. plain_every_seconds: how often a line is
-    printed where no terminal is (the last iteration always is). shown: False
-    on the processes that leave it to another.
+    printed without a terminal (the last iteration is always printed). shown:
+    False prints nothing, for all processes but one.
   """
 
   def __init__(
@@ -69,7 +69,7 @@ class Progress:
       self._live.stop()
 
   def line(self, metrics: Mapping[str, Any]) -> str:
-    """What is shown of the current iteration, as far as it was measured."""
+    """The text for the current iteration, of those columns that are known."""
     parts = [f'{self._label} {self._done}/{self._total}']
     for label, names, form in COLUMNS:
       for name in names:
@@ -89,7 +89,7 @@ class Progress:
       each = (now - self._last_time) / (done - self._done)
       before = each if self._seconds_each is None else self._seconds_each
       self._seconds_each = before + 0.1 * (each - before)
-    # The first iteration compiles: it says nothing about the others.
+    # The first iteration includes compilation and is not averaged.
     self._updates += 1
     self._done, self._last_time = done, now
     text = self.line(row)

@@ -1,8 +1,8 @@
 """The lines of rollouts.jsonl: a few responses of every iteration, by token.
 
-The update computes what is logged of each token anyway; it hands out the first
-rows of the batch, and the host reads them with the metrics of the iteration,
-one iteration late. So nobody waits for them.
+The update computes these values anyway and returns those of the first rows of
+the batch. The host reads them with the metrics of the iteration, one iteration
+later, so that it does not wait for the update.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,13 +20,13 @@ from rl_jax.types import TOKENS, Metrics, Trajectories
 def token_texts(tokenizer: Any, ids: Sequence[int]) -> list[str]:
   """The text of every token; '' for special ones.
 
-  A character of several tokens stands at the last of them.
+  A character of several tokens is the text of the last of them.
   """
   texts, held = [], []
   for i, token in enumerate(ids):
     held.append(int(token))
     text = tokenizer.decode(held)
-    # UTF-8 has at most 4 bytes: what is still incomplete then is invalid.
+    # UTF-8 has at most 4 bytes: a longer incomplete sequence is invalid.
     wait = text.endswith('\ufffd') and len(held) < 4 and i + 1 < len(ids)
     texts.append('' if wait else text)
     held = held if wait else []
@@ -34,7 +34,7 @@ def token_texts(tokenizer: Any, ids: Sequence[int]) -> list[str]:
 
 
 def sampling_metrics(rounds: Sequence[Any]) -> dict[str, float]:
-  """What the host knows of all rounds of an iteration.
+  """Metrics of all generation rounds of an iteration.
 
   rollout/reward: mean over every sample, also of groups that were dropped
   (`reward/mean` is that of the batch); samples without a reward do not count.
@@ -52,7 +52,7 @@ def sampling_metrics(rounds: Sequence[Any]) -> dict[str, float]:
 
 @dataclasses.dataclass(frozen=True)
 class RolloutLog:
-  """The responses of one iteration, before the host has read their values."""
+  """The logged responses of one iteration; their values are on the device."""
 
   rounds: list[Any]  # collect.Round, in the order of their group serials
   first_serial: int
@@ -90,16 +90,16 @@ class RolloutLog:
       if name != 'seen'
     }
     if all(values['trained']):
-      values.pop('trained')  # as almost always
+      values.pop('trained')  # the usual case
     return {'text': token_texts(self.tokenizer, ids), **values}
 
 
 def arrays(
   traj: Trajectories, metrics: Metrics, prompts: int
 ) -> dict[str, Any]:
-  """The device side of a RolloutLog; takes the tokens out of the metrics.
+  """The arrays of a RolloutLog; removes TOKENS from the metrics.
 
-  Responses of the rows that are logged, whichever process has verified them.
+  They hold the rows that are logged, whichever process has verified them.
   """
   rows = max(0, min(prompts, traj.num_prompts)) * traj.group_size
   found = {
@@ -117,5 +117,5 @@ def _first(rows: int, tree: Any) -> Any:
 
 
 def _short(x: float) -> float:
-  """Four significant digits: what a page shows, and half the file."""
+  """Four significant digits, which halves the size of the file."""
   return float(f'{x:.4g}')

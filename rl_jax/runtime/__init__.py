@@ -1,1 +1,1 @@
-"""What everything stands on: devices, hosts and the compiler."""
+"""Devices, hosts, processes, signals and the compiler."""

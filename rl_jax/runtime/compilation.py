@@ -9,19 +9,19 @@ _EMITTERS = 'xla_cpu_use_fusion_emitters'
 
 
 def options() -> dict[str, int] | None:
-  """Compiler options of jax.jit; XLA_FLAGS that say something else win.
+  """Compiler options of jax.jit; flags that XLA_FLAGS sets are left alone.
 
-  On CPU the products run in libraries, and LLVM, which compiles the rest,
-  needs a fifth longer at its usual level for code that is no faster.
+  On CPU matrix products run in libraries; LLVM, which compiles the rest, takes
+  20% longer at its default level, for code that is no faster.
   """
   return _unless_set({_LEVEL: 1})
 
 
 def training_options() -> dict[str, int | bool] | None:
-  """The same for scores and updates: of hundreds of kernels, each compiled.
+  """The same for score and update, which have hundreds of kernels.
 
-  The former emitters of XLA, which jax 0.11 no longer has, take half the time
-  for them; an update takes 4% longer.
+  The older emitters of XLA (removed in jax 0.11) compile them in half the time;
+  an update then takes 4% longer.
   """
   former = {_EMITTERS: False} if jax.__version_info__ < (0, 11) else {}
   return _unless_set({_LEVEL: 1, **former})

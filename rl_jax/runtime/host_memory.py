@@ -1,7 +1,7 @@
-"""Memory that a compilation leaves behind goes back to the system.
+"""Returns memory that compilations have freed to the operating system.
 
-XLA frees what it compiled with, but the C library keeps most of it: 0.35 GB of
-a process that compiled the sampler of an 8-layer model.
+XLA frees its memory after a compilation, but the C library keeps most of it for
+the process: 0.35 GB after compiling the sampler of an 8-layer model.
 """
 
 import ctypes
@@ -11,12 +11,12 @@ import sys
 import jax
 
 _COMPILED = '/jax/core/compile/backend_compile_duration'
-_LONG_SECONDS = 1.0  # shorter ones leave little
+_LONG_SECONDS = 1.0  # shorter compilations leave little
 
 
 @functools.cache
 def give_back_after_compilations() -> None:
-  """From now on, in this process; nothing where the C library is not glibc."""
+  """Trims the heap after every long compilation; does nothing without glibc."""
   if sys.platform != 'linux':
     return
   trim = getattr(ctypes.CDLL(None), 'malloc_trim', None)

@@ -27,7 +27,7 @@ def _axes_in_force() -> dict[str, int]:
 
 
 def parts(size: int, logical: str, sizes: dict[str, int] | None = None) -> int:
-  """Into how many parts RULES split it on the mesh in force, or of sizes."""
+  """Number of parts that RULES split size into, on the mesh in force."""
   sizes = _axes_in_force() if sizes is None else sizes
   return math.prod(sizes[name] for name in axes_of(size, logical, sizes))
 
@@ -35,7 +35,7 @@ def parts(size: int, logical: str, sizes: dict[str, int] | None = None) -> int:
 def constrain(x: Array, *logical_axes: str | None) -> Array:
   """Fixes the layout of x inside jit; without a mesh in force, just x.
 
-  Axes that a surrounding shard_map has taken over are left alone.
+  Axes that are manual in a surrounding shard_map are left alone.
   """
   sizes = _axes_in_force()
   if not sizes:
@@ -48,11 +48,11 @@ def constrain(x: Array, *logical_axes: str | None) -> Array:
 def by_rows(
   function: Callable, split: Sequence[bool], num_prompts: int
 ) -> Callable:
-  """Runs function once per shard of sampled rows, each without waiting.
+  """Runs function once per shard of sampled rows, independently.
 
   split: for each argument, True if its leading axis is prompts or rows, False
-  if every shard needs all of it. Results have rows. Axes other than those of
-  rows stay under the compiler's control. Just function, if there is one shard.
+  if every shard needs all of it. Results have rows. The compiler partitions
+  all axes but those of rows. With one shard this returns function itself.
   """
   sizes = _axes_in_force()
   axes = axes_of(num_prompts, 'sampled_rows', sizes)
@@ -70,9 +70,10 @@ def by_rows(
 def copies(tree: Any, num_prompts: int) -> Any | None:
   """The tree with a leading axis of D equal entries, one on each data shard.
 
-  Of a function `by_copies`, the gradient by them is a sum a shard: nothing is
-  exchanged before these are added up. None if the prompts are on one shard, or
-  tokens or heads are split too: XLA's partitioner aborts on their gradients.
+  The gradient of a function `by_copies` with respect to them is one sum per
+  shard, and the only communication is the sum of these. None if the prompts are
+  on one shard, or if tokens or heads are split too: XLA's partitioner aborts on
+  such gradients.
   """
   sizes = _axes_in_force()
   others = math.prod(sizes[name] for name in sizes if name not in ROW_AXES)
@@ -93,7 +94,7 @@ def copies(tree: Any, num_prompts: int) -> Any | None:
 def by_copies(function: Callable) -> Callable:
   """function(tree, rows) for the tree's `copies`, each with its shard of rows.
 
-  Results have rows. Other axes stay under the compiler's control.
+  Results have rows. The compiler partitions all other axes.
   """
 
   def local(tree_D, rows):
@@ -107,8 +108,7 @@ def by_tokens(function: Callable, split: Sequence[bool]) -> Callable:
   """Runs function once per span of tokens, which lie on the second axis.
 
   split: for each argument, True if it has that axis, False if every span needs
-  all of it. Results have it. Axes other than that of tokens stay under the
-  compiler's control.
+  all of it. Results have it. The compiler partitions all other axes.
   """
   spans = PartitionSpec(None, RULES['tokens'])
   return _shard_map(
@@ -122,10 +122,10 @@ def by_tokens(function: Callable, split: Sequence[bool]) -> Callable:
 def on_parts(
   function: Callable, arrays: Sequence[Array], logical_axes: Sequence[tuple]
 ) -> Array:
-  """Runs function on what each device holds of the arrays by the RULES.
+  """Runs function on the part of the arrays that each device has by RULES.
 
-  For kernels, which the compiler cannot divide. The result lies as the first
-  array does. Just function without a mesh in force.
+  For kernels, which the compiler cannot partition. The result has the layout of
+  the first array. Without a mesh in force this calls function itself.
   """
   sizes = _axes_in_force()
   if math.prod(sizes.values()) == 1:
@@ -138,10 +138,10 @@ def on_parts(
 
 
 def _shard_map(function, in_specs, out_specs, axes):
-  """shard_map over axes of the mesh in force, and over those of one device.
+  """shard_map over axes of the mesh in force, and over those of size 1.
 
-  With no axis left to the compiler JAX leaves out the constraint that it
-  otherwise puts on the result of every operation.
+  If no axis is left to the compiler, JAX omits the constraint that it otherwise
+  adds to the result of every operation.
   """
   sizes = _axes_in_force()
   return jax.shard_map(

@@ -22,7 +22,7 @@ AXES = (COPIES, 'fsdp', SEQUENCE, 'tensor')
 ROW_AXES = (COPIES, 'fsdp')
 
 # Logical axis -> mesh axes. Axes that do not divide a size are left out, the
-# last first: a vocabulary of 19 characters is copied rather than refused.
+# last first: a vocabulary of 19 characters is replicated, not an error.
 RULES = {
   'rows': ROW_AXES,  # prompts N and rows B; groups are never split
   'sampled_rows': (*ROW_AXES, SEQUENCE),  # the same in prefill and decoding
@@ -42,9 +42,9 @@ RULES = {
 class MeshConfig:
   """Devices along each mesh axis.
 
-  data: copies of the parameters. fsdp: rows and parameters are both split.
-  sequence: the tokens of responses are split in score and update, for long
-  ones; while sampling, the rows. tensor: heads, MLP and vocabulary are split.
+  data: copies of the parameters. fsdp: splits rows and parameters. sequence:
+  splits the tokens of responses in score and update, and rows in sampling.
+  tensor: splits heads, MLP and vocabulary.
   """
 
   data: int = ranged(1, 1)
@@ -90,7 +90,7 @@ def axes_of(
 
 
 def partition(shape, logical_axes, sizes: dict[str, int]) -> PartitionSpec:
-  """How RULES lay an array over mesh axes of these sizes."""
+  """The PartitionSpec that RULES give an array on mesh axes of these sizes."""
   pairs = zip(shape, logical_axes, strict=True)
   return PartitionSpec(*(axes_of(*pair, sizes) or None for pair in pairs))
 
@@ -123,5 +123,5 @@ def shardings_of(tree: Any) -> Any:
 
 
 def spans(mesh: Mesh | AbstractMesh | None) -> int:
-  """Into how many parts, on different devices, a mesh splits responses."""
+  """Number of parts that a mesh splits the tokens of responses into."""
   return 1 if mesh is None else dict(mesh.shape).get(SEQUENCE, 1)

@@ -1,11 +1,11 @@
-"""The processes of one run: start, agreement, and what each of them does.
+"""The processes of one run: start, communication, division of work.
 
 Every process runs the same program on the same numbers. Prompts, serials and
-selector states are computed on every process and equal by construction; tokens
-are read, decoded and verified for `own` rows alone, and the outcomes of all
-rows reach all processes by one `gather` a generation round. Process 0 writes
-the files, and reads the responses that it logs.
-With one process each function is the obvious no-op.
+selector states are computed on every process and are equal by construction;
+tokens are read, decoded and verified for `own` rows only, and one `gather` per
+generation round sends the outcomes of all rows to all processes. Process 0
+writes the files and reads the responses that it logs. With one process no
+function communicates.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ import numpy as np
 from rl_jax.runtime import watchdog
 
 _HEADER = 4  # bytes: the length of the message
-# Both as of the last exchange, and therefore equal on all processes.
+# Both are of the last exchange, and so equal on all processes.
 _capacity = 1 << 12  # bytes of a message that fit
 _agreed: dict[str, Any] = {}
 _wishes: dict[str, Any] = {}  # of this process, sent with the next message
@@ -39,18 +39,18 @@ def start(
 ) -> None:
   """Joins the processes of this run; call it before anything touches JAX.
 
-  Without an address JAX finds the others by itself: SLURM, Kubernetes (with
-  `pip install 'jax[k8s]'`), Cloud TPU, Open MPI.
+  Without an address JAX finds the other processes itself: SLURM, Kubernetes
+  (with `pip install 'jax[k8s]'`), Cloud TPU, Open MPI.
 
   Args:
     coordinator: HOST:PORT of process 0; then the next two must be given too.
-    peer_timeout_seconds: a process that has not been heard of for so long is
-      dead; all others end with a message.
-    stall_seconds: without an exchange for so long this process prints where
-      it stands and ends, and with it all others.
+    peer_timeout_seconds: without a heartbeat of a process for so long all
+      others end with a message.
+    stall_seconds: without an exchange for so long this process prints its
+      stack and ends, and with it all others.
 
-  Raises: ValueError if only a part of the address is given, or it is wrong, or
-    there is none and JAX finds none.
+  Raises: ValueError if the address is incomplete or wrong, or if there is none
+    and JAX finds none.
   """
   given = (coordinator, num_processes, process_id)
   if None in given and given != (None, None, None):
@@ -58,7 +58,7 @@ def start(
       'coordinator, num_processes and process_id go together, but they are '
       f'{coordinator!r}, {num_processes} and {process_id}'
     )
-  # SIGTERM is ours (see signals): JAX's own service would swallow it.
+  # stop_signal handles SIGTERM; JAX's preemption service would consume it.
   jax.config.update('jax_enable_preemption_service', False)
   try:
     jax.distributed.initialize(
@@ -103,7 +103,7 @@ def own(size: int) -> slice:
 
 
 def read(tree: Any) -> Any:
-  """jax.device_get of what all processes compute: a wait for the others too."""
+  """jax.device_get of what all processes compute; waits for all of them."""
   with watchdog.waiting():
     return jax.device_get(tree)
 
@@ -118,7 +118,7 @@ def fetch_rows(tree: Any, rows: slice) -> Any:
 
   def cut(x):
     whole = x.addressable_data(0)
-    # The mesh in force has devices of others, who cut other rows.
+    # The mesh in force has devices of other processes, which cut other rows.
     alone = jax.sharding.Mesh(np.asarray([whole.device]), ('own',))
     with jax.set_mesh(alone):
       return jax.lax.slice_in_dim(whole, rows.start, rows.stop)
@@ -134,7 +134,7 @@ def gather(value: Any) -> list[Any]:
   if count() == 1:
     return [value]
   if _alone:
-    raise RuntimeError('the other processes are not here: this would hang')
+    raise RuntimeError('gather inside on_main would wait for ever')
   message = json.dumps([index(), value, _wishes]).encode()
   found = sorted(map(json.loads, _exchange(message)), key=lambda x: x[0])
   _, values, wishes = zip(*found, strict=True)
@@ -144,10 +144,10 @@ def gather(value: Any) -> list[Any]:
 
 
 def agreed(name: str, wish: Any) -> Any:
-  """What the lowest process with a wish wants, as of the last exchange.
+  """The value that the lowest process with one has sent in the last exchange.
 
-  A wish (None: no wish) travels with the next `gather`, so that asking costs
-  nothing and all processes get the same answer at the same place.
+  A value (None: no value) is sent with the next `gather`, so that no further
+  communication is needed and all processes get the same answer.
   """
   if count() == 1:
     return wish
@@ -159,8 +159,8 @@ def agreed(name: str, wish: Any) -> Any:
 def on_main(function: Callable[[], Any]) -> Any:
   """The JSON-able result of `function()` on process 0, on all processes.
 
-  Nothing goes on before it has returned. What it raises is raised everywhere:
-  as it is on process 0, as ValueError or RuntimeError elsewhere.
+  All processes wait until it has returned. What it raises is raised on all
+  processes: as it is on process 0, as ValueError or RuntimeError elsewhere.
   """
   global _alone
   if count() == 1:
@@ -188,8 +188,8 @@ def on_main(function: Callable[[], Any]) -> Any:
 def put(tree: Any, layout: jax.sharding.Sharding) -> Any:
   """jax.device_put of host arrays that are equal on all processes.
 
-  (For a layout over several processes device_put itself would compare the
-  arrays, with a collective for each of them.)
+  For a layout over several processes device_put itself would compare the
+  arrays, with a collective for each of them.
   """
   if layout.is_fully_addressable:
     return jax.device_put(tree, layout)
@@ -208,10 +208,10 @@ def _put(x, layout):
 
 
 def end_all(exit_code: int) -> None:
-  """After an error: ends this process at once, so that the others notice.
+  """After an error: ends this process at once, and thereby the others.
 
-  An orderly exit would wait for processes that wait for this one. Does nothing
-  without other processes.
+  A normal exit would wait for processes that wait for this one. Does nothing
+  with one process.
   """
   if not jax.distributed.is_initialized() or count() == 1:
     return
@@ -227,7 +227,7 @@ def end_all(exit_code: int) -> None:
 
 
 def _exchange(message: bytes) -> list[bytes]:
-  """One all-gather; a second one when a message has outgrown the buffer."""
+  """One all-gather, and a second one if a message is longer than the buffer."""
   global _capacity
   while True:
     buffer = np.zeros(_HEADER + _capacity, np.uint8)

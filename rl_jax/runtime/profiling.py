@@ -1,4 +1,4 @@
-"""Traces of iterations for TensorBoard or Perfetto; compilations counted."""
+"""Traces iterations for TensorBoard or Perfetto, and counts compilations."""
 
 from collections.abc import Callable
 import dataclasses
@@ -12,7 +12,7 @@ COMPILED = '/jax/core/compile/backend_compile_duration'
 
 
 class _Compilations:
-  """Listens to JAX's own events from the import of this module on."""
+  """Counts the compilation events of JAX since this module was imported."""
 
   def __init__(self):
     self.count = 0
@@ -44,7 +44,7 @@ def parse_window(text: str, done: int, total: int) -> Window:
 
   Args:
     text: for example '10:13'.
-    done: iterations that are behind the run, which it cannot trace any more.
+    done: iterations that are finished and cannot be traced any more.
     total: iterations of the whole run.
 
   Raises ValueError naming the text and what is allowed.
@@ -73,7 +73,7 @@ class Profiler:
     """Returns iteration(); starts the trace before it and stops it after it.
 
     The trace ends when the results are computed, not when they are dispatched.
-    What was dispatched earlier may still show at its beginning.
+    Its beginning may include work that was dispatched earlier.
     """
     if self._window is None:
       return iteration()

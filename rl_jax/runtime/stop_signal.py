@@ -22,9 +22,9 @@ class StopSignal:
         save()
         stop.exit_if_requested()
 
-  Off the main thread, where Python accepts no handlers, only `request` works.
-  Of several processes all stop where one was asked, at the same iteration: the
-  request travels with their next exchange.
+  Outside the main thread, where Python accepts no handlers, only `request`
+  works. If one of several processes gets a signal, all stop at the same
+  iteration: the request is sent with their next exchange.
   """
 
   _EXIT_CODES = {
@@ -38,11 +38,11 @@ class StopSignal:
 
   @property
   def requested(self) -> bool:
-    """Whether the run should save and leave."""
+    """Whether the run should save and end."""
     return self._agreed_code() is not None
 
   def exit_if_requested(self) -> None:
-    """Raises SystemExit with the documented code if a signal came."""
+    """Raises SystemExit with the documented code if there was a signal."""
     code = self._agreed_code()
     if code is not None:
       sys.exit(code)
@@ -51,7 +51,7 @@ class StopSignal:
     return processes.agreed('exit_code', self.exit_code)
 
   def request(self, number: int = signal.SIGTERM) -> None:
-    """As if the signal had come."""
+    """Has the effect of the signal."""
     self.exit_code = self._EXIT_CODES[signal.Signals(number)]
 
   def __enter__(self) -> 'StopSignal':
@@ -71,6 +71,6 @@ class StopSignal:
     self.request(number)
     self._restore()
     logging.warning(
-      '%s: saving after this iteration; once more stops at once',
+      '%s: saving after this iteration; a second signal stops at once',
       signal.Signals(number).name,
     )

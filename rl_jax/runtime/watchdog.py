@@ -1,8 +1,8 @@
 """Ends a process that has not exchanged anything with the others for too long.
 
 A process that hangs still answers heartbeats, so the others would wait for it
-for ever. Each process watches itself: where all of them wait for one, all of
-them end, and the message of that one says where it stood.
+for ever. Each process measures its own time without an exchange: if all wait
+for one, all end, and that one prints its stack.
 """
 
 import contextlib
@@ -30,14 +30,14 @@ def start(stall_seconds: float, name: str) -> None:
 
 
 def alive() -> None:
-  """Starts the time anew."""
+  """Resets the time."""
   global _last
   _last = time.monotonic()
 
 
 @contextlib.contextmanager
 def waiting(what='another process'):
-  """Around what ends only when the other processes have come as far."""
+  """Context of a call that waits for the other processes."""
   global _doing
   alive()
   _doing = f'has waited for {what}'
@@ -49,7 +49,7 @@ def waiting(what='another process'):
 
 
 def checkpointing():
-  """The same around Orbax, which waits for all processes and for the disk."""
+  """The same for calls of Orbax, which wait for all processes and the disk."""
   return waiting('another process or the disk')
 
 
@@ -59,7 +59,7 @@ def _watch(stall_seconds, name):
   print(
     f'{name} {_doing} for {stall_seconds:g} seconds (--stall_seconds): it '
     'ends, and the others with it. The newest checkpoint is valid: run the '
-    'same command again. It stood at:',
+    'same command again. Its stack:',
     file=sys.stderr,
     flush=True,
   )

@@ -1,4 +1,4 @@
-"""Tasks: where prompts come from, and how a response is judged."""
+"""Tasks: numbered prompts, and reward functions of responses."""
 
 from rl_jax.tasks.arithmetic import Arithmetic
 from rl_jax.tasks.bandit import Bandit

@@ -1,13 +1,13 @@
-"""Finding the answer in a response, and comparing it with the right one.
+"""Extracts the answer of a response and compares it with the right one.
 
-All searches are linear in the length of the text: no pattern backtracks.
+All searches are linear in the length of the text; no pattern backtracks.
 """
 
 from fractions import Fraction
 import functools
 import re
 
-# Thousands separators inside, a sign only where it is no minus operator.
+# Thousands separators inside; a sign only if it is not a minus operator.
 _NUMBER = re.compile(
   r'(?:(?<![\w).])-)?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?', re.ASCII
 )
@@ -99,11 +99,11 @@ def parses_as_math(text: str) -> bool:
 
 
 def math_equal(answer: str, gold: str, extracted: bool = True) -> bool:
-  """math-verify's judgement; not symmetric: gold and answer differ in role.
+  """Whether math-verify finds them equal; not symmetric in answer and gold.
 
   `answer` is one formula if `extracted`, else a text in which it is searched.
-  Its own limits use signals, which work in main threads only, so they are
-  off: run it in the workers of a VerifierPool, which have a time limit.
+  Its time limits use signals, which need the main thread, so they are off: run
+  it in the workers of a VerifierPool, which have a time limit.
   """
   verify = _math_verify().verify
   gold_parsed = _parse_gold(gold)
@@ -133,7 +133,7 @@ def _math_verify():
     ) from error
   import logging
 
-  # It warns that its time limits are off; they are, for the reason above.
+  # It warns that its time limits are off: see math_equal.
   for name in ('math_verify.parser', 'math_verify.grader'):
     logging.getLogger(name).setLevel(logging.ERROR)
   return math_verify

@@ -10,7 +10,7 @@ from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import base, draws
 from rl_jax.tasks.base import Example
 
-# Positions modulo 10 of the permuted pairs that each split owns.
+# Positions modulo 10 of the permuted pairs in each split.
 _OWNED = {'train': range(8), 'validation': (8,), 'test': (9,)}
 
 
@@ -21,9 +21,9 @@ class Arithmetic:
 
   Operands have exactly `digits` digits (1..9, 10..99, 100..999, ...). A keyed
   permutation orders all unordered pairs {a, b}; its positions modulo 10 split
-  them 80/10/10, so that neither a pair nor its mirror image is in two splits.
-  Each pair gives one prompt; its operator and order come from its hash. The
-  split is a property of the pair alone: every run and stage shares it.
+  them 80/10/10, so that neither (a, b) nor (b, a) is in two splits. Each pair
+  gives one prompt, with operator and order from its hash. The split depends on
+  the pair only, so all runs and stages share it.
 
   With `signed` False the larger operand of a subtraction comes first, and no
   answer is negative. With `reverse` answers are written from the last character
@@ -65,7 +65,7 @@ class Arithmetic:
     return Example(prompt=f'{a}{operation}{b}=', answer=answer, id=index)
 
   def split_of(self, a: int, b: int) -> str:
-    """The split that owns the pair {a, b}."""
+    """The split of the pair {a, b}."""
     low, high = 10 ** (self.digits - 1), 10**self.digits - 1
     if not (low <= a <= high and low <= b <= high):
       raise ValueError(f'operands {a}, {b} are outside {low}..{high}')

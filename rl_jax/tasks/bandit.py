@@ -22,7 +22,7 @@ class Bandit:
   action, else 0; `value` is 1 for the best action and a fixed number in
   [0, max_other) for each other one. Both depend on the seed alone, and both
   have the optimum 1 in every context. Anything but one action letter gets 0.
-  All splits hold the same contexts: a bandit has nothing to hold out.
+  All splits have the same contexts.
   """
 
   num_contexts: int = ranged(8, 1, 26)
@@ -125,7 +125,7 @@ def _table(num_contexts, num_actions, max_other, seed):
   for context in range(num_contexts):
     stream = draws.Draws('bandit', seed, context)
     best = stream.below(num_actions)
-    # max_other = 1 must not make a second best action.
+    # With max_other = 1 there must still be one best action.
     values = [
       min(stream.uniform() * max_other, 0.999) for _ in range(num_actions)
     ]

@@ -46,7 +46,7 @@ class Task(Protocol):
   workers are forked; `alphabet` for a character tokenizer;
   `device_answers(examples, tokenizer) -> (i32[B, A], i32[B])` and
   `reward_device(response_BT, length_B, answer_BA, answer_length_B, tokenizer)
-  -> {component: f32[B]}`, the jittable twin of `reward`.
+  -> {component: f32[B]}`, the jittable form of `reward`.
   """
 
   reward_weights: dict[str, float]
@@ -55,10 +55,10 @@ class Task(Protocol):
     """Prompts of a split; 0 if the task has no such split."""
 
   def example(self, split: str, index: int) -> Example:
-    """The same example for the same index, always."""
+    """The example of that index; always the same."""
 
   def target(self, example: Example) -> str:
-    """The text that supervised training imitates (without end token)."""
+    """The target text of supervised training, without end token."""
 
   def reward(self, example: Example, response: str) -> Mapping[str, float]:
     """Components of the text before the end token; `outcome` is one."""

@@ -37,10 +37,10 @@ class Countdown:
   weights give 1 for solved, 0.1 for the form alone, else 0.
 
   An example is a function of (seed, split, index). The hash of (sorted
-  numbers, target) owns the split, so no problem is in two of them; within a
-  split, problems of small number sets can occur again under another index.
+  numbers, target) decides the split, so no problem is in two of them; within a
+  split, problems of small number sets can occur under several indices.
   Source of the rules: Jiayi-Pan/TinyZero, verl/utils/reward_score/countdown.py,
-  whose checker admits '9**9**9' and counts '1.5' as the numbers 1 and 5.
+  whose checker accepts '9**9**9' and reads '1.5' as the numbers 1 and 5.
   """
 
   grammar: str = chosen('flat', ('flat', 'full'))
@@ -162,7 +162,7 @@ class Countdown:
     if not 1 <= value <= self.max_target:
       return None
     shown = list(numbers)
-    for i in range(len(shown) - 1, 0, -1):  # the order must not show the way
+    for i in range(len(shown) - 1, 0, -1):  # the solution has another order
       j = stream.below(i + 1)
       shown[i], shown[j] = shown[j], shown[i]
     return shown, int(value), solution

@@ -1,8 +1,8 @@
 """Jittable verifiers on tokens; each agrees with a host verifier on text.
 
 The text of a response is what the tokenizer decodes from the tokens before the
-first end token: padding and ids without a character leave no trace in it, so
-the masks here leave them out as well.
+first end token. Padding and ids without a character decode to nothing, so the
+masks here leave them out as well.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ def pad_rows(rows: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def text_mask(response_BT: Array, length_B: Array, tokenizer: Any) -> Array:
-  """bool[B, T]: tokens that leave text, before the first end token."""
+  """bool[B, T]: tokens that decode to text, before the first end token."""
   at_T = jnp.arange(response_BT.shape[1], dtype=length_B.dtype)
   inside_BT = at_T[None, :] < length_B[:, None]
   ends_BT = jnp.zeros_like(inside_BT)

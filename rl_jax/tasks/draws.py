@@ -1,10 +1,10 @@
-"""Stable hashes: the same draw on every machine, version and process."""
+"""Random draws from stable hashes: equal on every machine and version."""
 
 import hashlib
 import random
 from typing import Any
 
-# Of every ten buckets, eight train, one validates, one tests.
+# Of every ten buckets eight are train, one is validation, one is test.
 _BUCKETS = ('train',) * 8 + ('validation', 'test')
 
 
@@ -24,7 +24,7 @@ class Draws:
   """A stream of integers that is a function of its counter parts."""
 
   def __init__(self, *parts: Any):
-    # Only random() has a sequence that Python promises to keep.
+    # Python guarantees the same sequence across versions for random() only.
     self._random = random.Random(stable_hash(*parts))
 
   def below(self, bound: int) -> int:

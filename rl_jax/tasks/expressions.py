@@ -1,4 +1,4 @@
-"""Exact values of arithmetic expressions that a model wrote: no eval."""
+"""Exact values of arithmetic expressions in model output, without eval."""
 
 import ast
 from collections.abc import Callable
@@ -12,7 +12,7 @@ _LONG_NUMBER = re.compile(rf'[0-9]{{{MAX_DIGITS + 1}}}')
 
 
 class ExpressionError(ValueError):
-  """The text is no expression of the grammar, or divides by zero."""
+  """The text is not an expression of the grammar, or divides by zero."""
 
 
 _OPERATIONS: dict[type, Callable[[Fraction, Fraction], Fraction]] = {

@@ -24,9 +24,8 @@ class ReasoningGym:
   ranges of one data set (another seed would repeat shifted items). Generators
   with few different problems can still repeat one.
 
-  Components: `score`, the generator's own judgement in [0, 1], which may give
-  part marks; `outcome`, 1 if that is full marks; `format`, 1 if an answer is
-  found. Needs the extra 'tasks'.
+  Components: `score`, the generator's own score in [0, 1]; `outcome`, 1 if the
+  score is 1; `format`, 1 if an answer is found. Needs the extra 'tasks'.
   """
 
   generator: str
@@ -57,7 +56,7 @@ class ReasoningGym:
       **self.template.fields(entry['question']),
       answer=str(entry['answer']),
       id=index,
-      meta={'entry': entry},  # its score_answer wants the whole of it
+      meta={'entry': entry},  # an argument of score_answer
     )
 
   def target(self, example: Example) -> str:

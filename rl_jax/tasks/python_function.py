@@ -1,4 +1,4 @@
-"""Write a Python function: the reward is what it returns on hidden tests."""
+"""Problems that ask for a Python function, judged by hidden tests."""
 
 import dataclasses
 import functools

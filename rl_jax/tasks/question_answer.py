@@ -27,7 +27,7 @@ class QuestionAnswer:
   hold_out: how num_validation and num_test rows leave the train source for
     splits without a source of their own: the last rows of the file ('last':
     test at the very end, validation before it), or the last in the order of a
-    hash of the question ('hash', so that the order of rows is no matter).
+    hash of the question ('hash', independent of the order of rows).
   id_field: a field that must not repeat, or ''.
   bad_rows: 'error' stops at the first bad row, naming file and line; 'skip'
     counts them (see `skipped`). Bad: malformed JSON, invalid UTF-8, not an
@@ -160,7 +160,7 @@ class QuestionAnswer:
 
 @functools.lru_cache(maxsize=32)
 def _partition(loaded, hold_out, num_validation, num_test):
-  """split -> rows; train keeps what the others leave."""
+  """split -> rows; train gets the rows that are in no other split."""
   if num_validation + num_test >= len(loaded.rows):
     raise ValueError(
       f'num_validation + num_test = {num_validation + num_test} leaves nothing '

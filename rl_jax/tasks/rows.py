@@ -1,4 +1,4 @@
-"""Rows of question-answer files; a bad row is named, never silently used."""
+"""Rows of question-answer files; a bad row is an error or is counted."""
 
 from collections.abc import Iterator, Mapping
 import dataclasses
@@ -30,7 +30,7 @@ class Row:
   where: str  # file and line
 
 
-@dataclasses.dataclass(frozen=True, eq=False)  # hashed by identity: cheap
+@dataclasses.dataclass(frozen=True, eq=False)  # hashed by identity
 class Rows:
   """The usable rows of one source, and what was skipped, by kind."""
 
@@ -93,7 +93,7 @@ def read_records(
 
 
 def fill(template: str, record: Mapping[str, Any], where: str) -> str:
-  """Puts the fields that a template such as '{Body} {Question}' names.
+  """Fills in the fields that a template such as '{Body} {Question}' names.
 
   Raises: BadRowError if a field is missing or is neither text nor a number.
   """
@@ -150,7 +150,7 @@ def _read_jsonl(path, max_row_bytes):
           where,
           BadRowError(where, 'too_long', f'more than {max_row_bytes} bytes'),
         )
-      elif line.strip():  # a blank line holds no data
+      elif line.strip():  # blank lines are ignored
         yield where, _parse_line(line, where)
 
 

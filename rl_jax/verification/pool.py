@@ -1,4 +1,4 @@
-"""Rewards from worker processes: a bad reward call costs only its sample."""
+"""Rewards from worker processes: a failed call affects only its own sample."""
 
 import collections
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from rl_jax.verification import worker as worker_lib
 
 KINDS = ('ok', 'error', 'invalid', 'timeout', 'died')
 _MAX_CHUNK = 32
-_MAX_REPLY_BYTES = 1 << 20  # a larger one is a flood
+_MAX_REPLY_BYTES = 1 << 20  # a worker with a larger reply is killed
 _MAX_RESTARTS = 3  # of the nursery in one call of reward
 _LOGGER = logging.getLogger(__name__)
 
@@ -29,8 +29,8 @@ class VerifierConfig:
   """Worker processes that compute rewards.
 
   num_workers: 0 computes them in this process (trusted, fast tasks only).
-  memory_limit_bytes: address space of a worker, so that a memory bomb costs
-    its sample and not the run; null: no limit.
+  memory_limit_bytes: address space of a worker, so that a call that allocates
+    too much fails alone; null: no limit.
   on_device: rewards by the task's `reward_device`, a function of tokens; then
     there are no workers.
   """
@@ -43,12 +43,11 @@ class VerifierConfig:
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-  """What became of one sample.
+  """The result of one reward call.
 
   `components` is None unless kind is 'ok'. error: reward raised. invalid: it
-  returned something else than finite numbers by name with an `outcome`.
-  timeout: it was killed at the time limit. died: its process ended by itself
-  (memory, os._exit, a crash).
+  did not return finite numbers by name with an `outcome`. timeout: it was
+  killed at the time limit. died: its process ended (memory, os._exit, a crash).
   """
 
   components: dict[str, float] | None
@@ -65,12 +64,12 @@ class VerifierPool:
   """Computes rewards in worker processes, with a time limit per sample.
 
   num_workers=0 computes them in this process, without a time limit: for trusted
-  procedural tasks. Otherwise the task is pickled to fresh processes that never
-  see an accelerator; examples must be picklable. A worker that exceeds
+  procedural tasks. Otherwise the task is pickled to new processes that cannot
+  use an accelerator; examples must be picklable. A worker that exceeds
   timeout_seconds on one sample is killed with its descendants and replaced;
-  the samples behind it are unharmed. memory_limit_bytes bounds the address
-  space of a worker (the libraries that it imports included). Workers are no
-  sandbox: run generated code with `rl_jax.verification.sandbox`.
+  the samples queued behind it are judged by another. memory_limit_bytes bounds
+  the address space of a worker, with the libraries that it imports. Workers are
+  not a sandbox: run generated code with `rl_jax.verification.sandbox`.
 
   Raises: RuntimeError if a worker cannot load the task; TypeError if the task
     has no method `reward`.
@@ -196,13 +195,13 @@ class _Round:
       while self._hand_out():
         self._listen()
     except BaseException:
-      # Busy workers owe answers that nobody waits for: start anew next time.
+      # Busy workers would reply to the next call: start new ones there.
       self._crew.close()
       raise
     return self._outcomes
 
   def _hand_out(self):
-    """Gives chunks to idle workers; False when all is done."""
+    """Sends chunks to idle workers; False when all samples are done."""
     for i in range(self._crew.num_workers):
       worker = self._crew.workers[i]
       if self._waiting and not worker.pending:
@@ -218,7 +217,7 @@ class _Round:
     try:
       worker.connection.send_bytes(payload)
     except OSError:
-      # It died idle, or no longer reads: not the fault of these samples.
+      # It died while idle, or does not read: these samples did not cause it.
       self._replace(worker)
 
   def _listen(self):
@@ -229,7 +228,7 @@ class _Round:
     wait = max(0.0, first + self._timeout - time.monotonic())
     for ready in connection_lib.wait(list(busy), wait):
       worker = busy.pop(ready)
-      if worker.pending:  # else a restart took its samples back
+      if worker.pending:  # else a restart has requeued its samples
         self._read(worker)
     late = time.monotonic() - self._timeout
     for worker in busy.values():
@@ -256,7 +255,7 @@ class _Round:
       self._outcomes[guilty] = Outcome(None, kind, detail)
 
   def _replace(self, worker):
-    """Takes the samples back; False if the nursery had ended, too."""
+    """Requeues its samples; False if the nursery has ended, too."""
     self._requeue(worker)
     try:
       self._crew.replace(worker)

@@ -1,4 +1,4 @@
-"""The trainer's end of the verifier processes: start, fork, kill, close."""
+"""Starts, forks, kills and closes the verifier processes of a trainer."""
 
 import collections
 import json
@@ -20,7 +20,7 @@ _START = (
 
 
 class Worker:
-  """The trainer's end of one worker process."""
+  """The trainer's connection to one worker process."""
 
   def __init__(self, pid, connection):
     self.pid, self.connection = pid, connection
@@ -53,13 +53,13 @@ class Crew:
     self.restart()
 
   def restart(self):
-    """Ends whatever lives and starts anew; raises RuntimeError if it cannot."""
+    """Ends all processes and starts new ones; RuntimeError if that fails."""
     self.close()
     ours, theirs = socket.socketpair()
     paths = [os.path.abspath(path) for path in sys.path]
     environment = {
       **os.environ,
-      'JAX_PLATFORMS': 'cpu',  # a stray import must not take the accelerator
+      'JAX_PLATFORMS': 'cpu',  # an import of JAX must not use the accelerator
       'CUDA_VISIBLE_DEVICES': '',
       'OMP_NUM_THREADS': '1',
       'OPENBLAS_NUM_THREADS': '1',
@@ -70,7 +70,7 @@ class Crew:
         stdin=subprocess.PIPE,
         pass_fds=[theirs.fileno()],
         env=environment,
-        start_new_session=True,  # Ctrl-C is for the trainer
+        start_new_session=True,  # Ctrl-C reaches only the trainer
       )
     self._process, self._control = process, ours
     self._finalizer = weakref.finalize(
@@ -81,7 +81,7 @@ class Crew:
       with process.stdin as stdin:
         stdin.write(self._settings)
       with ours.makefile() as lines:
-        message = json.loads(lines.readline() or '"it ended without a word"')
+        message = json.loads(lines.readline() or '"it ended without a message"')
     except (OSError, ValueError) as error:
       message = f'it did not start: {error!r}'
     if message != 'ready':
@@ -107,7 +107,7 @@ class Crew:
     ours, theirs = socket.socketpair()
     with theirs:
       pid = self._ask(b'f', 0, [theirs.fileno()])
-    # A worker that stops in the middle of a message must not stop us.
+    # A worker that stops in the middle of a message must not block the pool.
     for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
       limit = struct.pack('ll', 10, 0)
       ours.setsockopt(socket.SOL_SOCKET, option, limit)

@@ -1,9 +1,9 @@
 """The processes behind VerifierPool: one nursery that forks reward workers.
 
-The nursery is started once as a fresh interpreter: it unpickles the task,
-lets it import what it needs (`prepare`) and then only forks, so a killed worker
-is replaced in milliseconds and no thread of JAX is ever forked. This module
-must not import JAX.
+The nursery is started once as a new interpreter. It unpickles the task, calls
+its `prepare` and then only forks, so that a killed worker is replaced in
+milliseconds and no process with threads of JAX is forked. This module must not
+import JAX.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ import traceback
 import types
 from typing import Any
 
-# What the nursery is asked: letter, process id.
+# Commands to the nursery: letter (f: fork, k: kill), process id.
 COMMAND = struct.Struct('=cI')
 REPLY = struct.Struct('=I')
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
@@ -35,7 +35,7 @@ def judge(task: Any, example: Any, response: str) -> tuple[str, Any, str]:
     components = task.reward(example, response)
   except (KeyboardInterrupt, GeneratorExit):
     raise
-  except BaseException:  # SystemExit, too, costs only its sample
+  except BaseException:  # SystemExit, too, affects only its sample
     return 'error', None, traceback.format_exc(limit=-8)
   try:
     return 'ok', check_components(components), ''
@@ -67,7 +67,7 @@ def check_components(components: Any) -> dict[str, float]:
 
 
 def nursery(control_fd: int) -> None:
-  """Entry point: reads its settings from stdin, then forks on demand."""
+  """Entry point: reads its settings from stdin, then forks when asked."""
   for name in (signal.SIGINT, signal.SIGTERM):
     signal.signal(name, signal.SIG_IGN)  # the trainer decides when to end
   parent = os.getppid()
@@ -81,7 +81,7 @@ def nursery(control_fd: int) -> None:
   control.sendall(b'"ready"\n')
   children = set()
   if sys.platform == 'linux':
-    # What a killed worker leaves behind in other sessions becomes our child.
+    # Processes of a killed worker, also in other sessions, become children.
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
   try:
     _serve(control, parent, children, task, settings['memory_limit_bytes'])
@@ -95,8 +95,8 @@ def _load_task(settings):
   try:
     task = pickle.loads(settings['task'])
   except AttributeError:
-    # The task's class was defined in a script: import it under another name,
-    # as multiprocessing does, so that its __main__ guard holds.
+    # The task's class is defined in a script: import it under another name,
+    # as multiprocessing does, so that its __main__ block does not run.
     if settings['main_path'] is None:
       raise
     module = types.ModuleType('__mp_main__')
@@ -136,7 +136,7 @@ def _serve(control, parent, children, task, memory_limit_bytes):
 
 
 def _end(pid):
-  """Kills a worker with its descendants and reaps it: no pid is reused."""
+  """Kills a worker with its descendants and reaps it."""
   for kill, target in ((os.killpg, pid), (os.kill, pid)):
     try:
       kill(target, signal.SIGKILL)
@@ -146,11 +146,11 @@ def _end(pid):
 
 
 def _end_orphans(workers):
-  """Kills what killed workers have left, until there is nothing more."""
+  """Kills the remaining processes of killed workers, until none is left."""
   if sys.platform != 'linux':
     return
-  while strangers := _children() - workers:
-    for pid in strangers:
+  while orphans := _children() - workers:
+    for pid in orphans:
       _end(pid)
 
 
@@ -169,7 +169,7 @@ def _children():
 
 
 def _work(task, fd, memory_limit_bytes):
-  """The life of a worker: chunks in, one line of JSON out per sample."""
+  """Main loop of a worker: reads chunks, writes a line of JSON per sample."""
   code = 1
   try:
     nursery_pid = os.getppid()
@@ -183,7 +183,7 @@ def _work(task, fd, memory_limit_bytes):
       limit = (memory_limit_bytes, memory_limit_bytes)
       resource.setrlimit(resource.RLIMIT_AS, limit)
     null = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1, 2):  # floods of output go nowhere
+    for standard in (0, 1, 2):  # what the task prints is discarded
       os.dup2(null, standard)
     connection = Connection(fd)
     while True:
@@ -191,6 +191,6 @@ def _work(task, fd, memory_limit_bytes):
         line = json.dumps(judge(task, example, response))
         connection.send_bytes(line.encode())
   except (EOFError, OSError):
-    code = 0  # the trainer has closed its end
+    code = 0  # the trainer has closed the connection
   finally:
     os._exit(code)

@@ -117,7 +117,7 @@ def test_lost_lines_are_warned_about_and_the_run_goes_on(tmp_path, caplog):
   writer.truncate_to({'metrics.jsonl': 1000})
   writer.log(7, {'a': 1})
   writer.close()
-  assert 'the checkpoint knows of 1000' in caplog.text
+  assert 'the checkpoint counted 1000' in caplog.text
   assert len(lines(tmp_path / 'metrics.jsonl')) == 1
 
 
@@ -134,7 +134,7 @@ def test_a_torn_tail_is_skipped_and_a_bad_line_named(tmp_path):
   path.write_bytes(b'{"a": 1}\n{"a": 2}\n{"a"')
   assert read_jsonl(path) == [{'a': 1}, {'a': 2}]
   path.write_bytes(b'{"a": 1}\n{"a"\n{"a": 2}\n')
-  with pytest.raises(ValueError, match='x.jsonl:2 is no JSON'):
+  with pytest.raises(ValueError, match='x.jsonl:2 is not JSON'):
     read_jsonl(path)
 
 

@@ -1,1 +1,1 @@
-"""Checkpoints: written, committed, verified, restored."""
+"""Checkpoints: atomic writes, verification, restoring."""

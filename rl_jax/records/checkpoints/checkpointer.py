@@ -6,13 +6,13 @@ Layout of one step below the checkpoint directory:
   step_00000012/host.json  counters, positions, configuration
   step_00000012/COMMITTED  manifest: size and CRC-32 of every other file, names,
                            shapes and dtypes of the arrays, metrics, versions
-                           of the software (what they mean: `versions`)
+                           of the software (see `versions`)
 
-COMMITTED is written last, so a step without it never happened, and the CRC of
-every file is compared before anything is read: a torn, emptied or flipped file
-costs one checkpoint, never a run. Works below any path that epath accepts. Of
-several processes each writes its own shards, and process 0 all else: they need
-the same directory.
+COMMITTED is written last, so a step without it is ignored, and the CRC of every
+file is compared before anything is read: a damaged file costs one checkpoint,
+not the run. The directory may be any path that epath accepts. With several
+processes each writes its own shards and process 0 everything else, to the same
+directory.
 """
 
 from collections.abc import Mapping
@@ -123,7 +123,7 @@ class Checkpointer:
       return
     arrays, described = leaves.flatten_for_saving(tree)
     files.check_json(host_state or {}, 'host_state')
-    # Now, not in the thread: the caller goes on to change what it gave us.
+    # Not in the thread: the caller may change host_state after save returns.
     host_text = json.dumps(host_state or {})
     manifest = {
       'format': files.FORMAT,
@@ -141,7 +141,7 @@ class Checkpointer:
 
     try:
       processes.on_main(prepare)
-      # Reading device arrays is the purpose here, whatever guard is set.
+      # Transfers are intended here, whatever guard is set.
       with jax.transfer_guard('allow'), watchdog.checkpointing():
         self._orbax.save(
           path / _ARRAYS, args=ocp.args.PyTreeSave(arrays), force=True
@@ -176,7 +176,7 @@ class Checkpointer:
   def _record_failure(self, step: int, error: BaseException) -> None:
     self._failed.record(step, error)
     try:
-      if processes.is_main():  # Half a checkpoint only takes up space.
+      if processes.is_main():  # A partial checkpoint only takes up space.
         files.delete(self._path(step))
     except OSError:
       pass

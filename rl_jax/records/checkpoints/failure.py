@@ -1,4 +1,4 @@
-"""A save that has failed, until the caller of the next one is told."""
+"""Keeps the error of a background save until it can be raised."""
 
 from collections.abc import Callable
 
@@ -23,11 +23,11 @@ class FailedSave:
     self._found: tuple[int, BaseException] | None = None
 
   def record(self, step: int, error: BaseException) -> None:
-    """Keeps it."""
+    """Keeps the error."""
     self._found = (step, error)
 
   def share(self) -> int | None:
-    """What failed on one process has failed on all: the step, if any.
+    """Makes a failure on one process one on all; returns the step, if any.
 
     All processes must call it.
     """

@@ -9,12 +9,12 @@ import zlib
 from absl import logging
 from etils import epath
 
-FORMAT = 1  # Raised when older code could not read the files.
+FORMAT = 1  # Incremented when older code cannot read the files.
 COMMIT = 'COMMITTED'
 
 
 def step_path(directory: epath.Path, step: int) -> epath.Path:
-  """Where a step lies."""
+  """The directory of a step."""
   return directory / f'step_{step:08d}'
 
 
@@ -118,7 +118,9 @@ def check_json(value: Any, path: str) -> None:
     for i, item in enumerate(value):
       check_json(item, f'{path}.{i}')
   elif value is not None and type(value) not in (str, int, float, bool):
-    raise TypeError(f'{path} is a {type(value).__name__}, which JSON loses')
+    raise TypeError(
+      f'{path} is a {type(value).__name__}, which JSON does not keep'
+    )
 
 
 def files(root: epath.Path) -> list[str]:
@@ -144,7 +146,10 @@ def size_and_crc(path: epath.Path, sync: bool = False) -> tuple[int, int]:
 
 
 def delete(path: epath.Path) -> None:
-  """Deletes a step directory, its commit marker first: a kill leaves no lie."""
+  """Deletes a step directory, its commit marker first.
+
+  So an interrupted delete never leaves a step that looks committed.
+  """
   (path / COMMIT).unlink(missing_ok=True)
   if path.exists():
     path.rmtree()
@@ -153,8 +158,8 @@ def delete(path: epath.Path) -> None:
 def quiet_orbax() -> None:
   """Keeps Orbax's log to one line per warning or error.
 
-  It logs dozens of lines per save, and a failed save three tracebacks deep;
-  Checkpointer reports failures itself. For binaries. Idempotent.
+  It logs dozens of lines per save and three tracebacks per failed save;
+  Checkpointer reports failures itself. For programs. Idempotent.
   """
   logger = logging.get_absl_logger()
   if _quieten not in logger.filters:

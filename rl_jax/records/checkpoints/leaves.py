@@ -13,7 +13,7 @@ from rl_jax.runtime import processes, watchdog
 def abstract_tree(tree: Any) -> Any:
   """ShapeDtypeStructs with the shardings of a concrete tree, to restore onto.
 
-  Numpy arrays stay themselves: they are restored as numpy arrays.
+  Numpy arrays are returned as they are and restored as numpy arrays.
   """
 
   def one(leaf):
@@ -60,7 +60,7 @@ def flatten_for_saving(tree: Any) -> tuple[dict[str, Any], dict[str, Any]]:
       described[name]['key'] = str(jax.random.key_impl(leaf))
       leaf = jax.random.key_data(leaf)
     elif isinstance(leaf, (np.ndarray, np.generic)):
-      # The caller may write into its array while ours is being saved.
+      # The caller may write into its array while the copy is being saved.
       leaf = np.array(leaf, copy=True)
     if 0 not in leaf.shape:
       arrays[name] = leaf
@@ -147,7 +147,7 @@ def read(
     restore_args={n: restore_args(x) for n, x in wanted.items()},
     partial_restore=True,
   )
-  # Filling device arrays is the purpose here, whatever guard is set.
+  # Transfers are intended here, whatever guard is set.
   with jax.transfer_guard('allow'):
     with watchdog.checkpointing():
       values = orbax.restore(path, args=arguments) if wanted else {}

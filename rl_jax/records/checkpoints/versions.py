@@ -1,11 +1,11 @@
 """Which software wrote a checkpoint, and what that means for reading it.
 
-Policy. A checkpoint of an older `format` (checkpoint_files.FORMAT) is read by
-every later version; one of a newer format is refused and named. Versions of
-the software never refuse: a resumed run is bit for bit the same (tier E0) only
-with the versions that saved it, so a difference is logged, and then tier E1 is
-what remains. Moments whose layout another optax changed do not fit, and the
-error of `Checkpointer.restore` names them.
+Policy. A checkpoint of an older `format` (files.FORMAT) is read by every later
+version; one of a newer format is an error. Other versions of the software are
+no error: a resumed run is bit for bit the same only with the versions that
+saved it, so a difference is logged, and the results are then equal up to
+float32 rounding. If another version of optax changed the layout of its moments,
+the error of `Checkpointer.restore` names them.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What the Linux kernel offers to confine a process, through ctypes.
+"""Confinement of a process by the Linux kernel, through ctypes.
 
 Every function raises OSError where the kernel, or the container around it,
 does not permit it. Standard library only: this file is imported by the process
@@ -17,7 +17,7 @@ NOBODY = 65534
 
 # Calls that are refused (EPERM): x86-64 and arm64 numbers; None: no such call.
 _REFUSED = {
-  # network and other ways to reach somebody
+  # network and other communication
   'socket': (41, 198),
   'socketpair': (53, 199),
   'connect': (42, 203),
@@ -71,7 +71,7 @@ _REFUSED = {
   'removexattr': (197, 14),
   'lremovexattr': (198, 15),
   'fremovexattr': (199, 16),
-  # the system's own doors
+  # namespaces, mounts, keys and other system interfaces
   'unshare': (272, 97),
   'setns': (308, 268),
   'mount': (165, 40),
@@ -125,7 +125,7 @@ def die_with_parent() -> None:
 
 
 def hide() -> None:
-  """Nobody without privileges may look into this process or its children."""
+  """Unprivileged processes cannot inspect this process or its children."""
   _prctl(_DUMPABLE, 0)
 
 
@@ -140,7 +140,7 @@ def leave_root(readable: str) -> None:
   os.seteuid(0)
   os.setegid(0)
   if not reachable:
-    raise OSError(f'the user nobody cannot read {readable}: root stays root')
+    raise OSError(f'the user nobody cannot read {readable}')
   os.setresgid(NOBODY, NOBODY, NOBODY)
   os.setresuid(NOBODY, NOBODY, NOBODY)
   _prctl(_DUMPABLE, 1)  # else its own /proc files would belong to root

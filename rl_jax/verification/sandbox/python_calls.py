@@ -1,13 +1,13 @@
-"""Calls of a function in untrusted Python code, one confined process a time.
+"""Calls of a function in untrusted Python code, in one confined process.
 
-The caller keeps what is expected; the process gets code and arguments, and
-returns values as JSON, which the caller compares. So there is no verdict to
-forge: whatever the code patches, prints, writes to the pipe or exits with, only
-the right values are right. (It does see the arguments of all its tests.)
+The process gets code and arguments and returns values as JSON; the caller
+compares them with what is expected, which the process never has. So whatever
+the code patches, prints, writes to the pipe or exits with, only right values
+count. (The code does see the arguments of all its tests.)
 
-A fresh interpreter (`-I -S -B`) with an empty environment, a directory of its
-own, and no file descriptor but the pipe runs below the limits of `Limits`, in
-layers, each of which is used where the kernel and the container permit it:
+A new interpreter (`-I -S -B`) with an empty environment, a directory of its own
+and no file descriptor but the pipe runs within the limits of `Limits`, in
+layers, each of which is used if the kernel and the container permit it:
 
   limits      rlimits on memory, CPU, size of a file, open files, processes;
               output to /dev/null, values up to output_bytes; SIGKILL at the
@@ -20,7 +20,7 @@ layers, each of which is used where the kernel and the container permit it:
   seccomp     no sockets, processes, threads, signals, tracing, mounts, ...
 
 What is missing, and why, is in `Report.missing`. What cannot be blocked:
-  - heat: a sample may use its CPU seconds and its memory, many at a time more;
+  - load: every sample may use its CPU seconds and its memory;
   - its own directory where mounts are missing: many small files may fill the
     disk until the wall limit (they are deleted after);
   - without landlock, what the user may read can be read, hidden tests too;
@@ -51,14 +51,14 @@ _GRACE_SECONDS = 10.0  # beyond the wall limit, for start and end
 
 
 class SandboxError(RuntimeError):
-  """The sandbox itself failed: no fault of the code."""
+  """The sandbox itself failed, not the code in it."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Limits:
-  """What a process may use; all calls of one `run_calls` together.
+  """Limits of a process, for all calls of one `run_calls` together.
 
-  Raises: ValueError naming the field for values that make no sense.
+  Raises: ValueError naming the field for values out of range.
   """
 
   wall_seconds: float = 5.0
@@ -86,7 +86,7 @@ class Limits:
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-  """Of one call: a JSON value, or what happened instead."""
+  """Of one call: a JSON value, or an error."""
 
   value: Any = None
   error: str | None = None
@@ -115,8 +115,8 @@ def run_calls(
   Arguments are JSON values; tuples in returned values come back as lists.
 
   Raises:
-    SandboxError: no process could be started, its keeper broke down, or this
-      is not Linux.
+    SandboxError: no process could be started, its keeper failed, or this is
+      not Linux.
   """
   if sys.platform != 'linux':
     raise SandboxError(f'untrusted Python is run on Linux, not {sys.platform}')
@@ -139,7 +139,7 @@ def run_calls(
     raise SandboxError(
       f'the sandbox did not start ({ended}): {output[:200]!r}'
     ) from None
-  # What follows the last newline is cut off, or was never finished.
+  # What follows the last newline is incomplete.
   results = [_result(line) for line in lines[1:-1][: len(calls)]]
   reason = results[-1].error if results and results[-1].error else ended
   absent = Result(error=f'no value: {reason}')
@@ -159,7 +159,7 @@ def _run(request, directory, limits):
       pass_fds=[theirs],
       env={},
       cwd=directory,
-      start_new_session=True,  # survives the caller, to clean up behind it
+      start_new_session=True,  # survives the caller, to clean up
     )
   except OSError as error:
     os.close(ours)
@@ -173,11 +173,11 @@ def _run(request, directory, limits):
       process.stdin.flush()
       output = _read(ours, limits.output_bytes, deadline)
       if len(output) > limits.output_bytes:
-        process.stdin.close()  # tells the keeper to end it
+        process.stdin.close()  # makes the keeper end it
       status = _read(process.stdout.fileno(), 1 << 12, deadline)
       ended = json.loads(status)['ended']
     except (OSError, ValueError, LookupError) as error:
-      raise SandboxError(f'the keeper broke down: {error!r}') from error
+      raise SandboxError(f'the keeper failed: {error!r}') from error
     finally:
       os.close(ours)
       _end(process)
@@ -187,7 +187,7 @@ def _run(request, directory, limits):
 
 
 def _end(process):
-  """Waits for the keeper, which has said its last word, or kills it."""
+  """Waits for the keeper, which has sent its status, or kills it."""
   try:
     process.wait(timeout=1.0)
   except subprocess.TimeoutExpired:
@@ -195,7 +195,7 @@ def _end(process):
 
 
 def _read(fd, num_bytes, deadline):
-  """All until the end, or a little more than num_bytes."""
+  """All bytes until the end, or num_bytes + 1."""
   output = b''
   while len(output) <= num_bytes:
     wait = max(0.0, deadline - time.monotonic())
@@ -221,7 +221,7 @@ def _result(line):
 
 
 def _remove(directory):
-  """Also what was made to be hard to delete."""
+  """Deletes it, also with entries that the code has made unwritable."""
   try:
     shutil.rmtree(directory)
   except (OSError, RecursionError):

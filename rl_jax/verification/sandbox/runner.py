@@ -1,14 +1,14 @@
-"""The program behind `run_calls`: a keeper, and the child that it confines.
+"""The program that `run_calls` starts: a keeper and the child it confines.
 
 Started as `python -I -S -B runner.py DIRECTORY FD` with one line of JSON on
 stdin. The keeper forks a child, which confines itself, runs the code and
 writes lines of JSON to FD. The keeper waits for the first of: the child ends;
-the wall limit; stdin closes (the caller died or wants no more). Then it kills
-and reaps every descendant and reports on stdout how the child ended.
+the wall limit; stdin closes (the caller has died or has stopped it). Then it
+kills and reaps every descendant and reports on stdout how the child ended.
 """
 
 import json
-import math  # noqa: F401  imported before the files are locked away
+import math  # noqa: F401  imported before files become unreadable
 import os
 import resource
 import select
@@ -21,7 +21,7 @@ import kernel  # noqa: E402
 
 del sys.path[0]
 
-_VALUES = 3  # the child's only way out
+_VALUES = 3  # the only open descriptor of the child
 _LIBRARIES = ('/usr/lib', '/lib', '/lib64', '/usr/share/zoneinfo')
 _FILES = ('/etc/ld.so.cache', '/dev/urandom')
 _ERROR_CHARS = 300
@@ -52,7 +52,7 @@ def main() -> None:
   os.close(values)
   ended = _watch(child, deadline)
   status = _end(child)
-  if ended == 'stopped':  # there may be no caller any more to clean up
+  if ended == 'stopped':  # the caller may not exist any more
     import shutil
 
     shutil.rmtree(directory, ignore_errors=True)
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def _try(missing, name, function, *arguments):
-  """Calls it, or notes why it cannot be had."""
+  """Calls it, or records why it failed."""
   try:
     function(*arguments)
   except OSError as error:
@@ -81,11 +81,11 @@ def _watch(child, deadline):
 
 
 def _end(child):
-  """Kills and reaps the child and all that descends from it."""
+  """Kills and reaps the child and all its descendants."""
   os.kill(child, signal.SIGKILL)  # it is not reaped yet, so this is its pid
   _, status = os.waitpid(child, 0)
-  # With a namespace of pids the kernel has killed the rest by now. Without,
-  # orphans are children of this process, whatever session they are in.
+  # With a pid namespace the kernel has killed the rest by now. Without one,
+  # orphans are children of this process, whatever their session.
   while True:
     try:
       pid, _ = os.waitpid(-1, os.WNOHANG)
@@ -112,7 +112,7 @@ def _children():
 
 
 def _confine(request, directory, values, library, missing):
-  """In the child, before any untrusted code: the order matters."""
+  """In the child, before any untrusted code; the order matters."""
   layers = request['layers']
   os.setsid()
   kernel.die_with_parent()
@@ -122,7 +122,7 @@ def _confine(request, directory, values, library, missing):
   os.chdir(directory)
   null = os.open(os.devnull, os.O_RDWR)
   os.dup2(values, 1000)
-  for standard in (0, 1, 2):  # floods of output go nowhere
+  for standard in (0, 1, 2):  # what the code prints is discarded
     os.dup2(null, standard)
   os.dup2(1000, _VALUES)
   os.closerange(_VALUES + 1, 1 << 16)
@@ -173,7 +173,7 @@ def _serve(request, missing):
 def _text(error):
   try:
     return f'{type(error).__name__}: {error}'[:_ERROR_CHARS]
-  except BaseException:  # its __str__ is not ours
+  except BaseException:  # __str__ is untrusted code, too
     return type(error).__name__[:_ERROR_CHARS]
 
 
