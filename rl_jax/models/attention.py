@@ -8,7 +8,7 @@ from rl_jax.types import Array
 
 # Finite, so that a row without any key gives finite numbers, not NaN.
 MASKED = -1e30
-# A block of queries is a product of its own, and is compiled.
+# Each block of queries is a separate product that must be compiled.
 LEAST_QUERIES = 128
 MOST_BLOCKS = 8
 
@@ -33,8 +33,8 @@ def cached(k: Array, v: Array) -> tuple[Array, Array]:
 def attend_prompt(q_NPJRK, k_NPJK, v_NPJK, mask_NP) -> Array:
   """Causal attention within each prompt.
 
-  Long prompts by blocks of queries, each with the keys up to its end: less of
-  what the causal mask hides is computed, and scores stay small.
+  Long prompts are attended in blocks of queries, each with the keys up to its
+  end: fewer masked scores are computed, and the scores take less memory.
   """
   length, mask_NP = mask_NP.shape[1], mask_NP > 0
 
@@ -60,10 +60,10 @@ def attend_response(q_NGSJRK, prompt, own, places=None, later=()) -> Array:
   [B, J, ...] and mask [S, T] or [B, S, T]. The two parts of the softmax are
   merged by their common maximum and sum. Every product is [x, J, rows, C] by
   [x, J, C, columns]: XLA on CPU has slow paths for most other orders.
-  places: where the rows are not all rows of the groups in order, the place of
-  each row among these, [B], and the row of each place, any if there is none.
-  later: more like own, each of which is read only if some row sees some of it;
-  not differentiated.
+  places: needed if the rows are not all rows of the groups in order: the place
+  of each row in that order, [B], and the row at each place (any row where a
+  place is empty). later: further blocks like own, each of which is read only if
+  some row attends to it; not differentiated.
   """
   (pk, pv, mask_NP), (k, v, mask_ST) = prompt, own
   *lead, S, J, R, K = q_NGSJRK.shape
@@ -80,7 +80,7 @@ def attend_response(q_NGSJRK, prompt, own, places=None, later=()) -> Array:
     return x.reshape(N, J, G * S * R, *x.shape[4:])
 
   def by_row(x):
-    """The way back."""
+    """The inverse of by_group."""
     x = jnp.swapaxes(x.reshape(N, J, G, S * R, *x.shape[3:]), 1, 2)
     x = x.reshape(N * G, J, S * R, *x.shape[4:])
     return x if places is None else x[place_B]
@@ -88,8 +88,8 @@ def attend_response(q_NGSJRK, prompt, own, places=None, later=()) -> Array:
   prompt_mask = (mask_NP > 0)[:, None, None]
   prompt_scores = _product('njmk,njkp->njmp', by_group(q_own), pk)
   prompt_scores = _masked(prompt_scores, prompt_mask)
-  # [B, J, S, R, T]: in the shape of the product the exponential would be taken
-  # in place, which XLA on CPU may do one number at a time.
+  # [B, J, S, R, T]: in the shape of the product XLA on CPU would compute the
+  # exponential in place, possibly without vector instructions.
   scores = _product('bjmk,bjkt->bjmt', q_own, k).reshape(B, J, S, R, -1)
   scores = _masked(scores, mask_ST[..., None, :, None, :])
   peak = lax.stop_gradient(
@@ -113,7 +113,10 @@ def attend_response(q_NGSJRK, prompt, own, places=None, later=()) -> Array:
 
 
 def _with_block(attended, q_BJMK, k_BJKT, v_BJTK, mask_B1T):
-  """Peak, sum and products of a softmax, with a block of keys if it is seen."""
+  """Maximum, sum and products of a softmax, extended by a block of keys.
+
+  The block is skipped if it is masked for all rows.
+  """
 
   def attend(peak, total, out, k_BJKT, v_BJTK):
     scores = _product('bjmk,bjkt->bjmt', q_BJMK, k_BJKT)

@@ -1,16 +1,16 @@
 """Attention of prompts and responses by fused kernels of accelerators.
 
-Fused kernels know one mask at full speed, the causal one. So each row becomes
-one sequence of its group's prompt and its response, turned to the left until
-all padding lies at the end, where no real token sees it:
+Fused kernels are fast for one mask only, the causal one. So each row becomes
+one sequence of its group's prompt and its response, rotated to the left until
+all padding is at the end, where no real token attends to it:
 
   [pad pad p p p | r r r r]  ->  [p p p r r r r pad pad]
 
-The result is exact for any padding. The layers around it still encode a prompt
-once per group; attention itself sees it G times, in exchange for no array of
-scores. Two kernel calls, one for the prompt and one for the response, merged
-by their log-sum-exp would spare that, but jax.nn.dot_product_attention rounds
-the log-sum-exp to the compute dtype and stops its gradient.
+The result is exact for any padding. The other layers still encode a prompt once
+per group; attention itself processes it G times, but stores no array of scores.
+Two kernel calls, one for the prompt and one for the response, merged by their
+log-sum-exp would avoid that, but jax.nn.dot_product_attention rounds the
+log-sum-exp to the compute dtype and stops its gradient.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ import jax.numpy as jnp
 from rl_jax.runtime import layout
 from rl_jax.types import Array
 
-# Of what the splash kernel keeps for its backward pass.
+# Name of what the splash kernel keeps for its backward pass.
 RESIDUALS = 'attention_residuals'
 SPLASH_BLOCK = 128  # of queries and keys; sequences are multiples of it
 # (q [B, T, J, R, K], k [B, T, J, K], v [B, T, J, K]) -> [B, T, J, R, K].
@@ -36,7 +36,7 @@ def _by_jax_nn(implementation: str) -> Kernel:
       q.reshape(B, T, J * R, K),
       k,
       v,
-      scale=1.0,  # queries are scaled
+      scale=1.0,  # queries are scaled already
       is_causal=True,
       implementation=implementation,
     )
@@ -66,10 +66,10 @@ def splash(q: Array, k: Array, v: Array, interpret: bool = False) -> Array:
   return jnp.swapaxes(out, 1, 2).reshape(q.shape)
 
 
-# Name -> (kernel, what sequence lengths are multiples of). With an odd length
-# JAX refuses cuDNN's backward pass.
+# Name -> (kernel, divisor of the sequence length). JAX has no backward pass of
+# cuDNN for odd lengths.
 KERNELS = {'cudnn': (_by_jax_nn('cudnn'), 2), 'splash': (splash, SPLASH_BLOCK)}
-REFERENCE = _by_jax_nn('xla')  # the same by plain products
+REFERENCE = _by_jax_nn('xla')  # the same with plain products
 
 
 def refusal(name: str, dtype: str, head_size: int) -> str | None:
@@ -95,7 +95,7 @@ def attend(name: str, prompt: tuple, response: tuple | None, mask_NP: Array):
 
   prompt: q [N, P, J, R, K], k and v [N, P, J, K], left-padded. response: the
   same with [N, G, S, ...], right-padded; None for prompts alone. Returns [N,
-  P + G * S, J, R, K]; what stands at padding is finite and means nothing.
+  P + G * S, J, R, K]; the output at padding is finite and otherwise arbitrary.
   """
   (N, P), S = mask_NP.shape, 0
   rows = [x[:, None] for x in prompt]
@@ -120,7 +120,7 @@ def attend(name: str, prompt: tuple, response: tuple | None, mask_NP: Array):
 def _append(prompt: Array, response: Array) -> Array:
   """[N, 1, P, ...] before each of [N, G, S, ...].
 
-  By way of float32, in which the gradients of the G copies are then summed.
+  The copies pass through float32, so that their gradients are summed in it.
   """
   shape = (*response.shape[:2], *prompt.shape[2:])
   copies = jnp.broadcast_to(prompt.astype(jnp.float32), shape)
@@ -151,7 +151,7 @@ def saveable(policy: Callable) -> Callable:
 
   @functools.wraps(policy)
   def saved(primitive, *args, **params):
-    # JAX gives cuDNN's residuals no name; the primitive has one.
+    # JAX does not name cuDNN's residuals, so its primitive is recognised.
     cudnn = primitive.name.startswith('dot_product_attention_fwd')
     return (
       cudnn

@@ -1,9 +1,9 @@
 """Chat templates of model files, rendered in a process with limits.
 
 A template is a program that comes with a model. The sandbox of jinja2 keeps it
-from files, but not from endless loops or strings of any length, which only a
-process of its own can be stopped in. This file is that process, too: one line
-of JSON in, one line out.
+from accessing files, but not from endless loops and unbounded strings, which
+can only be stopped in a separate process. That process runs this file as a
+script: it reads and writes one line of JSON per conversation.
 """
 
 import functools

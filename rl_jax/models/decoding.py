@@ -1,4 +1,4 @@
-"""The decoder one token at a time, from a cache that prefill begins."""
+"""Decoding one token at a time, from the cache that prefill fills."""
 
 import functools
 import pathlib
@@ -47,7 +47,8 @@ def prefill(
 def unstacked(params: dict[str, Any], cfg: Any) -> dict[str, Any]:
   """Parameters with one tree per layer, for decode_step.
 
-  Sliced before the loop over tokens: its body would copy the slices each time.
+  Slicing happens before the loop over tokens: inside, each iteration would copy
+  the slices again.
   """
   stacked = _by_layer(layers.stacked_layers(params), cfg.num_layers)
   rest = {k: x for k, x in params['model'].items() if k != 'layers'}
@@ -58,10 +59,10 @@ def unstacked(params: dict[str, Any], cfg: Any) -> dict[str, Any]:
 
 
 def _by_layer(stacked: Any, num_layers: int) -> list[Any]:
-  """One tree a layer.
+  """One tree per layer.
 
-  XLA compiles equal code once: one slice for all layers, as long as the number
-  of the layer is not a constant in it. It does not evaluate a sort.
+  XLA compiles identical code once, here one slice for all layers, if the index
+  of the layer is not a constant. The sort prevents constant folding.
   """
   numbers = lax.sort([jnp.full(2, i) for i in range(num_layers)])
 
@@ -85,11 +86,11 @@ def _for_decoding(layer: dict, cfg: Any) -> dict:
 
 
 def copies_right_factors() -> bool:
-  """True if XLA brings the right factor of a product into an order of its own.
+  """True if XLA copies the right factor of a product into another layout.
 
-  On CPU its kernels do, but those for AVX-512 read it where it lies. The MLP of
-  4 to 128 rows takes 0.8 to 1.05 of its time transposed with these, and 1.5 to
-  0.95 with those for AVX2.
+  Its CPU kernels do, except those for AVX-512, which read it in place. Without
+  transposed weights the MLP of 4 to 128 rows takes 0.8 to 1.05 of the time with
+  AVX-512, and 1.5 to 0.95 of the time with AVX2.
   """
   return jax.default_backend() == 'cpu' and not _has_avx512()
 
@@ -111,8 +112,8 @@ def decode_step(
 ) -> tuple[Array, kv_cache.Cache]:
   """Feeds response tokens `step`; states [B, D] predict tokens step + 1.
 
-  params: of `unstacked`. clock: steps before this one. The tokens of a row come
-  one a step. places: see attend_response.
+  params: from `unstacked`. clock: number of steps before this one; each step
+  feeds one token per row. places: see attend_response.
   """
   prompt = cache.prompt
   start_N = prompt.mask_NP.astype(jnp.int32).sum(axis=1)
@@ -120,8 +121,8 @@ def decode_step(
   start_B = jnp.repeat(start_N, rows // start_N.shape[0])
   if places is not None:
     start_B = start_B[places[0]]
-  # Looked up: XLA on CPU would compute a sine for every channel of all heads.
-  # Rows that have ended may be past the last position.
+  # From a table: XLA on CPU would compute a sine for each channel of all heads.
+  # Rows that have ended may be beyond the last position.
   look_up = lambda table: table.at[start_B + step_B].get(mode='clip')
   tables = jax.tree.map(look_up, cache.rotations)
   blocks = cache.step(clock, step_B)
@@ -139,7 +140,7 @@ def decode_step(
 
 @functools.partial(jax.jit, static_argnames='cfg')  # traced once for all layers
 def _layer_step(layer, cfg, x, tables, shared, own, blocks, places):
-  """(states behind the layer, its keys, its values); writes one column."""
+  """(states after the layer, its keys, its values); writes one column."""
   q, k, v = layers.qkv(layer, cfg, x, tables)
   written = []
   for k_BJKT, v_BJTK, (column, here, seen_B1T) in zip(

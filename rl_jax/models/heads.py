@@ -1,4 +1,4 @@
-"""What is read off the hidden states: logits and values."""
+"""Logits and values, computed from hidden states."""
 
 from typing import Any
 

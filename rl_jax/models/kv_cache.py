@@ -1,9 +1,9 @@
 """Keys and values of prompts, stored once per group, and of responses.
 
-Every layer has arrays of its own: a step of decoding then writes its column in
-place and reads the rest where it lies. A slice of one stacked array would be
-copied whole at every layer and step. On CPU the places lie in two blocks: the
-second one is not read before it has tokens. A small cache has one, and grows.
+Each layer has separate arrays: a decoding step then writes its column and reads
+the others in place. A slice of one stacked array would be copied at every layer
+and step. On CPU the columns are split into two blocks, of which the second is
+not read before it holds tokens. A small cache has one block and can be grown.
 """
 
 from typing import Any
@@ -16,15 +16,15 @@ import jax.numpy as jnp
 from rl_jax.models import rope
 from rl_jax.types import Array
 
-# Smaller blocks save less than it costs to merge them.
+# Columns; with smaller blocks, merging costs more than it saves.
 LEAST_BLOCK = 32
 
 
 @struct.dataclass(kw_only=True)
 class PromptCache:
-  """What prefill leaves behind; the G samples of a group share it."""
+  """The prompts' keys and values, shared by the G samples of a group."""
 
-  k_NJKP: tuple[Array, ...]  # one a layer
+  k_NJKP: tuple[Array, ...]  # one per layer
   v_NJPK: tuple[Array, ...]
   mask_NP: Array  # float32, 1 on real tokens
 
@@ -34,13 +34,13 @@ class PromptCache:
     return self.mask_NP.shape[0]
 
   def take(self, group_W: Array) -> 'PromptCache':
-    """The prompts of some groups."""
+    """The prompts of the given groups."""
     return jax.tree.map(lambda x: x[group_W], self)
 
 
 @struct.dataclass(kw_only=True)
 class Cache:
-  """The shared prompt part and the rows' own part, written at each step."""
+  """The shared prompt part, and the part of each row, written at each step."""
 
   prompt: PromptCache
   k_BJKT: tuple[tuple[Array, ...], ...]  # the blocks of each layer
@@ -48,7 +48,7 @@ class Cache:
   rotations: tuple[Array, Array]  # rope.tables of all positions
 
   def take(self, slot_W: Array) -> 'Cache':
-    """The part of some rows, with the prompts of all."""
+    """The given rows, with the prompts of all."""
     return self.replace(
       k_BJKT=jax.tree.map(lambda x: x[slot_W], self.k_BJKT),
       v_BJTK=jax.tree.map(lambda x: x[slot_W], self.v_BJTK),
@@ -56,11 +56,11 @@ class Cache:
 
   @property
   def places(self) -> int:
-    """Tokens of a row that it has room for."""
+    """Capacity, in tokens of a row."""
     return sum(k.shape[-1] for k in self.k_BJKT[0])
 
   def grown(self, max_tokens: int) -> 'Cache':
-    """With room for max_tokens; of one block, not full before."""
+    """A cache of one block, not yet full, enlarged to max_tokens."""
     blocks, places = blocks_of(max_tokens)
 
     def layers(x, axis):
@@ -81,9 +81,9 @@ class Cache:
   ) -> list[tuple[Array, Array | None, Array]]:
     """For each block: the column to write, if any, and what each row sees.
 
-    The places of all blocks are a ring: the token of T steps ago, which no row
-    has any more, is overwritten. Returns the column, whether the token belongs
-    to the block (None if there is no other), and [B, 1, T].
+    The columns of all blocks are a ring buffer: the token of T steps ago, which
+    no row needs any more, is overwritten. Returns the column, whether the token
+    belongs to this block (None if there is no other), and the mask [B, 1, T].
     """
     blocks = len(self.k_BJKT[0])
     size = self.k_BJKT[0][0].shape[-1]
@@ -100,10 +100,10 @@ class Cache:
 def put(
   x: Array, new: Array, column: Array, here: Array | None, axis: int
 ) -> Array:
-  """x with `new` in a column, in place; as it was if that is not `here`.
+  """x with `new` written to a column in place; unchanged if not `here`.
 
-  A place more to write to in vain would be simpler, but of 65 keys a product
-  takes XLA on CPU half as long again as of 64.
+  An extra column for unused writes would be simpler, but a product with 65 keys
+  takes XLA on CPU 1.5 times as long as one with 64.
   """
   new = jnp.expand_dims(new, axis)
   if here is not None:
@@ -112,10 +112,10 @@ def put(
 
 
 def blocks_of(max_tokens: int) -> tuple[int, int]:
-  """Blocks for so many tokens of a row, and the places of each.
+  """(number of blocks, columns of each) for max_tokens tokens of a row.
 
-  On an accelerator one: whether to read the next would be asked a layer, and
-  the host would have to answer.
+  One block on accelerators: each layer would have to decide on the host whether
+  to read the second.
   """
   half = -(-max_tokens // 2)
   if jax.default_backend() != 'cpu' or half < LEAST_BLOCK:
@@ -124,7 +124,7 @@ def blocks_of(max_tokens: int) -> tuple[int, int]:
 
 
 def first_places(max_tokens: int) -> int:
-  """Places of a small cache to begin with: a quarter, if that is enough."""
+  """Columns of a small initial cache: a quarter, or all if that is too few."""
   few = -(-max_tokens // 4)
   return few if few >= LEAST_BLOCK else max_tokens
 
@@ -136,10 +136,11 @@ def extend(
   max_tokens: int,
   places: int | None = None,
 ) -> Cache:
-  """Adds room for max_tokens tokens of so many rows.
+  """Adds columns for max_tokens tokens of each of the rows.
 
-  places: of a small cache, for the first tokens only; None: room for all.
-  The last token is never fed, but powers of two are faster than one place less.
+  places: columns of a small cache for the first tokens; None: for all tokens.
+  The last token is never fed, but powers of two are faster than one column
+  less.
   """
   _, kv_heads, head_size, _ = prompt.k_NJKP[0].shape
   blocks, places = (1, places) if places else blocks_of(max_tokens)

@@ -21,11 +21,11 @@ def norm(x: Array, scale: Array, eps: float) -> Array:
 
 @jax.custom_vjp
 def _product(x: Array, weight: Array) -> Array:
-  """x @ weight; its gradient x^T dy is a product of a written transpose on CPU.
+  """x @ weight; on CPU its gradient x^T dy multiplies a stored transpose.
 
-  XLA on CPU contracts first dimensions at half the speed of others. Of x and
-  dy the narrower one is transposed: less is written, and x, if it is wider than
-  dy, would be computed in the order of its columns (25 times as slow).
+  XLA on CPU contracts first dimensions at half the speed of others. The
+  narrower one of x and dy is transposed: less is written, and a wide x would be
+  computed column by column (25 times slower).
   """
   return x @ weight
 
@@ -40,7 +40,7 @@ def _product_backward(saved, dy):
 
 
 def _written(x: Array) -> Array:
-  """x, which no product on CPU reads through a transposition of its own."""
+  """x, stored: on CPU no product transposes it again while reading it."""
   return lax.platform_dependent(
     x, cpu=lax.optimization_barrier, default=lambda x: x
   )
@@ -52,8 +52,8 @@ _product.defvjp(lambda x, weight: (x @ weight, (x, weight)), _product_backward)
 def _dense(x: Array, weight: Array, inputs: int) -> Array:
   """Contracts the last dimensions of x with the first ones of weight.
 
-  As one product of two matrices: XLA on CPU runs the transposed products of
-  the backward pass at less than half the speed on more dimensions.
+  It is one product of two matrices: with more dimensions XLA on CPU runs the
+  transposed products of the backward pass at less than half the speed.
   """
   lead, tail = x.shape[: x.ndim - inputs], weight.shape[inputs:]
   size = math.prod(weight.shape[:inputs])
@@ -105,14 +105,14 @@ def finish_layer(layer, cfg, x, attended) -> Array:
 def _transposed_mlp(weights: tuple[Array, Array, Array], h_BD: Array) -> Array:
   """The MLP of few rows, in [F, B], by weights [outputs, inputs].
 
-  Where XLA copies the right factor of a product, that is the states here, not
+  Where XLA copies the right factor of a product, it copies the states here, not
   the weights: 32 rows take two thirds of the time.
   """
   gate, up, down = weights
   last = (((1,), (1,)), ((), ()))
   gate_FB = jax.nn.silu(lax.dot_general(gate, h_BD, last))
   y_DB = down @ (gate_FB * lax.dot_general(up, h_BD, last))
-  # Otherwise the transposition would turn the product round again.
+  # Without the barrier XLA would merge the transposition into the product.
   return lax.optimization_barrier(y_DB).T
 
 

@@ -1,9 +1,9 @@
 """Operations of bfloat16 compute whose gradients autodiff would get wrong.
 
-Sums over tokens are taken in float32: in bfloat16 a sum of equal terms stands
-still at 256 of them. Products have operands of the compute dtype: with a
-float32 operand they run at half the speed or less. In float32 compute all three
-are what autodiff gives.
+Sums over tokens are taken in float32: in bfloat16 a sum of equal terms stops
+growing after 256 of them. Products have operands of the compute dtype: with a
+float32 operand they run at half the speed or less. With float32 compute all
+three are the gradients of autodiff.
 """
 
 import functools
@@ -23,7 +23,7 @@ def lookup(table: Array, token: Array, dtype: str) -> Array:
 @functools.partial(jax.custom_vjp, nondiff_argnums=(2, 3, 4))
 def _lookup(table, token, dtype, rows, param_dtype) -> Array:
   del rows, param_dtype
-  # Whole over fsdp: a gather along a split width would copy everything.
+  # Replicated over fsdp: a gather along a split width would copy everything.
   return layout.constrain(table.astype(dtype), 'vocab', None)[token]
 
 

@@ -1,11 +1,11 @@
-"""Compaction of the real tokens of each group: padding then costs nothing.
+"""Compaction of the real tokens of each group, to skip padding in layers.
 
   places  [N, L, ...]  all tokens of a group, real ones and padding
-  slots   [N, C, ...]  its real ones in the same order, and zeros behind them
+  slots   [N, C, ...]  its real ones in the same order, followed by zeros
 
-Layers that treat every token by itself run on slots. Packing and unpacking are
+Layers that treat every token separately run on slots. Packing and unpacking are
 partial permutations within a group, each the transpose of the other: gradients
-are gathers too, and groups that lie on different devices never meet.
+are gathers too, and groups on different devices need no communication.
 """
 
 from collections.abc import Callable
@@ -17,16 +17,18 @@ import numpy as np
 from rl_jax.types import Array
 
 Move = Callable[[Array], Array]
-# Tokens of a response: below, a second program costs more than it saves.
+# Tokens of a response; for shorter ones, compiling a second program costs more
+# than packing saves.
 SHORTEST = 32
 
 
 def capacity(length_NG: np.ndarray, tokens: int) -> int | None:
   """Slots for the fed tokens of every group: half of the places, or None.
 
-  Of a response of `length` out of `tokens` places length - 1 tokens are fed to
-  the model. None: those of some group do not fit, or responses are shorter than
-  SHORTEST. One value a configuration, so that a run has at most two programs.
+  A response of `length` tokens, out of `tokens` places, feeds length - 1 tokens
+  to the model. None: the tokens of some group do not fit, or responses are
+  shorter than SHORTEST. There is one value per configuration, so that a run has
+  at most two programs.
   """
   if tokens < SHORTEST:
     return None
@@ -39,8 +41,8 @@ def capacity(length_NG: np.ndarray, tokens: int) -> int | None:
 def movers(real_NL: Array, slots: int | None) -> tuple[Move, Move]:
   """(pack, unpack): [N, L, ...] -> [N, slots, ...] and back.
 
-  Slots without a token and places that are not real become 0. What is beyond
-  `slots` is lost. None: nothing moves.
+  Slots without a token and places that are not real become 0. Tokens beyond
+  `slots` are dropped. None: both functions are the identity.
   """
   if slots is None:
     return (lambda x: x), (lambda x: x)
@@ -58,7 +60,7 @@ def movers(real_NL: Array, slots: int | None) -> tuple[Move, Move]:
 
 @jax.custom_vjp
 def _move(x: Array, there: tuple, back: tuple) -> Array:
-  """x at the indices where the mask of `there` is on, else 0."""
+  """x at the indices of `there` where its mask is true, else 0."""
   del back
   index_NM, on_NM = there
   take = lambda x, index_M: x.at[index_M].get(mode='promise_in_bounds')

@@ -1,4 +1,4 @@
-"""Parameters of a ModelConfig: born sharded, trained or frozen."""
+"""Parameters of a ModelConfig: created sharded, trained or frozen."""
 
 import functools
 from typing import Any
@@ -15,7 +15,7 @@ ADAPTED = ('lora', 'value_head')
 
 
 def init_params(cfg: Any, key: Array, mesh: Mesh | None = None) -> Any:
-  """Parameters of a ModelConfig, born sharded: never whole on one device."""
+  """Parameters of a ModelConfig; with a mesh no device holds all of them."""
   return init_missing(cfg, {}, key, mesh)
 
 

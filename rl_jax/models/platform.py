@@ -2,7 +2,7 @@
 
   compute_dtype  bfloat16 on TPU and on GPUs that have it, float32 elsewhere
   attention      'cudnn' on NVIDIA GPUs, 'splash' on TPU, 'plain' elsewhere and
-                 wherever those cannot run
+                 where these cannot run
 
 Parameters, log-softmax, statistics, losses and gradient sums are not affected:
 they keep param_dtype and float32.
@@ -122,7 +122,7 @@ def _capability(platform: Platform) -> str:
 
 
 def _splash_obstacle(platform, head_size) -> str | None:
-  """Limits of the Pallas kernel, as far as its programs lower for TPU."""
+  """Limits of the Pallas kernel: head sizes whose programs lower for TPU."""
   if platform.name != 'tpu':
     return f'it needs a TPU, and this is {platform.name}'
   if head_size % 64:
@@ -142,8 +142,8 @@ def resolve(
 ) -> transformer.ModelConfig:
   """The model with what this platform computes with; logs every choice once.
 
-  Nothing is compiled. A kernel that the installed libraries refuse, say because
-  cuDNN is missing, is an error if it was asked for, otherwise 'plain'.
+  Nothing is compiled. If the installed libraries do not support a kernel (cuDNN
+  is missing, for example), 'auto' takes 'plain'; otherwise it is an error.
   spans: of the mesh, mesh.spans.
 
   Raises: ValueError if model.attention asks for a kernel that cannot run.

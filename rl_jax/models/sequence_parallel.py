@@ -1,9 +1,9 @@
 """The forward pass with long responses split over the mesh's sequence axis.
 
-Every device of the axis has the tokens of one span of all responses, and the
-whole prompts (computed by each of them). In attention the keys and values of
+Each device of the axis holds the tokens of one span of all responses, and the
+whole prompts (each device computes them). In attention the keys and values of
 all spans are gathered, layer by layer, while queries, scores and everything
-else stay split: what is kept for the backward pass, and the scores, shrink with
+else stay split: the scores and what is kept for the backward pass shrink with
 the axis; the weights do not.
 """
 
@@ -27,7 +27,7 @@ def forward(
 ) -> Array:
   """As transformer.forward, but not 0 at padding; [B, T, D] split along T.
 
-  Raises: ValueError for kernels of attention, which need whole responses.
+  Raises: ValueError for attention kernels, which need whole responses.
   """
   if cfg.attention != 'plain':
     raise ValueError(
@@ -36,7 +36,7 @@ def forward(
     )
   T = response_BT.shape[1]
   # Slot t is fed token t - 1, so that its state predicts token t. Slot 0 has
-  # none: nobody attends to it, and the prompt's last state takes its place.
+  # none: no query attends to it, and the prompt's last state replaces it.
   fed_BT = jnp.pad(response_BT[:, :-1], ((0, 0), (1, 0)))
   fed_BTD = layers.embed(params, cfg, fed_BT)
   fed_BTD = layout.constrain(fed_BTD, 'rows', 'tokens', None)

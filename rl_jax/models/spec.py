@@ -19,7 +19,7 @@ CHUNK = 1024  # numbers drawn from one key
 class ParamSpec:
   """One parameter.
 
-  logical_axes names each dimension (sharding.RULES). init is ZEROS, ONES or
+  logical_axes names each dimension (runtime.mesh.RULES). init is ZEROS, ONES or
   the standard deviation of normal values.
   """
 

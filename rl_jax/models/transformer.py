@@ -1,4 +1,4 @@
-"""A dense decoder: Llama 3, SmolLM2, Qwen2/2.5 and Qwen3 by switches.
+"""A dense decoder that implements Llama 3, SmolLM2, Qwen2/2.5 and Qwen3.
 
 Functions of (params, cfg, arrays). The prompt of a group is encoded once and
 its G responses attend to the same keys and values, both in training (forward)
@@ -28,7 +28,7 @@ from rl_jax.models import (
 from rl_jax.runtime import layout
 from rl_jax.types import Array
 
-MOST_LAYERS = 1000  # more are an error in a file, and names without end
+MOST_LAYERS = 1000  # larger numbers in a file are errors
 DTYPES = ('float32', 'bfloat16', 'float16')
 
 
@@ -140,8 +140,8 @@ def forward(
 
   The tokens of a group are one sequence, its prompt and then its G responses,
   for everything but attention: no prompt is encoded twice. States at padding
-  are 0. capacity: padding of responses takes part in attention alone, as the
-  tokens of a group are packed into so many slots (see packing).
+  are 0. capacity: the tokens of a group are packed into so many slots (see
+  packing), so that only attention computes padding of responses.
   """
   (N, P), (B, T) = prompt_NP.shape, response_BT.shape
   if layout.parts(T, 'tokens') > 1:
@@ -166,8 +166,8 @@ def forward(
     x = layers.finish_layer(layer, cfg, x, pack(attended))
     return layout.constrain(x, 'rows', None, None), None
 
-  # Without remat the products with weights are kept. The rest is recomputed:
-  # cheaper on CPU than storing it, and there is less to store.
+  # Without remat the products with weights are kept. Recomputing the rest is
+  # faster on CPU than storing it, and takes less memory.
   policy = attention_kernels.saveable(
     jax.checkpoint_policies.dots_with_no_batch_dims_saveable
   )
@@ -186,7 +186,7 @@ def forward(
 
 
 def _sequences(prompt_NP, prompt_mask_NP, response_BT, response_mask_BT):
-  """(token, position, which are no padding of responses), [N, P + G * S]."""
+  """(token, position, 0 at padding of responses), each [N, P + G * S]."""
   N, S = prompt_NP.shape[0], response_BT.shape[1] - 1
   group = lambda x_BS: x_BS.reshape(N, -1)
   join = lambda *parts: jnp.concatenate(parts, axis=1)

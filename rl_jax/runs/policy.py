@@ -1,4 +1,4 @@
-"""The policy of a run: its model, tokenizer and parameters, born sharded."""
+"""The policy of a run: its model, tokenizer and sharded parameters."""
 
 import dataclasses
 import os
@@ -35,7 +35,7 @@ class Policy:
 def load(
   source: ModelSource, task: Any, seed: int, mesh: jax.sharding.Mesh
 ) -> Policy:
-  """Loads or initialises the policy, born sharded.
+  """Loads or initialises the policy, each parameter straight to its devices.
 
   With LoRA only the adapters and the value head are trainable.
   """

@@ -33,7 +33,7 @@ def defined(q, k, v, mask_NP):
 
 @pytest.mark.parametrize('queries', [3, 4, 11])
 def test_blocks_of_queries_equal_the_definition(monkeypatch, queries):
-  """With a last block that is not full, and without any other."""
+  """With a partial last block, and with a single block."""
   monkeypatch.setattr(attention, 'LEAST_QUERIES', queries)
   q, k, v, mask_NP = make_inputs()
   found = attention.attend_prompt(q, k, v, mask_NP)
@@ -65,7 +65,7 @@ def test_gradients_do_not_depend_on_the_blocks(monkeypatch, queries):
   ('length', 'blocks'), [(128, 1), (129, 2), (512, 4), (4096, 8)]
 )
 def test_blocks_have_128_queries_or_are_eight(length, blocks):
-  """Two products a block; all of them are compiled."""
+  """Two products per block, each of which must be compiled."""
   shape = jax.ShapeDtypeStruct
   jaxpr = jax.make_jaxpr(attention.attend_prompt)(
     shape((1, length, 1, 1, 4), jnp.float32),

@@ -17,7 +17,7 @@ N, G, P, S, J, R, K = 3, 2, 5, 4, 2, 2, 8
 
 
 def arrays(seed=0):
-  """Prompts left-padded by 0, 2 and 5 tokens (a whole one), and responses."""
+  """Prompts left-padded by 0, 2 and 5 (all) tokens, and responses."""
   rng = np.random.default_rng(seed)
 
   def qkv(*lead):
@@ -44,7 +44,7 @@ def plain(prompt, response, mask_NP):
 
 @pytest.fixture
 def reference(monkeypatch):
-  """The layout of kernels with plain products in the place of the kernel."""
+  """The layout of kernels, with plain products instead of the kernel."""
   entry = (attention_kernels.REFERENCE, 4)
   monkeypatch.setitem(attention_kernels.KERNELS, 'cudnn', entry)
 
@@ -80,7 +80,7 @@ def test_rows_as_causal_sequences_equal_two_merged_parts(reference):
 
 @pytest.mark.devices
 def test_kernels_run_on_each_device_alone(reference):
-  """E1: rows and key heads split over 8 devices, whole ones where odd."""
+  """E1: rows and key heads split over 8 devices, or not where odd."""
   del reference
   prompt, response, mask_NP = jax.tree.map(
     lambda x: jnp.concatenate([x, x[:1]]), arrays()
@@ -109,7 +109,7 @@ def test_kernels_run_on_each_device_alone(reference):
 
 @pytest.mark.devices
 def test_programs_of_several_devices_call_cudnn_on_each(monkeypatch):
-  """Under a mesh the call stands in the program as on one device."""
+  """With a mesh the program has the same call as on one device."""
   monkeypatch.setattr(jax_cudnn, 'check_cudnn_version', lambda: 91000)
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=2, fsdp=2, tensor=2))
   with jax.set_mesh(mesh):
@@ -192,7 +192,7 @@ def lowered(kernel, platform, remat=False, prompts=2):
   'remat, forwards', [(False, 1), pytest.param(True, 2, marks=pytest.mark.slow)]
 )
 def test_programs_for_nvidia_call_cudnn(monkeypatch, remat, forwards):
-  """One call in the loop over layers forward, one backward; none is redone.
+  """One call in the loop over layers forward, one backward; none is recomputed.
 
   With remat the forward pass is, by request. (jaxlib for CPU has no cuDNN.)
   """

@@ -1,4 +1,4 @@
-"""Where a step writes, what its rows see, and the blocks that are not read."""
+"""Where a step writes, which tokens rows attend to, which blocks are read."""
 
 import jax
 import jax.numpy as jnp
@@ -38,12 +38,12 @@ def prompt_cache(num_prompts=1):
   [(62, (1, 62)), (63, (2, 32)), (128, (2, 64)), (1, (1, 1))],
 )
 def test_blocks_hold_at_least_32_tokens(tokens, expected):
-  """Where there are two, each holds half of them."""
+  """If there are two, each has half of the columns."""
   assert kv_cache.blocks_of(tokens) == expected
 
 
 def test_on_an_accelerator_there_is_one_block(monkeypatch):
-  """There the host would decide for each layer."""
+  """There each layer would need a decision of the host."""
   monkeypatch.setattr(jax, 'default_backend', lambda: 'gpu')
   assert kv_cache.blocks_of(127) == (1, 127)
 
@@ -81,13 +81,13 @@ def test_the_blocks_are_one_ring(
   [(124, 124), (125, 32), (128, 32), (512, 128), (10, 10)],
 )
 def test_a_small_cache_has_a_quarter_of_the_places(tokens, expected):
-  """If these are at least 32, else all."""
+  """If these are at least 32 columns, else all."""
   assert kv_cache.first_places(tokens) == expected
 
 
 @pytest.mark.parametrize('least', [3, 32], ids=['two blocks', 'one block'])
 def test_a_cache_grows(monkeypatch, least):
-  """E0: what it holds stays where it is, the rest is 0, rotations are all."""
+  """E0: tokens keep their columns, the rest is 0, rotations are complete."""
   monkeypatch.setattr(kv_cache, 'LEAST_BLOCK', least)
   small = kv_cache.extend(CFG, prompt_cache(), 2, 8, places=2)
   assert small.places == 2 and small.k_BJKT[0][0].shape == (2, J, K, 2)
@@ -109,7 +109,7 @@ def test_a_cache_grows(monkeypatch, least):
 
 
 def test_one_block_is_always_written():
-  """Nothing is chosen then, on accelerators above all."""
+  """The program then has no conditional, as on accelerators."""
   cache = kv_cache.extend(CFG, prompt_cache(), 2, 5)
   ((column, here, _),) = cache.step(jnp.int32(7), jnp.asarray([4, 2]))
   assert int(column) == 2 and here is None
@@ -117,7 +117,7 @@ def test_one_block_is_always_written():
 
 @pytest.mark.parametrize('here', [True, None, False])
 def test_what_is_put_here_or_in_another_block(here):
-  """E0: the column and nothing else, or nothing; None: there is no other."""
+  """E0: writes one column, or none; here = None: there is one block."""
   x, new = np.zeros((2, 3, 4)), np.arange(1.0, 7).reshape(2, 3)
   found = kv_cache.put(jnp.asarray(x), jnp.asarray(new), 1, here, axis=2)
   if here is not False:
@@ -152,7 +152,7 @@ def attend(q, *own, later=()):
 
 
 def blocks(k, v, seen, edges):
-  """The arrays between these places."""
+  """The arrays between these columns."""
   return [
     (k[..., a:b], v[:, :, a:b], seen[..., a:b])
     for a, b in zip(edges, edges[1:], strict=False)
@@ -161,7 +161,7 @@ def blocks(k, v, seen, edges):
 
 @pytest.mark.parametrize('edges', [(0, 4, 8), (0, 1, 8), (0, 2, 4, 8)])
 def test_blocks_are_merged_into_one_softmax(edges):
-  """E1, with rows that see none of a block."""
+  """E1, with rows for which a whole block is masked."""
   q, k, v, seen = responses(8)
   first, *later = blocks(k, v, seen, edges)
   np.testing.assert_allclose(
@@ -170,7 +170,7 @@ def test_blocks_are_merged_into_one_softmax(edges):
 
 
 def test_a_block_that_no_row_sees_is_not_read():
-  """E0: what lies there cannot change the result."""
+  """E0: the values in that block cannot change the result."""
   q, k, v, seen = responses(8)
   first, later = blocks(k, v, seen, (0, 6, 8))
   assert not later[-1].any()

@@ -16,7 +16,7 @@ from rl_jax.runtime import mesh as mesh_lib
 
 @pytest.fixture(autouse=True)
 def short_responses(monkeypatch):
-  """Responses of the tests are shorter than those that are worth packing."""
+  """Packs the short responses of these tests, too."""
   monkeypatch.setattr(packing, 'SHORTEST', 2)
 
 
@@ -32,7 +32,7 @@ def test_pack_and_unpack():
   def both(real_NL, x_NL2):
     pack, unpack = packing.movers(real_NL, 3)
     packed = pack(x_NL2)
-    # Garbage in slots without a token must reach no place.
+    # Values in slots without a token must not reach any place.
     return packed, unpack(jnp.where(packed > 0, packed, 99.0))
 
   packed, back = both(real_NL, x_NL2)
@@ -43,7 +43,7 @@ def test_pack_and_unpack():
 
 
 def test_nothing_moves_without_slots():
-  """The plain program is the one there was before."""
+  """Without a capacity the program does not change."""
   x = jnp.ones((1, 3))
   for move in packing.movers(jnp.asarray([[1, 0, 1]]), None):
     assert move(x) is x
@@ -87,7 +87,7 @@ def test_capacities_by_hand(length_NG, expected):
 
 
 def test_a_capacity_that_does_not_fit_is_never_chosen():
-  """Nor another one than half of the places, so that programs stay few."""
+  """It is always half of the places, so that there are few programs."""
   rng, chosen = np.random.default_rng(0), 0
   for _ in range(300):
     N, G, T = rng.integers(1, 5, 3) + (0, 0, 2)
@@ -101,7 +101,7 @@ def test_a_capacity_that_does_not_fit_is_never_chosen():
 
 
 def test_short_responses_are_not_packed(monkeypatch):
-  """A second program would cost more than it ever saves."""
+  """Compiling a second program would cost more than it saves."""
   monkeypatch.setattr(packing, 'SHORTEST', 6)
   assert packing.capacity(np.ones((2, 2), int), 5) is None
   assert packing.capacity(np.ones((2, 2), int), 6) == 5

@@ -55,7 +55,7 @@ def compute(params, traj):
 def make_inputs(mesh):
   key = jax.random.key(0)
   params = params_lib.init_params(CFG, key, mesh)
-  # Adapters that do something, and distributions that are not uniform.
+  # Adapters that are not zero, and distributions that are not uniform.
   params['lora'] = jax.tree.map(
     lambda x: x + 0.1 * jnp.sin(jnp.arange(x.size)).reshape(x.shape),
     params['lora'],

@@ -41,7 +41,7 @@ FORWARD = jax.jit(models.forward, static_argnums=1)
 
 @functools.cache
 def make_params(cfg):
-  """Parameters in which nothing is left at 0 or 1 by accident."""
+  """Random parameters, also those that start at 0 or 1."""
   params = params_lib.init_params(cfg, jax.random.key(0))
   leaves, tree = jax.tree.flatten(params)
   # Drawn by NumPy: jax.random would compile a program for every shape.
@@ -284,7 +284,7 @@ def test_the_product_has_the_gradient_of_a_matrix_product():
 
 @pytest.mark.slow
 def test_remat_gives_the_same_gradients():
-  """E1: recomputing activations is a memory knob."""
+  """E1: recomputing activations changes only memory and time."""
   params, batch = make_params(CFG), make_batch()
   remat = dataclasses.replace(CFG, remat=True)
   assert_same(
@@ -319,7 +319,7 @@ def test_bfloat16_is_finite_and_near_float32():
 
 
 def test_a_group_without_any_real_token_gives_finite_numbers():
-  """Rows that only fill up a batch must not poison it with NaN."""
+  """Rows that only fill a batch give no NaN."""
   params, batch = make_params(CFG), make_batch()
   batch[1][2], batch[3][4:] = 0, 0
   hidden = FORWARD(params, CFG, *batch)
@@ -329,7 +329,7 @@ def test_a_group_without_any_real_token_gives_finite_numbers():
 
 
 def test_values_read_the_head():
-  """v = w . hidden + b, and a fresh head says 0."""
+  """v = w . hidden + b; a new head gives 0."""
   cfg = dataclasses.replace(CFG, value_head=True)
   params = params_lib.init_params(cfg, jax.random.key(0))
   hidden = jnp.ones((2, 3, cfg.width), jnp.bfloat16)

@@ -1,4 +1,4 @@
-"""Directories that appear whole or not at all, JSON and tensor files."""
+"""Atomic replacement of directories; JSON and tensor files."""
 
 from collections.abc import Iterator, Mapping
 import contextlib

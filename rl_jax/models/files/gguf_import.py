@@ -84,7 +84,7 @@ def import_gguf(path: str, mesh: Any = None, **overrides):
     gguf_structure.check_structure(path)
     reader = gguf.GGUFReader(path)
   except (ValueError, LookupError, OSError, OverflowError) as error:
-    raise ValueError(f'{path} is no readable GGUF file: {error}') from error
+    raise ValueError(f'{path} is not a readable GGUF file: {error}') from error
   metadata = _Metadata(reader.fields, path)
   tensors = {t.name: _stored(gguf, t, path) for t in reader.tensors}
   factors = tensors.pop('rope_freqs.weight', None)
@@ -123,7 +123,7 @@ class _Metadata:
     """A positive number; default is for one that is missing."""
     value = self.need(key) if default is None else self.get(key, default)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-      raise ValueError(f'{self.path}: {key} = {value!r:.80} is no number')
+      raise ValueError(f'{self.path}: {key} = {value!r:.80} is not a number')
     if not 0 < value < math.inf:
       raise ValueError(f'{self.path}: {key} = {value!r:.80} is not positive')
     return value

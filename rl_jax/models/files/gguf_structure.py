@@ -1,8 +1,8 @@
-"""Whether the metadata of a GGUF file fit into the file.
+"""Checks that the counts in the header of a GGUF file fit into the file.
 
-The gguf library follows every count that a file states: a list of 2^60 entries
-would be read for ever. Here no count is followed that the rest of the file
-cannot hold. Layout: github.com/ggml-org/ggml, docs/gguf.md.
+The gguf library trusts every count: it would try to read a list of 2^60
+entries. This check reads no more entries than the rest of the file can hold.
+Layout: github.com/ggml-org/ggml, docs/gguf.md.
 """
 
 import os
@@ -42,7 +42,7 @@ def check_structure(path: str) -> None:
 
 
 class _Rest:
-  """What has not been read of a file."""
+  """The part of a file that has not been read."""
 
   def __init__(self, file: BinaryIO, size: int):
     self._file, self._left = file, size
@@ -60,13 +60,13 @@ class _Rest:
     return struct.unpack('<' + form, self._file.read(size))
 
   def skip(self, size: int) -> None:
-    """So many bytes."""
+    """Skips size bytes."""
     self.require(size, 1, 'bytes of a value')
     self._left -= size
     self._file.seek(size, os.SEEK_CUR)
 
   def skip_string(self) -> None:
-    """A length and its bytes."""
+    """Skips a length and as many bytes."""
     (size,) = self.numbers('Q')
     self.skip(size)
 

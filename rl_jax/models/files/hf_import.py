@@ -197,7 +197,9 @@ def _indexed_files(index: str) -> list[str]:
   names = set(table.values()) if isinstance(table, dict) else {None}
   for name in names:
     if not isinstance(name, str) or os.path.basename(name) != name:
-      raise ValueError(f'{index}: weight_map names {name!r:.80}, no file of it')
+      raise ValueError(
+        f'{index}: weight_map names {name!r:.80}, not a file here'
+      )
   return sorted(names)
 
 

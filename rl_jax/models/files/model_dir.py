@@ -1,4 +1,4 @@
-"""Models on disk: our own directories, and one door for every kind.
+"""Models on disk: our own directories, and one loader for every format.
 
 A model directory holds model.json (the ModelConfig), weights.safetensors (the
 parameter tree, leaves named by their path) and the tokenizer's files.
@@ -86,7 +86,7 @@ def load_any(
 
 
 def loader_of(source: str) -> Callable[..., Any]:
-  """What loads it; raises ValueError if it is no model."""
+  """The function that loads it; raises ValueError if it is not a model."""
   if os.path.isfile(source) and source.endswith('.gguf'):
     return gguf_import.import_gguf
   if os.path.exists(os.path.join(source, CONFIG)):
@@ -94,7 +94,7 @@ def loader_of(source: str) -> Callable[..., Any]:
   if os.path.exists(os.path.join(source, 'config.json')):
     return hf_import.import_hf
   raise ValueError(
-    f'{source} is no model: neither a .gguf file nor a directory with '
+    f'{source} is not a model: neither a .gguf file nor a directory with '
     f'{CONFIG} (ours) or config.json (Hugging Face)'
   )
 

@@ -1,9 +1,9 @@
 """From files to sharded arrays, in blocks: the host never holds a whole leaf.
 
-A leaf may be many tensors of a file, one a layer, and larger than the host's
-memory. It is born on the devices and filled by one block of every shard after
-the other. The host holds what is read for a block of one shard, and its copy in
-the type of the leaf; each at most BLOCK_ELEMENTS numbers.
+A leaf may be many tensors of a file, one per layer, and larger than the host's
+memory. It is allocated on the devices and filled block by block, in all shards.
+The host holds what is read for a block of one shard, and its copy in the type
+of the leaf; each at most BLOCK_ELEMENTS numbers.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ class LeafReader(NamedTuple):
   """Reads parts of a leaf.
 
   read: the numbers that an index (a slice for each axis) selects.
-  axes: those along which less is read if less is asked for, outermost first.
+  axes: those along which a partial read reads less, outermost first.
   """
 
   read: Callable[[tuple[slice, ...]], np.ndarray]
@@ -53,12 +53,12 @@ def place(
   leaf = jax.jit(lambda: jnp.zeros(shape, dtype), out_shardings=layout)()
   for start in starts:
     leaf = _writer(layout)(leaf, read(start), np.asarray(start, np.int32))
-    leaf.block_until_ready()  # else blocks would wait in the host's memory
+    leaf.block_until_ready()  # otherwise blocks pile up in the host's memory
   return leaf
 
 
 def _shards(shape, layout, axes) -> dict[tuple[int, ...], list[Any]]:
-  """{where a shard begins: devices of this process}, as they are read."""
+  """{first index of a shard: its devices here}, in the order of reading."""
   if layout is None:
     return {(0,) * len(shape): [None]}
   shards: dict[tuple[int, ...], list[Any]] = {}
@@ -71,7 +71,10 @@ def _shards(shape, layout, axes) -> dict[tuple[int, ...], list[Any]]:
 
 
 def _block_shape(shape, local, axes) -> tuple[int, ...]:
-  """Of a shard; what is read for it has at most BLOCK_ELEMENTS, if it can."""
+  """The block of a shard for which at most BLOCK_ELEMENTS are read.
+
+  If even the smallest block needs more, the smallest.
+  """
   step = list(local)
   elements = math.prod(
     local[axis] if axis in axes else size for axis, size in enumerate(shape)
@@ -87,19 +90,19 @@ def _block_shape(shape, local, axes) -> tuple[int, ...]:
 
 
 def _starts(size: int, step: int) -> list[int]:
-  """Of equal blocks that cover an axis; the last two may overlap."""
+  """First indices of equal blocks that cover an axis; two may overlap."""
   return [min(i, size - step) for i in range(0, size, max(step, 1))]
 
 
 def _block(reader, shape, dtype, layout, shards, step, start) -> jax.Array:
-  """The block at `start` of every shard, laid out as the leaf."""
+  """The block at `start` of every shard, sharded as the leaf."""
   pieces, known = [], {}
   for origin, devices in shards.items():
     index = tuple(
       slice(origin[axis] + start[axis], origin[axis] + start[axis] + step[axis])
       for axis in range(len(shape))
     )
-    # Shards that differ in other axes alone have the same part of the file.
+    # Shards that differ only in other axes have the same part of the file.
     wide = tuple(
       index[axis] if axis in reader.axes else slice(0, size)
       for axis, size in enumerate(shape)

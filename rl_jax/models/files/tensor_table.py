@@ -22,7 +22,7 @@ from rl_jax.runtime import mesh as mesh_lib
 
 
 class Rule(NamedTuple):
-  """One row of a table; `{}` in the name is the layer."""
+  """One row of a table; `{}` in the name stands for the layer."""
 
   name: str
   path: str  # below params['model'], joined by '/'
@@ -83,7 +83,7 @@ def used_rules(cfg: ModelConfig, rules: Iterable[Rule]) -> tuple[Rule, ...]:
 
 
 def tensor_names(cfg: ModelConfig, rule: Rule) -> list[str]:
-  """The rule's tensors: one, or one a layer."""
+  """The rule's tensors: one, or one per layer."""
   if '{}' not in rule.name:
     return [rule.name]
   return [rule.name.format(i) for i in range(cfg.num_layers)]
@@ -127,9 +127,9 @@ def match(
 
 def _leaf_reader(cfg, rule, tensors) -> LeafReader:
   names = tensor_names(cfg, rule)
-  layers = int('{}' in rule.name)  # leading axes that no file has
-  # The first letter of the file stands alone in the leaf: some of its entries
-  # are rows of the file, and no other row is read.
+  layers = int('{}' in rule.name)  # leading axes of the leaf alone
+  # The first letter of the file is a separate axis of the leaf: for a part of
+  # that axis only the corresponding rows of the file are read.
   letter = rule.file_axes[0]
   axis = layers + rule.axes.split().index(letter)
 

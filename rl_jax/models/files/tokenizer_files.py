@@ -107,7 +107,7 @@ def _read_backend(path: str) -> Any:
   except ImportError:
     raise
   except Exception as error:  # of no class of its own
-    raise ValueError(f'{path} is no readable tokenizer: {error}') from None
+    raise ValueError(f'{path} is not a readable tokenizer: {error}') from None
   backend.no_truncation()
   backend.no_padding()
   return backend
@@ -124,7 +124,7 @@ def _chat_template(directory: str, config: Mapping[str, Any]) -> str | None:
     template = {t.get('name'): t.get('template') for t in template}
     template = template.get('default')
   if template is not None and not isinstance(template, str):
-    raise ValueError(f'{directory}: chat_template is no text')
+    raise ValueError(f'{directory}: chat_template is not text')
   return template
 
 

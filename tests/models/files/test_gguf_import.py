@@ -201,7 +201,7 @@ def test_errors(change, message, tmp_path):
 def test_not_a_gguf_file(tmp_path):
   path = tmp_path / 'model.gguf'
   path.write_bytes(b'something else altogether, long enough for a header')
-  with pytest.raises(ValueError, match='is no readable GGUF file'):
+  with pytest.raises(ValueError, match='is not a readable GGUF file'):
     gguf_import.import_gguf(str(path))
 
 
@@ -214,7 +214,7 @@ def header(*pairs, tensors=0, count=None):
 
 
 def nested(depth):
-  """An array of one array of one array ..."""
+  """Arrays of one array each, `depth` levels of them."""
   return struct.pack('<IQ', 9, 1) * depth + struct.pack('<IQ', 0, 0)
 
 
@@ -241,11 +241,13 @@ def nested(depth):
 def test_counts_that_the_file_cannot_hold_are_not_followed(
   data, message, tmp_path
 ):
-  """At once, where the library would read for ever or without end."""
+  """At once, where the library would not return or run out of memory."""
   path = tmp_path / 'model.gguf'
   path.write_bytes(data)
   started = time.monotonic()
-  with pytest.raises(ValueError, match=f'no readable GGUF file: .*{message}'):
+  with pytest.raises(
+    ValueError, match=f'not a readable GGUF file: .*{message}'
+  ):
     gguf_import.import_gguf(str(path))
   assert time.monotonic() - started < 5
 

@@ -1,4 +1,4 @@
-"""Model directories: exact, atomic, sharded on loading; one door for all."""
+"""Model directories: exact, atomic, sharded on loading; one loader for all."""
 
 import dataclasses
 import os
@@ -82,7 +82,7 @@ def test_overrides(tmp_path):
 
 
 def test_loaded_parameters_can_be_donated(tmp_path):
-  """Buffers that alias the file's memory could not."""
+  """Buffers that alias the memory of the file cannot be donated."""
   path = str(tmp_path / 'model')
   model_dir.save_model(path, CONFIG, random_params(CONFIG), TOKENIZER)
   _, params, _ = model_dir.load_model(path)
@@ -130,7 +130,7 @@ def test_what_users_add_to_a_model_directory_is_kept(tmp_path):
 
 
 def test_a_file_of_the_user_is_never_overwritten(tmp_path):
-  """Though the directory is one of ours."""
+  """Not even in a directory that rl_jax wrote."""
   path = tmp_path / 'model'
   params = random_params(CONFIG)
   model_dir.save_model(str(path), CONFIG, params, TOKENIZER)
@@ -186,7 +186,7 @@ def test_what_does_not_fit_is_named(tmp_path):
   (path / 'model.json').write_text(text)
   with pytest.raises(ValueError, match='model.json is damaged: .*num_layers'):
     model_dir.load_model(str(path))
-  with pytest.raises(ValueError, match='nowhere is no model: neither'):
+  with pytest.raises(ValueError, match='nowhere is not a model: neither'):
     model_dir.load_any(str(tmp_path / 'nowhere'))
 
 
@@ -218,7 +218,7 @@ def test_mesh_of_one_device(tmp_path):
 
 @pytest.mark.devices
 def test_mesh_of_eight_devices(tmp_path):
-  """E0: shards are read alone and equal the whole, from both formats."""
+  """E0: each shard is read by itself; equal to the whole, from both formats."""
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=2, fsdp=2, tensor=2))
   source = golden_with_tokenizer(tmp_path)
   cfg, whole, tokenizer = model_dir.load_any(source)

@@ -110,7 +110,7 @@ def test_live_export(family, tmp_path):
   cfg, _ = hf_import.import_weights(GOLDEN / family)
   cfg = dataclasses.replace(cfg, lora_rank=2)
   params = spec.init(models.specs(cfg), jax.random.key(0))
-  # The adapters' b is born zero: give every leaf a value that matters.
+  # The adapters' b starts at zero: every leaf gets a value that has an effect.
   params = jax.tree.map(lambda x: x + 0.1, params)
   tokenizer = tiny_tokenizer()
   out = str(tmp_path / 'out')

@@ -30,7 +30,7 @@ MIB = 1 << 20
 
 
 def recorded(array, axes, reads):
-  """A reader of an array that notes how much it reads."""
+  """A reader of an array that counts what it reads."""
 
   def read(index):
     reads.append(array[index].size)
