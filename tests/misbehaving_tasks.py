@@ -1,4 +1,4 @@
-"""Reward functions that hang, raise, lie or die; imported by reward workers."""
+"""Reward functions that hang, raise, return bad values or exit; for workers."""
 
 import dataclasses
 import os
@@ -10,7 +10,7 @@ import time
 
 @dataclasses.dataclass(frozen=True)
 class Misbehaving:
-  """The response says what its reward call does."""
+  """The response names the method that its reward call runs."""
 
   def reward(self, example, response):
     """Returns the components, unless told to misbehave."""
@@ -30,17 +30,17 @@ class Misbehaving:
     }
 
   def hang(self):
-    """Never returns, and sleeps through polite signals."""
+    """Never returns, and uses no processor time."""
     while True:
       time.sleep(300)
 
   def spin(self):
-    """Never returns, holding the processor."""
+    """Never returns, and uses the processor."""
     while True:
       pass
 
   def regex(self):
-    """Catastrophic: holds the processor and the interpreter's lock."""
+    """Exponential backtracking, which holds the lock of the interpreter."""
     return {'outcome': float(bool(re.match('(a+)+$', 'a' * 60 + 'b')))}
 
   def bomb(self):
@@ -50,15 +50,15 @@ class Misbehaving:
     self.spin()
 
   def raise_error(self):
-    """An ordinary bug."""
+    """Raises an Exception."""
     raise KeyError('a bug in the reward function')
 
   def leave(self):
-    """SystemExit is no ordinary exception."""
+    """SystemExit is not an Exception."""
     sys.exit(3)
 
   def vanish(self):
-    """Ends the process without a word."""
+    """Ends the process without a message."""
     os._exit(0)
 
   def nan(self):
@@ -74,7 +74,7 @@ class Misbehaving:
     return 1.0
 
   def text(self):
-    """A component that only looks like a number."""
+    """A component that is a string."""
     return {'outcome': '1.0'}
 
   def vector(self):
@@ -100,7 +100,7 @@ class Misbehaving:
     return {'outcome': 1.0}
 
   def oversized(self):
-    """An answer that is too long to be one."""
+    """A reply that is too long."""
     return {'outcome': 1.0, 'x' * 2_000_000: 1.0}
 
   def hoard(self):

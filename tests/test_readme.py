@@ -9,13 +9,9 @@ import pathlib
 import re
 import runpy
 import shlex
-import sys
-import types
 
 from experiments.flags import configuration
 from rl_jax import config as config_lib
-from rl_jax import serialization
-from rl_jax.verification import VerifierPool
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BEGIN, END = '<!-- tree: begin -->', '<!-- tree: end -->'
@@ -57,26 +53,6 @@ def test_links_exist():
   assert links
   missing = [link for link in links if not (ROOT / link).exists()]
   assert not missing
-
-
-def test_task_of_readme_runs(monkeypatch):
-  """It is a configuration; two of three letters of 'dbb' are right."""
-  (source,) = re.findall(r'```python\n(import.*?)```', README, re.DOTALL)
-  module = types.ModuleType('configs.reverse')
-  monkeypatch.setitem(sys.modules, module.__name__, module)
-  exec(source, module.__dict__)
-  config = module.get_config(configuration.load_method('grpo'))
-  config_lib.validate(config)
-  assert serialization.from_json(serialization.to_json(config)) == config
-  example = next(
-    e
-    for e in map(config.task.example, ['train'] * 64, range(64))
-    if e.prompt == 'abd='
-  )
-  with VerifierPool(config.task) as pool:
-    right, wrong = pool.reward([example] * 2, ['dba', 'dbb'])
-  assert right.components == {'outcome': 1.0, 'letters': 1.0}
-  assert wrong.components == {'outcome': 0.0, 'letters': 2 / 3}
 
 
 def test_method_of_readme_is_grpo():

@@ -25,7 +25,7 @@ _HEADER = 4  # bytes: the length of the message
 # Both are of the last exchange, and so equal on all processes.
 _capacity = 1 << 12  # bytes of a message that fit
 _agreed: dict[str, Any] = {}
-_wishes: dict[str, Any] = {}  # of this process, sent with the next message
+_proposals: dict[str, Any] = {}  # of this process, sent with the next message
 _alone = False  # inside a function that only process 0 runs
 
 
@@ -135,24 +135,24 @@ def gather(value: Any) -> list[Any]:
     return [value]
   if _alone:
     raise RuntimeError('gather inside on_main would wait for ever')
-  message = json.dumps([index(), value, _wishes]).encode()
+  message = json.dumps([index(), value, _proposals]).encode()
   found = sorted(map(json.loads, _exchange(message)), key=lambda x: x[0])
-  _, values, wishes = zip(*found, strict=True)
-  for mine in reversed(wishes):  # the lowest process wins
+  _, values, proposals = zip(*found, strict=True)
+  for mine in reversed(proposals):  # the lowest process wins
     _agreed.update(mine)
   return list(values)
 
 
-def agreed(name: str, wish: Any) -> Any:
-  """The value that the lowest process with one has sent in the last exchange.
+def agreed(name: str, proposal: Any) -> Any:
+  """The proposal of the lowest process with one, as of the last exchange.
 
-  A value (None: no value) is sent with the next `gather`, so that no further
-  communication is needed and all processes get the same answer.
+  A proposal (None: no proposal) is sent with the next `gather`, so that no
+  further communication is needed and all processes get the same answer.
   """
   if count() == 1:
-    return wish
-  if wish is not None:
-    _wishes[name] = wish
+    return proposal
+  if proposal is not None:
+    _proposals[name] = proposal
   return _agreed.get(name)
 
 

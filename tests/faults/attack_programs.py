@@ -1,11 +1,11 @@
 """Programs that try to escape from the sandbox or to abuse it.
 
 Each defines f(x); `C` holds the canaries that the suite has planted: it is
-put in front of the program. f returns True, or a secret, if it got what it
-wanted; damage outside is found by the suite. Everything is bounded by itself,
+put in front of the program. f returns True, or a secret, if it
+succeeds; damage outside is found by the suite. Everything is bounded by itself,
 because some layers are switched off on purpose: at most 32 processes, 1 GiB
 of address space never touched, 64 MiB of files. A name that starts with
-`judge` attacks the verdict: only the value that it cannot know is right.
+`judge` attacks the reward: only a value that it cannot know is right.
 """
 
 _SYSCALL = """

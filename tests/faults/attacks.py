@@ -50,12 +50,14 @@ SLACK_SECONDS = 8.0
 
 
 class World:
-  """The canaries: made, looked after, and removed by the suite."""
+  """The canaries: files, a process and listeners that attacks aim at."""
 
   def __init__(self):
     self.token = 'canary-' + secrets.token_hex(16)
     self.base = tempfile.mkdtemp(prefix='rl_jax_attacks_')
-    os.chmod(self.base, 0o755)  # nobody may look: the sandbox must forbid it
+    os.chmod(
+      self.base, 0o755
+    )  # readable by all users: only the sandbox forbids it
     self.scratch = os.path.join(self.base, 'scratch')
     os.mkdir(self.scratch, 0o755)
     self._before = os.environ.get('TMPDIR'), tempfile.tempdir
@@ -131,7 +133,7 @@ class World:
     return found
 
   def constants(self) -> dict:
-    """What the programs are told."""
+    """Constants of the attack programs."""
     port = lambda name: self.listeners[name].getsockname()[1]
     return {
       'base': self.base,
@@ -149,7 +151,7 @@ class World:
     }
 
   def damage(self) -> list[str]:
-    """What has happened to the canaries; repairs them."""
+    """Damage to the canaries, which are repaired."""
     found = []
     if self._files() != self._seen:
       found.append('files outside changed')
@@ -233,9 +235,9 @@ def attack(world: World, name: str, layers: Sequence[str]) -> Finding:
     (result,) = report.results
     detail = f'{report.ended}; {result.error or repr(result.value)}'
     if result.value is True or world.token in json.dumps(result.value):
-      achieved.append('it got what it wanted')
+      achieved.append('it succeeded')
   except sandbox.SandboxError as error:
-    achieved.append(f'the sandbox broke: {error}')
+    achieved.append(f'the sandbox failed: {error}')
   seconds = time.monotonic() - start
   if seconds > WALL_SECONDS + SLACK_SECONDS:
     achieved.append('it exceeded its time')
@@ -244,7 +246,7 @@ def attack(world: World, name: str, layers: Sequence[str]) -> Finding:
 
 
 def main(argv: Sequence[str]) -> None:
-  """Prints the table; exit status 1 if the first column has a hole."""
+  """Prints the table; exit status 1 if the first column is not all blocked."""
   names = list(COLUMNS)
   for argument in argv[1:]:
     names = argument.removeprefix('--columns=').split(',')

@@ -1,7 +1,7 @@
 """Where a run is killed: a table of points, and how a process ends itself.
 
 Functions are patched from outside, in a process that is about to run; the
-product has no hooks.
+library has no hooks.
 """
 
 from collections.abc import Sequence
@@ -173,7 +173,7 @@ def arm(fault: Fault) -> None:
   setattr(owner, name, fatal)
 
 
-def be_moody(workdir: pathlib.Path) -> None:
+def time_out_once(workdir: pathlib.Path) -> None:
   """Every eighth sample times out the first time that it is verified."""
   from rl_jax.verification.journal import JournaledPool
   from rl_jax.verification.pool import Outcome, VerifierPool
@@ -183,7 +183,7 @@ def be_moody(workdir: pathlib.Path) -> None:
   inner, outer = VerifierPool.reward, JournaledPool.reward
   current = None
 
-  def moody(self, examples, responses):
+  def slow(self, examples, responses):
     outcomes = inner(self, examples, responses)
     if current in seen:
       return outcomes
@@ -202,4 +202,4 @@ def be_moody(workdir: pathlib.Path) -> None:
       file.write(f'{current}\n')
     return outcomes
 
-  VerifierPool.reward, JournaledPool.reward = moody, journaled
+  VerifierPool.reward, JournaledPool.reward = slow, journaled

@@ -80,7 +80,7 @@ def _train(workdir, iterations, fault) -> int:
 
   sys.argv = ['train', *ARGUMENTS, f'--set=iterations={iterations}']
   sys.argv += [f'--workdir={workdir}']
-  fault_points.be_moody(workdir)
+  fault_points.time_out_once(workdir)
   if fault is not None:
     fault_points.arm(fault)
   try:

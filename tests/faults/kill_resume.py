@@ -7,7 +7,7 @@ seconds (uniform on 0 to twice that, from `seed`) until `seconds` have passed,
 then to its end. Tier E0: the arrays of the newest checkpoint, its host state,
 metrics.jsonl and rollouts.jsonl must be equal; only `time/*` and byte offsets
 may differ. The interval starts when the process begins its first save: one
-that still compiles can lose nothing, and would never get anywhere.
+that still compiles has nothing to lose and would make no progress.
 """
 
 from collections.abc import Mapping, Sequence
@@ -201,7 +201,7 @@ def main(argv: Sequence[str]) -> None:
   )
   found = differences(whole, killed)
   if sources() != code:
-    found.append('the source code, during the test: nothing is shown by it')
+    found.append('the source code has changed during the test')
   if kills < _MIN_KILLS.value:
     found.append(f'only {kills} kills: let the run have more iterations')
   for line in found:

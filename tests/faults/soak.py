@@ -1,4 +1,4 @@
-"""Trains a bandit for thousands of iterations and shows that nothing grows.
+"""Trains a bandit for thousands of iterations and measures what grows.
 
   python tests/faults/soak.py --iterations=2000
 
@@ -64,7 +64,7 @@ def observe() -> dict[str, float]:
 def slope(steps: np.ndarray, values: np.ndarray) -> tuple[float, float]:
   """Least-squares slope per step and the half-width of its 95% interval.
 
-  Residuals of neighbours go together, so the spread is that of the slopes of
+  Neighbouring residuals are correlated, so the spread is that of the slopes of
   20 blocks of the data left out in turn (a block jackknife).
   """
   fit = lambda keep: np.polyfit(steps[keep], values[keep], 1)[0]

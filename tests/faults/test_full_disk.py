@@ -1,4 +1,4 @@
-"""A disk that is full in the middle of a run costs saves, never a valid one."""
+"""A full disk during a run prevents saves and damages none."""
 
 import gc
 import importlib.util

@@ -71,7 +71,7 @@ def make_run(workdir, values=(1.0, 2.0), parameter=1.0, step=2):
 
 
 def test_the_comparison_sees_every_kind_of_difference(tmp_path):
-  """The judge itself: equal runs pass, each deviation is named."""
+  """Equal runs pass, each deviation is named."""
   one = make_run(tmp_path / 'one', (1.0, np.nan))
   same = make_run(tmp_path / 'same', (1.0, np.nan))
   assert kill_resume.differences(one, same) == []
@@ -118,7 +118,7 @@ def test_checkpoints_and_metrics_survive_kills(tmp_path):
 
 @pytest.mark.slow
 def test_the_bandit_survives_kills(tmp_path):
-  """E0 of a whole training run, shortened; `make test-faults` goes on."""
+  """E0 of a whole training run, shortened: see `make test-faults`."""
   command = kill_resume.COMMAND.replace('iterations=200', 'iterations=60')
   kills, found = killed_and_whole(tmp_path, command, seconds=40, interval=1.0)
   assert found == []

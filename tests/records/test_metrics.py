@@ -1,4 +1,4 @@
-"""Files that people and resumed runs read: no gap, no repeat, valid JSON."""
+"""Files of metrics: valid JSON, complete and without repeats on resume."""
 
 import glob
 import json
@@ -40,7 +40,7 @@ def test_one_flushed_line_per_step(tmp_path):
   writer.close()
 
 
-def test_only_process_0_touches_files(tmp_path, monkeypatch):
+def test_only_process_0_writes_files(tmp_path, monkeypatch):
   """Another process gets the same rows, for its guards, and writes nothing."""
   monkeypatch.setattr(metrics.processes, 'is_main', lambda: False)
   writer = MetricsWriter(tmp_path / 'new')
@@ -75,8 +75,8 @@ def test_non_finite_numbers_are_valid_json_and_come_back(tmp_path):
   assert rollout == {'step': 0, 'logp': [0.5, -math.inf]}
 
 
-def test_resume_cuts_what_the_checkpoint_does_not_know(tmp_path):
-  """E0 but for time: killed in step 4's line, resumed at 3, equals one run."""
+def test_resume_cuts_what_was_written_after_the_checkpoint(tmp_path):
+  """E0 but for time: killed in the line of step 4 and resumed at step 3."""
   one = MetricsWriter(tmp_path / 'one')
   write_steps(one, range(6))
   one.close()
@@ -112,7 +112,7 @@ def test_a_fresh_start_empties_the_files(tmp_path):
   assert [r['step'] for r in read_jsonl(tmp_path / 'metrics.jsonl')] == [0]
 
 
-def test_lost_lines_are_warned_about_and_the_run_goes_on(tmp_path, caplog):
+def test_lost_lines_are_warned_about_and_the_run_continues(tmp_path, caplog):
   writer = MetricsWriter(tmp_path)
   writer.truncate_to({'metrics.jsonl': 1000})
   writer.log(7, {'a': 1})
@@ -129,7 +129,7 @@ def test_wall_seconds_add_up_over_sessions(tmp_path):
   writer.close()
 
 
-def test_a_torn_tail_is_skipped_and_a_bad_line_named(tmp_path):
+def test_a_partial_last_line_is_skipped_and_a_bad_line_named(tmp_path):
   path = tmp_path / 'x.jsonl'
   path.write_bytes(b'{"a": 1}\n{"a": 2}\n{"a"')
   assert read_jsonl(path) == [{'a': 1}, {'a': 2}]
@@ -190,7 +190,7 @@ def events(directory):
 
 
 def test_tensorboard_gets_scalars_and_the_purge_step(tmp_path):
-  """The resumed run tells TensorBoard from where on it repeats."""
+  """The resumed run gives TensorBoard the first step that it repeats."""
   writer = MetricsWriter(tmp_path)
   writer.truncate_to({}, next_step=4)
   writer.log(4, {'reward/mean': 0.5, 'bad': math.nan})

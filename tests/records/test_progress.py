@@ -25,7 +25,7 @@ def test_plain_lines_where_no_terminal_is():
   assert first.startswith(
     'iteration 3/10  reward 0.512  entropy 1.500  KL 0.012  tokens/s 12,346'
   )
-  # The first iteration compiles, so it predicts nothing.
+  # The first iteration includes compilation and is not used.
   assert 'left' not in first
   assert second.startswith('iteration 4/10  ') and second.endswith(' left')
   assert '\x1b' not in out.getvalue()

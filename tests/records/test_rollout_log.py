@@ -66,7 +66,7 @@ def test_fractions_of_several_losses_keep_their_names(toy):
 
 
 def test_token_texts_add_up_to_the_text():
-  """A character of three bytes stands at its last; invalid bytes end."""
+  """A character of three bytes is the text of the last of its tokens."""
   tokenizer = ByteTokenizer()
   ids = [*tokenizer.encode('a\u6f22b'), 257]
   texts = rollout_log.token_texts(tokenizer, ids)

@@ -1,4 +1,4 @@
-"""Freed memory is given back after long compilations, and only then."""
+"""Freed memory is returned to the system after long compilations only."""
 
 import ctypes
 
@@ -34,7 +34,7 @@ def library(monkeypatch):
   host_memory.give_back_after_compilations.cache_clear()
 
 
-def test_long_compilations_alone_give_back(library):
+def test_only_long_compilations_return_memory(library):
   fake, listeners = library
   host_memory.give_back_after_compilations()
   host_memory.give_back_after_compilations()
@@ -47,7 +47,7 @@ def test_long_compilations_alone_give_back(library):
 
 
 def test_the_event_is_one_that_jax_reports():
-  """A renamed event would switch this off without a word."""
+  """If JAX renamed the event, no memory would be returned, without an error."""
   events = []
   jax.monitoring.register_event_duration_secs_listener(
     lambda event, seconds, **_: events.append(event)

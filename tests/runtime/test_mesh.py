@@ -1,4 +1,4 @@
-"""Meshes, rules, and what is refused before anything is compiled."""
+"""Meshes, rules, and errors before anything is compiled."""
 
 import jax
 import jax.numpy as jnp
@@ -12,27 +12,27 @@ from rl_jax.runtime import layout
 from rl_jax.runtime import mesh as mesh_lib
 
 
-def test_a_mesh_that_does_not_match_the_devices_is_refused():
+def test_a_mesh_that_does_not_match_the_devices_is_an_error():
   """The error names both numbers."""
   cfg = mesh_lib.MeshConfig(data=2, fsdp=3, tensor=5)
   with pytest.raises(ValueError, match='needs 30 devices, but there are 1'):
     mesh_lib.make_mesh(cfg, jax.devices()[:1])
 
 
-def test_an_axis_of_no_devices_is_refused():
-  """Zero devices along an axis is a typing error of the user."""
+def test_an_axis_of_no_devices_is_an_error():
+  """Zero devices along an axis."""
   with pytest.raises(ValueError, match='MeshConfig.fsdp = 0'):
     mesh_lib.MeshConfig(fsdp=0)
 
 
 def test_constrain_is_the_identity_without_a_mesh():
-  """E0: model code runs unchanged in a notebook."""
+  """E0: model code runs unchanged without a mesh."""
   x = jnp.ones((2, 3))
   assert layout.constrain(x, 'rows', None) is x
 
 
 def test_every_logical_axis_of_the_model_has_a_rule():
-  """A misspelt axis would fail here and not on a pod."""
+  """A misspelt axis fails here."""
   leaves = jax.tree.leaves(
     models.specs(models.presets.PRESETS['Qwen2.5-7B']), is_leaf=models.is_spec
   )
@@ -41,7 +41,7 @@ def test_every_logical_axis_of_the_model_has_a_rule():
 
 
 @pytest.mark.devices
-def test_parameters_are_born_on_their_devices():
+def test_parameters_are_created_on_their_devices():
   """fsdp and tensor split a matrix; odd sizes stay whole; values equal."""
   cfg = models.presets.tiny(vocab_size=19)
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=2, fsdp=2, tensor=2))
@@ -72,7 +72,7 @@ def test_parts_are_those_of_the_mesh_in_force():
 
 @pytest.mark.devices
 def test_results_inside_shard_map_are_not_constrained():
-  """JAX does that where an axis is left, at the price of compiling it."""
+  """JAX adds constraints where an axis is left, which takes compile time."""
   run = lambda x: layout.by_rows(lambda x: jnp.sin(x) + 1, (True,), 8)(x)
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=8))
   with jax.set_mesh(mesh):

@@ -95,7 +95,7 @@ class Job:
 
 
 def free_port():
-  """A port that nobody listens on."""
+  """An unused port."""
   with socket.socket() as found:
     found.bind(('localhost', 0))
     return found.getsockname()[1]
@@ -103,7 +103,7 @@ def free_port():
 
 @pytest.fixture
 def launch(request):
-  """Starts a Job that does not outlive its test."""
+  """Starts a Job that is killed at the end of its test."""
 
   def start(workdir, command, **options):
     job = Job(workdir, command, **options)
@@ -353,7 +353,7 @@ def test_a_stuck_process_ends_the_others(launch, tmp_path):
   until_committed(job, 2)
   job.members[1].send_signal(signal.SIGSTOP)
   assert job.wait(0) == [75], job.tails()
-  # Where the other one is stopped is up to chance: while it saves, too.
+  # The other one may be stopped at any point, also while it saves.
   said = r'has waited for another process( or the disk)? for 20 seconds'
   assert re.search(said, job.output(0)), job.tails()
 
@@ -408,7 +408,7 @@ with {0}:
     ('watchdog.checkpointing()', 'waited for another process or the disk'),
   ],
 )
-def test_the_watchdog_says_where_a_process_stands(inside, doing):
+def test_the_watchdog_prints_the_stack_of_a_process(inside, doing):
   """Who, why, what to do, the stack, and the documented exit code."""
   done = subprocess.run(
     [sys.executable, '-c', STUCK.format(inside)],
@@ -458,7 +458,7 @@ def test_rows_are_shared_out(monkeypatch):
 def test_only_own_rows_leave_the_device(monkeypatch):
   """The second of two processes reads prompts 1 and 2 of three, not 0.
 
-  Of a fourth prompt, which only fills the batch, nobody reads anything.
+  No process reads the fourth prompt, which only fills the batch.
   """
   fetched, device_get = [], jax.device_get
 
@@ -497,7 +497,7 @@ class Hub:
     monkeypatch.setattr(processes, 'count', lambda: 1 + len(messages))
     monkeypatch.setattr(processes, '_capacity', 8)
     monkeypatch.setattr(processes, '_agreed', {})
-    monkeypatch.setattr(processes, '_wishes', {})
+    monkeypatch.setattr(processes, '_proposals', {})
     monkeypatch.setattr(
       processes.multihost_utils, 'process_allgather', self.gather
     )
@@ -515,7 +515,7 @@ class Hub:
     return np.stack(rows)
 
 
-def test_messages_of_any_length_and_the_lowest_wish(monkeypatch):
+def test_messages_of_any_length_and_the_lowest_proposal(monkeypatch):
   """Two collectives when a buffer is outgrown, then one; floats stay exact."""
   value = [0.1 + 0.2, None, 'x' * 50]
   hub = Hub(

@@ -1,4 +1,4 @@
-"""Signals become a flag; handlers are put back."""
+"""Signals become a flag; handlers are restored."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ def test_the_first_signal_sets_the_flag(number, code):
 
 @pytest.fixture
 def interactive():
-  """What a terminal starts gets Ctrl-C; what a shell puts behind does not."""
+  """Foreground processes get Ctrl-C; background processes of a shell do not."""
   before = signal.signal(signal.SIGINT, signal.default_int_handler)
   yield
   signal.signal(signal.SIGINT, before)

@@ -1,4 +1,4 @@
-"""Addition and subtraction: splits, answers, and two equal verifiers."""
+"""Addition and subtraction: splits, answers, host and device verifier."""
 
 import jax
 import numpy as np
@@ -16,7 +16,7 @@ def _parse(prompt):
   return int(a), operation, int(b)
 
 
-# What every run draws: changing it changes all published numbers.
+# The examples of every run: changing them changes all published numbers.
 PINNED = {
   'train': [('511+843=', '1354'), ('198+484=', '682')],
   'validation': [('754-323=', '431'), ('918-306=', '612')],

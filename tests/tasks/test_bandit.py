@@ -1,4 +1,4 @@
-"""The bandit: a known optimum, and two equal verifiers."""
+"""The bandit: a known optimum, host and device verifier."""
 
 import pickle
 
@@ -96,7 +96,7 @@ def test_hints_and_references_of_the_described_bandit():
 
 
 def test_described_is_the_task_otherwise():
-  """Prompts and weights are the task's, also after pickling for a worker."""
+  """Prompts and weights are those of the task, also after pickling."""
   task = pickle.loads(pickle.dumps(Described(Bandit(num_contexts=3))))
   assert task == Described(Bandit(num_contexts=3))
   assert task.num_prompts('train') == 3

@@ -1,4 +1,4 @@
-"""Countdown: safe exact evaluation, reachable targets, equal verifiers."""
+"""Countdown: exact evaluation, reachable targets, host and device verifier."""
 
 from fractions import Fraction
 
@@ -29,10 +29,10 @@ def test_expressions_are_exact(text, value, used):
 @pytest.mark.parametrize(
   'text',
   [
-    '9**9**9',  # the popular checker's whitelist admits it, and hangs
+    '9**9**9',  # TinyZero's checker accepts it and hangs
     '5//1',
-    '1.5*2',  # the popular checker counts it as the numbers 1 and 5
-    '-5+6',  # signs are not allowed: policy
+    '1.5*2',  # TinyZero's checker reads it as the numbers 1 and 5
+    '-5+6',  # signs are not allowed
     '+5',
     '5/0',
     '1/(2-2)',
@@ -98,7 +98,7 @@ def test_flat_prompt_and_alphabet():
 
 
 def test_full_grammar_scores():
-  """[1, 5] -> 4, with the holes of the popular checker."""
+  """[1, 5] -> 4, with texts that TinyZero's checker accepts."""
   task = Countdown(grammar='full')
   example = Example('', '5-1', 0, meta={'numbers': [1, 5], 'target': 4})
 
@@ -153,7 +153,7 @@ def test_device_verifier_agrees_with_host():
   host = []
   for row, text in enumerate(texts):
     ids = tokenizer.encode(text)
-    if random.random() < 0.3:  # padding leaves no text
+    if random.random() < 0.3:  # padding decodes to no text
       ids.insert(random.integers(len(ids) + 1), tokenizer.pad_id)
     tokens[row, : len(ids)] = ids
     lengths[row] = len(ids)

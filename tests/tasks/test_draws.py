@@ -1,4 +1,4 @@
-"""Hashes and permutations are fixed for ever: splits depend on them."""
+"""Hashes and permutations must not change: splits depend on them."""
 
 import collections
 

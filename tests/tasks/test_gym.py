@@ -35,7 +35,7 @@ def test_splits_are_ranges_of_one_data_set():
 
 
 def test_the_generators_own_score_is_used():
-  """A right answer is 1; countdown gives part marks below 1."""
+  """A right answer is 1; countdown gives partial scores below 1."""
   task = _task()
   example = task.example('test', 2)
   assert task.reward(example, task.target(example)) == {

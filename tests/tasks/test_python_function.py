@@ -1,4 +1,4 @@
-"""Functions are judged by what they return on tests that they never see."""
+"""Functions are judged by their values on hidden tests."""
 
 import json
 import math
@@ -76,7 +76,7 @@ def test_tuples_are_lists_and_the_target_is_right(tmp_path):
 
 
 def test_in_reward_workers(tmp_path):
-  """The pool's own limit is the second line; a loop costs one sample."""
+  """The pool has a limit of its own; an endless loop fails one sample."""
   task = make_task(tmp_path)
   rows = [task.example('train', 0)] * 3
   good = 'def add(a, b):\n  return a + b'

@@ -210,7 +210,7 @@ def test_pickles_without_its_rows(tmp_path):
 
 
 def test_math_verify_in_worker_processes(tmp_path):
-  """Its signal-based limits are off; the pool's limit is the only one."""
+  """Its signal-based limits are off; only the pool has a limit."""
   source = _write(
     tmp_path / 'r.jsonl', [{'question': 'q', 'answer': r'\frac{3}{4}'}]
   )

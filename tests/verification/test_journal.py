@@ -1,4 +1,4 @@
-"""A redone call of the reward workers has the outcome of the first time."""
+"""A repeated reward call has the outcomes of the first time."""
 
 import itertools
 import logging
@@ -10,8 +10,8 @@ from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.pool import Outcome
 
 
-class Moody:
-  """A pool that never says the same twice."""
+class Unrepeatable:
+  """A pool whose outcomes differ at every call."""
 
   def __init__(self, first=0):
     self._numbers = itertools.count(first)
@@ -40,7 +40,7 @@ def texts(call):
 
 def run(path, calls, first=0, restore=None, marks=()):
   """Outcomes of calls with numbers, and how many the pool has judged."""
-  pool = Moody(first)
+  pool = Unrepeatable(first)
   journal = JournaledPool(pool, path)
   if restore is not None:
     journal.restore(restore)
@@ -54,7 +54,7 @@ def run(path, calls, first=0, restore=None, marks=()):
 
 
 def test_a_killed_run_sees_the_same_outcomes_again(tmp_path):
-  """E0 with timeouts among them; what was not yet judged is judged anew."""
+  """E0 with timeouts among them; later calls are judged for the first time."""
   path = tmp_path / 'run' / 'journal'
   first, _ = run(path, range(5))
   again, judged = run(path, range(7), first=1000)
@@ -65,7 +65,7 @@ def test_a_killed_run_sees_the_same_outcomes_again(tmp_path):
   assert first[0][1].error == 'timeout: killed 1'
 
 
-def test_a_run_goes_on_behind_its_checkpoint(tmp_path):
+def test_a_run_continues_after_its_checkpoint(tmp_path):
   """Saved after call 2, killed after call 4: calls 3 and 4 are repeated."""
   path = tmp_path / 'journal'
   first, _ = run(path, range(5), marks=(2,))
@@ -81,7 +81,7 @@ def test_a_run_may_start_again_after_its_first_saves(tmp_path):
   assert run(path, range(5), first=1000, marks=(1, 3)) == (first, 0)
 
 
-def test_a_torn_line_was_never_written(tmp_path):
+def test_a_partial_line_is_ignored(tmp_path):
   """E0: cut at every byte of the last line, and appended to afterwards."""
   path = tmp_path / 'journal'
   first, _ = run(path, range(3))
@@ -103,7 +103,7 @@ def test_only_what_three_checkpoints_may_need_is_kept(tmp_path):
 def test_lines_of_other_responses_are_not_used(tmp_path):
   path = tmp_path / 'journal'
   run(path, [0, 1])
-  pool = Moody(first=50)
+  pool = Unrepeatable(first=50)
   journal = JournaledPool(pool, path)
   (outcome,) = journal.reward(examples(1), ['another'])
   assert outcome.components == {'outcome': 5.0}
@@ -115,11 +115,11 @@ def test_without_a_path_nothing_is_written(tmp_path):
   assert judged == 3 and not any(tmp_path.iterdir())
 
 
-def test_a_full_disk_costs_the_journal_not_the_run(tmp_path, caplog):
+def test_a_full_disk_does_not_stop_the_run(tmp_path, caplog):
   """The directory is a file, so that every write fails; E0 of the outcomes."""
   caplog.set_level(logging.WARNING)
   (tmp_path / 'file').write_text('')
-  journal = JournaledPool(Moody(), tmp_path / 'file')
+  journal = JournaledPool(Unrepeatable(), tmp_path / 'file')
   journal._path = tmp_path / 'file' / 'journal'
   for call in range(2):
     (outcome,) = journal.reward(examples(1), [str(call)])

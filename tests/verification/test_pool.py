@@ -1,4 +1,4 @@
-"""A reward call that misbehaves costs only its own sample."""
+"""A failed reward call affects only its own sample."""
 
 import logging
 import os
@@ -58,8 +58,8 @@ def test_outcomes_keep_the_order_of_the_samples(bad, num_workers):
 
 
 @pytest.mark.parametrize('num_workers', [0, 2])
-def test_bad_values_cost_only_their_sample(bad, num_workers):
-  """Every second sample is good; what went wrong is named."""
+def test_bad_values_affect_only_their_sample(bad, num_workers):
+  """Every second sample is good; the others name their error."""
   cases = [
     ('raise_error', 'error', 'a bug in the reward function'),
     ('leave', 'error', 'SystemExit'),
@@ -88,9 +88,7 @@ def test_bad_values_cost_only_their_sample(bad, num_workers):
 
 
 @pytest.mark.parametrize('response', ['hang', 'spin', 'regex'])
-def test_a_hanging_call_is_killed_and_its_neighbours_are_unharmed(
-  bad, response
-):
+def test_a_hanging_call_is_killed_and_other_samples_are_judged(bad, response):
   """One worker, one chunk after the other: the hang sits in mid-chunk."""
   responses = [str(i) for i in range(40)]
   responses[5] = responses[17] = response
@@ -115,7 +113,7 @@ def test_a_hanging_call_is_killed_and_its_neighbours_are_unharmed(
 
 
 @pytest.mark.parametrize('how', ['spawn', 'daemon'])
-def test_a_killed_worker_takes_its_children_along(bad, tmp_path, how):
+def test_descendants_of_a_killed_worker_are_killed(bad, tmp_path, how):
   """Those in its process group, and one that has left it."""
   pid_file = tmp_path / 'pid'
   with VerifierPool(bad.Misbehaving(), 1, timeout_seconds=1.0) as pool:
@@ -125,8 +123,8 @@ def test_a_killed_worker_takes_its_children_along(bad, tmp_path, how):
     assert pool.reward(_examples(1), ['0'])[0].kind == 'ok'
 
 
-def test_a_fork_bomb_costs_its_sample(bad):
-  """32 busy processes, all killed; the pool goes on."""
+def test_a_fork_bomb_affects_only_its_sample(bad):
+  """32 busy processes, all killed; the pool continues."""
   with VerifierPool(bad.Misbehaving(), 1, timeout_seconds=1.0) as pool:
     outcomes = pool.reward(_examples(3), ['0', 'bomb', '2'])
     nursery = pool._crew._process.pid
@@ -143,7 +141,7 @@ def test_a_worker_that_ends_by_itself_is_replaced(bad, response):
   assert [o.kind for o in outcomes] == ['ok', 'died', 'ok', 'died', 'ok']
 
 
-def test_a_memory_bomb_is_an_error_of_its_sample(bad):
+def test_too_much_memory_is_an_error_of_its_sample(bad):
   limit = 2 << 30
   with VerifierPool(bad.Misbehaving(), 1, memory_limit_bytes=limit) as pool:
     outcomes = pool.reward(_examples(3), ['0', 'hoard', '2'])
@@ -160,7 +158,7 @@ def test_output_floods_and_numpy_scalars_are_harmless(bad, capfd):
 
 
 def test_idle_workers_and_the_nursery_may_be_killed_from_outside(bad):
-  """Neither death is the fault of a sample, so none pays."""
+  """No sample has caused it, so no sample fails."""
   with VerifierPool(bad.Misbehaving(), 2) as pool:
     os.kill(pool.worker_pids()[0], signal.SIGKILL)
     _wait_until(lambda: not _is_running(pool.worker_pids()[0]))
@@ -203,7 +201,7 @@ def test_first_failure_of_each_kind_is_logged_once(bad, caplog):
 
 
 def test_workers_do_not_import_jax(bad):
-  """Start-up stays cheap and no accelerator is touched."""
+  """Start-up takes little time, and no accelerator is used."""
   with VerifierPool(bad.Modules(), 1) as pool:
     (outcome,) = pool.reward(_examples(1), [''])
   assert outcome.components == {'outcome': 0.0}
@@ -272,7 +270,7 @@ if __name__ == '__main__':
 
 
 def test_workers_of_a_script_die_with_it(tmp_path):
-  """The task class lives in __main__; the trainer gets SIGKILL mid-call."""
+  """The task class is in __main__; the trainer gets SIGKILL during a call."""
   script = tmp_path / 'script.py'
   script.write_text(_SCRIPT)
   root = pathlib.Path(__file__).resolve().parents[2]

@@ -89,7 +89,7 @@ def test_restores_every_bit_type_and_the_host_state(tmp_path):
 
 
 def test_a_new_object_restores_what_another_saved(tmp_path):
-  """E0: nothing needed for reading lives in the object that saved."""
+  """E0: reading needs nothing of the object that saved."""
   save_steps(tmp_path, [3])
   reader = Checkpointer(tmp_path)
   found = reader.restore(abstract_tree(make_state(5)))
@@ -101,8 +101,8 @@ def test_a_new_object_restores_what_another_saved(tmp_path):
 def test_donated_buffers_are_safe_as_soon_as_save_returns(tmp_path):
   """E0: the update may overwrite the buffers while files are written.
 
-  (The CPU lends its buffers to the writer and then declines the donation; a
-  GPU copies. Either way the file holds what was given.)
+  On CPU the writer uses the buffers, and the donation is not carried out; a GPU
+  copies them. In both cases the file holds what was given.
   """
   update = jax.jit(lambda x: x * 0 - 1, donate_argnums=0)
   x = jnp.arange(8.0)
@@ -123,7 +123,7 @@ def test_donated_buffers_are_safe_as_soon_as_save_returns(tmp_path):
 
 
 def test_numpy_arrays_and_host_state_may_change_after_save(tmp_path):
-  """E0: what is saved is what was given, though the caller goes on."""
+  """E0: the values at the call are saved."""
   counts, host = np.zeros(3), {'list': [1]}
   saver = Checkpointer(tmp_path)
   saver.save(1, {'counts': counts}, host)
@@ -216,7 +216,7 @@ def test_any_damaged_file_falls_back_with_a_warning(
 
 
 def test_all_damaged_is_an_error_not_a_fresh_start(tmp_path):
-  """Starting over in silence would lose the run."""
+  """Starting from step 0 without an error would lose the run."""
   save_steps(tmp_path, [1, 2])
   for step in tmp_path.iterdir():
     flip(step / 'host.json')
@@ -227,7 +227,7 @@ def test_all_damaged_is_an_error_not_a_fresh_start(tmp_path):
 
 
 def test_a_damaged_step_is_replaced_when_the_run_reaches_it_again(tmp_path):
-  """E0: resume at 1, save 2 over the damaged 2, and 3 of the past goes."""
+  """E0: resume at 1, save 2 over the damaged 2; the old 3 is deleted."""
   save_steps(tmp_path, [1, 2, 3])
   for step in (2, 3):
     flip(tmp_path / f'step_0000000{step}' / 'host.json')
@@ -241,7 +241,7 @@ def test_a_damaged_step_is_replaced_when_the_run_reaches_it_again(tmp_path):
 
 
 def test_a_save_cut_short_is_ignored_and_cleaned(tmp_path, warnings_seen):
-  """A step without COMMITTED never happened; the next save removes it."""
+  """A step without COMMITTED is ignored; the next save removes it."""
   save_steps(tmp_path, [1, 2])
   (tmp_path / 'step_00000002' / 'COMMITTED').unlink()
   saver = Checkpointer(tmp_path)
@@ -254,7 +254,7 @@ def test_a_save_cut_short_is_ignored_and_cleaned(tmp_path, warnings_seen):
 
 
 def test_saving_a_saved_step_again_writes_nothing(tmp_path):
-  """SIGTERM right after a periodic save must not put that save at risk."""
+  """SIGTERM right after a periodic save must not overwrite it."""
   saver = Checkpointer(tmp_path)
   saver.save(1, {'x': jnp.ones(2)})
   saver.wait()
@@ -401,8 +401,8 @@ def test_works_under_a_transfer_guard(tmp_path):
   saver.close()
 
 
-def test_quiet_orbax_drops_only_its_chatter(tmp_path, caplog):
-  """Orbax's INFO lines and tracebacks go; ours and every warning stay."""
+def test_quiet_orbax_drops_info_lines_and_tracebacks(tmp_path, caplog):
+  """Other modules' lines and every warning stay."""
   logger = logging.get_absl_logger()
   filters = list(logger.filters)
   files.quiet_orbax()
@@ -454,7 +454,7 @@ def test_saved_on_one_mesh_restored_on_another(tmp_path):
 
 
 def test_the_manifest_is_readable_json(tmp_path):
-  """People can look: shapes, dtypes, versions, sizes in one line."""
+  """Shapes, dtypes, versions and sizes in one line."""
   save_steps(tmp_path, [1])
   text = (tmp_path / 'step_00000001' / 'COMMITTED').read_text()
   manifest = json.loads(text.splitlines()[0])

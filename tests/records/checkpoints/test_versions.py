@@ -24,7 +24,7 @@ def test_only_what_both_sides_know_is_compared():
 
 
 def test_another_version_is_read_with_a_warning(tmp_path, caplog, monkeypatch):
-  """Policy: never refused, but said. The same version says nothing."""
+  """Not an error. Without a warning for the same version."""
   tree = {'x': jax.numpy.arange(3)}
   now = versions.current()
   monkeypatch.setattr(versions, 'current', lambda: {**now, 'jax': '0.1'})

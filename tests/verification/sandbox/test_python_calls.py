@@ -1,4 +1,4 @@
-"""Values come back, abuses do not; all attacks: make test-attacks."""
+"""Values, errors and limits of calls; all attacks: make test-attacks."""
 
 import importlib.util
 import os
@@ -92,7 +92,7 @@ def test_a_few_attacks_are_blocked():
 
 
 def test_the_attacks_are_attacks():
-  """The judge itself: without its layers the sandbox lets these through."""
+  """Without its layers the sandbox does not block these."""
   names = ('read a file', 'list the processes', 'listen on a port')
   with attacks.World() as world:
     found = [attacks.attack(world, name, ()) for name in names]
@@ -121,7 +121,7 @@ def _processes(word):
 
 
 def test_nothing_is_left_when_the_caller_is_killed(tmp_path):
-  """The keeper sees its caller's end, kills the child and cleans up."""
+  """When its caller ends, the keeper kills the child and cleans up."""
   root = str(pathlib.Path(__file__).parents[3])
   with subprocess.Popen(
     [sys.executable, '-c', _CALLER],
