@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import pathlib
 import re
 import shlex
 
@@ -24,10 +25,20 @@ SHARED = {
   'configuration': 'flags.configuration',
   'process_flags': 'flags.processes',
 }
-# Words outside quotes, or quoted text, behind each flag.
+# Arguments that a reader replaces by his own.
+PLACEHOLDERS = ('--paper=NAME', '--config=configs/NAME.py')
+# Every text in which a module or file of experiments may be named.
+SOURCES = [
+  path
+  for pattern in ('*.py', '*.md', '*.sh', '*.yaml', 'Makefile')
+  for path in sorted(configuration.ROOT.rglob(pattern))
+  if not {'.venv', 'runs'} & set(path.relative_to(configuration.ROOT).parts)
+]
+# Words outside quotes, or quoted text, behind each flag; lines that continue a
+# command are indented.
 COMMAND = re.compile(
   r"""python\ -m\ experiments\.(\w+(?:\.\w+)*)
-  ((?:\s+(?:\\\s+)?--(?:"[^"]*"|'[^']*'|[^\s"'`])+)*)""",
+  ((?:(?:[ ]+|[ ]*\\?\n[ ]+)--(?:"[^"]*"|'[^']*'|[^\s"'`])+)*)""",
   re.VERBOSE,
 )
 
@@ -40,18 +51,30 @@ def commands(text: str) -> list[tuple[str, list[str]]]:
   ]
 
 
+def source_of(binary: str) -> pathlib.Path:
+  """The file of experiments.BINARY."""
+  return FOLDER / (binary.replace('.', '/') + '.py')
+
+
 def flags_of(binary: str) -> set[str]:
   """Names of the flags that a binary defines, or asks a module to define.
 
   Read from the source: two binaries cannot define their flags in one process.
   """
   names = {'helpfull'}
-  tree = ast.parse((FOLDER / (binary.replace('.', '/') + '.py')).read_text())
-  for node in ast.walk(tree):
+  tree = ast.parse(source_of(binary).read_text())
+  nodes = list(ast.walk(tree))
+  defining = {  # names for `functools.partial(flags.DEFINE_...)`
+    ast.unparse(node.targets[0])
+    for node in nodes
+    if isinstance(node, ast.Assign)
+    and ast.unparse(node.value).startswith('functools.partial(flags.DEFINE_')
+  }
+  for node in nodes:
     if not isinstance(node, ast.Call):
       continue
     called = ast.unparse(node.func)
-    if called.startswith('flags.DEFINE_'):
+    if called.startswith('flags.DEFINE_') or called in defining:
       names.add(ast.literal_eval(node.args[0]))
     elif called.endswith('.define_flags'):
       names |= flags_of(SHARED[called.split('.')[0]])
@@ -67,9 +90,11 @@ def check(binary: str, arguments: list[str]) -> None:
   assert not unknown, f'experiments.{binary} has no {unknown}'
   options = {match[1]: match[2] for match in found}
   every = lambda name: [match[2] for match in found if match[1] == name]
+  if any(text in arguments for text in PLACEHOLDERS):
+    return
   if 'paper' in options:
     assert options['paper'] in PAPERS
-  if binary == 'train' or 'config' in options:
+  if binary == 'train' or str(options.get('config')).startswith('configs/'):
     config = configuration.build(
       options['config'],
       options.get('method', 'grpo'),
@@ -132,3 +157,34 @@ def test_commands_of_documents_parse(path):
   assert found
   for command in found:
     check(*command)
+
+
+def test_commands_of_modules_parse():
+  """Those in the docstrings of experiments, all of them."""
+  count = 0
+  for path in sorted(FOLDER.rglob('*.py')):
+    text = ast.get_docstring(ast.parse(path.read_text()))
+    for binary, arguments in commands(text):
+      # torch_peer reads its flags by argparse: it may run without absl.
+      if binary not in ('NAME', 'benchmarks.torch_peer'):
+        check(binary, arguments)
+        count += 1
+  assert count > 30
+
+
+def test_modules_and_files_that_are_named_exist():
+  """`-m experiments.NAME` and `experiments/NAME.py` in any text of ours."""
+  module = re.compile(r'-m experiments\.(\w+(?:\.\w+)*)')
+  file = re.compile(r'(?<![\w/])experiments/[\w/]+\.(?:py|sh|md|jsonl|png|yaml)\b')
+  named = {}
+  for path in SOURCES:
+    text = path.read_text()
+    named |= {source_of(name): path for name in module.findall(text)}
+    for name in file.findall(text):
+      named[configuration.ROOT / name] = path
+  missing = {
+    str(name): str(path)
+    for name, path in named.items()
+    if 'NAME' not in str(name) and not name.exists()
+  }
+  assert len(named) > 30 and not missing

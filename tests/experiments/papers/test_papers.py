@@ -5,9 +5,11 @@ import pathlib
 import subprocess
 import sys
 
+import markupsafe
 import pytest
 
 from experiments import papers
+from experiments.reports import html
 from experiments.sweeps import runs as sweep_runs
 from experiments.tables import cells as cells_lib
 from experiments.tables import papers as paper_tables
@@ -67,12 +69,23 @@ def test_results_of_other_runs_are_refused(monkeypatch, tmp_path):
     paper_tables.read('bandit_methods')
 
 
+@pytest.mark.parametrize('name', RESULTS)
+def test_the_page_of_a_paper_has_its_tables(name):
+  """The title of every table, and the first cell of every row."""
+  found, notes = paper_tables.read(name)
+  page = html.render(name, tables=paper_tables.sections(found), notes=notes)
+  for table, (_, *rows) in found.items():
+    assert f'<h3>{table}</h3>' in page
+    for row in rows:
+      assert markupsafe.escape(row[0]) in page
+
+
 @pytest.mark.parametrize(
   ('binary', 'name'),
   [('table', 'policy_loss_leaderboard'), ('report', 'entropy_mechanism')],
 )
 def test_the_commands_need_the_name_alone(binary, name, tmp_path):
-  """From committed results; the page has all tables of the paper."""
+  """They print, or write, what the functions make of the committed results."""
   out = tmp_path / 'page.html'
   more = [f'--out={out}'] if binary == 'report' else []
   done = subprocess.run(
@@ -82,9 +95,9 @@ def test_the_commands_need_the_name_alone(binary, name, tmp_path):
     text=True,
   )
   assert done.returncode == 0, done.stderr
-  found, _ = paper_tables.read(name)
+  found, notes = paper_tables.read(name)
   if binary == 'table':
     assert done.stdout == paper_tables.render(found, 'markdown')
   else:
-    for table in found:
-      assert f'<h3>{table}</h3>' in out.read_text()
+    page = html.render(name, tables=paper_tables.sections(found), notes=notes)
+    assert out.read_text() == page
