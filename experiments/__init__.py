@@ -1,1 +1,1 @@
-"""Binaries: python -m experiments.NAME --help; their libraries in folders."""
+"""Binaries, python -m experiments.NAME --help, and folders of what they use."""

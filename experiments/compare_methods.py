@@ -1,13 +1,12 @@
-"""Runs methods under equal conditions and prints one table with intervals.
+"""Runs methods under equal conditions and prints a table with intervals.
 
   python -m experiments.compare_methods --config=configs/bandit.py
     --methods=all --seeds=5 --baseline=reinforce --workdir=runs/bandit
 
-A sweep over --methods and seeds, and its `experiments.table --comparison`: all
-methods are read as far as the baseline's number of samples. Without evaluation,
-and with one checkpoint at the end. --jitted puts the seeds of a method into one
-program where the task verifies on the device. What is finished in --workdir is
-not run again.
+Runs a sweep over --methods and seeds and prints its `table --comparison`, after
+equally many samples. Runs have no evaluation and one checkpoint at the end.
+--jitted compiles one program for all seeds of a method, if the task verifies on
+the device. Finished runs in --workdir are not run again.
 """
 
 import os
@@ -20,13 +19,15 @@ from experiments.sweeps import runs as sweep_runs
 from experiments.tables import cells
 from rl_jax.records import metrics
 
-_CONFIG = flags.DEFINE_string('config', None, 'Module.', required=True)
+_CONFIG = flags.DEFINE_string('config', None, 'Configuration.', required=True)
 _METHODS = flags.DEFINE_list('methods', ['all'], 'Names, or all.')
 _BASELINE = flags.DEFINE_string('baseline', 'reinforce', 'Method.')
 _SEEDS = flags.DEFINE_integer('seeds', 5, 'Runs of each method.')
 _SET = flags.DEFINE_multi_string('set', [], 'PATH=VALUE, for all methods.')
-_JITTED = flags.DEFINE_bool('jitted', False, 'One program for many seeds.')
-_WORKDIR = flags.DEFINE_string('workdir', None, 'Runs.', required=True)
+_JITTED = flags.DEFINE_bool('jitted', False, 'One program for all seeds.')
+_WORKDIR = flags.DEFINE_string(
+  'workdir', None, 'Directory of the runs.', required=True
+)
 
 
 def main(argv):

@@ -5,9 +5,10 @@ python -m experiments.evaluate --checkpoint=smollm2 --data=problems.jsonl
   --question='{input}' --answer='{target}' --num_samples=8 --limit=100
 
 --checkpoint is a work directory of `train` (its newest valid checkpoint, or
---step), a model directory, a Hugging Face directory or a GGUF file. --data is
-the path of a configuration (configs/NAME.py or NAME: its task) or a JSONL file.
-pass_at_k is the unbiased estimator; intervals: rows in --out.
+that of --step), a model directory, a Hugging Face directory or a GGUF file.
+--data is a configuration (configs/NAME.py or NAME), whose task is used, or a
+JSONL file. pass_at_k is the unbiased estimator; --out has the outcome of each
+row, for intervals.
 """
 
 import json
@@ -31,26 +32,34 @@ from rl_jax.verification.pool import VerifierPool
 
 _CHECKPOINT = flags.DEFINE_string('checkpoint', None, 'Policy.', required=True)
 _STEP = flags.DEFINE_integer('step', None, 'Iteration of a work directory.')
-_DATA = flags.DEFINE_string('data', None, 'Task or JSONL.', required=True)
+_DATA = flags.DEFINE_string(
+  'data', None, 'Configuration or JSONL.', required=True
+)
 _SPLIT = flags.DEFINE_string('split', 'test', 'Split of the task.')
-_QUESTION = flags.DEFINE_string('question', '{question}', 'Of a JSONL row.')
-_ANSWER = flags.DEFINE_string('answer', '{answer}', 'Of a JSONL row.')
+_QUESTION = flags.DEFINE_string('question', '{question}', 'From a JSONL row.')
+_ANSWER = flags.DEFINE_string('answer', '{answer}', 'From a JSONL row.')
 _GOLD = flags.DEFINE_string('gold', 'whole', "'hash' for GSM8K's ####.")
-_TEMPLATE = flags.DEFINE_string('template', '{question}', 'The prompt.')
-_CHAT = flags.DEFINE_bool('chat', False, 'Put it into the chat template.')
-_PREFILL = flags.DEFINE_string('prefill', '', 'Opens the answer.')
+_TEMPLATE = flags.DEFINE_string('template', '{question}', 'Of the prompt.')
+_CHAT = flags.DEFINE_bool(
+  'chat', False, 'Apply the chat template to the prompt.'
+)
+_PREFILL = flags.DEFINE_string('prefill', '', 'Start of the response.')
 _EXTRACT = flags.DEFINE_string('extract', 'last_number', 'Answer extraction.')
 _VERIFIER = flags.DEFINE_string('verifier', 'number', 'number, math or text.')
 _SAMPLES = flags.DEFINE_integer('num_samples', 0, 'Samples for pass@k.')
-_NEW = flags.DEFINE_integer('max_new_tokens', 64, 'Limit of a response.')
-_PROMPT = flags.DEFINE_integer('max_prompt_tokens', 512, 'Longer: error.')
-_LIMIT = flags.DEFINE_integer('limit', 1000, 'Rows at most.')
-_BATCH = flags.DEFINE_integer('batch_prompts', 64, 'Prompts at a time.')
-_TEMPERATURE = flags.DEFINE_float('temperature', 1.0, 'Of the samples.')
-_STOP = flags.DEFINE_multi_string('stop', [], r'Ends a response, as \n.')
-_SEED = flags.DEFINE_integer('seed', 0, 'Of the samples.')
+_NEW = flags.DEFINE_integer('max_new_tokens', 64, 'Per response.')
+_PROMPT = flags.DEFINE_integer(
+  'max_prompt_tokens', 512, 'A longer prompt is an error.'
+)
+_LIMIT = flags.DEFINE_integer('limit', 1000, 'Maximum number of rows.')
+_BATCH = flags.DEFINE_integer('batch_prompts', 64, 'Prompts per batch.')
+_TEMPERATURE = flags.DEFINE_float('temperature', 1.0, 'Of sampling.')
+_STOP = flags.DEFINE_multi_string('stop', [], r'Text that ends a response.')
+_SEED = flags.DEFINE_integer('seed', 0, 'Of sampling.')
 _WORKERS = flags.DEFINE_integer('num_workers', 1, 'Verifier processes.')
-_OUT = flags.DEFINE_string('out', None, 'JSON file for outcomes by row.')
+_OUT = flags.DEFINE_string(
+  'out', None, 'JSON file for the outcome of each row.'
+)
 process_flags.define_flags()
 
 

@@ -1,4 +1,4 @@
-"""A model of this project -> a Hugging Face directory for `transformers`.
+"""Converts a model to a Hugging Face directory for `transformers`.
 
   python -m experiments.export_weights --checkpoint=DIR_OR_WORKDIR --out=HF_DIR
 
@@ -21,7 +21,7 @@ _CHECKPOINT = flags.DEFINE_string(
 )
 _OUT = flags.DEFINE_string('out', None, 'Directory to write.', required=True)
 _DTYPE = flags.DEFINE_enum(
-  'dtype', None, transformer.DTYPES, 'Type in the file; default: as trained.'
+  'dtype', None, transformer.DTYPES, 'Dtype in the file; default: as trained.'
 )
 
 

@@ -1,9 +1,9 @@
-"""Public weights -> a model directory of this project.
+"""Converts public weights to a model directory.
 
   python -m experiments.import_weights --source=HF_DIR_OR_GGUF --out=DIR
 
 The source is a Hugging Face directory (Llama, SmolLM2, Qwen2, Qwen2.5, Qwen3)
-or a .gguf file. Training also takes these directly; a model directory loads
+or a .gguf file. Training also reads these directly; a model directory loads
 faster and onto any mesh.
 """
 
@@ -17,7 +17,7 @@ _SOURCE = flags.DEFINE_string(
 )
 _OUT = flags.DEFINE_string('out', None, 'Directory to write.', required=True)
 _PARAM_DTYPE = flags.DEFINE_enum(
-  'param_dtype', 'float32', transformer.DTYPES, 'Type of the stored weights.'
+  'param_dtype', 'float32', transformer.DTYPES, 'Dtype of the stored weights.'
 )
 
 

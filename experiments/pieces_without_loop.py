@@ -1,4 +1,4 @@
-"""The pieces and stages without the loop: GRPO on a bandit in forty lines."""
+"""Pieces and stages without the training loop: GRPO on a bandit."""
 
 import functools
 

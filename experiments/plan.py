@@ -1,15 +1,15 @@
-"""What a configuration would cost on many devices, found without any weights.
+"""Prints what a configuration would cost on many devices, without weights.
 
   python -m experiments.plan --config=configs/qwen2p5_7b_gsm8k.py --devices=64
   python -m experiments.plan --config=configs/smollm2_gsm8k.py --devices=8
     --mesh=1,8,1 --card=rtx4090
 
-Compiles the stages for emulated CPU devices and prints, for each device: the
-memory that is planned and that XLA reports, the collectives of an iteration, a
-roofline for a named card, and which models fit on a card of 24 GB. CPU has no
-bfloat16 arithmetic: XLA's temporaries and the bytes of collectives are those
-of float32, up to twice what an accelerator needs, and its all-reduce followed
-by a slice is a reduce-scatter there, half the bytes.
+Compiles the stages for emulated CPU devices and prints, per device: planned
+memory and what XLA reports, the collectives of an iteration, a roofline for a
+named card, and which models fit on a card with 24 GB. XLA has no bfloat16
+arithmetic on CPU: temporaries and bytes of collectives are those of float32, up
+to twice what an accelerator needs. An all-reduce followed by a slice becomes a
+reduce-scatter on accelerators, with half the bytes.
 """
 
 import dataclasses
@@ -31,11 +31,11 @@ _MESH = flags.DEFINE_list(
   None,
   'DATA,FSDP,TENSOR[,SEQUENCE]. Default: that of the config, or all fsdp.',
 )
-_CARD = flags.DEFINE_enum('card', 'h100', list(roofline.CARDS), 'Its peaks.')
+_CARD = flags.DEFINE_enum('card', 'h100', list(roofline.CARDS), 'Named peaks.')
 _FLOPS = flags.DEFINE_float('flops', None, "FLOP/s instead of the card's.")
 _BANDWIDTH = flags.DEFINE_float('bandwidth', None, 'Bytes/s of its memory.')
 _LINK = flags.DEFINE_float('interconnect', None, 'Bytes/s to other devices.')
-_COMPILE = flags.DEFINE_bool('compile', True, 'Compile, not only estimate.')
+_COMPILE = flags.DEFINE_bool('compile', True, 'Also compile.')
 _RESPONSES = flags.DEFINE_list(
   'responses', ['512', '2048', '8192'], 'Response lengths of the last table.'
 )
@@ -43,7 +43,7 @@ configuration.define_flags()
 
 
 def mesh_config(config) -> mesh_lib.MeshConfig:
-  """The mesh of the flags, of the configuration, or fsdp over all devices."""
+  """The mesh of the flags, else of the configuration, else fsdp over all."""
   if _MESH.value is not None:
     try:
       sizes = [int(text) for text in _MESH.value]
@@ -63,7 +63,7 @@ def mesh_config(config) -> mesh_lib.MeshConfig:
 
 
 def card() -> roofline.Card:
-  """The named card with the numbers given."""
+  """The named card, with peaks replaced by flags that are given."""
   given = {
     'flops': _FLOPS.value,
     'bandwidth': _BANDWIDTH.value,
@@ -74,7 +74,7 @@ def card() -> roofline.Card:
 
 
 def main(argv):
-  """Plans and prints."""
+  """Plans one iteration and prints the tables."""
   if len(argv) > 1:
     raise app.UsageError(f'unexpected arguments: {argv[1:]}')
   if _DEVICES.value < 1:

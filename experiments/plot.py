@@ -1,10 +1,10 @@
 """Curves of one or more runs as a PNG.
 
-  python -m experiments.plot --workdirs=runs/grpo,runs/dapo --out=curves.png \
+  python -m experiments.plot --workdirs=runs/grpo,runs/dapo --out=curves.png
     --x=tokens --metrics=reward/mean,policy/entropy
 
 Runs whose paths differ only in a last part `seed<number>` are drawn as one
-line: the mean over seeds with a band from the lowest to the highest.
+line: the mean over seeds, with a band from the lowest to the highest.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,13 +29,13 @@ DEFAULT_METRICS = (
   'rollout/length',
   'evaluation/pass_at_1',
 )
-# What each axis reads, and what is written under it.
+# Axis -> (metric, label).
 X_AXES = {
   'iteration': ('step', 'iteration'),
   'tokens': ('rollout/tokens_total', 'generated tokens'),
   'seconds': ('time/wall_seconds', 'wall seconds'),
 }
-# Okabe and Ito: told apart by colour-blind readers and in print.
+# Okabe and Ito's palette: distinct to colour-blind readers and in print.
 COLORS = (
   '#0072B2',
   '#D55E00',
@@ -50,7 +50,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def labels(workdirs: Sequence[str]) -> list[str]:
-  """A label for each, shared by seeds; labels leave out shared parents.
+  """A label for each workdir, shared by seeds, without common parents.
 
   Raises ValueError if two workdirs are the same.
   """
@@ -82,7 +82,7 @@ def load_runs(workdirs: Sequence[str]) -> dict[str, list[Rows]]:
 def curve(
   rows: Rows, x_name: str, y_name: str
 ) -> tuple[np.ndarray, np.ndarray]:
-  """The points of one run at which both are finite."""
+  """The points of one run where both metrics are finite."""
   points = [
     (row[x_name], row[y_name])
     for row in rows
@@ -110,7 +110,7 @@ def _draw(axes, seeds: list[Rows], x_name, metric, style) -> bool:
   curves = [(xs, ys) for xs, ys in curves if len(xs)]
   if not curves:
     return False
-  # Few points, evaluations say, are shown as they are, one by one.
+  # Few points, such as evaluations, get markers and no smoothing.
   sparse = max(len(xs) for xs, _ in curves) <= 30
   window, marker = (1, 'o') if sparse else (window, '')
   style |= {'marker': marker, 'markersize': 3.5, 'linewidth': 1.8}
@@ -121,7 +121,7 @@ def _draw(axes, seeds: list[Rows], x_name, metric, style) -> bool:
       axes.plot(xs, ys, alpha=0.25, linewidth=0.8, **faint)
     axes.plot(xs, smooth(ys, window), **style)
     return True
-  # Seeds meet where all of them have points; others are interpolated.
+  # The mean is drawn where all seeds have values, interpolated between them.
   low = max(xs[0] for xs, _ in curves)
   high = min(xs[-1] for xs, _ in curves)
   grid = np.unique(np.concatenate([xs for xs, _ in curves]))
@@ -136,7 +136,7 @@ def _draw(axes, seeds: list[Rows], x_name, metric, style) -> bool:
 
 
 def _present(runs, x_name: str, metrics: Sequence[str]) -> list[str]:
-  """Those of the metrics that some run has."""
+  """The metrics that at least one run has."""
   names = {
     n for seeds in runs.values() for rows in seeds for r in rows for n in r
   }
@@ -165,7 +165,7 @@ def plot_curves(
     out: the file to write.
     x: 'iteration', 'tokens' or 'seconds'.
     metrics: names; those that no run has are left out.
-    window: points of the moving average; raw points stay, faint.
+    window: points of the moving average; raw points are drawn faintly.
     title: above all panels.
 
   Raises:
@@ -182,7 +182,7 @@ def plot_curves(
     for i, (label, seeds) in enumerate(runs.items()):
       color = COLORS[i % len(COLORS)]
       style = {'label': label, 'color': color, 'window': window}
-      # After seven labels colours repeat with dashes.
+      # After seven labels colours repeat with another line style.
       style['linestyle'] = ('-', '--', ':')[i // len(COLORS) % 3]
       _draw(axes, list(seeds), x_name, metric, style)
     _tidy(axes, metric, x_label)

@@ -1,4 +1,4 @@
-"""The main job on the embedded default: a small model learns by RL on a CPU.
+"""Trains a small model by RL on a CPU, and compares with supervised training.
 
   1 warm start    supervised, until 45% greedy on the validation split
   2 GRPO          from the warm start, without its KL term
@@ -36,8 +36,10 @@ from rl_jax.runs.supervised import SupervisedTrainer
 from rl_jax.runs.supervised_fit import FitConfig, fit
 from rl_jax.verification.pool import VerifierPool
 
-_WORKDIR = flags.DEFINE_string('workdir', 'runs/quickstart', 'Where to write.')
-_SEED = flags.DEFINE_integer('seed', 0, 'Seed of everything.')
+_WORKDIR = flags.DEFINE_string(
+  'workdir', 'runs/quickstart', 'Directory to write.'
+)
+_SEED = flags.DEFINE_integer('seed', 0, 'Seed.')
 _METHOD = flags.DEFINE_string('method', 'grpo', 'Method of stage 2.')
 _SET = flags.DEFINE_multi_string('set', [], 'Changes of stage 2, PATH=VALUE.')
 
@@ -107,7 +109,7 @@ class Quickstart:
     ]
 
   def _stage(self, name, function):
-    """Runs a stage unless its row is written."""
+    """Runs a stage unless table.json has its row."""
     path = self.path('table.json')
     table = {}
     if os.path.exists(path):
@@ -188,7 +190,8 @@ class Quickstart:
   def _continue(self):
     """From the end of the warm start, at the learning rate of stage 2.
 
-    (At that of stage 1 it is unstable: 58% to 100% from one look to the next.)
+    At that of stage 1 training is unstable: accuracy of successive
+    evaluations varies from 58% to 100%.
     """
     policy = self._policy()
     rate = self.config.optimizer.learning_rate

@@ -1,4 +1,4 @@
-"""One HTML page of runs or of a table: curves, differences, responses.
+"""Writes one HTML page: curves, differences and responses of runs, or tables.
 
   python -m experiments.report --workdir=runs/grpo --out=report.html
   python -m experiments.report --workdirs=runs/grpo,runs/dapo --out=report.html
@@ -6,12 +6,12 @@
     --paper=bandit_methods --table_baseline=method=grpo --out=table.html
   python -m experiments.report --paper=bandit_methods --out=table.html
 
-With --paper alone the tables are those of its committed results.
+With --paper alone the page has the tables of its committed results.
 
-The page loads nothing: it works offline and can be mailed. Its rollout browser
-colours tokens by entropy, advantage, log-prob gap or clipping. Runs whose paths
-differ only in a last part `seed<number>` are one line with a band. --baseline
-is a label of the page or a method: what the configurations are compared with.
+The page needs no network. Its rollout browser colours tokens by entropy,
+advantage, log-prob gap or clipping. Runs whose paths differ only in a last part
+`seed<number>` are drawn as one line with a band. Configurations are compared
+with --baseline: a label of the page, or a method.
 """
 
 import os
@@ -27,20 +27,20 @@ from experiments.tables import result_checks
 
 _WORKDIR = flags.DEFINE_string('workdir', '', 'One run.')
 _WORKDIRS = flags.DEFINE_list('workdirs', [], 'Several runs.')
-_RESULTS = flags.DEFINE_string('results', '', 'results.jsonl of a sweep.')
-_PAPER = flags.DEFINE_string('paper', '', 'Module of the sweep.')
-_METRIC = flags.DEFINE_string('metric', 'reward/mean', 'Of the table.')
+_RESULTS = flags.DEFINE_string('results', '', 'A results.jsonl.')
+_PAPER = flags.DEFINE_string('paper', '', 'Name of the paper.')
+_METRIC = flags.DEFINE_string('metric', 'reward/mean', 'In the table.')
 _LEADERBOARD = flags.DEFINE_integer(
-  'leaderboard', 0, 'Tokens: the table of `experiments.table --leaderboard`.'
+  'leaderboard', 0, 'Tokens: the table of `table --leaderboard`.'
 )
 _TABLE_BASELINE = flags.DEFINE_string('table_baseline', None, 'A row name.')
-_BASELINE = flags.DEFINE_string('baseline', '', 'Label or method.')
+_BASELINE = flags.DEFINE_string('baseline', '', 'Label of a run, or a method.')
 _TITLE = flags.DEFINE_string('title', '', 'Heading of the page.')
 _MEGABYTES = flags.DEFINE_float(
-  'max_megabytes', 8.0, 'Rollouts in the page.', lower_bound=0.0
+  'max_megabytes', 8.0, 'Limit for rollouts in the page.', lower_bound=0.0
 )
 _MIXED = flags.DEFINE_bool(
-  'allow_mixed', False, 'Mark mixed commits or configurations, do not refuse.'
+  'allow_mixed', False, 'Mark mixed results instead of refusing them.'
 )
 _OUT = flags.DEFINE_string('out', None, 'HTML file to write.', required=True)
 

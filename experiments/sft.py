@@ -29,23 +29,39 @@ from rl_jax.runtime.mesh import MeshConfig
 from rl_jax.tasks import PromptResponse
 from rl_jax.verification.pool import VerifierPool
 
-_CONFIG = flags.DEFINE_string('config', None, 'Configuration with the task.')
-_SET = flags.DEFINE_multi_string('set', [], 'PATH=LITERAL, of --config.')
+_CONFIG = flags.DEFINE_string(
+  'config', None, 'Configuration whose task is used.'
+)
+_SET = flags.DEFINE_multi_string(
+  'set', [], 'PATH=LITERAL: a field of --config.'
+)
 _DATA = flags.DEFINE_string('data', None, 'JSONL with prompt and response.')
 _MODEL = flags.DEFINE_string('model', None, 'Model to start from.')
-_OUT = flags.DEFINE_string('out', None, 'Model directory.', required=True)
-_STEPS = flags.DEFINE_integer('steps', 4000, 'Steps at most.')
+_OUT = flags.DEFINE_string(
+  'out', None, 'Model directory to write.', required=True
+)
+_STEPS = flags.DEFINE_integer('steps', 4000, 'Maximum number of steps.')
 _STOP = flags.DEFINE_float(
   'stop_accuracy', float('inf'), 'Stop at this greedy validation accuracy.'
 )
-_EVERY = flags.DEFINE_integer('evaluate_every', 100, 'Steps between.')
-_BATCH = flags.DEFINE_integer('batch_size', 128, 'Pairs a step.')
-_MICRO = flags.DEFINE_integer('microbatches', 1, 'Pieces of a batch (memory).')
+_EVERY = flags.DEFINE_integer(
+  'evaluate_every', 100, 'Steps between evaluations.'
+)
+_BATCH = flags.DEFINE_integer('batch_size', 128, 'Pairs per step.')
+_MICRO = flags.DEFINE_integer(
+  'microbatches', 1, 'Of a batch; more need less memory.'
+)
 _RATE = flags.DEFINE_float('learning_rate', 1e-3, 'Peak learning rate.')
 _WARMUP = flags.DEFINE_integer('warmup_steps', 50, 'Linear warm-up.')
-_PROMPT = flags.DEFINE_integer('max_prompt_tokens', 256, 'Longer: error.')
-_RESPONSE = flags.DEFINE_integer('max_response_tokens', 64, 'Longer: error.')
-_SEED = flags.DEFINE_integer('seed', 0, 'Of order and initial weights.')
+_PROMPT = flags.DEFINE_integer(
+  'max_prompt_tokens', 256, 'A longer prompt is an error.'
+)
+_RESPONSE = flags.DEFINE_integer(
+  'max_response_tokens', 64, 'A longer one is an error.'
+)
+_SEED = flags.DEFINE_integer(
+  'seed', 0, 'Of the order of pairs and of new weights.'
+)
 
 
 def main(argv):

@@ -5,15 +5,17 @@
   python -m experiments.sweep --paper=NAME --workdir=DIR --shard=0/8
   python -m experiments.sweep --paper=NAME --workdir=DIR --launch=slurm
 
-Finished runs are skipped, interrupted ones continued. Each finished run adds a
-line to DIR/results.jsonl; one that failed says why there and is not tried again
-until its line is removed. --jitted makes one program of runs that differ in the
-seed, the learning rate and float fields of the method, where the task verifies
-on the device. With --by_stages it makes programs for the stages instead, most
-of which the next method shares by way of jax's compilation cache
-(JAX_COMPILATION_CACHE_DIR): less time for many methods with few short runs.
---launch prints a SLURM array script or a Kubernetes JobSet with one task a run
-(or program); nothing is contacted.
+Finished runs are skipped, interrupted ones are continued. Each finished run
+adds a line to DIR/results.jsonl. The line of a failed run has the reason; it is
+not run again until the line is removed.
+
+--jitted compiles one program for runs that differ only in the seed, the
+learning rate and float fields of the method, if the task verifies on the
+device. With --by_stages it compiles one program per stage instead; through
+JAX's compilation cache (JAX_COMPILATION_CACHE_DIR) methods share most of them,
+which takes less time for many methods with few short runs. --launch prints a
+SLURM array script or a Kubernetes JobSet with one task per run (or program);
+nothing is submitted.
 """
 
 import subprocess
@@ -24,14 +26,18 @@ from experiments.flags import configuration
 from experiments.sweeps import cluster_jobs
 from experiments.sweeps import runs as sweep_runs
 
-_PAPER = flags.DEFINE_string('paper', None, 'Module.', required=True)
-_WORKDIR = flags.DEFINE_string('workdir', None, 'Runs.', required=True)
+_PAPER = flags.DEFINE_string('paper', None, 'Name of the paper.', required=True)
+_WORKDIR = flags.DEFINE_string('workdir', None, 'DIR.', required=True)
 _SHARD = flags.DEFINE_string('shard', '0/1', 'i/n: every n-th run from i.')
 _PROCESSES = flags.DEFINE_integer('processes', 1, 'Runs at the same time.')
-_JITTED = flags.DEFINE_bool('jitted', False, 'One program for many seeds.')
-_BY_STAGES = flags.DEFINE_bool('by_stages', False, 'Of --jitted, see above.')
-_LAUNCH = flags.DEFINE_enum('launch', '', ['', 'slurm', 'jobset'], 'Print.')
-_IMAGE = flags.DEFINE_string('image', 'rl_jax', 'Container of a JobSet.')
+_JITTED = flags.DEFINE_bool('jitted', False, 'One program for several runs.')
+_BY_STAGES = flags.DEFINE_bool(
+  'by_stages', False, 'With --jitted: one program per stage.'
+)
+_LAUNCH = flags.DEFINE_enum(
+  'launch', '', ['', 'slurm', 'jobset'], 'Job to print.'
+)
+_IMAGE = flags.DEFINE_string('image', 'rl_jax', 'Container image of a JobSet.')
 
 
 def main(argv):
@@ -57,7 +63,7 @@ def main(argv):
     ]
     failed = [p.args[-1] for p in processes if p.wait()]
     if failed:
-      raise ValueError(f'these parts did not end well: {", ".join(failed)}')
+      raise ValueError(f'these parts failed: {", ".join(failed)}')
   else:
     mine = sweep_runs.shard(parts, _SHARD.value)
     sweep_runs.execute_all(mine, workdir, _JITTED.value, _BY_STAGES.value)

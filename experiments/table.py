@@ -4,15 +4,18 @@
     --metric=reward/mean --baseline=method=reinforce --format=markdown
   python -m experiments.table --paper=bandit_methods
 
-With --paper the tables of a paper are made from its committed results. Else
-rows are the settings of DIR/results.jsonl without the seed. The interval of a
-mean is Student's t over seeds (95%); a difference to the baseline is paired by
-seed, with a bootstrap interval (10,000 draws of seeds). --published adds a
-column: a JSON file {row name: number as published}. --comparison takes mean
-reward, final reward and final entropy after equally many samples instead, and
---excerpt writes the lines with these numbers alone, small enough to commit; the
-file may stand for --workdir. --leaderboard=TOKENS takes held-out accuracy after
-so many generated tokens, with a rate for each method: see `leaderboard`.
+With --paper the tables of a paper are made from its committed results.
+Otherwise there is one row for each setting in DIR/results.jsonl, without the
+seed. The interval of a mean is Student's t over seeds (95%); a difference to
+the baseline is paired by seed, with a bootstrap interval (10,000 draws of
+seeds).
+
+--comparison tabulates mean reward, final reward and final entropy after equally
+many samples; --leaderboard=TOKENS held-out accuracy after this many generated
+tokens, each method with its own learning rate (tables/leaderboard.py).
+--excerpt writes lines with only the numbers of the table, small enough to
+commit; --workdir also accepts this file. --published adds a column from a JSON
+file {row name: number as published}.
 """
 
 import json
@@ -27,9 +30,11 @@ from experiments.tables import cells, leaderboard, result_checks
 from experiments.tables import papers as paper_tables
 from rl_jax.records import metrics
 
-_WORKDIR = flags.DEFINE_string('workdir', '', 'Sweep, or a results.jsonl.')
-_PAPER = flags.DEFINE_string('paper', '', 'Whose committed results to read.')
-_METRIC = flags.DEFINE_string('metric', 'reward/mean', 'Of the last row.')
+_WORKDIR = flags.DEFINE_string(
+  'workdir', '', 'Directory of a sweep, or a JSONL.'
+)
+_PAPER = flags.DEFINE_string('paper', '', 'Read its committed results.')
+_METRIC = flags.DEFINE_string('metric', 'reward/mean', 'In the last row.')
 _BASELINE = flags.DEFINE_string('baseline', None, 'Row name, as KEY=VALUE.')
 _FORMAT = flags.DEFINE_enum(
   'format', 'markdown', ['markdown', 'csv', 'latex'], 'Of the table.'
@@ -37,11 +42,11 @@ _FORMAT = flags.DEFINE_enum(
 _COMPARISON = flags.DEFINE_bool(
   'comparison', False, 'Reward and entropy after equally many samples.'
 )
-_LEADERBOARD = flags.DEFINE_integer('leaderboard', 0, 'Tokens, see above.')
-_EXCERPT = flags.DEFINE_string('excerpt', None, 'File, see above.')
-_PUBLISHED = flags.DEFINE_string('published', None, 'JSON file.')
+_LEADERBOARD = flags.DEFINE_integer('leaderboard', 0, 'Tokens to compare at.')
+_EXCERPT = flags.DEFINE_string('excerpt', None, 'JSONL to write.')
+_PUBLISHED = flags.DEFINE_string('published', None, 'Numbers as published.')
 _MIXED = flags.DEFINE_bool(
-  'allow_mixed', False, 'Mark a table of several commits, do not refuse it.'
+  'allow_mixed', False, 'Mark mixed results instead of refusing them.'
 )
 
 

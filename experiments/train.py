@@ -23,10 +23,10 @@ from rl_jax.runs.loop import Trainer
 from rl_jax.runtime import processes, profiling
 
 _WORKDIR = flags.DEFINE_string(
-  'workdir', None, 'Directory of checkpoints and logs.', required=True
+  'workdir', None, 'Directory for checkpoints and logs.', required=True
 )
 _PRINT = flags.DEFINE_bool(
-  'print_config', False, 'Print the resolved configuration and leave.'
+  'print_config', False, 'Print the resolved configuration and exit.'
 )
 _PROFILE = flags.DEFINE_string(
   'profile', None, 'FIRST:LAST: iterations to trace into WORKDIR/profile.'

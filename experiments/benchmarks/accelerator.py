@@ -7,7 +7,7 @@ from absl import app, flags
 
 from rl_jax.records import metrics
 
-# What the stage is limited by: the field of its share.
+# Field with the share of the rate that limits the stage.
 LIMITS = {'generate': 'share_of_copy', 'update': 'share_of_matrix_product'}
 # (stage, rows) -> target share on an accelerator.
 BARS = {

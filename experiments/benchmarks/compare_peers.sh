@@ -1,13 +1,14 @@
 #!/bin/sh
 # Times rl_jax beside TRL and Tunix on one machine, in turn, and prints ratios.
 #
-#   BENCH=DIR TRL=VENV/bin/python TUNIX=VENV/bin/python sh experiments/benchmarks/compare_peers.sh
+#   BENCH=DIR TRL=VENV/bin/python TUNIX=VENV/bin/python \
+#     sh experiments/benchmarks/compare_peers.sh
 #
 # BENCH holds bench_trl.py and bench_tunix.py, which print one JSON line each;
-# every peer has an environment of its own. A peer that is not given is left out.
-# ROUNDS (2) rounds are run, so that a slow minute hits everybody. OUT keeps the
-# lines. Quote a run only if nothing else used a core. All of them get huge pages
-# for large buffers, if the C library and the system have them.
+# every peer has its own environment. Peers without an interpreter are left out.
+# All systems run in turn for ROUNDS (2) rounds, so that other load affects all of
+# them. OUT keeps the lines. Results are valid only if nothing else uses a core.
+# All systems use huge pages for large buffers where they are available.
 set -eu
 export GLIBC_TUNABLES="${GLIBC_TUNABLES-glibc.malloc.hugetlb=1}"
 : "${BENCH:=.}" "${ROUNDS:=2}" "${REPEATS:=3}" "${PYTHON:=.venv/bin/python}"

@@ -24,7 +24,7 @@ PEERS = {
 
 
 def read(lines: Sequence[str]) -> dict[str, dict[str, list[float]]]:
-  """{system: {stage or memory_gb: one number a line}}."""
+  """{system: {stage, compile or memory_gb: one number per line}}."""
   found: dict[str, dict[str, list[float]]] = {}
 
   def add(system, name, value):
@@ -53,9 +53,9 @@ def read(lines: Sequence[str]) -> dict[str, dict[str, list[float]]]:
 
 
 def table(found: Mapping[str, Mapping[str, Sequence[float]]]) -> str:
-  """Median seconds by stage, and how many times ours the peers need.
+  """Median seconds by stage, and the ratios of the peers' to ours.
 
-  compile: seconds of tracing and compiling all stages, where there are any.
+  compile: seconds of tracing and compiling all stages, if reported.
   """
   ours = {k: statistics.median(v) for k, v in found['rl_jax'].items()}
   out = [

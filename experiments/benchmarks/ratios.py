@@ -1,4 +1,4 @@
-"""What the benchmark times in turn with a stage, to compare the two."""
+"""What the benchmark times in turn with a stage, and the ratios of both."""
 
 import dataclasses
 import functools
@@ -6,21 +6,21 @@ import functools
 import numpy as np
 
 FULL_WIDTH = 64
-PARTS = ('generate', 'update')  # of a step; the rest takes milliseconds
+PARTS = ('generate', 'update')  # of a step; others take milliseconds
 
 
 def full_width(shape):
-  """64 rows, which are timed without an end token."""
+  """The shape with 64 rows, timed without an end token."""
   return dataclasses.replace(shape, num_prompts=FULL_WIDTH // shape.group_size)
 
 
 def has_full_width(stage, mean_length):
-  """True if the stage is timed in turn with it."""
+  """True if the stage is compared with 64 rows of full length."""
   return stage == 'generate' and mean_length > 0
 
 
 def check_groups(shape, stage, mean_length, devices):
-  """ValueError if not every device has as many groups, of whatever is timed."""
+  """Raises ValueError if the timed groups do not divide evenly by device."""
   if shape.num_prompts % devices:
     raise ValueError(
       f'num_prompts={shape.num_prompts}: {devices} devices share the groups '
@@ -30,13 +30,13 @@ def check_groups(shape, stage, mean_length, devices):
   if has_full_width(stage, mean_length) and not whole:
     raise ValueError(
       f'group_size={shape.group_size}: a rollout with mean_length is compared '
-      f'with {FULL_WIDTH} rows, which must be whole groups, as many on each '
-      f'of {devices} devices'
+      f'with {FULL_WIDTH} rows, which must be whole groups, equally many on '
+      f'each of {devices} devices'
     )
 
 
 def calls_in_turn(stages, make, shape, stage, mean_length):
-  """The stage by its name, and before or after it what it is compared with.
+  """The stage and what it is compared with, by name, in calling order.
 
   make: the Stages of a shape, with some of the benchmark's options replaced.
   """
@@ -47,7 +47,7 @@ def calls_in_turn(stages, make, shape, stage, mean_length):
   if stages.capacity:
     calls['unpacked'] = functools.partial(make(shape, pack=False).call, stage)
   if has_full_width(stage, mean_length):
-    # All rows at a time, whatever the slots of the stage are.
+    # All rows at a time, without slots.
     other = make(full_width(shape), mean_length=0.0, slots=None)
     calls['full_width'] = functools.partial(other.call, stage)
   return calls

@@ -3,10 +3,10 @@
   for axis in group_size prompt_tokens new_tokens vocab_size; do
     python -m experiments.benchmarks.scaling --axis=$axis --out=scaling.jsonl
   done
-  python -m experiments.benchmarks.scaling --figure=scaling.png \
+  python -m experiments.benchmarks.scaling --figure=scaling.png
     --out=scaling.jsonl
 
-Writes one JSON line a point: the least seconds of the repeats and the FLOP of
+Writes one JSON line per point: the least seconds of the repeats and the FLOP of
 the model. Seconds are CPU time on a CPU, so that other programs hardly affect
 them. Points that are in the file are not repeated. The figure fits log(seconds)
 and log(FLOP) over the same points: the slopes are the measured exponent and the
@@ -97,7 +97,7 @@ def draw(rows: list[dict], path: str) -> None:
       print(f'{axis} {stage}: {measured:.2f}, theory {predicted:.2f}')
       label = f'{stage}: {measured:.2f} (theory {predicted:.2f})'
       panel.loglog(values, seconds, 'o-', color=colour, label=label)
-      # Theory has no unit of time: it goes through the last point.
+      # Theory has no unit of time: its line goes through the last point.
       panel.loglog(values, flop * seconds[-1] / flop[-1], ':', color=colour)
     panel.set_xlabel(axis.replace('_', ' '))
     panel.set_ylabel('CPU seconds')
@@ -127,7 +127,9 @@ def main(argv):
 
 if __name__ == '__main__':
   _AXIS = flags.DEFINE_enum('axis', None, list(AXES), 'What to vary.')
-  _REPEATS = flags.DEFINE_integer('repeats', 5, 'Timed calls of each point.')
-  _OUT = flags.DEFINE_string('out', None, 'File of the lines.', required=True)
-  _FIGURE = flags.DEFINE_string('figure', None, 'Draws the lines into a PNG.')
+  _REPEATS = flags.DEFINE_integer('repeats', 5, 'Timed calls per point.')
+  _OUT = flags.DEFINE_string(
+    'out', None, 'JSON lines to append to.', required=True
+  )
+  _FIGURE = flags.DEFINE_string('figure', None, 'PNG to draw.')
   app.run(main)

@@ -1,4 +1,4 @@
-"""The jitted stages of an iteration of a random model, compiled ahead."""
+"""The jitted stages of an iteration of a random model, compiled in advance."""
 
 import dataclasses
 import functools
@@ -25,7 +25,7 @@ from rl_jax.runtime import compilation
 
 STAGES = ('generate', 'score', 'update')
 PRESETS = {
-  # 8M parameters: the configuration that the peers are timed on.
+  # 8M parameters; peers are timed with the same sizes.
   'small': models.ModelConfig(
     vocab_size=512,
     num_layers=8,
@@ -54,13 +54,13 @@ class Options:
 
 
 def ending_ids(cfg, mean_length):
-  """End tokens, as many as give random weights this mean length."""
+  """End tokens; with random weights their number gives this mean length."""
   count = round(cfg.vocab_size / mean_length) if mean_length else 0
   return tuple(range(count))
 
 
 class Stages:
-  """The jitted stages of one shape; those that run are compiled ahead."""
+  """The jitted stages of one shape; those that run are compiled in advance."""
 
   def __init__(self, cfg, shape, stage, mesh, options=Options()):
     engine = make_engine(
@@ -109,13 +109,13 @@ class Stages:
         'score', training(score), params, self.full, self.method
       )
     if stage in ('update', 'step'):
-      # In a step every rollout has its own lengths.
+      # Within a step every rollout has other lengths: no fixed capacity.
       pack = options.pack and stage == 'update'
       self._make_update(training, pack, optimizer)
 
   @property
   def capacity(self):
-    """Of an update that is packed, or None."""
+    """The capacity of a packed update, or None."""
     return self.forward.capacity
 
   def _make_update(self, jit, pack, optimizer):
@@ -166,10 +166,10 @@ class Stages:
       traj = self.batch
       if stage == 'step':
         full = self.generate(params, traj=self.empty, key=self.key)
-        jax.block_until_ready(full)  # the host reads responses to reward them
+        jax.block_until_ready(full)  # as the host reads responses for rewards
         full = full.replace(reward_B=self.rewarded.reward_B)
         traj, *_ = self.make_batch(self.method, full, {})
-      # One update a rollout: its own forward gives logp_old, score is left out.
+      # With one update per rollout its own forward pass gives logp_old.
       self.state, result = self.update(
         state=self.state, **self._update_arguments(traj)
       )

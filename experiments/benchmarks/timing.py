@@ -1,4 +1,4 @@
-"""Seconds of calls, and the rates that this process reaches at best."""
+"""Seconds of calls, and the highest rates that this process reaches."""
 
 from collections.abc import Callable, Mapping
 import time
@@ -25,9 +25,9 @@ def seconds_in_turn(
 ) -> dict[str, list[float]]:
   """The same of several functions by name, called in turn.
 
-  A slow minute then affects all of them. untimed: calls before each timed one,
-  as the host of a virtual machine may take memory back within a second, and
-  returning it would be timed.
+  In turn, because other load on the machine then affects all of them. untimed:
+  number of calls before each timed one; they bring back memory that the host of
+  a virtual machine has reclaimed since the last call.
   """
   times = {name: [] for name in functions}
   for function in functions.values():

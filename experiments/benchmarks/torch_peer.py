@@ -1,12 +1,12 @@
-"""The peers of a cell: transformers generate, and a plain torch update.
+"""Times the peers of a cell: transformers generate, and a plain torch update.
 
-  python -m experiments.benchmarks.torch_peer --preset=tiny --stage=update \
+  python -m experiments.benchmarks.torch_peer --preset=tiny --stage=update
     --num_prompts=2 --group_size=4
 
 Random weights of the same shape, bfloat16 (the update: float32 weights under
 autocast, fused AdamW), scaled-dot-product attention. Every row carries its own
-copy of the prompt, as plain code does. Needs torch and transformers and nothing
-of ours: it may run in an environment of its own.
+copy of the prompt. Needs only torch and transformers, so that it can run in a
+separate environment.
 """
 
 import argparse
@@ -36,7 +36,7 @@ MODELS = {
 
 
 def unavailable(preset: str) -> str | None:
-  """Why nothing can be measured here; the tiny model also runs on a CPU."""
+  """Why this cannot be measured here, or None; CPUs run the tiny model."""
   try:
     import torch
     import transformers  # noqa: F401
@@ -135,7 +135,7 @@ def update(preset: str, shape: argparse.Namespace) -> float:
 
 
 def measure(shape: argparse.Namespace) -> dict:
-  """Seconds and tokens/s, or why there are none."""
+  """Seconds and tokens/s, or the reason why there are none."""
   reason = unavailable(shape.preset)
   if reason:
     return {'skipped': reason}

@@ -1,7 +1,7 @@
-"""The flags that choose a configuration, shared by the binaries.
+"""Flags that choose a configuration, and functions that load one.
 
-The file system is the registry: --config is the path of a module with
-get_config(method), --method the name of a module in configs/methods.
+--config is the path of a module with get_config(method), --method the name of a
+module in configs/methods. There is no other registry.
 """
 
 import importlib
@@ -40,7 +40,7 @@ def from_flags() -> ExperimentConfig:
 def build(
   config: str, method: str, sets: list[str] = (), adds: list[str] = ()
 ) -> ExperimentConfig:
-  """The configuration of a module, with a method and changes."""
+  """The configuration of a module, with a method, sets and adds applied."""
   result = load_config(config, load_method(method))
   for text in adds:
     result = overrides.add_piece(result, *_split(text, '--add'))
@@ -61,8 +61,9 @@ def load_config(path: str, method: Method) -> ExperimentConfig:
 def load_method(name: str) -> Method:
   """Imports configs/methods/NAME.py and calls get_method().
 
-  NAME@VARIANT is changed by what the module's VARIANTS say: PATH=LITERAL, or
-  PATH+=Class(field=literal), as for --set and --add without `method.`.
+  NAME@VARIANT applies the changes that the module's VARIANTS list:
+  PATH=LITERAL, or PATH+=Class(field=literal), as --set and --add, without
+  `method.`.
   """
   name, at, variant = name.partition('@')
   module = _import('configs.methods', name, 'method')
@@ -81,7 +82,7 @@ def load_method(name: str) -> Method:
 
 
 def names(package: str) -> list[str]:
-  """Modules of configs or configs.methods, sorted."""
+  """Names of the modules of a package, sorted."""
   folder = ROOT / package.replace('.', '/')
   return sorted(p.stem for p in folder.glob('*.py') if p.stem != '__init__')
 
@@ -111,7 +112,7 @@ def unescaped(text: str) -> str:
 
 
 def run(main: Any) -> None:
-  """app.run with a quiet Orbax, and configuration errors as one line."""
+  """app.run that quietens Orbax and prints configuration errors as one line."""
 
   def guarded(argv):
     quiet_orbax()

@@ -1,7 +1,7 @@
-"""The flags of a run with several processes, and its start.
+"""Flags of a run with several processes, and a function that joins them.
 
 With a launcher that JAX knows (SLURM, Kubernetes, Cloud TPU, Open MPI)
---distributed is all; elsewhere every process gets --coordinator=HOST:PORT,
+--distributed suffices; elsewhere every process needs --coordinator=HOST:PORT,
 --num_processes and its --process_id.
 """
 
@@ -27,19 +27,19 @@ def define_flags() -> None:
   flags.DEFINE_integer(
     'peer_timeout_seconds',
     100,
-    'A process not heard of for so long is dead: all others end.',
+    'A process that is silent for this long is dead: all others end.',
     lower_bound=1,
   )
   flags.DEFINE_float(
     'stall_seconds',
     3600.0,
-    'A process that exchanges nothing for so long ends, and all others.',
+    'A process that exchanges nothing for this long ends all processes.',
     lower_bound=1.0,
   )
 
 
 def started_by_several(environ: Mapping[str, str]) -> bool:
-  """Whether the environment is that of one process of several."""
+  """True if the environment is that of one of several processes."""
   sizes = ('SLURM_STEP_NUM_TASKS', 'OMPI_COMM_WORLD_SIZE')
   return (
     any(int(environ.get(name, 1)) > 1 for name in sizes)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# A run on GPU nodes of a SLURM cluster, one process a GPU:
+# A run on GPU nodes of a SLURM cluster, one process per GPU:
 #
 #   sbatch --nodes=2 experiments/launch/slurm.sh --config=configs/NAME.py
 #     --method=grpo --set=mesh.fsdp=16 --workdir=/shared/runs/NAME
@@ -20,7 +20,7 @@
 set -euo pipefail
 
 # SIGTERM comes 300 seconds before the time limit: all processes save after
-# their iteration and exit with 143, and the job queues up again.
+# their iteration and exit with 143, and the job is requeued.
 status=0
 srun --kill-on-bad-exit=1 --label .venv/bin/python -m experiments.train \
   --distributed "$@" || status=$?

@@ -1,5 +1,5 @@
 #!/bin/bash
-# A run on all hosts of a Cloud TPU slice; what it prints comes back here:
+# A run on all hosts of a Cloud TPU slice; its output is printed here:
 #
 #   TPU=my-slice ZONE=us-central2-b experiments/launch/tpu_vm.sh
 #     --config=configs/NAME.py --method=grpo --set=mesh.fsdp=32

@@ -1,8 +1,8 @@
-"""One self-contained HTML page: the data of a report put into its template.
+"""Renders a report as one self-contained HTML page.
 
-Nothing that comes from a file can become markup: the template escapes, data
-are JSON without `<`, `>` and `&`, and the page's policy allows only the one
-script and the one style whose hashes it names, and no request at all.
+Text from files cannot become markup: the template escapes it, embedded JSON has
+no `<`, `>` or `&`, and the content security policy allows one script and one
+style, by hash, and no requests.
 """
 
 import base64
@@ -26,7 +26,7 @@ from experiments.tables.method_difference import differences
 from rl_jax import overrides, serialization
 
 TEMPLATE = pathlib.Path(__file__).parent / 'template'
-# Shown at once, of those that there are; the others fold out.
+# Metrics whose panels are open at first; the others are collapsed.
 PANELS = (
   'reward/mean',
   'evaluation/pass_at_1',
@@ -56,12 +56,12 @@ def render(
     runs: as `report_runs.read_runs` returns.
     baseline: label of a run or name of a method; see `configurations`.
     tables: title, header, rows and hint of each.
-    notes: sentences above all else; those of the runs are added.
-    max_bytes: of rollouts.jsonl in the page, shared by the runs.
+    notes: sentences at the top; those of the runs are added.
+    max_bytes: limit of rollouts in the page, shared by the runs.
   """
   curves = report_runs.curves(runs)
   rollouts: list[dict[str, Any]] = []
-  places: dict[str, list[str]] = {}  # note -> the runs that it is about
+  places: dict[str, list[str]] = {}  # note -> names of its runs
   for run, name in zip(runs, _names(runs), strict=True):
     found, more = report_rollouts.read(run, max_bytes // len(runs))
     rollouts.append({'name': name, **found})
@@ -103,7 +103,7 @@ def render(
 
 
 def embedded_json(value: Any) -> markupsafe.Markup:
-  """JSON that may stand in a script element: no character of markup in it."""
+  """JSON that is safe in a script element: it has no markup characters."""
   text = json.dumps(value, allow_nan=False, separators=(',', ':'))
   for character in '<>&':
     text = text.replace(character, f'\\u{ord(character):04x}')
@@ -118,9 +118,9 @@ def _hash(text: str) -> str:
 def configurations(runs: Sequence[Run], baseline: str) -> list[dict[str, Any]]:
   """How each label differs from the baseline, as lines.
 
-  The baseline is a label, by default the first of several, or a method of
-  configs/methods, by default grpo for a single one; of the latter only the
-  method is compared. Raises ValueError naming both if it is neither.
+  The baseline is a label (default with several labels: the first) or a method
+  of configs/methods (default with one label: grpo), and then only methods are
+  compared. Raises ValueError, listing both kinds, if it is neither.
   """
   first = {run.label: run for run in reversed(runs)}
   labels = list(dict.fromkeys(run.label for run in runs))
@@ -167,7 +167,7 @@ def _difference(reference, config) -> list[str] | None:
 
 
 def _names(runs: Sequence[Run]) -> list[str]:
-  """Of each run its label, and of one seed of several its directory too."""
+  """The label of each run, with its directory if several share the label."""
   count = collections.Counter(run.label for run in runs)
   return [
     run.label
@@ -209,7 +209,7 @@ def _hint(curves: list[dict[str, Any]]) -> str:
 
 
 def check_writable(out: str) -> None:
-  """Raises ValueError, before the work, if a page cannot be written there."""
+  """Raises ValueError if a page cannot be written there."""
   if os.path.isdir(out):
     raise ValueError(f'--out={out} is a directory: give the name of a file')
   try:
@@ -221,7 +221,7 @@ def check_writable(out: str) -> None:
 
 
 def write(page: str, out: str) -> None:
-  """All of the page or nothing of it."""
+  """Writes the page atomically."""
   temporary = f'{out}.tmp'
   with open(temporary, 'w', encoding='utf-8', errors='replace') as file:
     file.write(page)

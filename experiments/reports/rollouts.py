@@ -1,4 +1,4 @@
-"""The responses that a report shows: some of a file that may be huge."""
+"""Selects the responses that a report shows from a file of any size."""
 
 import json
 import os
@@ -17,9 +17,9 @@ TEXTS = ('prompt', 'response', 'answer', 'error')
 def read(run: Run, max_bytes: int) -> tuple[dict[str, Any], list[str]]:
   """({steps, rows, prompts}, notes) with about max_bytes of the file.
 
-  Too large a file is thinned out by iterations: first, last, and others
-  evenly between, each with all its responses. Rows name their prompt by its
-  position in prompts.
+  From a larger file iterations are selected: the first, the last and others
+  evenly spaced, each with all its responses. Rows refer to their prompt by its
+  index in prompts.
   """
   name, notes = metrics.ROLLOUTS, []
   path = os.path.join(run.path, name)
@@ -80,7 +80,7 @@ def _empty() -> dict[str, Any]:
 
 
 def _index(path: str) -> dict[int, list[tuple[int, int]]]:
-  """Step -> (offset, bytes) of its lines; nothing is parsed."""
+  """Step -> (offset, bytes) of its lines, without parsing JSON."""
   places: dict[int, list[tuple[int, int]]] = {}
   offset = 0
   with open(path, 'rb') as file:
@@ -94,7 +94,7 @@ def _index(path: str) -> dict[int, list[tuple[int, int]]]:
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:
-  """What the page reads of a response; JSON-able, texts as texts."""
+  """The fields of a response that the page reads, ready for JSON."""
   reward = row.get('reward')
   texts = {
     name: None if row.get(name) is None else str(row[name]) for name in TEXTS
@@ -122,6 +122,6 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _number(value: Any) -> float | None:
-  """None for what is missing or not finite."""
+  """The value, or None if it is missing or not finite."""
   ok = isinstance(value, (int, float)) and np.isfinite(value)
   return value if ok else None

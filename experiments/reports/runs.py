@@ -1,4 +1,4 @@
-"""The curves of a report: runs read with patience, seeds joined, points few."""
+"""Curves of a report: reads runs, joins seeds, limits the number of points."""
 
 from collections.abc import Sequence
 import dataclasses
@@ -15,7 +15,7 @@ from rl_jax.config import ExperimentConfig
 from rl_jax.records import metrics
 from rl_jax.runs.directory import CONFIG_FILE
 
-MAX_POINTS = 400  # of a curve
+MAX_POINTS = 400  # per curve
 X_AXES = {name: label for name, (_, label) in plot.X_AXES.items()}
 
 
@@ -24,16 +24,16 @@ class Run:
   """One work directory."""
 
   path: str
-  label: str  # of its line; shared by the seeds of a configuration
+  label: str  # shared by the seeds of a configuration
   rows: list[dict[str, Any]]
   config: ExperimentConfig | None
-  notes: list[str]  # what a reader must know, in words
+  notes: list[str]  # problems of the run, in words
 
 
 def read_lines(path: str) -> tuple[list[dict[str, Any]], list[str]]:
   """(rows with a step, notes on the lines that are left out).
 
-  A run that is killed leaves half a line; it must not hide the others.
+  An interrupted run may leave an incomplete last line.
   """
   name = os.path.basename(path)
   if not os.path.exists(path):
@@ -44,11 +44,11 @@ def read_lines(path: str) -> tuple[list[dict[str, Any]], list[str]]:
       try:
         row = metrics.from_json(json.loads(line))
         if not isinstance(row, dict) or not isinstance(row.get('step'), int):
-          raise ValueError('no object with a step')
+          raise ValueError('not an object with a step')
         rows.append(row)
       except (ValueError, RecursionError):
-        whole = line.endswith(b'\n')
-        what = 'is no row' if whole else 'is half written'
+        complete = line.endswith(b'\n')
+        what = 'is not a row' if complete else 'is incomplete'
         notes.append(f'line {number} of {name} {what}: left out')
   if not rows and not notes:
     notes.append(f'{name} is empty')
@@ -56,17 +56,17 @@ def read_lines(path: str) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def read_runs(workdirs: Sequence[str], allow_mixed: bool) -> list[Run]:
-  """The runs, labelled as `plot` does.
+  """The runs, labelled as in `plot`.
 
   Raises:
-    ValueError: a path is no work directory; one is given twice; the seeds of a
-      label have different configurations and allow_mixed is false.
+    ValueError: a path is not a work directory; one is given twice; the seeds of
+      a label have different configurations and allow_mixed is false.
   """
   for path in workdirs:
     found = (CONFIG_FILE, metrics.METRICS, metrics.ROLLOUTS)
     if not any(os.path.exists(os.path.join(path, name)) for name in found):
       raise ValueError(
-        f'{path!r} is no work directory: it has none of {", ".join(found)}'
+        f'{path!r} is not a work directory: it has none of {", ".join(found)}'
       )
   runs = [
     _read(path, label)
@@ -85,11 +85,11 @@ def read_runs(workdirs: Sequence[str], allow_mixed: bool) -> list[Run]:
     if not lines:
       continue
     text = (
-      f'{one.path} and {run.path} are no seeds of one configuration: '
+      f'{one.path} and {run.path} are not seeds of one configuration: '
       + '; '.join(lines)
     )
     if not allow_mixed:
-      raise ValueError(f'{text}. --allow_mixed shows them all the same.')
+      raise ValueError(f'{text}. --allow_mixed shows them nevertheless.')
     run.notes.append(f'MIXED: {text}')
   return runs
 
@@ -108,7 +108,7 @@ def _read(path: str, label: str) -> Run:
 
 
 def _course(rows, config) -> list[str]:
-  """Notes on a run that did not go as it should."""
+  """Notes on an unfinished run and on values that are not finite."""
   notes = []
   if not rows:
     return []
@@ -136,11 +136,11 @@ def curves(runs: Sequence[Run]) -> list[dict[str, Any]]:
     x        {axis: values}; None where unknown
     metrics  {name: {mean, low, high, gaps, bad}}
 
-  More than MAX_POINTS iterations are put into buckets of neighbours: `mean` is
-  over the bucket and the seeds. `low` and `high` are the lowest and highest
-  seed, or, of a single seed, the lowest and highest value in the bucket; they
-  are left out where they equal the mean. `gaps` are points at which nothing is
-  finite, `bad` counts values that are not finite.
+  More than MAX_POINTS iterations are averaged in buckets of consecutive
+  iterations: `mean` is over the bucket and the seeds, `low` and `high` are the
+  lowest and highest seed or, with a single seed, the lowest and highest value
+  in the bucket; they are omitted if they equal the mean. `gaps` are points
+  without a finite value, `bad` counts values that are not finite.
   """
   grouped: dict[str, list[Run]] = {}
   for run in runs:
@@ -179,7 +179,7 @@ def _curve(label: str, seeds: list[Run]) -> dict[str, Any]:
 
 
 def _buckets(value_SI, there_SI, starts) -> dict[str, Any]:
-  """Mean and range of every bucket, over what is finite."""
+  """Mean and range of the finite values of every bucket."""
   finite_SI = there_SI & np.isfinite(value_SI)
   safe_SI = np.where(finite_SI, value_SI, 0.0)
   count_SK = np.add.reduceat(finite_SI.astype(int), starts, axis=1)
@@ -213,7 +213,7 @@ def _buckets(value_SI, there_SI, starts) -> dict[str, Any]:
 
 
 def numbers(values, there) -> list[float | None]:
-  """JSON-able: five significant digits, None where there is no number."""
+  """Six significant digits, None where there is no finite value."""
   return [
     float(f'{value:.6g}') if ok and math.isfinite(value) else None
     for value, ok in zip(values, there, strict=True)

@@ -1,4 +1,4 @@
-"""Jobs that run a sweep on a cluster, one task a run: text, nothing is sent."""
+"""Text of cluster jobs that run a sweep, one task per run."""
 
 import json
 import shlex
@@ -6,7 +6,7 @@ import sys
 
 
 def command(paper: str, workdir: str, shard: str, *flags: str) -> list[str]:
-  """The command line of a part of a sweep."""
+  """The command line that runs one shard of a sweep."""
   return [
     sys.executable,
     '-m',
@@ -19,7 +19,7 @@ def command(paper: str, workdir: str, shard: str, *flags: str) -> list[str]:
 
 
 def slurm_script(paper: str, workdir: str, count: int, *flags: str) -> str:
-  """A job array with one task a run."""
+  """A SLURM job array with one task per run."""
   words = command(paper, workdir, 'INDEX', *flags)[1:]
   line = shlex.join(words).replace('INDEX', f'${{SLURM_ARRAY_TASK_ID}}/{count}')
   return (

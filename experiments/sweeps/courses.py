@@ -1,4 +1,4 @@
-"""What a run did over its whole course, within a number of samples."""
+"""Summaries of the metrics of a run, up to a number of samples."""
 
 from typing import Any
 
@@ -10,9 +10,9 @@ NAMES = (AREA, FINAL, ENTROPY)
 
 
 def held_out(rows: list[dict[str, Any]]) -> dict[str, list[float]]:
-  """Tokens generated so far, and greedy held-out accuracy then, rounded.
+  """Tokens generated until each evaluation, and greedy accuracy, rounded.
 
-  Dynamic sampling draws more an iteration: compare at tokens, not at steps.
+  Dynamic sampling draws more per iteration: compare at equal tokens.
   """
   known = [row for row in rows if 'evaluation/pass_at_1' in row]
   return {
@@ -26,10 +26,10 @@ def summary(rows: list[dict[str, Any]], budget: int) -> dict[str, float]:
 
     course/reward        mean reward of all samples: the area under the curve
     course/final_reward  mean reward of the last tenth of the samples
-    course/entropy       mean entropy there, nats a token
+    course/entropy       mean entropy of these, nats per token
 
-  A method that draws several rounds an iteration (dynamic sampling, hints) is
-  read only as far as the samples reach.
+  Of a method that draws several rounds per iteration (dynamic sampling, hints)
+  only the iterations within the budget count.
 
   Args:
     rows: metrics of the iterations, in order.

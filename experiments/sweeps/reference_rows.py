@@ -1,11 +1,12 @@
-"""Adds to a sweep what its methods have to beat, at equal cost.
+"""Adds reference results at equal cost to a sweep.
 
   python -m experiments.sweeps.reference_rows --paper=policy_loss_leaderboard
     --workdir=runs/leaderboard
 
-Supervised training on as many tokens, with the rates and seeds of the paper,
-and best-of-n and majority of as many samples of the first policy. The lines go
-to DIR/results.jsonl; those that are there are replaced.
+Supervised training on the same number of tokens, with the rates and seeds of
+the paper, and best-of-n and majority voting with the same number of samples of
+the initial policy. Lines are written to the workdir's results.jsonl and replace
+earlier reference lines.
 """
 
 import importlib
@@ -19,14 +20,16 @@ from experiments.sweeps import references
 from experiments.sweeps import runs as sweep_runs
 from rl_jax.records import metrics
 
-_PAPER = flags.DEFINE_string('paper', None, 'Module.', required=True)
-_WORKDIR = flags.DEFINE_string('workdir', None, 'Sweep.', required=True)
+_PAPER = flags.DEFINE_string('paper', None, 'Name of the paper.', required=True)
+_WORKDIR = flags.DEFINE_string(
+  'workdir', None, 'Directory of the sweep.', required=True
+)
 
 
 def main(argv):
   """Runs all references; replaces old ones at the end."""
   del argv
-  sweep_runs.load(_PAPER.value)  # names the papers there are
+  sweep_runs.load(_PAPER.value)  # an unknown name is an error that lists all
   paper = importlib.import_module(f'experiments.papers.{_PAPER.value}.sweep')
   sets = [f'{path}={value}' for path, value in paper.SETTING.items()]
   config = configuration.build(paper.CONFIG, 'grpo', sets)

@@ -1,6 +1,6 @@
-"""What a method has to beat: supervised training and best-of-n at equal cost.
+"""References for methods: supervised training and best-of-n at equal cost.
 
-Each function returns lines as those of a sweep, to be read by `leaderboard`.
+Each function returns lines in the format of a sweep's results.jsonl.
 """
 
 from collections import Counter
@@ -36,10 +36,10 @@ def supervised(
   rates: Sequence[float],
   budget: int,
 ) -> list[dict[str, Any]]:
-  """Cross entropy on the answers of the training prompts, as many tokens.
+  """Cross entropy on the answers of the training prompts, `budget` tokens.
 
-  The optimizer, the rows of a step and the evaluations are those of the runs;
-  only the order of the prompts differs between seeds.
+  The optimizer, the rows per step and the evaluations are those of the runs;
+  seeds differ only in the order of prompts.
   """
   mesh = mesh_lib.make_mesh(config.mesh, jax.devices()[:1])
   with jax.set_mesh(mesh):
@@ -59,7 +59,7 @@ def supervised(
 
 
 def _supervised_run(config, policy, mesh, evaluate, seed, rate, budget):
-  """One line; stops behind the batch that reaches the budget of tokens."""
+  """One line; stops after the batch that reaches the budget of tokens."""
   optimizer = dataclasses.replace(config.optimizer, learning_rate=rate)
   copy = lambda tree: jax.tree.map(lambda x: x.copy(), tree)
   own = dataclasses.replace(policy, trainable=copy(policy.trainable))
@@ -101,11 +101,11 @@ def _supervised_run(config, policy, mesh, evaluate, seed, rate, budget):
 def best_of_n(
   config: ExperimentConfig, seeds: Sequence[int]
 ) -> list[dict[str, Any]]:
-  """The responses of a run, drawn from its first policy on held-out prompts.
+  """Accuracy of the initial policy with as many samples as a run draws.
 
-  n = iterations * prompts * group size / evaluated prompts. Three rows: greedy
-  without any training; right if one of n is (needs a verifier at test time);
-  right if the most frequent of n texts is (needs none).
+  n = iterations * prompts * group size / evaluated prompts. Three rows: greedy;
+  right if one of n samples is (needs a verifier at test time); right if the
+  most frequent of n texts is (needs none).
   """
   mesh = mesh_lib.make_mesh(config.mesh, jax.devices()[:1])
   rollout, count = config.rollout, config.evaluation.num_prompts
@@ -150,7 +150,7 @@ def best_of_n(
 
 
 def of_n(response_BT, length_B, right_B, n: int):
-  """(one of n is right, the most frequent is) [N]; ties: the first drawn."""
+  """(one of n is right, most frequent is right) [N]; ties: first drawn."""
   texts = [
     tuple(row[:length])
     for row, length in zip(response_BT.tolist(), length_B, strict=True)
@@ -164,13 +164,13 @@ def of_n(response_BT, length_B, right_B, n: int):
 
 
 def _answers(name, seed, tokens, right_N):
-  """A line of one number: nothing is trained."""
+  """A line with one evaluation: nothing is trained."""
   curve = {'tokens': [tokens], 'pass_at_1': [round(float(right_N.mean()), 4)]}
   return _line(name, {'seed': seed}, tokens=tokens, held_out=curve)
 
 
 def _line(method: str, setting: dict[str, Any], **numbers: Any):
-  """As a line of results.jsonl."""
+  """A line of results.jsonl."""
   setting = {'method': method, **setting}
   return sweep_runs.environment() | {
     'digest': None,

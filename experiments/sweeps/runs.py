@@ -45,7 +45,7 @@ def product(options: Mapping[str, Sequence[Any]]) -> list[Setting]:
 
 
 def zipped(options: Mapping[str, Sequence[Any]]) -> list[Setting]:
-  """The i-th values of all keys together; all lists have one length."""
+  """The i-th values of all keys together; lists have equal lengths."""
   lengths = {key: len(values) for key, values in options.items()}
   if len(set(lengths.values())) > 1:
     raise ValueError(f'lists of different lengths: {lengths}')
@@ -71,7 +71,10 @@ def chain(*sweeps: list[Setting]) -> list[Setting]:
 def equal_conditions(
   config: str, methods: Sequence[str], common: Setting, seeds: int
 ) -> list[Setting]:
-  """No evaluation, one checkpoint at the end; critics get a value head."""
+  """Methods x seeds without evaluation and with one checkpoint, at the end.
+
+  Methods with a critic get a value head.
+  """
   always = {'config': config, 'evaluation.every': 0, 'checkpoint.every': 10**9}
   settings = []
   for name in methods:
@@ -89,7 +92,7 @@ class Run:
 
   @functools.cached_property
   def config(self) -> ExperimentConfig:
-    """The resolved configuration; raises ValueError for what does not fit."""
+    """The resolved configuration; raises ValueError for unknown names."""
     fields = dict(self.setting)
     name = fields.pop('config')
     method = fields.pop('method', 'grpo')
@@ -98,7 +101,7 @@ class Run:
 
   @property
   def name(self) -> str:
-    """A directory name: the settings as far as they fit, and the hash."""
+    """A directory name: the settings, cut at 100 characters, and the digest."""
     words = '-'.join(
       f'{key.split(".")[-1]}={value}' for key, value in self.setting.items()
     )
@@ -106,7 +109,7 @@ class Run:
 
   @functools.cached_property
   def digest(self) -> str:
-    """That of the resolved configuration; see `serialization.digest`."""
+    """Digest of the resolved configuration; see `serialization.digest`."""
     return serialization.digest(self.config)
 
 
@@ -147,7 +150,7 @@ def load(paper: str) -> list[Run]:
 
 
 def finished(workdir: str) -> set[str]:
-  """Digests of the runs that results.jsonl holds, failed ones too."""
+  """Digests of the runs in results.jsonl, including failed ones."""
   path = os.path.join(workdir, RESULTS)
   if not os.path.exists(path):
     return set()
@@ -155,9 +158,9 @@ def finished(workdir: str) -> set[str]:
 
 
 def programs(members: Iterable[Run], jitted: bool) -> list[list[Run]]:
-  """Runs that are executed together: those of one program, or each alone.
+  """Runs grouped by the program that executes them; others are alone.
 
-  Programs come first: they give most rows in the same time.
+  Groups come first: they finish most runs per unit of time.
   """
   found: dict[Any, list[Run]] = {}
   alone = []
@@ -175,9 +178,9 @@ def execute_all(
   jitted: bool = False,
   by_stages: bool = False,
 ) -> None:
-  """Runs what is not finished; a run that fails gets a line that says why.
+  """Executes unfinished runs; the line of a failed run has the reason.
 
-  by_stages: jitted runs as programs for their stages, which methods share.
+  by_stages: one program per stage for jitted runs, which methods share.
   """
   os.makedirs(workdir, exist_ok=True)
   for part in parts:
@@ -195,11 +198,11 @@ def execute_all(
       logging.warning('%s failed: %s', waiting[0].name, error)
       why = str(error).splitlines()[0]
       add_lines(workdir, [_line(run) | {'failed': why} for run in waiting])
-    jax.clear_caches()  # hundreds of runs in one process would keep programs
+    jax.clear_caches()  # else programs of hundreds of runs accumulate
 
 
 def execute(run: Run, workdir: str) -> None:
-  """Runs to the end and adds its line; continues what is there."""
+  """Runs or continues to the end and adds the line of the run."""
   directory = os.path.join(workdir, run.name)
   trainer = Trainer(run.config, directory)
   trainer.run()
@@ -210,7 +213,10 @@ def execute(run: Run, workdir: str) -> None:
 def execute_jitted(
   together: list[Run], workdir: str, by_stages: bool = False
 ) -> None:
-  """Runs that share a program, and the files of each: no checkpoints."""
+  """Executes runs that share a program and writes their files.
+
+  There are no checkpoints.
+  """
   configs = [run.config for run in together]
   whole = program.WholeRuns(configs)
   found = (whole.run_by_stages if by_stages else whole.run)()[0]
@@ -232,7 +238,7 @@ def execute_jitted(
 
 
 def _line(run: Run) -> dict[str, Any]:
-  """What is known of a run before it ends."""
+  """Fields of the line of a run that do not depend on its results."""
   return {
     'digest': run.digest,
     'name': run.name,
@@ -242,7 +248,7 @@ def _line(run: Run) -> dict[str, Any]:
 
 
 def environment() -> dict[str, Any]:
-  """What else decides numbers and seconds."""
+  """Versions, commit and device, which also determine numbers and seconds."""
   return {
     'versions': {'python': sys.version.split()[0], 'jax': jax.__version__},
     'commit': commit(),
@@ -251,19 +257,19 @@ def environment() -> dict[str, Any]:
 
 
 def _numbers(run: Run, rows: list[dict[str, Any]]) -> dict[str, Any]:
-  """What a run that ended adds."""
+  """Fields of the line of a run that ended."""
   seconds = [row.get('time/iteration_seconds', 0.0) for row in rows]
   return {
     'tokens': rows[-1]['rollout/tokens_total'],
     'seconds': sum(seconds),
-    'iteration_seconds': statistics.median(seconds),  # compilation is outside
+    'iteration_seconds': statistics.median(seconds),  # without compilation
     'last': rows[-1] | courses.summary(rows, run.config.iterations),
     'held_out': courses.held_out(rows),
   }
 
 
 def add_lines(workdir: str, rows: list[dict[str, Any]]) -> None:
-  """Several processes may end at once: lines are written under a lock."""
+  """Appends lines under a lock, as several processes may write at once."""
   text = ''.join(json.dumps(metrics.to_json(row)) + '\n' for row in rows)
   with open(os.path.join(workdir, RESULTS), 'a') as file:
     fcntl.flock(file, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""Cells and forms of a table over the runs of a sweep."""
+"""Cells of tables over the runs of a sweep, and their output formats."""
 
 from collections.abc import Sequence
 import csv
@@ -24,9 +24,9 @@ HEADER = ('setting', 'seeds', 'mean', '95%', 'to baseline', '95% paired')
 
 
 def row_names(rows: list[dict]) -> list[str]:
-  """Settings of the runs without seed; what all share is no part of a name.
+  """Name of each run: the settings that differ between runs, without seed.
 
-  The method alone, where that tells the rows apart.
+  The method alone if it identifies the row.
   """
   shared = set.intersection(
     *({(k, json.dumps(v)) for k, v in row['setting'].items()} for row in rows)
@@ -46,7 +46,7 @@ def row_names(rows: list[dict]) -> list[str]:
 def by_setting(rows: list[dict], metric: str) -> dict[str, dict[int, float]]:
   """Row name -> seed -> value, of the runs that did not fail.
 
-  Raises ValueError naming the metrics there are if one row lacks it.
+  Raises ValueError, listing the known metrics, if a row lacks it.
   """
   found: dict[str, dict[int, float]] = {}
   for name, row in zip(row_names(rows), rows, strict=True):
@@ -70,7 +70,7 @@ def failures(rows: list[dict]) -> list[str]:
 
 
 def excerpt(rows: list[dict]) -> list[dict]:
-  """The lines with nothing of the last row but what `comparison` reads."""
+  """The lines; of the last row only what `comparison` reads."""
   return [
     {
       key: {n: round(x, 5) for n, x in value.items() if n in courses.NAMES}
@@ -114,13 +114,13 @@ def paired_ratio(values: np.ndarray, base: np.ndarray, seed: int = 0):
 def comparison(
   rows: list[dict], baseline: str, mixed: Sequence[str] = ()
 ) -> list[list[str]]:
-  """Reward and entropy after equal samples, best first; see `courses`."""
+  """Reward and entropy after equally many samples, best first."""
   area, final, entropy = (
     by_setting(rows, metric)
     for metric in (courses.AREA, courses.FINAL, courses.ENTROPY)
   )
   if baseline not in area:
-    raise ValueError(f'no row {baseline!r}; there are {", ".join(area)}')
+    raise ValueError(f'no row {baseline!r}. Known: {", ".join(area)}')
   table = [list(COMPARISON)]
   if mixed:
     table[0][0] += f' (MIXED: {"; ".join(mixed)})'
@@ -138,22 +138,22 @@ def comparison(
 
 
 def _spread(values: np.ndarray) -> str:
-  """Mean and standard deviation, which takes two values."""
+  """Mean, and standard deviation if there are two or more values."""
   deviation = f' ± {values.std(ddof=1):.3f}' if len(values) > 1 else ''
   return f'{values.mean():.3f}{deviation}'
 
 
 def interval_text(low: float, high: float, sign: str = '') -> str:
-  """'[low, high]', or that two seeds are needed for one."""
+  """'[low, high]', or 'too few seeds' if they are not finite."""
   if not (np.isfinite(low) and np.isfinite(high)):
     return 'too few seeds'
   return f'[{low:{sign}.3f}, {high:{sign}.3f}]'
 
 
 def lines(found, baseline, published, mixed=()) -> list[list[str]]:
-  """Header and cells of the table; what it mixes stands in the header."""
+  """Header and cells of the table; the header names what is mixed."""
   if baseline is not None and baseline not in found:
-    raise ValueError(f'no row {baseline!r}; there are {", ".join(found)}')
+    raise ValueError(f'no row {baseline!r}. Known: {", ".join(found)}')
   header = list(HEADER)
   if mixed:
     header[0] += f' (MIXED: {"; ".join(mixed)})'

@@ -1,10 +1,10 @@
-"""A leaderboard: all methods with a rate of their own, at equal tokens.
+"""A leaderboard: all methods at equal tokens, each with its own learning rate.
 
 Every method runs with every learning rate of a grid and every seed. The rate of
-a seed is the one with the best final accuracy over the *other* seeds, so that
-no run takes part in the choice that it is reported under; the prompts of the
-evaluations are the same. A failed run counts as accuracy 0 in that choice, and
-as failed, not as a number, in the columns.
+a seed is the one with the best final accuracy over the *other* seeds, so that a
+run does not influence the choice of its own rate; evaluation prompts are the
+same for all. A failed run counts as accuracy 0 in this choice; in the table it
+is counted as failed and not averaged.
 """
 
 from collections.abc import Sequence
@@ -42,8 +42,8 @@ HINT = (
 def reading(row: dict, budget: float) -> tuple[float, float]:
   """(accuracy at `budget` tokens, its mean from 0 to there).
 
-  The curve is linear between evaluations and flat behind the last one; one
-  point alone has no area. A failed run is NaN.
+  The curve is linear between evaluations and constant after the last one. The
+  area of a single point is NaN, as are both numbers of a failed run.
   """
   tokens = np.array(row.get('held_out', {}).get('tokens', ()), float)
   if 'failed' in row or not len(tokens):
@@ -58,9 +58,9 @@ def reading(row: dict, budget: float) -> tuple[float, float]:
 
 
 def chosen(rows: list[dict], budget: float) -> list[dict]:
-  """Of one method: the run of every seed whose rate the other seeds prefer.
+  """For each seed of a method, the run with the rate the other seeds prefer.
 
-  With a single seed, its own best rate: nothing else is known.
+  A single seed has its own best rate.
   """
   final: dict[float, dict[int, float]] = {}
   run_of = {}
@@ -83,15 +83,15 @@ def chosen(rows: list[dict], budget: float) -> list[dict]:
 def cells(
   rows: list[dict], baseline: str, budget: float, mixed: Sequence[str] = ()
 ) -> list[list[str]]:
-  """Header and rows, best final accuracy first; nothing is left out.
+  """Header and a row for every method, best final accuracy first.
 
-  Raises ValueError naming the methods there are if the baseline is none.
+  Raises ValueError, listing the methods, if the baseline is unknown.
   """
   methods: dict[str, list[dict]] = {}
   for row in rows:
     methods.setdefault(row['setting']['method'], []).append(row)
   if baseline not in methods:
-    raise ValueError(f'no row {baseline!r}; there are {", ".join(methods)}')
+    raise ValueError(f'no row {baseline!r}. Known: {", ".join(methods)}')
   best = {name: chosen(runs, budget) for name, runs in methods.items()}
   base = _finals(best[baseline], budget)
   header = list(HEADER)
@@ -112,13 +112,13 @@ def cells(
 
 
 def _finals(runs: list[dict], budget: float) -> dict[int, float]:
-  """Seed -> final accuracy, of the runs that have one."""
+  """Seed -> final accuracy of the runs that did not fail."""
   found = {r['setting'].get('seed', 0): reading(r, budget)[0] for r in runs}
   return {seed: x for seed, x in found.items() if np.isfinite(x)}
 
 
 def _cells(runs: list[dict], base: dict[int, float], budget: float):
-  """The columns behind the name."""
+  """The columns after the name."""
   finals = _finals(runs, budget)
   good = [run for run in runs if run['setting'].get('seed', 0) in finals]
   common = sorted(set(finals) & set(base))
@@ -144,7 +144,7 @@ def _cells(runs: list[dict], base: dict[int, float], budget: float):
 
 
 def _mean(values: list[float]) -> list[str]:
-  """Mean and interval of the finite ones; empty cells if there are none."""
+  """Mean and interval of finite values; empty cells if there are none."""
   finite = np.array([x for x in values if np.isfinite(x)])
   if not len(finite):
     return ['', '']
@@ -171,9 +171,9 @@ def failures(rows: list[dict]) -> list[str]:
 
 
 def excerpt(rows: list[dict]) -> list[dict]:
-  """Lines with what `cells` and the checks of results read, and no more.
+  """Lines with only what `cells` and result_checks read.
 
-  Settings that all rows share are in the sweep of the paper alone.
+  Settings that all rows share are left out; the sweep has them.
   """
   shared = set.intersection(
     *({(k, json.dumps(v)) for k, v in row['setting'].items()} for row in rows)

@@ -11,7 +11,7 @@ SLOTS = (*PIECE_TUPLES, *PIECE_SLOTS, 'selector', 'rollout')
 def differences(old: Method, new: Method) -> list[str]:
   """Lines: `-` piece only in old, `+` only in new, `~` field that changed.
 
-  A `>` line says that the same pieces stand in another order.
+  A `>` line lists pieces whose order changed.
   """
   lines = []
   for slot in SLOTS:
@@ -32,7 +32,7 @@ def differences(old: Method, new: Method) -> list[str]:
 
 
 def show(value: Any) -> str:
-  """A piece as its constructor call; anything else as Python writes it."""
+  """A piece as its constructor call, other values as repr."""
   if not dataclasses.is_dataclass(value):
     return repr(value)
   fields = ', '.join(
@@ -44,7 +44,7 @@ def show(value: Any) -> str:
 
 
 def _pieces(method: Method, slot: str) -> dict[str, Any]:
-  """The pieces of a slot by class name, #2 and so on where it repeats."""
+  """The pieces of a slot by class name; repeated names end in #2, #3, ..."""
   found = getattr(method, slot)
   pieces: dict[str, Any] = {}
   for piece in found if isinstance(found, tuple) else (found,):

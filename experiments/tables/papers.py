@@ -1,7 +1,6 @@
-"""The tables of a paper from its committed results.
+"""The tables of a paper, experiments/papers/NAME, from its results.jsonl.
 
-results.jsonl of experiments/papers/NAME has the results; README.md beside it
-quotes the tables that are made here.
+The paper's README.md contains the tables that are made here.
 """
 
 from collections.abc import Sequence
@@ -27,9 +26,9 @@ Cells = list[list[str]]
 def make(
   paper: str, rows: list[dict[str, Any]], mixed: Sequence[str] = ()
 ) -> dict[str, Cells]:
-  """Name of a table -> header and rows, of results of the paper's sweep.
+  """Name of a table -> header and rows.
 
-  A paper with TOKENS is a leaderboard, one with a BASELINE alone a comparison.
+  A paper whose sweep has TOKENS is a leaderboard, others are comparisons.
   """
   if paper == 'entropy_mechanism':
     return entropy_tables.all_tables(rows)
@@ -45,8 +44,8 @@ def read(
 ) -> tuple[dict[str, Cells], list[str]]:
   """(tables, notes) of the committed results.
 
-  Raises ValueError for an unknown paper, for one without committed results, and
-  for results that are mixed or of other runs than those of the paper.
+  Raises ValueError if the paper is unknown, has no results, or has results that
+  are mixed or do not belong to its runs.
   """
   digests = [run.digest for run in sweep_runs.load(paper)]
   path = FOLDER / paper / 'results.jsonl'
@@ -58,7 +57,7 @@ def read(
 
 
 def sections(found: dict[str, Cells]) -> list[dict[str, Any]]:
-  """The tables for `report_html`."""
+  """The tables in the form that `reports.html.render` takes."""
   return [
     {
       'title': name,
@@ -71,7 +70,7 @@ def sections(found: dict[str, Cells]) -> list[dict[str, Any]]:
 
 
 def render(found: dict[str, Cells], form: str) -> str:
-  """All tables as text, with their names if there are several."""
+  """All tables as text, with names if there are several."""
   parts = [
     (f'{name}\n\n' if len(found) > 1 else '') + cells_lib.render(cells, form)
     for name, cells in found.items()

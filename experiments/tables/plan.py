@@ -14,7 +14,7 @@ GB = 1e9
 
 
 def header(config: ExperimentConfig, model: ModelConfig) -> str:
-  """What is planned."""
+  """Model, mesh and rollout of the plan."""
   rollout, update, mesh = config.rollout, config.update, config.mesh
   count = spec.count(specs(model))
   sizes, tokens = dataclasses.asdict(mesh), rollout.max_response_tokens
@@ -36,7 +36,7 @@ def header(config: ExperimentConfig, model: ModelConfig) -> str:
 
 
 def memory(plan: MemoryPlan, compiled: dict[str, Any]) -> str:
-  """The plan, and XLA's numbers where programs were compiled."""
+  """The memory plan, and XLA's numbers for compiled programs."""
   lines = ['Memory on each device, GB']
   for name, value in dataclasses.asdict(plan).items():
     lines.append(f'  {name.replace("_", " "):22}{value / GB:9.3f}')
@@ -55,7 +55,7 @@ def memory(plan: MemoryPlan, compiled: dict[str, Any]) -> str:
 
 
 def traffic(counted: dict[str, list[Collective]]) -> str:
-  """Collectives by stage; an update is one optimizer step."""
+  """Collectives by stage; of an update, those of one optimizer step."""
   lines = [
     'Collectives of each stage, per device',
     '  stage       kind                 devices     count   results GB'
@@ -101,7 +101,7 @@ def fits(
   responses: tuple[int, ...],
   config: ExperimentConfig,
 ) -> str:
-  """Prompts a rollout by model and response length."""
+  """Prompts per rollout by model and response length."""
   rollout = config.rollout
   lines = [
     'Most prompts of a rollout on one card of 24 GB (powers of two to 1,024; '

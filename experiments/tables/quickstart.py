@@ -47,7 +47,7 @@ def show(rows: list[dict[str, Any]]) -> None:
 
 
 def markdown(rows: list[dict[str, Any]]) -> str:
-  """The same table for README."""
+  """The same table as Markdown."""
   lines = [COLUMNS, ['---'] * len(COLUMNS), *map(cells, rows)]
   return '\n'.join(f'| {" | ".join(line)} |' for line in lines) + '\n'
 

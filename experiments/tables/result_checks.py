@@ -1,4 +1,4 @@
-"""Results of a sweep before they become a table: what is mixed or failed."""
+"""Checks of a sweep's results before tabulation: mixed and failed runs."""
 
 import collections
 from collections.abc import Iterable
@@ -13,11 +13,10 @@ from rl_jax.records import metrics
 def mixtures(
   rows: list[dict], digests: Iterable[str] | None = None
 ) -> list[str]:
-  """What should not stand in one table, in words; [] if all is well.
+  """Descriptions of results that do not belong in one table; [] if none.
 
-  Several commits; two results of one setting and seed (of which the later
-  counts); and, if the digests of a paper are given, results of configurations
-  that are none of its own.
+  Several commits; two configurations of one setting and seed; and, if the
+  digests of a paper are given, configurations that are not among them.
   """
   found = []
   commits = collections.Counter(row.get('commit', 'unknown') for row in rows)
@@ -32,7 +31,7 @@ def mixtures(
     if other != digest:
       found.append(f'configurations {other} and {digest} of {setting}')
   if digests is not None:
-    digests = {*digests, None}  # references are no runs
+    digests = {*digests, None}  # references have none
     foreign = [r['name'] for r in rows if r.get('digest') not in digests]
     if foreign:
       found.append(f'configurations of another table: {", ".join(foreign)}')
@@ -40,18 +39,18 @@ def mixtures(
 
 
 def check_mixtures(found: list[str], allowed: bool) -> None:
-  """Raises ValueError for what `mixtures` found, unless it is allowed."""
+  """Raises ValueError if `mixtures` returned any, unless allowed."""
   if found and not allowed:
     raise ValueError(
-      f'the results mix {"; ".join(found)}. Remove the lines that do not '
-      'belong, or give --allow_mixed: the table is then marked.'
+      f'the results mix {"; ".join(found)}. Remove these lines, or give '
+      '--allow_mixed: the table is then marked.'
     )
 
 
 def read_rows(
   path: str, digests: Iterable[str] | None, allow_mixed: bool
 ) -> tuple[list[dict], list[str]]:
-  """(rows, what they mix) of results.jsonl.
+  """(rows, mixtures) of results.jsonl.
 
   Raises ValueError for a file without a finished run, and for mixtures.
   """
@@ -69,7 +68,7 @@ def notes_on(
   digests: Iterable[str] | None,
   failures: list[str],
 ) -> list[str]:
-  """What a reader of a page must know of the rows of its table."""
+  """Notes on mixed, missing and failed runs of a table."""
   notes = [f'MIXED: {text}' for text in mixed]
   if digests is not None:
     digests = set(digests)
@@ -89,9 +88,9 @@ def read_page(
 ) -> tuple[dict, list[str]]:
   """({title, header, rows, hint}, notes) of results.jsonl for an HTML page.
 
-  With leaderboard_tokens the table is that of `leaderboard`; else of `metric`.
-  A run that a guard has ended has no value: a note says why. Raises ValueError
-  for a file without a finished run, and for mixtures.
+  With leaderboard_tokens the table is a leaderboard, else one of `metric`. A
+  failed run has no value; the notes have its reason. Raises ValueError for a
+  file without a finished run, and for mixtures.
   """
   rows, mixed = read_rows(path, digests, allow_mixed)
   source = leaderboard if leaderboard_tokens else cells_lib
@@ -99,7 +98,7 @@ def read_page(
   every_row = rows
   rows = [row for row in rows if row.get('failed') is None]
   if not rows:
-    raise ValueError(f'{path} holds failed runs alone: {"; ".join(notes)}')
+    raise ValueError(f'{path} holds only failed runs: {"; ".join(notes)}')
   if leaderboard_tokens:
     header, *cells = leaderboard.cells(
       every_row, baseline, leaderboard_tokens, mixed

@@ -1,12 +1,12 @@
-"""A roofline of one iteration written down, and what fits on one card.
+"""A roofline of one iteration, and the largest rollouts that fit on one card.
 
 Seconds of a stage on each device are at least
 
   FLOP / peak,  bytes read and written / bandwidth,  bytes sent / interconnect
 
-and the largest of the three bounds it. FLOP are 2 a weight and token forward,
-6 with the backward pass and 8 with rematerialisation, and attention over what
-is visible (costs.model_flops).
+and the largest of the three is a bound. FLOP are 2 per weight and token
+forward, 6 with the backward pass and 8 with rematerialisation, and attention
+over visible positions (costs.model_flops).
 """
 
 import dataclasses
@@ -40,13 +40,13 @@ CARDS = {
 }
 
 
-# Models that somebody else has trained.
+# Public models.
 PUBLIC = tuple(name for name in presets.PRESETS if name != 'tiny')
 
 
 @dataclasses.dataclass(frozen=True)
 class Bound:
-  """The least that one stage costs a device."""
+  """The least work of one stage on a device."""
 
   stage: str
   flop: float
@@ -54,7 +54,7 @@ class Bound:
   sent: float  # bytes to other devices
 
   def seconds(self, card: Card) -> dict[str, float]:
-    """By the resource that would have to be waited for."""
+    """The least seconds, by resource."""
     return {
       'compute': self.flop / card.flops,
       'memory': self.moved / card.bandwidth,
@@ -69,9 +69,9 @@ def roofline(
   devices: int,
   sent: dict[str, float],
 ) -> list[Bound]:
-  """Bounds of the stages that ask the model; every row has its full length.
+  """Bounds of the stages that run the model; every row has full length.
 
-  sent: bytes that a device sends, by stage. Stages without an entry do not run.
+  sent: bytes that a device sends, by stage; other stages are left out.
   """
   rollout, update = config.rollout, config.update
   shape = costs.Shape(
@@ -81,7 +81,7 @@ def roofline(
     rollout.max_response_tokens,
   )
   forward = costs.model_flops(model, shape, 'generate') / devices
-  # Where responses are split, each of these devices has the prompts to itself.
+  # Where responses are split, each of these devices computes all prompts.
   sizes = dataclasses.asdict(config.mesh)
   spans = layout.parts(rollout.max_response_tokens, 'tokens', sizes)
   prompts = dataclasses.replace(shape, group_size=0)
@@ -93,11 +93,11 @@ def roofline(
   minibatch = update.minibatch_prompts or rollout.num_prompts
   pieces = rollout.num_prompts // (update.microbatch_prompts or minibatch)
   steps = update.epochs * rollout.num_prompts // minibatch
-  # What a forward pass reads: weights in the compute dtype, whole over fsdp.
+  # A forward pass reads weights in the compute dtype, gathered over fsdp.
   item = jnp.dtype(model.compute_dtype).itemsize
   weights = plan.sampler_weights or plan.parameters * item // 4
   passes = int('logp_ref' in config.method.needs()) + int(steps > 1)
-  # Without scores a minibatch in pieces is read through once before.
+  # Several microbatches without scores have one more forward pass.
   unscored = int(steps == 1 and pieces > 1)
   times = 3 + model.remat + unscored
   optimizer = 2 * (plan.parameters + plan.optimizer) + 2 * plan.gradients
@@ -134,8 +134,8 @@ def fitting(
   """Rows {'model', 'trained', T: prompts}: the largest rollout on one card.
 
   Prompts are a power of two up to 1,024, with the configuration's group size
-  and prompt length, one group a microbatch, bfloat16 and rematerialisation;
-  None: not even one group fits, or the model has no so many positions.
+  and prompt length, one group per microbatch, bfloat16 and rematerialisation;
+  None: not even one group fits, or the model has fewer positions.
   """
   mesh = mesh_lib.abstract_mesh(mesh_lib.MeshConfig())
   rows = []

@@ -1,4 +1,4 @@
-"""What the benchmark counts, and that its line can be read."""
+"""FLOP, ratios, timing and the output line of the benchmark."""
 
 import functools
 import json
@@ -27,7 +27,8 @@ TINY = models.ModelConfig(
 def test_flop_by_hand():
   """Per layer 4 (8 + 4 + 24) = 144 weights, output 40; 1 prompt of 3 tokens, 2
   rows of 2: 5 tokens are fed, 4 are scored, 6 + 2 * 4 positions are seen.
-  2 * 5 * 2 * 144 + 4 * 14 * 2 * 4 + 2 * 4 * 40 = 3648; an update is thrice."""
+  2 * 5 * 2 * 144 + 4 * 14 * 2 * 4 + 2 * 4 * 40 = 3648; an update is three
+  times that."""
   shape = costs.Shape(1, 2, 3, 2)
   assert costs.model_flops(TINY, shape, 'generate') == 3648
   assert costs.model_flops(TINY, shape, 'update') == 3 * 3648
@@ -61,7 +62,7 @@ def test_the_stages_over_the_step_are_compared_in_turn():
 
 
 def test_the_full_width_has_no_slots():
-  """It is 64 rows at a time without an end, beside any rollout."""
+  """The comparison decodes all 64 rows at a time, to full length."""
   stages = types.SimpleNamespace(capacity=None, call=lambda stage: stage)
   made = []
 
@@ -77,7 +78,7 @@ def test_the_full_width_has_no_slots():
 
 
 def test_seconds_in_turn():
-  """A first call each, then in every turn one untimed and one timed."""
+  """A first call of each, then one untimed and one timed per turn."""
   called = []
   functions = {name: functools.partial(called.append, name) for name in 'ab'}
   times = timing.seconds_in_turn(functions, repeats=2, untimed=1)
@@ -119,7 +120,7 @@ def test_bad_groups_are_refused_before_compiling():
 @pytest.mark.slow
 @pytest.mark.parametrize('stage', [*STAGES, 'step'])
 def test_one_line_of_json(stage):
-  """Every stage runs and reports what it is compared by."""
+  """Every stage runs and reports its seconds and shares."""
   out = subprocess.run(
     [
       sys.executable,

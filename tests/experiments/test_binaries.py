@@ -1,4 +1,4 @@
-"""The binaries as a user meets them: mistakes, and a tiny run end to end."""
+"""The binaries: error messages, and a tiny run end to end."""
 
 import json
 import os
@@ -113,7 +113,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(arguments, parts, tmp_path):
   ],
 )
 def test_more_mistakes(arguments, part, tmp_path):
-  """Exit code 2 and one line that says what to do."""
+  """Exit code 2 and one line with the remedy."""
   name, *flags = arguments
   out = {'train': ['--workdir=' + str(tmp_path / 'run')], 'evaluate': []}
   flags += out.get(name, ['--out=' + str(tmp_path / 'out')])
@@ -124,7 +124,7 @@ def test_more_mistakes(arguments, part, tmp_path):
 
 
 def test_the_configuration_can_be_printed(tmp_path):
-  """Complete JSON on stdout, and nothing is trained."""
+  """Complete JSON on stdout, without training."""
   done = run(
     'train',
     '--config=configs/bandit.py',

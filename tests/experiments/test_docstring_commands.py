@@ -1,4 +1,4 @@
-"""Every command that is written down parses; every configuration has one."""
+"""Every documented command parses; every configuration has one."""
 
 import ast
 import importlib
@@ -20,12 +20,12 @@ DOCUMENTS = (
   *(f'experiments/papers/{name}/README.md' for name in PAPERS),
 )
 FOLDER = configuration.ROOT / 'experiments'
-# Modules that define flags for several binaries, by their name there.
+# Imported name -> module that defines flags for several binaries.
 SHARED = {
   'configuration': 'flags.configuration',
   'process_flags': 'flags.processes',
 }
-# Arguments that a reader replaces by his own.
+# Arguments for the reader to replace.
 PLACEHOLDERS = ('--paper=NAME', '--config=configs/NAME.py')
 # Every text in which a module or file of experiments may be named.
 SOURCES = [
@@ -120,7 +120,7 @@ def test_a_wrong_command_is_found():
 
 @pytest.mark.parametrize('name', CONFIGS)
 def test_configurations_keep_the_contract(name):
-  """A command with this very file, its cost, and what to expect of it."""
+  """A command with this file, its cost, and the expected result."""
   text = described(name)
   assert re.search(r'^Cost\b.*: ', text, re.MULTILINE)
   assert re.search(r'\b[Ee]xpected\b.*:\s', text)
@@ -141,7 +141,7 @@ def test_commands_of_methods_parse(name):
 
 @pytest.mark.parametrize('name', PAPERS)
 def test_commands_of_papers_parse(name):
-  """They run this very sweep."""
+  """At least one runs this sweep."""
   text = importlib.import_module(f'experiments.papers.{name}.sweep').__doc__
   found = commands(text)
   assert any(f'--paper={name}' in args for _, args in found)
@@ -151,7 +151,7 @@ def test_commands_of_papers_parse(name):
 
 @pytest.mark.parametrize('path', DOCUMENTS)
 def test_commands_of_documents_parse(path):
-  """The ones a reader would copy; a name without flags is only mentioned."""
+  """Commands with flags; a name without flags is only mentioned."""
   text = (FOLDER.parent / path).read_text()
   found = [command for command in commands(text) if command[1]]
   assert found
@@ -173,7 +173,7 @@ def test_commands_of_modules_parse():
 
 
 def test_modules_and_files_that_are_named_exist():
-  """`-m experiments.NAME` and `experiments/NAME.py` in any text of ours."""
+  """`-m experiments.NAME` and `experiments/NAME.py` in any text here."""
   module = re.compile(r'-m experiments\.(\w+(?:\.\w+)*)')
   file = re.compile(r'(?<![\w/])experiments/[\w/]+\.(?:py|sh|md|jsonl|png|yaml)\b')
   named = {}

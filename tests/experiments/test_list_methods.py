@@ -23,7 +23,7 @@ def diff(old, new):
 
 
 def test_difference_of_grpo_and_dapo():
-  """The four techniques of DAPO, and the KL term that it drops."""
+  """The four techniques of DAPO, and the KL term it removes."""
   assert diff('grpo', 'dapo') == [
     '+ shaping.OverlongPenalty(max_tokens=20480.0, buffer_tokens=4096.0, '
     'coef=1.0)',
@@ -53,7 +53,7 @@ def test_a_variant_is_valid_and_changes_something(name, variant):
 
 
 def test_an_unknown_variant_is_named():
-  """With the nearest one."""
+  """The message names the nearest one."""
   with pytest.raises(ValueError, match="'nokl'. Did you mean 'no_kl'"):
     configuration.load_method('ppo_max@nokl')
   with pytest.raises(ValueError, match="variant of rloo: 'x'. Known: none"):
@@ -78,7 +78,7 @@ def test_a_repeated_piece_is_told_apart():
 
 
 def test_command_prints_one_name_a_line():
-  """As a user runs it; an unknown name is an error with a suggestion."""
+  """The command; an unknown name is an error with a suggestion."""
   command = [sys.executable, '-m', 'experiments.list_methods']
   result = subprocess.run(
     command, cwd=configuration.ROOT, capture_output=True, text=True, check=True

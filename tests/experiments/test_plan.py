@@ -1,4 +1,4 @@
-"""The plan of a configuration: what fits, what bounds it, what is refused."""
+"""The plan of a configuration: sizes that fit, bounds, refused flags."""
 
 import os
 import pathlib
@@ -31,7 +31,7 @@ def plan(*arguments):
 
 
 def test_what_fits_falls_with_size_and_length():
-  """7 billion float32 weights need 28 GB; a longer response, fewer prompts."""
+  """7 billion float32 weights need 28 GB; longer responses, fewer prompts."""
   config = configuration.build('smollm2_gsm8k', 'grpo')
   rows = roofline.fitting(config, 24e9, (512, 2048, 8192), NAMES)
   found = {(row['model'], row['trained']): row for row in rows}
@@ -46,7 +46,7 @@ def test_what_fits_falls_with_size_and_length():
 
 
 def test_the_roofline_of_a_bound():
-  """By hand: 2 s of arithmetic, 3 s of memory, 1 s of the link."""
+  """By hand: 2 s of compute, 3 s of memory, 1 s of interconnect."""
   card = roofline.Card(1e12, 1e11, 1e10, 24e9)
   bound = roofline.Bound('update', 2e12, 3e11, 1e10)
   assert bound.seconds(card) == {
@@ -69,7 +69,7 @@ def test_the_work_of_a_step():
   # 64 prompts of 512 and 512 rows of 511 tokens through 6.5e9 weights of
   # layers, and 0.55e9 of the head at 262,144 positions, on 64 devices.
   weights = 2 * (64 * 512 + 512 * 511) * 6.525e9 + 2 * 262144 * 0.545e9
-  assert 1 < generate.flop * 64 / weights < 1.1  # attention besides
+  assert 1 < generate.flop * 64 / weights < 1.1  # and attention
   # The reference; no scores before the one step, so one more forward pass.
   assert score.flop == generate.flop
   assert update.flop == pytest.approx(5 * generate.flop)

@@ -1,4 +1,4 @@
-"""Curves: the right points, a legible PNG, errors that list what exists."""
+"""Curves: points, labels, the PNG and error messages."""
 
 import json
 import math
@@ -35,7 +35,7 @@ def png_size(path):
 
 
 def test_the_command_writes_a_png_of_two_runs(tmp_path):
-  """The documented command, in a process of its own, with seeds merged."""
+  """The documented command in a separate process; seeds are merged."""
   for seed in range(3):
     write_run(tmp_path / 'grpo' / f'seed{seed}', 1 + seed)
   write_run(tmp_path / 'dapo', 2.0, **{'policy/entropy': 'NaN'})

@@ -1,4 +1,4 @@
-"""The HTML page: complete, harmless whatever a model wrote, honest in notes."""
+"""The HTML page: content, safety against injected markup, notes."""
 
 import base64
 import dataclasses
@@ -98,7 +98,7 @@ def page(*paths, mixed=False, **options):
 
 
 def test_what_a_model_wrote_is_never_markup(tmp_path):
-  """In texts, tokens, errors, paths, metric names: all of it is data."""
+  """Markup in texts, tokens, errors, paths and metric names stays data."""
   evil = rollout(1, text=EVIL, prompt=EVIL, answer=EVIL, error=EVIL)
   name = EVIL.replace('/', '|')
   rows = [row | {EVIL: 1.0} for row in metric_rows(2)]
@@ -115,7 +115,7 @@ def test_what_a_model_wrote_is_never_markup(tmp_path):
 
 
 def test_the_page_loads_nothing_and_its_policy_names_its_own_script(tmp_path):
-  """No address but its own anchors; hashes of what stands in the page."""
+  """No addresses but its own anchors; hashes match script and style."""
   found = page(write(tmp_path / 'a', metric_rows(2), [rollout(1)]))
   (policy,) = [a['content'] for _, a in found.elements if 'http-equiv' in a]
   for tag, attrs, text in found.raw:
@@ -133,7 +133,7 @@ def test_the_page_loads_nothing_and_its_policy_names_its_own_script(tmp_path):
 
 @pytest.mark.skipif(not shutil.which('node'), reason='needs node')
 def test_the_script_is_javascript():
-  """Node reads it."""
+  """Node parses the script."""
   script = report_html.TEMPLATE / 'page.js'
   subprocess.run(['node', '--check', str(script)], check=True)
 
@@ -157,7 +157,7 @@ def test_seeds_are_joined_by_iteration(tmp_path):
 
 
 def test_values_that_are_not_finite_are_gaps_and_counted(tmp_path):
-  """A missing value is no gap: evaluations come every few iterations."""
+  """Missing values are not gaps: evaluations are every few iterations."""
   rows = metric_rows(3, **{'train/loss': [1.0, 'NaN', 'Infinity']})
   rows[2]['evaluation/pass_at_1'] = 0.5
   rows[2]['train/skipped'] = 1.0
@@ -177,7 +177,7 @@ def test_values_that_are_not_finite_are_gaps_and_counted(tmp_path):
 
 
 def test_ten_thousand_iterations_keep_their_extremes(tmp_path):
-  """400 means of 25 neighbours; one outlier stays visible in its band."""
+  """400 means of 25 values; one outlier is visible in its band."""
   rows = [{'step': i, 'reward/mean': float(i == 5000)} for i in range(10_000)]
   found = page(write(tmp_path / 'a', rows))
   (curve,) = found.data['curves']
@@ -206,22 +206,22 @@ def test_empty_states(tmp_path):
 
 
 def test_half_lines_are_left_out_and_named(tmp_path):
-  """The last one as a killed run leaves it; others with their number."""
+  """The last line, as an interrupted run leaves it, and others."""
   path = write(tmp_path / 'a', metric_rows(2), [rollout(1)], tail='{"step": 3')
   with open(tmp_path / 'a' / 'rollouts.jsonl', 'a') as file:
     file.write('{"step": 1, "prompt": \n{"step": 2, "pro')
   found = page(path)
-  assert 'line 3 of metrics.jsonl is half written: left out' in found.text
+  assert 'line 3 of metrics.jsonl is incomplete: left out' in found.text
   assert 'a line of iteration 1 in rollouts.jsonl is broken' in found.text
   assert len(found.data['rollouts'][0]['rows']) == 1
   (tmp_path / 'a' / 'metrics.jsonl').write_text('[1]\n{"step": 1}\n')
   rows, notes = report_runs.read_lines(str(tmp_path / 'a' / 'metrics.jsonl'))
   assert rows == [{'step': 1}]
-  assert notes == ['line 1 of metrics.jsonl is no row: left out']
+  assert notes == ['line 1 of metrics.jsonl is not a row: left out']
 
 
 def test_rollouts_are_thinned_out_evenly_and_it_says_so(tmp_path):
-  """First and last stay; a step that alone is too large is cut."""
+  """The first and last are kept; a single step that is too large is cut."""
   sizes = dict.fromkeys(range(1, 101), 10)
   assert report_rollouts.choose(sizes, 1000) == list(range(1, 101))
   chosen = report_rollouts.choose(sizes, 50)
@@ -239,7 +239,7 @@ def test_rollouts_are_thinned_out_evenly_and_it_says_so(tmp_path):
 
 
 def test_rows_that_older_versions_wrote_are_shown_as_text(tmp_path):
-  """Without tokens; a reward that is no number is none."""
+  """A row without tokens; a reward that is not a number becomes None."""
   old = rollout(1, reward='NaN', error='ValueError')
   old.pop('tokens')
   found = page(write(tmp_path / 'a', metric_rows(1), [old]))
@@ -249,9 +249,9 @@ def test_rows_that_older_versions_wrote_are_shown_as_text(tmp_path):
 
 
 def test_bad_input_is_named(tmp_path):
-  """Workdirs, baselines and places to write."""
+  """Wrong workdirs, baselines and output paths."""
   path = write(tmp_path / 'a', metric_rows(1), config=config())
-  with pytest.raises(ValueError, match="nowhere' is no work directory"):
+  with pytest.raises(ValueError, match="nowhere' is not a work directory"):
     report_runs.read_runs([str(tmp_path / 'nowhere')], False)
   with pytest.raises(ValueError, match='given twice'):
     report_runs.read_runs([path, path + '/'], False)
@@ -264,7 +264,7 @@ def test_bad_input_is_named(tmp_path):
 
 
 def test_seeds_of_different_configurations_are_refused_or_marked(tmp_path):
-  """The seed itself and an unreadable configuration are no difference."""
+  """The seed and an unreadable configuration do not count."""
   one = write(tmp_path / 'x/seed0', metric_rows(1), config=config())
   same = write(tmp_path / 'x/seed1', metric_rows(1), config=config(seed=1))
   other = config(seed=2, iterations=99)
@@ -282,7 +282,7 @@ def test_seeds_of_different_configurations_are_refused_or_marked(tmp_path):
 
 
 def test_configurations_are_compared_with_the_baseline(tmp_path):
-  """A method's pieces as list_methods shows them, other fields by path."""
+  """Pieces as list_methods shows them, other fields by path."""
   one = write(tmp_path / 'one', metric_rows(1), config=config())
   two = config('clip_cov', iterations=7)
   two = write(tmp_path / 'two', metric_rows(1), config=two)
@@ -300,7 +300,7 @@ def test_configurations_are_compared_with_the_baseline(tmp_path):
 
 
 def test_a_table_alone_is_a_page(tmp_path):
-  """Sections of runs are left out; what is missing and failed is said."""
+  """No sections of runs; notes on missing and failed runs."""
   row = {'digest': 'd', 'name': 'd', 'setting': {}, 'last': {'x': 1.0}}
   path = tmp_path / 'results.jsonl'
   path.write_text(json.dumps(row) + '\n' + '{"half')
@@ -321,7 +321,7 @@ def test_a_table_alone_is_a_page(tmp_path):
 
 
 def test_the_command_writes_a_page_of_a_run_and_a_table(tmp_path):
-  """As documented, in a process of its own; commits are mixed and marked."""
+  """The documented command in a process; mixed commits are marked."""
   path = write(tmp_path / 'run', metric_rows(3), [rollout(1)], config())
   results = [
     {

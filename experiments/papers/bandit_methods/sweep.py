@@ -17,7 +17,7 @@ SETTING = {
   'optimizer.learning_rate': 5e-3,
   'iterations': 100,
 }
-# Read clusters, formats, modes, ... of a response: the same bandit, described.
+# These read clusters, formats or modes of a response: the described bandit.
 DESCRIBED = (
   'a2fm',
   'ada_grpo',
@@ -40,7 +40,7 @@ CHANGES = {
 def get_sweep() -> list[sweep_runs.Setting]:
   """All of configs/methods but one, five seeds each; REINFORCE first."""
   names = configuration.names('configs.methods')
-  names.remove('subpo')  # no set function: a response is one action
+  names.remove('subpo')  # a response is one action: no set function
   names.sort(key=lambda name: name != 'reinforce')
   plain = [name for name in names if name not in DESCRIBED]
   settings = sweep_runs.chain(

@@ -1,1 +1,1 @@
-"""GRPO and interventions against entropy collapse on two tasks."""
+"""GRPO on two tasks, and interventions against entropy collapse."""

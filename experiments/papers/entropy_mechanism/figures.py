@@ -1,4 +1,4 @@
-"""Figures of the entropy mechanism: courses, and R against exp(H)."""
+"""Figures: entropy and accuracy along training, and accuracy over exp(H)."""
 
 from collections.abc import Mapping
 import os
@@ -13,11 +13,11 @@ from experiments.papers.entropy_mechanism import tables as entropy_tables
 
 COURSES = 'courses.png'
 LAW = 'law.png'
-SHOWN = ('grpo@no_kl', 'clip_cov', 'kl_cov')  # legible
+SHOWN = ('grpo@no_kl', 'clip_cov', 'kl_cov')  # more would not be legible
 
 
 def draw(lines: list[entropy_tables.Line], folder: str) -> list[str]:
-  """Writes both; returns their paths."""
+  """Writes both figures; returns their paths."""
   courses = os.path.join(folder, COURSES)
   plot.plot_curves(
     {
@@ -49,7 +49,7 @@ def _rows(course: fits.Course) -> list[dict[str, float]]:
 
 
 def _draw_law(places: Mapping[str, Mapping[int, dict]], out: str) -> None:
-  """One panel each: evaluations of all seeds, and lines by least squares."""
+  """A panel per task and size: evaluations of all seeds, fitted lines."""
   figure = Figure(figsize=(3.0 * len(places), 3.0), layout='constrained')
   panels = figure.subplots(1, len(places), squeeze=False).ravel()
   for axes, (name, seeds) in zip(panels, places.items(), strict=True):

@@ -1,13 +1,13 @@
-"""Fits of accuracy to entropy along training, and how well they predict."""
+"""Fits of accuracy to entropy along training, and their prediction errors."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-FIRST = 0.36  # share of training that the paper predicts the rest from
+FIRST = 0.36  # share of training from which the paper predicts the rest
 
-# What a course keeps of the evaluations, and of every iteration.
+# Name in a course -> metric of evaluations, and of every iteration.
 EVALUATIONS = {
   'pass_at_1': 'evaluation/pass_at_1',
   'avg_at_8': 'evaluation/avg_at_8',
@@ -37,7 +37,7 @@ def course(rows: Sequence[dict[str, Any]]) -> dict[str, list[float]]:
                                   temperature 1; entropy in nats a token
     predicted                     change of entropy that iteration i should
                                   cause (minus learning rate times covariance)
-    measured                      change that it did, seen in iteration i + 1
+    measured                      change that it caused, seen in iteration i + 1
 
   Raises ValueError for fewer than six evaluations.
   """
@@ -96,9 +96,9 @@ def first_part(found: Course) -> int:
 
 
 def prediction_errors(found: Course) -> dict[str, float]:
-  """Root mean square error behind the first 36%, by feature.
+  """Root mean square error after the first 36%, by feature.
 
-  'constant': of the last accuracy seen.
+  'constant': error of predicting the last accuracy of the first part.
   """
   first, y = first_part(found), np.array(found['avg_at_8'])
   errors = {}
@@ -113,10 +113,10 @@ def _rms(rest: np.ndarray) -> float:
 
 
 def covariance_identity(found: Course) -> dict[str, float]:
-  """Predicted change of entropy against the measured one.
+  """Predicted against measured change of entropy.
 
   correlation, slope  of measured on predicted, over iterations
-  sign                share of iterations in which both have the same one
+  same sign           share of iterations in which both have the same sign
   window correlation  of the predictions summed between two evaluations with
                       the change of held-out entropy there, which has less
                       noise: the same prompts and draws every time
@@ -125,7 +125,7 @@ def covariance_identity(found: Course) -> dict[str, float]:
   """
   predicted, measured = map(np.array, (found['predicted'], found['measured']))
   step, entropy = np.array(found['step']), np.array(found['entropy'])
-  # Iterations behind the last prediction count no evaluation.
+  # No evaluation follows the iteration of the repeated last prediction.
   sums = np.cumsum([0.0, *predicted, predicted[-1]])[step]
   windows, changes = np.diff(sums), np.diff(entropy)
   return {
@@ -138,9 +138,9 @@ def covariance_identity(found: Course) -> dict[str, float]:
 
 
 def shares(found: Course) -> dict[str, float]:
-  """How much of the run's change is over after the first 36% of it.
+  """Entropy and accuracy at the start, after 36% and at the end of training.
 
-  The paper: 73% of the entropy and 76% of the gain after 8% of the steps.
+  The paper reports 73% of the entropy loss and 76% of the gain after 8%.
   """
   cut = first_part(found) - 1
   entropy, accuracy = found['entropy'], found['avg_at_8']
@@ -155,7 +155,7 @@ def shares(found: Course) -> dict[str, float]:
 
 
 def at_tokens(found: Course, tokens: float) -> dict[str, float]:
-  """The evaluation after so many generated tokens, interpolated."""
+  """The evaluation after `tokens` generated tokens, interpolated."""
   return {
     name: float(np.interp(tokens, found['tokens'], found[name]))
     for name in EVALUATIONS

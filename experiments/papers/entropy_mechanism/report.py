@@ -1,4 +1,4 @@
-"""Tables and figures of the entropy mechanism from the runs of a sweep.
+"""Prints the tables and draws the figures of the entropy mechanism.
 
   python -m experiments.papers.entropy_mechanism.report
     --workdir=runs/entropy_mechanism
@@ -10,8 +10,8 @@
 
 Means over seeds with 95% intervals: the fit of accuracy to exp(entropy) and its
 prediction from the first 36% of training, the covariance identity, and held-out
-accuracy, entropy and length after equally many tokens. --update writes each
-table between its markers in these files.
+accuracy, entropy and length after equally many tokens. --update replaces each
+table between its markers in the given files.
 """
 
 import pathlib
@@ -24,16 +24,16 @@ from experiments.papers.entropy_mechanism import tables as entropy_tables
 from experiments.tables import cells as cells_lib
 
 _WORKDIR = flags.DEFINE_string(
-  'workdir', None, 'Sweep, or an excerpt of one.', required=True
+  'workdir', None, 'Directory of the sweep, or a JSONL.', required=True
 )
 _EXCERPT = flags.DEFINE_string('excerpt', None, 'JSONL to write.')
 _UPDATE = flags.DEFINE_list('update', [], 'Markdown files.')
 _FIGURES = flags.DEFINE_string('figures', None, 'Folder for PNGs.')
-_MIXED = flags.DEFINE_bool('allow_mixed', False, 'Tables of several commits.')
+_MIXED = flags.DEFINE_bool('allow_mixed', False, 'Allow several commits.')
 
 
 def main(argv):
-  """Prints the tables, and writes what is asked for."""
+  """Prints the tables and writes the requested files."""
   del argv
   lines = entropy_tables.read(_WORKDIR.value, _MIXED.value)
   if _EXCERPT.value:

@@ -1,10 +1,10 @@
-"""The entropy mechanism: GRPO on two tasks, and what holds entropy up.
+"""The entropy mechanism: GRPO on two tasks, and methods that keep entropy.
 
 Paper: Cui et al., "The Entropy Mechanism of Reinforcement Learning for
   Reasoning Language Models", 2025.
 
-Warm starts as configs/arithmetic_small.py and configs/countdown_small.py say;
-those named medium with these flags more:
+Warm starts as in configs/arithmetic_small.py and configs/countdown_small.py;
+those named medium with these additional flags:
   --set=model.config.num_layers=3 --set=model.config.width=96
   --set=model.config.head_size=48 --set=model.config.mlp_size=384
 
@@ -15,10 +15,10 @@ python -m experiments.papers.entropy_mechanism.report
   --excerpt=experiments/papers/entropy_mechanism/results.jsonl
 python -m experiments.table --paper=entropy_mechanism
 
-Every row generates the same number of responses; groups that agree are kept
-(dynamic sampling would draw more). The paper's fractions (2e-4 of the tokens
-for Clip-Cov, 2e-3 for KL-Cov) are less than one token of a minibatch of 64
-short responses; here 2e-2, and others in a small sweep.
+Every row generates the same number of responses: groups with equal rewards are
+kept, as dynamic sampling would draw more. The paper's fractions (2e-4 of the
+tokens for Clip-Cov, 2e-3 for KL-Cov) are less than one token of a minibatch of
+64 short responses; here 2e-2, and others in a small sweep.
 """
 
 from experiments.sweeps import runs as sweep_runs
@@ -30,7 +30,7 @@ PLACES = (
   'countdown_small',
   'countdown_medium',
 )
-COMPARED = ('countdown_small', 'arithmetic_small')  # where the rows run
+COMPARED = ('countdown_small', 'arithmetic_small')  # where all rows run
 CLIP_COV = {'method': 'clip_cov', 'method.group_filter': 'null'}
 KL_COV = {'method': 'kl_cov', 'method.group_filter': 'null'}
 CLIP_FRACTION = 'method.weights.ClipCovDrop.fraction'
@@ -42,7 +42,7 @@ ROWS = (
   CLIP_COV | {CLIP_FRACTION: 0.02},
   KL_COV | {KL_FRACTION: 0.02},
 )
-# KL-Cov has no clip: what its penalty adds is the difference to this.
+# KL-Cov has no clip: the difference to this row is the effect of its penalty.
 UNCLIPPED = KL_COV | {KL_FRACTION: 0.02, 'method.losses.KLCov.coef': 0.0}
 OTHER_FRACTIONS = (0.002, 0.1)
 COMMON = {
@@ -59,7 +59,7 @@ RATES = {
 
 
 def at(place: str) -> sweep_runs.Setting:
-  """One task and size of model."""
+  """The setting of one task and size of model."""
   task = place.split('_')[0]
   path = f'runs/{place}_warm'
   rate = {'optimizer.learning_rate': RATES[place]}
@@ -67,7 +67,7 @@ def at(place: str) -> sweep_runs.Setting:
 
 
 def get_sweep() -> list[sweep_runs.Setting]:
-  """GRPO everywhere, other rows at two places; five seeds, or three."""
+  """GRPO at all places, other rows at two; five seeds, or three."""
   seeds, few = ({'seed': range(count)} for count in (5, 3))
   baseline = [at(place) | {'method': BASELINE} for place in PLACES]
   rows = [at(place) | row for place in COMPARED for row in ROWS]

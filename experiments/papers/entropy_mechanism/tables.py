@@ -1,4 +1,4 @@
-"""Tables of the entropy mechanism from lines that hold courses."""
+"""Tables of the entropy mechanism from lines with courses (see fits)."""
 
 from collections.abc import Callable, Mapping, Sequence
 import json
@@ -24,9 +24,9 @@ Cells = list[list[str]]
 
 
 def read(path: str, allow_mixed: bool = False) -> list[Line]:
-  """Finished runs with their courses: of a sweep, or of an excerpt of one.
+  """Finished runs with their courses, of a sweep or an excerpt of one.
 
-  Raises ValueError for nothing, and for results that do not belong together.
+  Raises ValueError if there are none, and for mixed results.
   """
   sweep = not path.endswith('.jsonl')
   file = os.path.join(path, RESULTS) if sweep else path
@@ -46,7 +46,7 @@ def read(path: str, allow_mixed: bool = False) -> list[Line]:
 
 
 def excerpt(lines: list[Line], path: str) -> None:
-  """Writes the lines with nothing of the last row: small enough to commit."""
+  """Writes the lines without their last row, small enough to commit."""
   with open(path, 'w') as file:
     for line in lines:
       kept = {
@@ -63,7 +63,7 @@ def place(setting: dict[str, Any]) -> str:
 
 
 def row_name(setting: dict[str, Any]) -> str:
-  """The method and what was changed in it: 'kl_cov fraction=0.02'."""
+  """The method and its changed fields: 'kl_cov fraction=0.02'."""
   changes = [
     f'{key.split(".")[-1]}={value}'
     for key, value in setting.items()
@@ -75,7 +75,7 @@ def row_name(setting: dict[str, Any]) -> str:
 def grouped(
   lines: list[Line], key: Callable[[dict], str]
 ) -> dict[str, dict[int, dict]]:
-  """Name -> seed -> course, of the runs that did not fail."""
+  """Name -> seed -> course of the runs that did not fail."""
   found: dict[str, dict[int, dict]] = {}
   for line in lines:
     seeds = found.setdefault(key(line['setting']), {})
@@ -85,7 +85,7 @@ def grouped(
 
 
 def baselines(lines: list[Line]) -> dict[str, dict[int, dict]]:
-  """GRPO without intervention, at every place."""
+  """GRPO without intervention, by place."""
   return grouped(
     [line for line in lines if row_name(line['setting']) == BASELINE],
     place,
@@ -114,7 +114,7 @@ def table(
   numbers: Callable[[dict], Mapping[str, float]],
   first: str,
 ) -> Cells:
-  """One row for each name; numbers makes the cells of one course."""
+  """One row per name; numbers: course -> values of the columns."""
   lines: list[list[str]] = []
   for name, seeds in courses.items():
     found = [numbers(course) for course in seeds.values()]
@@ -128,7 +128,7 @@ def table(
 
 
 def prediction(course: dict) -> dict[str, float]:
-  """Errors behind the first 36%, and what exp(H) gains, paired by run."""
+  """Errors after the first 36%, and paired differences to exp(H)."""
   errors = fits.prediction_errors(course)
   gains = {
     f'exp(H) - {name}': errors['exp(H)'] - errors[name] for name in ERRORS[1:]
@@ -137,7 +137,7 @@ def prediction(course: dict) -> dict[str, float]:
 
 
 def ends(courses: Mapping[str, Mapping[int, dict]]) -> dict[str, dict]:
-  """Name -> seed -> evaluation at the tokens that every run has generated."""
+  """Name -> seed -> evaluation at the tokens that all runs generated."""
   budget = min(
     course['tokens'][-1]
     for seeds in courses.values()
@@ -159,7 +159,7 @@ def methods(courses: Mapping[str, Mapping[int, dict]]) -> Cells:
 
 
 def differences(courses: Mapping[str, Mapping[int, dict]]) -> Cells:
-  """The same minus GRPO's of the same seed, with bootstrap intervals."""
+  """Paired differences to GRPO with bootstrap intervals."""
   found = ends(courses)
   base = found[BASELINE]
   lines = [['row minus GRPO', 'pairs', *AT_THE_END]]
@@ -204,7 +204,7 @@ def all_tables(lines: list[Line]) -> dict[str, Cells]:
 
 
 def with_tables(text: str, found: Mapping[str, Cells]) -> str:
-  """The text with each table between its two markers, where it has them."""
+  """The text with the tables replaced whose two markers it has."""
   for name, cells in found.items():
     rendered = cells_lib.render(cells, 'markdown')
     begin, end = BEGIN.format(name), END.format(name)

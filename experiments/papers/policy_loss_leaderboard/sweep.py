@@ -1,4 +1,4 @@
-"""Every method on 2-digit arithmetic, each with its best of three rates.
+"""Every method on 2-digit arithmetic, each with the best of three rates.
 
 python -m experiments.sft --config=configs/arithmetic_tiny.py
   --stop_accuracy=0.5 --evaluate_every=50 --learning_rate=2e-3
@@ -22,11 +22,11 @@ from experiments.sweeps import runs as sweep_runs
 
 CONFIG = 'arithmetic_tiny'
 BASELINE = 'grpo'
-TOKENS = 20_000  # all are compared after so many
+TOKENS = 20_000  # all are compared after this many
 RATES = (3e-5, 1e-4, 3e-4)
 SEEDS = 5
 SETTING = {'model.path': 'runs/tiny_warm', 'evaluation.every': 10}
-# Where a default does not fit 16 prompts.
+# Defaults that do not fit 16 prompts.
 CHANGES = {'riskpo': {'method.credit.BundleRisk.bundle': 4}}
 NOT_RUN = {
   'guide_grpo': 'arithmetic writes no hints',

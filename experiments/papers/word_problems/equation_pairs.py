@@ -1,4 +1,4 @@
-"""Prompt/response pairs of one equation each, from word problems with answers.
+"""Writes prompt/response pairs of one equation each from word problems.
 
   python -m experiments.papers.word_problems.equation_pairs
     --out=data/equations.jsonl
@@ -44,7 +44,7 @@ def equation(question: str, answer: float) -> str | None:
 
 
 def main(argv):
-  """Writes the pairs and says how many rows had no single equation."""
+  """Writes the pairs and prints their number."""
   del argv
   task = configuration.from_flags().task
   pairs = []

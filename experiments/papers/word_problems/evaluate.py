@@ -1,4 +1,4 @@
-"""Policies on held-out word problems, with paired intervals.
+"""Evaluates policies on held-out word problems, with paired intervals.
 
   python -m experiments.papers.word_problems.evaluate
     --policies=models/smollm2,models/smollm2_warm,runs/smollm2 --limit=100
@@ -6,9 +6,10 @@
 Evaluates the last 100 rows of mawps_singleop.jsonl, and the first --limit rows
 of mawps_addsub.jsonl and svamp_test.jsonl, with the prompt of
 configs/smollm2_word_problems.py: greedy accuracy and the mean of 8 samples. The
-first policy is also given four worked examples, and the chat prompt with an
-opened answer, so that no weak prompt makes the gain. Every policy is compared
-with the last: mean paired difference per row, bootstrap over rows, 95%.
+first policy is also evaluated with four worked examples, and with the chat
+prompt and a prefilled answer, as a weak prompt would exaggerate the gain. Every
+policy is compared with the last: mean paired difference per row, 95% bootstrap
+over rows.
 """
 
 import dataclasses
@@ -32,11 +33,13 @@ from rl_jax.verification.pool import VerifierPool
 
 _POLICIES = flags.DEFINE_list('policies', None, 'Directories.', required=True)
 _DATA = flags.DEFINE_string('data_dir', 'data', 'Where the JSONL files are.')
-_LIMIT = flags.DEFINE_integer('limit', 100, 'Rows of addsub and svamp.')
-_SAMPLES = flags.DEFINE_integer('num_samples', 8, 'Samples a row.')
-_OUT = flags.DEFINE_string('out', None, 'JSON file for outcomes by row.')
+_LIMIT = flags.DEFINE_integer('limit', 100, 'Rows of mawps_addsub and svamp.')
+_SAMPLES = flags.DEFINE_integer('num_samples', 8, 'Samples per row.')
+_OUT = flags.DEFINE_string(
+  'out', None, 'JSON file for the outcome of each row.'
+)
 
-_TEMPERATURE = flags.DEFINE_float('temperature', 0.7, 'Of the samples.')
+_TEMPERATURE = flags.DEFINE_float('temperature', 0.7, 'Of sampling.')
 
 BOOTSTRAPS = 10_000
 FEW_SHOT = """Question: Tom has 3 pens. He buys 5 more. How many pens has Tom?
@@ -53,7 +56,7 @@ Answer: 20 / 4 = 5
 
 Question: {question}
 Answer:"""
-# What opens the assistant's turn, so that a short equation follows.
+# A prefilled start of the response, so that a short equation follows.
 OPENED = ChatTemplate(prefill='The calculation is ')
 
 

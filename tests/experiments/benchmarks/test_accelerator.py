@@ -1,4 +1,4 @@
-"""Tables and costs of the accelerator and scaling measurements."""
+"""Accelerator table, bytes of decoding, peers and scaling."""
 
 import sys
 
@@ -94,14 +94,14 @@ def test_peers_have_our_sizes(preset):
 
 
 def test_without_torch_the_reason_is_given(monkeypatch):
-  """Nothing raises: the line of the cell has the reason."""
+  """A missing module is a reason, not an error."""
   monkeypatch.setitem(sys.modules, 'torch', None)
   reason = torch_peer.unavailable('tiny')
   assert reason == 'torch is not installed'
 
 
 def test_exponents_and_figure(tmp_path, capsys):
-  """Seconds that grow with the square have exponent 2."""
+  """Seconds that grow quadratically have exponent 2."""
   rows = [
     {
       'axis': axis,
@@ -127,7 +127,7 @@ def test_exponents_and_figure(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_rates_are_positive():
-  """The limits that shares are taken of, in this process."""
+  """The measured rates that shares refer to."""
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   flop, copied = timing.rates('float32', mesh, 64)
   assert flop > 0 and copied > 0

@@ -1,7 +1,7 @@
-"""The launch files: parsed as their readers would, and their commands checked.
+"""The launch files: syntax, and the commands that they run.
 
-Schedulers are replaced by programs that record what they are given; the flags
-are parsed by the binary itself.
+Schedulers are replaced by programs that record their arguments; the binary
+parses the flags.
 """
 
 import json
@@ -58,7 +58,7 @@ def record(tmp_path, monkeypatch):
 
 
 def bash(name, *arguments):
-  """The finished script; bash itself finds no mistake in it."""
+  """The finished script, after `bash -n`."""
   path = LAUNCH / name
   subprocess.run(['bash', '-n', path], check=True)
   return subprocess.run([path, *arguments], cwd=ROOT).returncode
@@ -72,7 +72,7 @@ def after_train(words):
 
 
 def options(path, mark):
-  """The long options of a script's lines that begin with a mark."""
+  """The long options in the lines of a script that start with a mark."""
   lines = [line for line in path.read_text().splitlines() if mark in line]
   words = [word for line in lines for word in shlex.split(line)[1:]]
   assert words and all(word.startswith('--') for word in words)
@@ -81,7 +81,7 @@ def options(path, mark):
 
 @pytest.mark.parametrize(('code', 'requeued'), [(0, 0), (143, 1), (1, 0)])
 def test_the_slurm_script(record, monkeypatch, code, requeued):
-  """srun gets the command; a job that was stopped in time queues up again."""
+  """srun gets the command; a job stopped by the time limit is requeued."""
   srun, scontrol = record('srun', code), record('scontrol')
   monkeypatch.setenv('SLURM_JOB_ID', '42')
   assert bash('slurm.sh', *ARGUMENTS) == code
@@ -119,9 +119,9 @@ def jobset():
 
 
 def test_the_jobset():
-  """An indexed job whose failure starts all pods again; JAX may look around.
+  """An indexed job whose failure restarts all pods; JAX may list them.
 
-  The same API as the JobSet that a sweep prints.
+  The API is that of the JobSet that a sweep prints.
   """
   found = jobset()
   printed = json.loads(cluster_jobs.jobset('name', '/runs', 2, 'image'))
@@ -141,7 +141,7 @@ def test_the_jobset():
   assert any(w.startswith(f'--workdir={mount["mountPath"]}/') for w in words)
   gpus = job['parallelism'] * container['resources']['limits']['nvidia.com/gpu']
   assert f'--set=mesh.fsdp={gpus}' in words
-  # What jax's own detection asks of the cluster.
+  # What JAX's detection asks of the cluster.
   account = found['ServiceAccount']['metadata']['name']
   assert pod['serviceAccountName'] == account
   assert found['RoleBinding']['subjects'][0]['name'] == account
@@ -192,5 +192,5 @@ def test_the_binary_knows_the_flags():
   ],
 )
 def test_one_of_several_processes_is_recognised(environ, several):
-  """A single process in an allocation must not wait for others."""
+  """A single process within an allocation does not wait for others."""
   assert process_flags.started_by_several(environ) is several

@@ -1,4 +1,4 @@
-"""Papers describe runs that fit; committed tables are those of the results."""
+"""Sweeps of papers are valid; committed tables equal the results."""
 
 import json
 import pathlib
@@ -50,7 +50,7 @@ def test_committed_tables_are_fresh(name):
   text = (PAPERS / name / 'README.md').read_text()
   for cells in found.values():
     assert cells_lib.render(cells, 'markdown') in text
-  for note in notes:  # none is dropped silently
+  for note in notes:  # every failed row is mentioned
     row = note.removeprefix('FAILED: ').removeprefix('method=').split(':')[0]
     assert row in text
 

@@ -1,4 +1,4 @@
-"""Comparison after equally many samples, by hand."""
+"""Comparison after equally many samples, computed by hand."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Sets of runs, their parts, and the jobs that are printed for clusters."""
+"""Sets of runs, their shards and execution, and cluster jobs."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def test_products_zips_and_chains():
 
 
 def test_runs_are_told_apart_by_their_configuration():
-  """A default that is written out is the same run, and refused."""
+  """A setting equal to the default makes the same run: refused."""
   settings = sweep_runs.product({'config': ['bandit'], 'seed': [0, 1]})
   first, second = sweep_runs.runs(settings)
   assert first.digest != second.digest and first.name != second.name
@@ -62,7 +62,7 @@ def test_shards_are_a_partition():
 
 
 def test_the_slurm_script_is_bash(tmp_path):
-  """One task a run; bash finds no mistake in it."""
+  """One task per run; `bash -n` accepts the script."""
   script = cluster_jobs.slurm_script('bandit_methods', '/a dir/x', 21)
   path = tmp_path / 'job.sh'
   path.write_text(script)
@@ -73,7 +73,7 @@ def test_the_slurm_script_is_bash(tmp_path):
 
 
 def test_the_jobset_is_an_indexed_job():
-  """Read back; the index stands where the shard is chosen."""
+  """The JSON; the job index is in the flag --shard."""
   found = json.loads(
     cluster_jobs.jobset('bandit_methods', '/runs', 21, 'image:1')
   )
@@ -111,7 +111,7 @@ def test_finished_runs_are_skipped(tmp_path, monkeypatch):
 
 
 def test_printing_jobs_touches_nothing(tmp_path):
-  """--launch prints and leaves."""
+  """--launch prints and exits."""
   target = tmp_path / 'runs'
   out = subprocess.run(
     [
@@ -128,7 +128,7 @@ def test_printing_jobs_touches_nothing(tmp_path):
 
 
 def test_seeds_of_a_method_are_one_program():
-  """What cannot be jitted is a run of its own, behind the programs."""
+  """Runs that cannot be jitted are alone, after the programs."""
   settings = sweep_runs.equal_conditions(
     'bandit', ['dapo', 'grpo', 'ppo'], {'iterations': 3}, seeds=3
   )
@@ -144,13 +144,13 @@ def test_seeds_of_a_method_are_one_program():
 
 @pytest.mark.slow
 def test_jitted_runs_leave_the_files_of_ordinary_ones(tmp_path):
-  """Two seeds in one program; a method that misses an extra gets its reason."""
+  """Two seeds in one program; the line of a failed method has its reason."""
   settings = sweep_runs.equal_conditions(
     'bandit', ['grpo', 'seed_grpo'], {'iterations': 2}, seeds=2
   )
   members = sweep_runs.runs(settings)
   parts = sweep_runs.programs(members, jitted=True)
-  for _ in range(2):  # the second time, nothing is left to do
+  for _ in range(2):  # the second call has nothing to do
     sweep_runs.execute_all(parts, str(tmp_path), jitted=True)
     rows = metrics.read_jsonl(tmp_path / sweep_runs.RESULTS)
     assert len(rows) == 4

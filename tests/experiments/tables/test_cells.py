@@ -1,4 +1,4 @@
-"""Numbers of the table by hand, and its three forms."""
+"""Numbers of the table, computed by hand, and its three formats."""
 
 import csv
 import io
@@ -24,7 +24,7 @@ def results():
 
 
 def test_rows_are_named_by_what_differs():
-  """The configuration is common to all, the seed makes no row."""
+  """The common configuration and the seed are not part of a name."""
   found = cells_lib.by_setting(results(), 'reward/mean')
   assert found == {
     'method=grpo': {0: 1, 1: 2, 2: 3},
@@ -35,7 +35,7 @@ def test_rows_are_named_by_what_differs():
 
 
 def test_the_method_is_the_name_where_it_tells_rows_apart():
-  """A value head belongs to its method; two settings of one method do not."""
+  """The method alone is the name if it identifies the row."""
   rows = results()
   for row in rows[3:]:
     row['setting']['model.value_head'] = True
@@ -71,12 +71,12 @@ def test_the_table_and_its_forms():
   assert list(csv.reader(io.StringIO(text))) == cells
   latex = cells_lib.render(cells, 'latex')
   assert r'kl\_cov' in latex and r'95\%' in latex
-  with pytest.raises(ValueError, match="no row 'x'; there are method=grpo"):
+  with pytest.raises(ValueError, match="no row 'x'. Known: method=grpo"):
     cells_lib.lines(found, 'x', None)
 
 
 def test_failed_runs_are_counted_and_a_lone_seed_has_no_interval():
-  """NaN is no value; pairs are of the seeds that both rows have."""
+  """NaN is left out; pairs are of seeds that both rows have."""
   nan = float('nan')
   found = {'a': {0: 1.0, 1: 2.0}, 'b': {0: 4.0, 1: nan}, 'c': {0: nan}}
   cells = cells_lib.lines(found, 'a', None)[1:]

@@ -1,4 +1,4 @@
-"""Numbers of the leaderboard by hand; all exact (T0)."""
+"""Numbers of the leaderboard, computed by hand; all exact (T0)."""
 
 import json
 
@@ -24,7 +24,7 @@ def test_accuracy_and_area_at_equal_tokens():
   """0, 0.2, 0.6 at 0, 10, 20 tokens; at 15: 0.4, and (1 + 1.5) / 15 before."""
   row = {'held_out': {'tokens': [0, 10, 20], 'pass_at_1': [0.0, 0.2, 0.6]}}
   np.testing.assert_allclose(leaderboard.reading(row, 15), (0.4, 2.5 / 15))
-  # Flat behind the last point: (1 + 4 + 12) / 40.
+  # Constant after the last point: (1 + 4 + 12) / 40.
   np.testing.assert_allclose(leaderboard.reading(row, 40), (0.6, 17 / 40))
   alone = {'held_out': {'tokens': [7], 'pass_at_1': [0.5]}}
   assert leaderboard.reading(alone, 40)[0] == 0.5
@@ -33,13 +33,13 @@ def test_accuracy_and_area_at_equal_tokens():
 
 
 def test_no_run_takes_part_in_the_choice_it_is_reported_under():
-  """Rate 1 wins by the lucky seed 0 alone: seed 0 itself must not have it."""
+  """Rate 1 is best only because of seed 0, so seed 0 itself gets rate 2."""
   rows = [run('a', 1, seed, x) for seed, x in enumerate((0.9, 0.1, 0.1))]
   rows += [run('a', 2, seed, 0.3) for seed in range(3)]
   found = leaderboard.chosen(rows, 100)
   rates = [row['setting'][leaderboard.RATE] for row in found]
   assert rates == [2, 1, 1]  # others of 1: (0.1, 0.1), (0.9, 0.1), (0.9, 0.1)
-  rows[0]['failed'] = 'a guard'  # counts as 0 for the other seeds
+  rows[0]['failed'] = 'a guard'  # accuracy 0 for the other seeds
   found = leaderboard.chosen(rows, 100)
   assert [row['setting'][leaderboard.RATE] for row in found] == [2, 2, 2]
 
@@ -65,7 +65,7 @@ def test_the_table_counts_failed_runs_and_pairs_seeds():
   assert tuple(by_name['c'][name] for name in names) == few
   assert by_name['d']['final accuracy'] == ''
   assert cells_lib.render([header, *cells], 'markdown').count('\n') == 6
-  with pytest.raises(ValueError, match="no row 'x'; there are a, b, c, d"):
+  with pytest.raises(ValueError, match="no row 'x'. Known: a, b, c, d"):
     leaderboard.cells(rows, 'x', 100)
 
 

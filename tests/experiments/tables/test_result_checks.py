@@ -1,4 +1,4 @@
-"""What may not stand in one table is refused, or marked."""
+"""Mixed results are refused, or marked."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Fits on courses whose answer is known (exact up to float64 rounding)."""
+"""Fits on courses with known coefficients (exact up to float64 rounding)."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_the_law_is_found_and_predicts_what_follows():
   errors = fits.prediction_errors(found)
   assert errors['exp(H)'] < 1e-9
   assert min(errors['H'], errors['log step']) > 0.01
-  # Nine evaluations are seen; behind them accuracy is off by what it gained.
+  # Nine evaluations are fitted; the error of 'constant' is the later gain.
   y = np.array(found['avg_at_8'])
   rest = np.sqrt(np.mean((y[9:] - y[8]) ** 2))
   np.testing.assert_allclose(errors['constant'], rest, rtol=1e-9)
@@ -55,8 +55,8 @@ def test_the_prediction_is_of_the_next_row():
   """Measured changes are 2 x + 0.05 of the row before: slope 2.
 
   Held-out entropy at step s has fallen by 0.02 s (s + 1), and the predictions
-  sum to -0.05 s (s + 1), but the last, which lacks a successor, counts -1.1
-  twice: the ratio is 3.12 / 7.7.
+  sum to -0.05 s (s + 1), except that the last, which has no successor, counts
+  -1.1 twice: the ratio is 3.12 / 7.7.
   """
   found = fits.course(metric_rows())
   assert found['tokens'] == [0, 200, 400, 600, 800, 1000, 1200]

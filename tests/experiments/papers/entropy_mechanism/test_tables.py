@@ -1,4 +1,4 @@
-"""Tables of the entropy mechanism: what is committed, and what is refused."""
+"""Tables of the entropy mechanism: committed ones, and refused results."""
 
 import pathlib
 
@@ -36,7 +36,7 @@ def test_differences_are_paired_at_equal_tokens():
 
 
 def test_nothing_to_show_is_an_error(tmp_path):
-  """An empty sweep is named; so is a row without a run that ended well."""
+  """An empty sweep, and a row whose runs all failed."""
   with pytest.raises(ValueError, match='holds no finished run'):
     entropy_tables.read(str(tmp_path))
   with pytest.raises(ValueError, match='grpo: all runs failed'):
