@@ -175,7 +175,9 @@ def test_commands_of_modules_parse():
 def test_modules_and_files_that_are_named_exist():
   """`-m experiments.NAME` and `experiments/NAME.py` in any text here."""
   module = re.compile(r'-m experiments\.(\w+(?:\.\w+)*)')
-  file = re.compile(r'(?<![\w/])experiments/[\w/]+\.(?:py|sh|md|jsonl|png|yaml)\b')
+  file = re.compile(
+    r'(?<![\w/])experiments/[\w/]+\.(?:py|sh|md|jsonl|png|yaml)\b'
+  )
   named = {}
   for path in SOURCES:
     text = path.read_text()
