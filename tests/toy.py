@@ -165,7 +165,8 @@ def batch(method, *, seed: int = 0, width: int = 6):
 
   def widen(x):
     x = np.asarray(x, np.float32)
-    # Real token statistics are 0 where masked; garbage proves nobody looks.
+    # Real token statistics are 0 where masked; garbage shows that masked
+    # values are not read.
     x = np.where(mask.reshape(mask.shape + (1,) * (x.ndim - 2)) > 0, x, -9.0)
     pad = [(0, 0), (0, width - T)] + [(0, 0)] * (x.ndim - 2)
     return np.pad(x, pad, constant_values=-7.0)

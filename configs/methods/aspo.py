@@ -5,7 +5,7 @@ Change: against DAPO's advantage, right responses with a tool call get a bias
   for early calls that is bounded by 0.7 of their advantage. Needs
   extras['first_call_B'] (see rl_jax/pieces/row_inputs.py).
 Defaults: delta -2, kappa 0.7 (conservative; aggressive -2.5, 0.9); clip
-  0.2/0.28, token mean, groups that agree dropped (DAPO).
+  0.2/0.28, token mean, groups of equal rewards dropped (DAPO).
 Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); FirstCallBias(coef=-2.0,
   limit=0.7, correct_above=0.5); PPOClip(clip_low=0.2, clip_high=0.28);
   TokenMean(); ZeroVariance()

@@ -5,7 +5,7 @@ Paper: Cui et al., "The Entropy Mechanism of Reinforcement Learning for
 Change: against GRPO without KL, a random 2e-4 of the tokens, drawn where
   (A - mean A)(logp - mean logp) lies in (1, 5), is dropped; the clip is wide.
 Defaults: fraction 2e-4, window (1, 5), ratio range [0, 2], token mean, groups
-  that agree dropped (official scripts; 8 samples, 8 updates per rollout).
+  of equal rewards dropped (official scripts; 8 samples, 8 updates per rollout).
 Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=1.0,
   clip_high=1.0); ClipCovDrop(fraction=0.0002, low=1.0, high=5.0, clip_low=1.0,
   clip_high=1.0); TokenMean(); ZeroVariance()

@@ -4,9 +4,9 @@ Paper: Yu et al., "DAPO: An Open-Source LLM Reinforcement Learning System at
   Scale", 2025, section 3.1; as a baseline in Cui et al., "The Entropy Mechanism
   of Reinforcement Learning for Reasoning Language Models", 2025.
 Change: against GRPO without KL, the upper clip is 0.28, so that rare good
-  tokens can grow; groups that agree are dropped.
-Defaults: clip 0.2/0.28, token mean, groups that agree dropped (official scripts
-  of Entropy-Mechanism-of-RL, cliphigher).
+  tokens can become likelier; groups of equal rewards are dropped.
+Defaults: clip 0.2/0.28, token mean, groups of equal rewards dropped (official
+  scripts of Entropy-Mechanism-of-RL, cliphigher).
 Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2,
   clip_high=0.28); TokenMean(); ZeroVariance()
 Headline: Qwen2.5-7B, average of seven benchmarks: GRPO 38.6, clip-higher 38.8;

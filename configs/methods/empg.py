@@ -1,4 +1,4 @@
-"""EMPG: confident steps learn faster, and clear futures are rewarded.
+"""EMPG: larger advantages on steps of low entropy, and a bonus before them.
 
 Paper: "Harnessing Uncertainty: Entropy-Modulated Policy Gradients for
   Long-Horizon LLM Agents", 2025.

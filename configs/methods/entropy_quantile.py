@@ -4,7 +4,7 @@ Paper: Wang et al., "Beyond the 80/20 Rule: High-Entropy Minority Tokens Drive
   Effective Reinforcement Learning for LLM Reasoning", 2025.
 Change: against DAPO without overlong shaping, only the fifth of the tokens with
   the largest entropy is trained.
-Defaults: fraction 0.2, clip 0.2/0.28, groups that agree dropped.
+Defaults: fraction 0.2, clip 0.2/0.28, groups of equal rewards dropped.
 Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2,
   clip_high=0.28); EntropyQuantile(fraction=0.2); TokenMean(); ZeroVariance()
 Headline: unverified.

@@ -1,4 +1,4 @@
-"""GPG: centred rewards, rescaled for rows without signal.
+"""GPG: centred rewards, rescaled by the share of non-zero rewards.
 
 Paper: Chu et al., "GPG: A Simple and Strong Reinforcement Learning Baseline for
   Model Reasoning", 2025.

@@ -1,4 +1,4 @@
-"""Guide-GRPO: prompts that nobody solves are sampled again with a hint.
+"""Guide-GRPO: prompts without a right sample are sampled again with a hint.
 
 Paper: "Adaptive Guidance Accelerates Reinforcement Learning of Reasoning
   Models" (Guide), 2025.

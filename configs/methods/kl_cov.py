@@ -4,8 +4,8 @@ Paper: Cui et al., "The Entropy Mechanism of Reinforcement Learning for
   Reasoning Language Models", 2025.
 Change: against GRPO without KL, there is no clip, and the 0.2% of tokens with
   the largest (A - mean A)(logp - mean logp) pay |logp - logp_old|.
-Defaults: coef 1, fraction 2e-3 (7B; 2e-4 for 32B), token mean, groups that
-  agree dropped (official scripts; 8 samples, 8 updates per rollout).
+Defaults: coef 1, fraction 2e-3 (7B; 2e-4 for 32B), token mean, groups of
+  equal rewards dropped (official scripts; 8 samples, 8 updates per rollout).
 Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); KLCov(coef=1.0,
   fraction=0.002); TokenMean(); ZeroVariance()
 Headline: Qwen2.5-7B, average of seven benchmarks: GRPO 38.6, KL-Cov 40.6; 32B:

@@ -1,4 +1,4 @@
-"""LLDS: GRPO that keeps good actions from becoming less likely.
+"""LLDS: GRPO with a penalty where good actions have become less likely.
 
 Paper: "On GRPO Collapse in Search-R1: The Lazy Likelihood-Displacement Death
   Spiral", 2025.

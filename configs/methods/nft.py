@@ -5,7 +5,7 @@ Paper: Chen et al., "Bridging Supervised Learning and Reinforcement Learning in
 Change: against supervised training on right answers, wrong answers train the
   policy that they imply, (pi_old - p pi) / (1 - p).
 Defaults: negative weight 1, floors 1 and 0, weight 1 - p, token sums over 1000,
-  groups that agree dropped (official scripts).
+  groups of equal rewards dropped (official scripts).
 Pieces: NFT(negative_weight=1.0, positive_floor=0.0, negative_floor=1.0,
   threshold=0.5, normalize=1); SeqMeanTokenSumNorm(length=1000.0);
   ZeroVariance()

@@ -1,4 +1,4 @@
-"""NTHR: wrong responses are spared where they look like right ones.
+"""NTHR: smaller advantages on wrong tokens that resemble right ones.
 
 Paper: "On the Effect of Negative Gradient in Group Relative Deep Reinforcement
   Optimization", 2025.

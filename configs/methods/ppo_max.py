@@ -1,4 +1,4 @@
-"""PPO-max: PPO with the stabilisers that its authors kept.
+"""PPO-max: PPO with scaled rewards and without whitening.
 
 Paper: Zheng et al., "Secrets of RLHF in Large Language Models Part I: PPO",
   2023.

@@ -1,4 +1,4 @@
-"""XRPO: unlikely right answers get up to half as much advantage again.
+"""XRPO: unlikely right answers get up to 1.5 times the advantage.
 
 Paper: "XRPO: Pushing the Limits of GRPO with Targeted Exploration and
   Exploitation", 2025.

@@ -1,8 +1,8 @@
-"""What every piece is, and how the folders of pieces find theirs.
+"""The decorator of pieces, and the function that finds those of a folder.
 
 A piece is a frozen dataclass of hyperparameters. Float fields are leaves of its
 pytree, so that new values need no new compilation; all others are static. Its
-`role` says where it stands in a Method.
+`role` names its place in a Method.
 """
 
 from collections.abc import Iterable

@@ -74,8 +74,8 @@ def read(traj: Trajectories, key: str, meaning: str = '') -> Array:
 def right_B(traj: Trajectories, above: float) -> Array:
   """Which valid rows solved their prompt, bool [B].
 
-  By the reward component 'outcome', which says so and nothing else; by the
-  unshaped reward where the task names no components. `above` is in units of
+  By the reward component 'outcome', or by the unshaped reward where the task
+  names no components. `above` is in units of
   either.
   """
   outcome_B = traj.rewards.get('outcome', traj.reward_B)

@@ -162,7 +162,7 @@ def test_finite_at_the_old_policy(case):
 
 
 def test_something_is_learned(case):
-  """The toy batch gives some token a gradient, so the zeros below say much."""
+  """Some token has a gradient: the zeros below are not trivial."""
   assert np.abs(case.result['grads']['logp']).max() > 0
 
 

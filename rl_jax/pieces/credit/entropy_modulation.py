@@ -1,4 +1,4 @@
-"""EMPG: confident steps learn faster, and clear futures are rewarded."""
+"""EMPG: advantages scaled by the entropy of the step, plus a bonus."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""T-PPO: GAE that does not mistake a cut response for a finished one."""
+"""T-PPO: GAE that bootstraps from the last value of a cut response."""
 
 from typing import ClassVar
 

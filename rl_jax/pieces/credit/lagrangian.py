@@ -33,7 +33,7 @@ class Lagrangian:
 
   Then lambda takes one descent step, with momentum and a bound on the norm of
   the gradient, on sum_i phi_i (mean r_i - threshold_i). Replaces the reward.
-  The group mean stands for the component's value head. State: lambda, momentum.
+  The group mean replaces the component's value head. State: lambda, momentum.
   Source: "Confronting Reward Model Overoptimization with Constrained RLHF";
   tedmoskovitz/ConstrainedRL4LMs constrained_ppo.py, which steps lambda once a
   minibatch and starts it at N(0, 0.01), here 0.

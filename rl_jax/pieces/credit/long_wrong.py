@@ -1,4 +1,4 @@
-"""APO (View-R1), STCR: wrong and long is pushed down a little harder."""
+"""APO (View-R1), STCR: larger negative advantages for long wrong responses."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""NTHR: wrong tokens that look like right ones are spared."""
+"""NTHR: smaller advantages on wrong tokens that resemble right ones."""
 
 from typing import ClassVar
 
@@ -18,9 +18,9 @@ class NegativeTokenDamping:
 
     tau = beta min over right rows of mean_k s    p = share of right rows
 
-  No gradient. Tokens of wrong rows that look like those of right rows are
-  spared: pushing them down would push the right rows down too. Groups without
-  right or without wrong rows keep A.
+  No gradient. A step that lowers the probability of a token with s_jk > tau
+  would lower that of the right rows too. Groups without right or without wrong
+  rows keep A.
   Source: "On the Effect of Negative Gradient in Group Relative Deep
   Reinforcement Optimization" (NTHR), from an implementation note.
   """
@@ -37,7 +37,7 @@ class NegativeTokenDamping:
     right_B, wrong_B, share_B = mixed(traj, self.correct_above)
     s_BT = influence(traj, right_B)
     tau_B = self.beta * threshold(s_BT, right_B, traj)
-    spared_BT = (s_BT > tau_B[:, None]) & (wrong_B * share_B > 0)[:, None]
+    damped_BT = (s_BT > tau_B[:, None]) & (wrong_B * share_B > 0)[:, None]
     damping_B = 2.0 * jnp.abs(share_B - 0.5)
-    factor_BT = jnp.where(spared_BT, damping_B[:, None], 1.0)
+    factor_BT = jnp.where(damped_BT, damping_B[:, None], 1.0)
     return credit_B[:, None] * factor_BT

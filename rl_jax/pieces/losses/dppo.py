@@ -13,7 +13,7 @@ from rl_jax.types import Array, Metrics, Trajectories
 
 
 def _binary_kl(logp: Array, logp_other: Array) -> Array:
-  """KL between the coins that say whether this token is drawn, in nats."""
+  """KL of the Bernoulli distributions of drawing this token, in nats."""
   # Below 1 by one float32 step: log(1 - p) and its partner stay finite.
   p = jnp.minimum(jnp.exp(logp), 1.0 - 2.0**-24)
   q = jnp.minimum(jnp.exp(logp_other), 1.0 - 2.0**-24)
@@ -29,8 +29,8 @@ class DPPO:
     'kl': dropped if p moved away from q in the direction of A and the binary
           KL q log(q / p) + (1 - q) log((1 - q) / (1 - p)) exceeds high or low
 
-  A ratio bound cuts rare tokens that hardly moved and spares likely ones that
-  moved far; the divergence of the one-token distribution treats both alike.
+  A ratio bound drops rare tokens whose probability hardly changed and keeps
+  likely ones whose probability changed much; a divergence does neither.
   Source: "Rethinking the Trust Region in LLM Reinforcement Learning" (DPPO),
   binary variants; verl core_algos.py (dppo_tv, dppo_kl).
   """

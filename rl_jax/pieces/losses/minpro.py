@@ -30,7 +30,7 @@ class MinPRO:
     form 'ppo':   l_t = max(-A w_t, -A clip(w_t, ...)), gradient through r_t
 
   The exact off-policy weight of a token is the product of the ratios up to it;
-  the minimum stands in for that of the prefix. Masked tokens are passed over.
+  the minimum approximates that of the prefix. Masked tokens are skipped.
   Source: "A Step Back: Prefix Importance Ratio Stabilizes Policy Optimization";
   no released code found, so which form the paper uses is unverified.
   """

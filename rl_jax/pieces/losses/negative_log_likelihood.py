@@ -10,8 +10,8 @@ from rl_jax.types import Array, Metrics, Trajectories
 class NegativeLogLikelihood:
   """l_t = -logp_t on every trained token.
 
-  REINFORCE with advantage 1 on tokens that a teacher wrote; the rows' mask
-  says which. The metric is the mean over trained tokens, nats.
+  REINFORCE with advantage 1 on given tokens; the mask selects them. The metric
+  is the mean over trained tokens, in nats.
   """
 
   aggregation: Any = None  # overrides the method's

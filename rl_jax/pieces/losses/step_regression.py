@@ -44,7 +44,7 @@ class StepRegression:
       run_sum(adv_BT, mask_BT), run_sum(mask_BT, mask_BT)
     )
     error_BT = 0.5 * (advantage_BT / self.coef - step_BT) ** 2
-    # Every token of a step holds its sums; the first one stands for the step.
+    # Every token of a step holds its sums; the first one represents the step.
     weight_BT = run_starts(mask_BT) * traj.weight_B[:, None]
     loss = masked_mean(error_BT, weight_BT)
     return loss, {'policy/regression_error': loss}

@@ -20,8 +20,8 @@ class TOPR:
     the limits are positive_* where the row's A > 0, else negative_*
 
   The canonical limits make w = 1 for positives (supervised learning) and cut
-  the weight of negatives to [0, 1]: what the policy avoids already is left
-  alone. mu is logp_old, or logp_behaviour for rows of another policy.
+  the weight of negatives to [0, 1]: responses that are unlikely already get
+  small weights. mu is logp_old, or logp_behaviour for rows of another policy.
   Source: "Tapered Off-Policy REINFORCE"; no author code. ROLL uses the token
   ratio and advantages.
   """

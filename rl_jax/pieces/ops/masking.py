@@ -2,7 +2,7 @@
 
 A mask is float32 and acts as a weight. Values where it is 0 may be anything,
 NaN included: they are replaced before any arithmetic, so neither values nor
-gradients can leak (the double `where`).
+gradients depend on them (the double `where`).
 """
 
 import jax
@@ -46,7 +46,7 @@ def masked_center(x: Array, mask: Array, axis: Axis = None) -> Array:
 
   The smallest kept value is taken off first: the mean of equal float32 numbers
   is not always that number, and a later division by a tiny standard deviation
-  would blow the difference up.
+  would amplify the difference.
   """
   low = jnp.where(mask > 0, x, jnp.inf).min(axis, keepdims=True)
   low = jax.lax.stop_gradient(jnp.where(jnp.isfinite(low), low, 0.0))

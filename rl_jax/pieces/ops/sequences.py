@@ -1,4 +1,4 @@
-"""Whole rows, their groups and their runs: what sequence-level losses compare.
+"""Sums, means and weights of whole rows, for sequence-level losses.
 
 A loss of this kind is a function of one score per row. Rows carry the weight
 `row_weight`; means over a group are weighted by it, so that rows and groups

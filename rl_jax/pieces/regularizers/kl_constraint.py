@@ -18,7 +18,7 @@ class KLConstraint:
   """L = sg[coef max(KL - limit, 0)] KL,  KL = mean of logp_old_t - logp_t.
 
   The mean is over the trained tokens of the minibatch. The gradient is that of
-  coef / 2 max(KL - limit, 0)^2: nothing inside the bound.
+  coef / 2 max(KL - limit, 0)^2, which is 0 inside the bound.
   Source: DisCO, section 4; Optimization-AI/DisCO dp_actor.py.
   """
 

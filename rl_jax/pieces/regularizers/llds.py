@@ -1,4 +1,4 @@
-"""LLDS: what good rows did may not become less likely."""
+"""LLDS: a penalty where tokens with A >= 0 have become less likely."""
 
 from typing import Any, ClassVar
 

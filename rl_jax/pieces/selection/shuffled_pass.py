@@ -47,6 +47,6 @@ class ShuffledPass:
   def observe(
     self, state: dict[str, Array], ids: Array, summary: GroupSummary
   ) -> dict[str, Array]:
-    """Learns nothing from what was sampled."""
+    """The state does not depend on what was sampled."""
     del ids, summary
     return state

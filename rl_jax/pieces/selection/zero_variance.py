@@ -1,4 +1,4 @@
-"""DAPO's dynamic sampling: groups that agree teach nothing."""
+"""DAPO's dynamic sampling: groups of equal rewards are dropped."""
 
 from typing import ClassVar
 

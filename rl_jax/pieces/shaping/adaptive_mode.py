@@ -21,7 +21,7 @@ class AdaptiveModeReward:
   instant) and extras['forced_B'].
   Source: "A2FM: An Adaptive Agent Foundation Model for Tool-Aware Hybrid
   Reasoning", from notes; that p is the rate of the instant mode and that the
-  parts multiply are the natural reading, not verified.
+  parts multiply is not verified.
   """
 
   alpha: float = ranged(2.0, 0.0, open_low=True)

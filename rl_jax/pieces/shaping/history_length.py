@@ -61,7 +61,7 @@ class HistoryLength:
     id_B = jnp.repeat(traj.prompt_id_N, traj.group_size)
     right_B = row_inputs.right_B(traj, self.correct_above)
     length_B = traj.length_B.astype(jnp.float32)
-    # An id beyond the table has no history; it must not borrow another's.
+    # An id beyond the table has no history: plain indexing would read the last.
     shortest_B = state['shortest'].at[id_B].get(mode='fill', fill_value=jnp.inf)
     known_B = jnp.isfinite(shortest_B)
     ratio_B = length_B / jnp.where(known_B, shortest_B, 1.0)

@@ -36,7 +36,7 @@ class RunningScale:
   role: ClassVar[str] = 'shaping'
 
   def init(self, num_prompts: int) -> dict[str, Array]:
-    """Moments of nothing."""
+    """No reward has been seen."""
     del num_prompts
     return {name: jnp.zeros(()) for name in ('count', 'mean', 'squares')}
 
@@ -56,7 +56,7 @@ class RunningScale:
     squares = state['squares'] + within + between
     mean = state['mean'] + step * safe_divide(added, count)
     std = safe_sqrt(squares / jnp.maximum(count - 1.0, 1.0))
-    # A constant stream has no scale, but means that differ in the last digit.
+    # The std of a constant reward is rounding error: it is not divided by that.
     constant = std <= ROUNDING * jnp.abs(mean)
     scale = jnp.where(constant, 1.0, std) + self.eps
     scaled_B = (reward_B - mean if self.center else reward_B) / scale

@@ -68,7 +68,7 @@ class ClipCovDrop:
     inside_BT = (cov_BT > self.low) & (cov_BT < self.high)
     eligible_BT = (mask_BT > 0) & inside_BT & ~cut_BT
     count = jnp.maximum(jnp.floor(self.fraction * (mask_BT > 0).sum()), 1.0)
-    # Drawn from each row's own counter: padding and row order cannot matter.
+    # Drawn from the counter of each row: independent of padding and row order.
     draw_BT = row_token_uniform(key, traj.row_id_B2, logp_BT.shape[1])
     priority = jnp.where(eligible_BT, draw_BT, jnp.inf).ravel()
     rank_BT = jnp.argsort(jnp.argsort(priority)).reshape(cov_BT.shape)

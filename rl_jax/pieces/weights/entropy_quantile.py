@@ -1,4 +1,4 @@
-"""Only the tokens at which the policy hesitated are trained."""
+"""Only the tokens of highest entropy are trained."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""PF-PPO: train where the reward model can be trusted, by rank."""
+"""PF-PPO: weights by the rank of the reward in its group."""
 
 from typing import ClassVar
 
@@ -38,7 +38,7 @@ class RankFilter:
     reward_NG = by_group(traj.reward_B, traj.group_size)
     valid_NG = by_group(traj.valid_B, traj.group_size) > 0
     count_N1 = valid_NG.sum(1, keepdims=True).astype(jnp.float32)
-    # [N, G, G]: does the second row beat, or equal, the first?
+    # [N, G, G]: is the reward of the second row larger, or equal?
     rival_NGG = valid_NG[:, None, :]
     above_NG = (
       rival_NGG & (reward_NG[:, None, :] > reward_NG[:, :, None])

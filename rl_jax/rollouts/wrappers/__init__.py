@@ -1,4 +1,4 @@
-"""How groups are sampled where G samples of the prompt are not all."""
+"""Rollouts that are more than G samples of each prompt."""
 
 from rl_jax.pieces.piece import pieces_of
 

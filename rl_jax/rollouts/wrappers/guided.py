@@ -1,4 +1,4 @@
-"""Guide-GRPO: prompts that nobody solves are sampled again with a hint."""
+"""Guide-GRPO: prompts without a right sample are sampled again with a hint."""
 
 from typing import Any, ClassVar
 
@@ -23,8 +23,8 @@ class HintGuided:
   rows; those of prompts that needed no hint are invalid and weigh nothing. The
   task writes the hint (`hinted(example)`).
   Source: "Adaptive Guidance Accelerates Reinforcement Learning of Reasoning
-  Models", from the abstract and reviews; that the failed rows stay in the group
-  is ours.
+  Models", from the abstract and reviews; keeping the failed rows in the group
+  is a choice of this code.
   """
 
   # Failed: no valid reward of the group is above this, in units of the reward.
@@ -40,7 +40,7 @@ class HintGuided:
       )
 
   def failed(self, reward_NG: np.ndarray) -> np.ndarray:
-    """Which prompts nobody solved, bool [N]; NaN is a failed verification."""
+    """Prompts without a solved sample, bool [N]; NaN: verification failed."""
     return ~(reward_NG > self.solved_above).any(axis=1)
 
   def extend(

@@ -25,7 +25,7 @@ class SegmentValues:
   'cut_BC' (NO_CUT where a row has fewer) and 'cut_value_BC' (units of the
   reward); a row whose value cannot be verified gets weight 0.
   Source: "Segment Policy Optimization", chain variant; AIFrameResearch/SPO
-  math_episode_generator_with_mc_advantages.py. max_cuts is ours (there: all).
+  math_episode_generator_with_mc_advantages.py. There: all cuts.
   """
 
   samples: int = ranged(4, 1, static=True)
