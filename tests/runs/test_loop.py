@@ -17,6 +17,7 @@ from rl_jax.models import packing
 from rl_jax.overrides import override
 from rl_jax.pieces import losses
 from rl_jax.pieces.aggregation import TokenMean
+from rl_jax.pieces.policies import Average
 from rl_jax.records.checkpoints.checkpointer import Checkpointer
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.runs import guards, loop
@@ -517,6 +518,34 @@ def test_packed_runs(toy, tmp_path, monkeypatch):
   for one, other in zip(rollouts, plain_rollouts, strict=True):
     if one['step'] == 1:
       assert one['response'] == other['response']
+
+
+def test_what_pieces_keep_and_learn_is_restored(toy, tmp_path):
+  """E0: 2 + 2 iterations equal 4, with a coefficient and a learned exponent as
+  state, and a reference that is the average of the policies so far."""
+  method = toy.get_method('adaptive_kl')
+  (_, adaptive) = method.losses
+  method = method.replace(
+    losses=(losses.LengthPreference(), adaptive.replace(target=1e-4)),
+    reference=Average(decay=0.5),
+  )
+  config = make_config(method, iterations='4')
+  whole = loop.Trainer(config, str(tmp_path / 'whole'))
+  whole.run()
+  loop.Trainer(
+    override(config, 'iterations', '2'), str(tmp_path / 'parts')
+  ).run()
+  parts = loop.Trainer(config, str(tmp_path / 'parts'))
+  parts.run()
+  same = lambda a, b: jax.tree.map(np.testing.assert_array_equal, a, b)
+  same(parts.state, whole.state)
+  same(parts.policies.trees, whole.policies.trees)
+  beta = whole.state.method_state['losses.1.AdaptiveKL']['beta']
+  learned = whole.state.params['pieces']['losses.0.LengthPreference']
+  assert beta != adaptive.start and learned['exponent'] != 0
+  rows = read_jsonl(tmp_path / 'whole' / 'metrics.jsonl')
+  # The reference follows: by half of every step, so the divergence stays.
+  assert 0 < rows[-1]['policy/kl_ref'] < 1
 
 
 def test_a_verifier_on_the_device_trains_the_same_run(toy, tmp_path):

@@ -214,6 +214,9 @@ def test_all_metrics_are_those_of_the_loop(tmp_path):
     ),
     ('mopps', ('rollout.num_prompts=4',)),
     ('hapo', ()),  # a reference, and state by prompt
+    # A state that every optimizer step moves, and a reference that follows.
+    ('adaptive_kl', ('method.reference=Average(decay=0.5)',)),
+    ('lambda_grpo', ('optimizer.learning_rate=0.001',)),  # a learned exponent
     (
       'kl_cov',
       (
