@@ -112,7 +112,7 @@ def _token_credit(credit: Array, traj: Trajectories) -> Array:
 def _metrics(traj: Trajectories) -> Metrics:
   """Standard metrics of the rollout, over valid rows of the prompt itself."""
   reward_B, valid_B = traj.reward_B, traj.valid_B
-  if 'foreign_B' in traj.extras:  # a hint is no merit of the policy
+  if 'foreign_B' in traj.extras:  # rows sampled with a hint do not count
     valid_B = valid_B * (traj.extras['foreign_B'] == 0)
   reward_NG = by_group(reward_B, traj.group_size)
   valid_NG = by_group(valid_B, traj.group_size)

@@ -142,7 +142,7 @@ def _movers(on_BT, num_prompts, needs, capacity):
   if capacity is None or split or by_place:
     return packing.movers(on_BT, None)
   group = lambda x: x.reshape(num_prompts, -1, *x.shape[2:])
-  # One token more a row than is fed: the first is told by the prompt.
+  # One token more a row than is fed: the prompt predicts the first.
   pack, unpack = packing.movers(group(on_BT), capacity + B // num_prompts)
   return (
     lambda x: pack(group(x)),

@@ -1,4 +1,4 @@
-"""Out of memory, before and after it happens: what to change, and from what."""
+"""Checks memory before a run, and explains an out-of-memory error."""
 
 from collections.abc import Iterator
 import contextlib
@@ -60,7 +60,7 @@ def check(config: ExperimentConfig, limit: int | None) -> None:
   Raises ValueError if what is exact, the parameters, their reference copy and
   the optimizer's state, is larger than the limit; and what validate raises.
   """
-  validate(config)  # a mistake is told before what it would cost
+  validate(config)  # errors of the configuration come first
   model = policy_lib.planned_model(
     config.model, config.task, config.mesh.sequence
   )

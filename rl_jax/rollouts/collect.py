@@ -59,7 +59,7 @@ class Round:
   errors: list[str | None]  # [B]
   reward_NG: np.ndarray
   tokens: int  # newly sampled
-  responses: dict[str, np.ndarray]  # see evaluate.fetch_responses
+  responses: dict[str, np.ndarray]  # see responses.fetch_responses
 
   def row(self, n: int, sample: int, text: str) -> dict[str, Any]:
     """What is logged of one response, `text`, to the n-th prompt."""
@@ -190,7 +190,7 @@ class Collector:
         break
     if filtered:
       traj = self._fill(trajs, kept)
-    # Of no single round; nothing but the batch itself is still computed.
+    # The batch is of no single round: read its lengths.
     lengths = processes.read(traj.length_B).reshape(traj.num_prompts, -1)
     traj, metrics = score(traj)
     return traj, metrics, rounds, lengths

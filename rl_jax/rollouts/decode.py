@@ -33,7 +33,7 @@ MOST_LAYERS = 64
 LEAST_RATIO = 5 / 4
 # Deep models have few widths, and each holds a quarter of the one before.
 MOST_APART = 4
-# Below these a loop more costs more than it saves.
+# Below these, compiling one more loop costs more than it saves.
 NARROWEST = 8
 FEWEST_TOKENS = 32
 # Rows that come together, as a share of the slots; so many are idle at most.

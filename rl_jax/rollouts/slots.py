@@ -27,7 +27,7 @@ class Rows:
 
 @struct.dataclass(kw_only=True)
 class Slots:
-  """The rows that are being decoded, all rows, and whose turn is next."""
+  """The rows that are being decoded, all rows, and the next to begin."""
 
   rows: Rows
   row_W: Array  # the row of each slot

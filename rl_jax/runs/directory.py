@@ -1,4 +1,4 @@
-"""A run's directory: whose it is, what it was given, how far it came."""
+"""The work directory of a run: its configuration and its newest step."""
 
 import os
 

@@ -134,7 +134,7 @@ class Evaluator:
       samples = self._collect(params, indices, num_samples, self._sample)
       rows['samples'] = samples['outcome']
     metrics = evaluation_metrics(greedy, samples)
-    # Counts stay integers: 'n' is one.
+    # As Python numbers; the count `n` stays an integer.
     metrics = {name: np.asarray(x).item() for name, x in metrics.items()}
     return metrics, rows
 

@@ -123,7 +123,7 @@ def fit(
       started = time.perf_counter()
       rows = pair_rows(prompts, next(batches), config.max_response_tokens)
       metrics = trainer.step(rows)
-      # Waiting here keeps the clock honest; the step is the whole work.
+      # Read here, so that the seconds are those of the step.
       nll = float(metrics['train/nll'])
       at.seconds += time.perf_counter() - started
       at.step += 1

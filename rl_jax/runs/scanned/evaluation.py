@@ -1,4 +1,4 @@
-"""What `evaluate.Evaluator` measures, as a pure function of the parameters."""
+"""What `evaluation.Evaluator` measures, as a function of the parameters."""
 
 import dataclasses
 import functools

@@ -1,5 +1,5 @@
 """One training run as pure functions: what `Trainer` and `Collector` do, on
-arrays, for tasks that verify on the device (see `whole_run`).
+arrays, for tasks that verify on the device (see `program`).
 """
 
 from collections.abc import Callable
