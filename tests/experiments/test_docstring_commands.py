@@ -42,6 +42,12 @@ COMMAND = re.compile(
   re.VERBOSE,
 )
 
+# What the docstring of a configuration must have -> an example.
+CONTRACT = {
+  r'^Cost\b.*: ': 'Cost: about 10 seconds on 2 CPU cores.',
+  r'\b[Ee]xpected\b.*:\s': 'Expected: reward/mean 0.75 after 60 iterations.',
+}
+
 
 def commands(text: str) -> list[tuple[str, list[str]]]:
   """(binary, arguments) of every command in a text."""
@@ -122,10 +128,21 @@ def test_a_wrong_command_is_found():
 def test_configurations_keep_the_contract(name):
   """A command with this file, its cost, and the expected result."""
   text = described(name)
-  assert re.search(r'^Cost\b.*: ', text, re.MULTILINE)
-  assert re.search(r'\b[Ee]xpected\b.*:\s', text)
   found = commands(text)
-  assert any(f'--config=configs/{name}.py' in args for _, args in found)
+  missing = [
+    example
+    for pattern, example in CONTRACT.items()
+    if not re.search(pattern, text, re.MULTILINE)
+  ]
+  if not any(f'--config=configs/{name}.py' in args for _, args in found):
+    missing.append(
+      'Command: python -m experiments.train --method=grpo\n'
+      f'  --config=configs/{name}.py --workdir=runs/{name}'
+    )
+  assert not missing, (
+    f'the docstring of configs/{name}.py lacks parts; for example\n\n'
+    + '\n'.join(missing)
+  )
   for command in found:
     check(*command)
 
