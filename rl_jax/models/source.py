@@ -50,6 +50,12 @@ class ModelSource:
         'adapters are float32'
       )
 
+    if self.config is not None and self.config.lora_rank and not self.lora_rank:
+      raise ValueError(
+        f'ModelSource.config has lora_rank = {self.config.lora_rank}, but '
+        'adapters are those of the source: set ModelSource.lora_rank'
+      )
+
   def applied_to(
     self, model: ModelConfig, saved: ModelConfig | None = None
   ) -> ModelConfig:

@@ -100,6 +100,8 @@ def test_alpha_and_targets_are_configuration(mesh):
     ModelSource(lora_targets=())
   with pytest.raises(ValueError, match='lora_alpha = 0.0'):
     ModelSource(lora_alpha=0.0)
+  with pytest.raises(ValueError, match='lora_rank = 4.*set ModelSource.lora_r'):
+    ModelSource(config=ADAPTED)
 
 
 @pytest.fixture(scope='module')
