@@ -102,7 +102,8 @@ def main(argv):
       'compute_dtype': cfg.compute_dtype,
       'attention': cfg.attention,
       **seconds_and_shares(cfg, shape, stage, times, rates),
-      **tokens_per_second(shape, np.median(times[stage]), generated),
+      'generated_tokens': generated,
+      'generated_tokens_per_second': generated / np.median(times[stage]),
       'compile_seconds': stages.compile_seconds,
       'peak_memory_gb': _peak_memory_gb(),
       **ratios.compared(stages, shape, stage, times, generated),
@@ -135,16 +136,6 @@ def seconds_and_shares(cfg, shape, stage, times, rates) -> dict[str, Any]:
     'bytes_per_second': per_second,
     'share_of_copy': per_second / byte_rate,
     **{f'bytes_{name}': value for name, value in moved.items()},
-  }
-
-
-def tokens_per_second(shape, seconds, generated) -> dict[str, Any]:
-  """Of generated tokens, and of these with every row's prompt."""
-  fed = shape.rows * shape.prompt_tokens + generated
-  return {
-    'generated_tokens': generated,
-    'generated_tokens_per_second': generated / seconds,
-    'row_tokens_per_second': fed / seconds,
   }
 
 

@@ -19,13 +19,11 @@ file {row name: number as published}.
 """
 
 import json
-import os
 import sys
 
 from absl import flags
 
 from experiments.flags import configuration
-from experiments.sweeps.runs import RESULTS
 from experiments.tables import cells, leaderboard, result_checks
 from experiments.tables import papers as paper_tables
 from rl_jax.records import metrics
@@ -61,12 +59,7 @@ def main(argv):
     for note in notes:
       print(note, file=sys.stderr)
     return
-  path = _WORKDIR.value
-  if not path.endswith('.jsonl'):
-    path = os.path.join(path, RESULTS)
-  rows = metrics.read_jsonl(path) if os.path.exists(path) else []
-  if not rows:
-    raise ValueError(f'{path} holds no finished run')
+  rows, mixed = result_checks.read_rows(_WORKDIR.value, None, _MIXED.value)
   source = leaderboard if _LEADERBOARD.value else cells
   for line in source.failures(rows):
     print(line, file=sys.stderr)
@@ -74,23 +67,18 @@ def main(argv):
     with open(_EXCERPT.value, 'w') as file:
       for row in source.excerpt(rows):
         file.write(json.dumps(metrics.to_json(row)) + '\n')
-  mixed = result_checks.mixtures(rows)
-  result_checks.check_mixtures(mixed, _MIXED.value)
   if _LEADERBOARD.value:
     found = leaderboard.cells(rows, _BASELINE.value, _LEADERBOARD.value, mixed)
-    print(cells.render(found, _FORMAT.value), end='')
-    return
-  if _COMPARISON.value:
+  elif _COMPARISON.value:
     found = cells.comparison(rows, _BASELINE.value, mixed)
-    print(cells.render(found, _FORMAT.value), end='')
-    return
-  published = None
-  if _PUBLISHED.value:
-    with open(_PUBLISHED.value) as file:
-      published = json.load(file)
-  found = cells.by_setting(rows, _METRIC.value)
-  lines = cells.lines(found, _BASELINE.value, published, mixed)
-  print(cells.render(lines, _FORMAT.value), end='')
+  else:
+    published = None
+    if _PUBLISHED.value:
+      with open(_PUBLISHED.value) as file:
+        published = json.load(file)
+    values = cells.by_setting(rows, _METRIC.value)
+    found = cells.lines(values, _BASELINE.value, published, mixed)
+  print(cells.render(found, _FORMAT.value), end='')
 
 
 if __name__ == '__main__':

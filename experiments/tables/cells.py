@@ -62,8 +62,13 @@ def by_setting(rows: list[dict], metric: str) -> dict[str, dict[int, float]]:
 
 def failures(rows: list[dict]) -> list[str]:
   """A line for each setting with failed runs, and the first reason."""
+  return failure_lines(row_names(rows), rows)
+
+
+def failure_lines(names: list[str], rows: list[dict]) -> list[str]:
+  """'NAME: COUNT failed: REASON' for each name with failed runs."""
   found: dict[str, list[str]] = {}
-  for name, row in zip(row_names(rows), rows, strict=True):
+  for name, row in zip(names, rows, strict=True):
     if 'failed' in row:
       found.setdefault(name, []).append(row['failed'])
   return [f'{name}: {len(why)} failed: {why[0]}' for name, why in found.items()]
@@ -90,14 +95,18 @@ def mean_interval(values: np.ndarray) -> tuple[float, float]:
   return values.mean() - half, values.mean() + half
 
 
+def _draws(count: int, seed: int) -> np.ndarray:
+  """Bootstrap draws of `count` seeds, int[BOOTSTRAPS, count]."""
+  rng = np.random.default_rng(seed)
+  return rng.integers(count, size=(BOOTSTRAPS, count))
+
+
 def paired_interval(difference: np.ndarray, seed: int = 0):
   """95% bootstrap interval of a mean difference over seeds."""
   if len(difference) < 2:
     return np.nan, np.nan
-  rng = np.random.default_rng(seed)
-  draws = rng.integers(len(difference), size=(BOOTSTRAPS, len(difference)))
-  low, high = np.quantile(difference[draws].mean(axis=1), (0.025, 0.975))
-  return low, high
+  means = difference[_draws(len(difference), seed)].mean(axis=1)
+  return tuple(np.quantile(means, (0.025, 0.975)))
 
 
 def paired_ratio(values: np.ndarray, base: np.ndarray, seed: int = 0):
@@ -105,8 +114,7 @@ def paired_ratio(values: np.ndarray, base: np.ndarray, seed: int = 0):
   ratio = values.mean() / base.mean()
   if len(values) < 2:
     return ratio, np.nan, np.nan
-  rng = np.random.default_rng(seed)
-  draws = rng.integers(len(values), size=(BOOTSTRAPS, len(values)))
+  draws = _draws(len(values), seed)
   ratios = values[draws].mean(axis=1) / base[draws].mean(axis=1)
   return ratio, *np.quantile(ratios, (0.025, 0.975))
 

@@ -163,11 +163,8 @@ def _rates(runs: list[dict]) -> str:
 
 def failures(rows: list[dict]) -> list[str]:
   """A line for each method with failed runs, and the first reason."""
-  found: dict[str, list[str]] = {}
-  for row in rows:
-    if 'failed' in row:
-      found.setdefault(row['setting']['method'], []).append(row['failed'])
-  return [f'{name}: {len(why)} failed: {why[0]}' for name, why in found.items()]
+  methods = [row['setting']['method'] for row in rows]
+  return cells_lib.failure_lines(methods, rows)
 
 
 def excerpt(rows: list[dict]) -> list[dict]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import json
 import os
 
+from experiments.sweeps.runs import RESULTS
 from experiments.tables import cells as cells_lib
 from experiments.tables import leaderboard
 from rl_jax.records import metrics
@@ -50,10 +51,12 @@ def check_mixtures(found: list[str], allowed: bool) -> None:
 def read_rows(
   path: str, digests: Iterable[str] | None, allow_mixed: bool
 ) -> tuple[list[dict], list[str]]:
-  """(rows, mixtures) of results.jsonl.
+  """(rows, mixtures) of a JSONL, or of results.jsonl in the work directory.
 
   Raises ValueError for a file without a finished run, and for mixtures.
   """
+  if not path.endswith('.jsonl'):
+    path = os.path.join(path, RESULTS)
   rows = metrics.read_jsonl(path) if os.path.exists(path) else []
   if not rows:
     raise ValueError(f'{path} holds no finished run')

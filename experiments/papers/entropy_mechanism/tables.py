@@ -9,7 +9,6 @@ import numpy as np
 
 from experiments.papers.entropy_mechanism import fits
 from experiments.papers.entropy_mechanism.sweep import BASELINE, COMPARED
-from experiments.sweeps.runs import RESULTS
 from experiments.tables import cells as cells_lib
 from experiments.tables import result_checks
 from rl_jax.records import metrics
@@ -29,12 +28,7 @@ def read(path: str, allow_mixed: bool = False) -> list[Line]:
   Raises ValueError if there are none, and for mixed results.
   """
   sweep = not path.endswith('.jsonl')
-  file = os.path.join(path, RESULTS) if sweep else path
-  lines = metrics.read_jsonl(file) if os.path.exists(file) else []
-  if not lines:
-    raise ValueError(f'{file} holds no finished run')
-  mixed = result_checks.mixtures(lines)
-  result_checks.check_mixtures(mixed, allow_mixed)
+  lines, _ = result_checks.read_rows(path, None, allow_mixed)
   if sweep:
     for line in lines:
       if 'failed' not in line:

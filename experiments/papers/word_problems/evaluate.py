@@ -21,6 +21,7 @@ import jax
 import numpy as np
 
 from experiments.flags import configuration
+from experiments.tables import cells
 from rl_jax.records import metrics
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.verifiers import TextVerifier
@@ -41,7 +42,6 @@ _OUT = flags.DEFINE_string(
 
 _TEMPERATURE = flags.DEFINE_float('temperature', 0.7, 'Of sampling.')
 
-BOOTSTRAPS = 10_000
 FEW_SHOT = """Question: Tom has 3 pens. He buys 5 more. How many pens has Tom?
 Answer: 3 + 5 = 8
 
@@ -110,15 +110,6 @@ def outcomes(source, config, sets, mesh):
   return found
 
 
-def paired_interval(before, after, seed=0):
-  """(mean difference, low, high) of a 95% bootstrap over rows."""
-  difference = np.asarray(after) - np.asarray(before)
-  rng = np.random.default_rng(seed)
-  rows = rng.integers(len(difference), size=(BOOTSTRAPS, len(difference)))
-  low, high = np.quantile(difference[rows].mean(axis=1), (0.025, 0.975))
-  return float(difference.mean()), float(low), float(high)
-
-
 def main(argv):
   """Evaluates all policies on the same rows and prints Markdown."""
   del argv
@@ -161,12 +152,14 @@ def comparison(before, after):
         )
         for side in (before, after)
       ]
-      mean, low, high = paired_interval(*rows)
+      change = rows[1] - rows[0]
+      low, high = cells.paired_interval(change)
       label = names[0] if len(names) == 1 else 'pooled'
       kind = 'greedy' if measure == 'greedy' else f'avg@{_SAMPLES.value}'
       yield (
         f'| {label} | {len(rows[0])} | {kind} | {rows[0].mean():.1%} | '
-        f'{rows[1].mean():.1%} | {mean:+.1%} [{low:+.1%}, {high:+.1%}] |'
+        f'{rows[1].mean():.1%} | {change.mean():+.1%} '
+        f'[{low:+.1%}, {high:+.1%}] |'
       )
 
 

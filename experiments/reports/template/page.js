@@ -1,6 +1,6 @@
 'use strict';
 // Everything from files goes through textContent or createTextNode: model
-// output is text, never markup. No request is ever made.
+// output is text, never markup. The page makes no requests.
 
 const data = JSON.parse(document.getElementById('data').textContent);
 const byId = (id) => document.getElementById(id);
@@ -21,7 +21,7 @@ function svg(tag, attributes, parent) {
   return node;
 }
 
-/** A number as people read it: four digits, minus sign, no noise. */
+/** Formats a number with four digits and a minus sign. */
 function show(x) {
   if (x === null || x === undefined) return 'none';
   const size = Math.abs(x);
@@ -43,7 +43,7 @@ function ticks(low, high, most) {
   return found;
 }
 
-/** Ticks of a long axis: 1.2M instead of 1,200,000. */
+/** Formats ticks of large numbers: 1.2M instead of 1,200,000. */
 function short(x) {
   for (const [size, letter] of [[1e9, 'G'], [1e6, 'M'], [1e3, 'k']]) {
     if (Math.abs(x) >= 10 * size || (Math.abs(x) >= size && size > 1e3)) {
@@ -288,7 +288,7 @@ function startTables() {
         };
         const order = (a, b) => {
           const [x, y] = [key(a), key(b)];
-          // Words, as `failed`, go last in both directions.
+          // Text, such as `failed`, is last in both directions.
           if (typeof x !== typeof y) return typeof x === 'number' ? -1 : 1;
           const sign = x < y ? -1 : x > y ? 1 : 0;
           return down ? sign : -sign;
@@ -304,7 +304,7 @@ function startTables() {
 const PAGE = 20;
 const state = {run: 0, rows: [], visible: 0, scale: 1, signed: false};
 
-/** Largest size of a field over a run; outliers beyond 99% saturate. */
+/** 99% quantile of a field's magnitude over a run; larger values saturate. */
 function scaleOf(rows, field) {
   const sizes = [];
   let signed = false;
@@ -326,7 +326,7 @@ function paint(node, x) {
   if (x === null || x === undefined || x === 0) return;
   node.classList.add(x > 0 ? 'positive' : 'negative');
   if (isFlag(state.field)) node.classList.add('flag');
-  // The square root: small values are to be seen beside large ones.
+  // The square root keeps small values visible beside large ones.
   node.style.setProperty('--v', Math.sqrt(Math.min(1, Math.abs(x) / state.scale)).toFixed(3));
 }
 
@@ -354,7 +354,7 @@ function tokenNode(row, i) {
   return node;
 }
 
-/** A response; its prompt too, unless the one above has the same. */
+/** A response, with its prompt unless the one above has the same. */
 function responseNode(row, above) {
   const run = data.rollouts[state.run];
   const node = make('article', 'response');
@@ -462,7 +462,7 @@ function legend(run) {
   if (!run.rows.some((row) => row.tokens[state.field])) scale.append('(no values in this run)');
 }
 
-/** Fills a select; keeps what was chosen before, if it is still there. */
+/** Fills a select; keeps the previous choice if it still exists. */
 function options(select, pairs, first) {
   const before = select.options.length ? select.value : first;
   select.replaceChildren();
