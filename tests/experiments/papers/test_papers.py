@@ -32,9 +32,17 @@ def test_every_row_of_a_paper_fits(name):
 
 @pytest.mark.parametrize('name', RESULTS)
 def test_committed_results_are_of_the_runs_of_today(name):
-  """Every line has the digest of a run of the sweep, and no run lacks one."""
-  digests = {json.dumps(r.setting): r.digest for r in sweep_runs.load(name)}
+  """Lines have the digests of the sweep; no run of their methods lacks one.
+
+  Methods that were added after the results have no lines.
+  """
   rows = metrics.read_jsonl(PAPERS / name / 'results.jsonl')
+  methods = {row['setting']['method'] for row in rows}
+  digests = {
+    json.dumps(run.setting): run.digest
+    for run in sweep_runs.load(name)
+    if run.setting['method'] in methods
+  }
   found = {
     json.dumps(row['setting']): row['digest']
     for row in rows
@@ -51,8 +59,11 @@ def test_committed_tables_are_fresh(name):
   for cells in found.values():
     assert cells_lib.render(cells, 'markdown') in text
   for note in notes:  # every failed row is mentioned
-    row = note.removeprefix('FAILED: ').removeprefix('method=').split(':')[0]
-    assert row in text
+    if note.startswith('FAILED: '):
+      row = note.removeprefix('FAILED: ').removeprefix('method=').split(':')[0]
+      assert row in text
+    else:  # runs of newer methods
+      assert note.endswith('runs are not finished')
 
 
 def test_results_of_other_runs_are_refused(monkeypatch, tmp_path):
