@@ -17,7 +17,8 @@ def kl_estimate(logp: Array, logp_other: Array, estimator: str) -> Array:
     k1+, k3+: the value of k1, k3 with the gradient of k2
 
   As a loss, the expected gradient of k1 is 0, that of k2 is the gradient of
-  KL(p || other) and that of k3 is the gradient of KL(other || p).
+  KL(p || other) and that of k3 is the gradient of KL(other || p). Where the
+  policies agree every gradient but that of k1 is 0.
   Source: Schulman, "Approximating KL divergence"; verl core_algos.py
   (kl_penalty), which also cuts k3 to +-10.
 
@@ -33,7 +34,7 @@ def kl_estimate(logp: Array, logp_other: Array, estimator: str) -> Array:
   if estimator == 'k3':
     return jnp.expm1(x) - x
   if estimator == 'abs':
-    return jnp.where(x > 0, x, -x)
+    return x * jnp.sign(x)  # jnp.abs has slope 1 at 0
   if estimator in ('k1+', 'k3+'):
     value = kl_estimate(logp, logp_other, estimator[:-1])
     return k2 + jax.lax.stop_gradient(value - k2)
