@@ -1,10 +1,12 @@
 """Reward functions that hang, raise, return bad values or exit; for workers."""
 
 import dataclasses
+import json
 import os
 import re
 import subprocess
 import sys
+import threading
 import time
 
 
@@ -21,6 +23,8 @@ class Misbehaving:
       time.sleep(300)
     if response.startswith('daemon '):
       _leave_a_daemon(response.split()[1])
+    if response.startswith('leave '):
+      _leave_a_child(response.split()[1])
     action = getattr(self, response, None)
     if action is not None:
       return action()
@@ -48,6 +52,38 @@ class Misbehaving:
     for _ in range(5):
       os.fork()
     self.spin()
+
+  def fork(self):
+    """Forks, and returns in both processes."""
+    os.fork()
+    return {'outcome': 1.0}
+
+  def twice(self):
+    """Sends a reply for this very sample, and returns."""
+    _send_reply(0, {'outcome': 1.0})
+    return {'outcome': 1.0}
+
+  def late(self):
+    """Sends a second reply after the call has returned."""
+    send = lambda: _send_reply(0, {'outcome': 1.0}, frame)
+    frame = _frame()
+    threading.Timer(0.2, send).start()
+    return {'outcome': 1.0}
+
+  def ahead(self):
+    """Sends a reply for the next sample."""
+    _send_reply(1, {'outcome': 1.0})
+    return {'outcome': 1.0}
+
+  def forged(self):
+    """Sends a reply with a value that is not finite."""
+    _send_reply(0, {'outcome': float('inf')})
+    return {'outcome': 1.0}
+
+  def nested(self):
+    """Sends a reply that a parser of JSON cannot read."""
+    _frame()['connection'].send_bytes(b'[' * 500_000)
+    return {'outcome': 1.0}
 
   def raise_error(self):
     """Raises an Exception."""
@@ -106,6 +142,34 @@ class Misbehaving:
   def hoard(self):
     """More memory than is allowed."""
     return {'outcome': float(len(bytearray(1 << 40)))}
+
+
+def _frame():
+  """The variables of the worker's main loop."""
+  frame = sys._getframe()
+  while 'connection' not in frame.f_locals:
+    frame = frame.f_back
+  return dict(frame.f_locals)
+
+
+def _send_reply(ahead, components, frame=None):
+  """Writes to the worker's connection as its main loop does."""
+  frame = frame or _frame()
+  reply = [frame['number'] + ahead, 'ok', components, '']
+  frame['connection'].send_bytes(json.dumps(reply).encode())
+
+
+def _leave_a_child(pid_file):
+  """Two generations of children, which outlive the call."""
+  if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+      with open(pid_file, 'w') as f:
+        f.write(str(os.getpid()))
+    time.sleep(300)
+    os._exit(0)
+  while not (os.path.exists(pid_file) and os.path.getsize(pid_file)):
+    time.sleep(0.01)
 
 
 def _leave_a_daemon(pid_file):

@@ -16,7 +16,7 @@ from rl_jax.checks import checked, ranged
 from rl_jax.verification import processes
 from rl_jax.verification import worker as worker_lib
 
-KINDS = ('ok', 'error', 'invalid', 'timeout', 'died')
+KINDS = ('ok', 'error', 'invalid', 'timeout', 'died', 'stray')
 _MAX_CHUNK = 32
 _MAX_REPLY_BYTES = 1 << 20  # a worker with a larger reply is killed
 _MAX_RESTARTS = 3  # of the nursery in one call of reward
@@ -48,6 +48,7 @@ class Outcome:
   `components` is None unless kind is 'ok'. error: reward raised. invalid: it
   did not return finite numbers by name with an `outcome`. timeout: it was
   killed at the time limit. died: its process ended (memory, os._exit, a crash).
+  stray: its process sent a reply that was not due, and was killed.
   """
 
   components: dict[str, float] | None
@@ -67,9 +68,12 @@ class VerifierPool:
   procedural tasks. Otherwise the task is pickled to new processes that cannot
   use an accelerator; examples must be picklable. A worker that exceeds
   timeout_seconds on one sample is killed with its descendants and replaced;
-  the samples queued behind it are judged by another. memory_limit_bytes bounds
-  the address space of a worker, with the libraries that it imports. Workers are
-  not a sandbox: run generated code with `rl_jax.verification.sandbox`.
+  the samples queued behind it are judged by another. A process that a call
+  leaves behind is killed before the next call. Requests are numbered: a worker
+  that replies twice or out of turn is killed and counted. memory_limit_bytes
+  bounds the address space of a worker, with the libraries that it imports.
+  Workers are not a sandbox: run generated code with
+  `rl_jax.verification.sandbox`.
 
   Raises: RuntimeError if a worker cannot load the task; TypeError if the task
     has no method `reward`.
@@ -111,7 +115,7 @@ class VerifierPool:
     self.close()
 
   def counts(self) -> dict[str, int]:
-    """Samples ever judged, by kind."""
+    """Samples ever judged, by kind; stray: and replies after a call's end."""
     return {kind: self._counts[kind] for kind in KINDS}
 
   def worker_pids(self) -> list[int]:
@@ -146,7 +150,9 @@ class VerifierPool:
           )
         ]
       else:
-        outcomes = _Round(self._crew, samples, self._timeout).run()
+        round_ = _Round(self._crew, samples, self._timeout)
+        outcomes = round_.run()
+        self._counts['stray'] += round_.late_strays
     self._count(samples, outcomes)
     return outcomes
 
@@ -175,6 +181,26 @@ def _check_task(task):
   )
 
 
+def _parsed(number, kind, components, detail):
+  """(number, Outcome) of a reply; ValueError or TypeError if it is none."""
+  if type(number) is not int or kind not in ('ok', 'error', 'invalid'):
+    raise ValueError(f'a reply with number {number!r}, kind {kind!r}')
+  if kind == 'ok':
+    return number, Outcome(worker_lib.check_components(components))
+  return number, Outcome(None, kind, str(detail))
+
+
+def _is_alive(worker):
+  """Whether what can be read is a message, not the end of the worker."""
+  try:
+    worker.connection.recv_bytes(_MAX_REPLY_BYTES)
+  except (EOFError, ConnectionError):
+    return False
+  except OSError:
+    pass  # incomplete or too long
+  return True
+
+
 class _Round:
   """One call of reward: hands out chunks and checks time limits."""
 
@@ -183,6 +209,9 @@ class _Round:
     self._timeout = timeout_seconds
     self._waiting = collections.deque(range(len(samples)))
     self._outcomes = [None] * len(samples)
+    self._judges = [None] * len(samples)  # the worker that has answered
+    self._first = crew.numbers(len(samples))  # number of the first sample
+    self.late_strays = 0
     self._restarts = 0
     per_worker = math.ceil(len(samples) / (4 * crew.num_workers))
     self._chunk = max(1, min(per_worker, _MAX_CHUNK))
@@ -209,9 +238,15 @@ class _Round:
     return self._waiting or any(w.pending for w in self._crew.workers)
 
   def _give(self, worker):
+    if worker.connection.poll():  # a late reply, or its end
+      self.late_strays += _is_alive(worker)
+      self._replace(worker)
+      return
     size = min(self._chunk, len(self._waiting))
     chunk = [self._waiting.popleft() for _ in range(size)]
-    payload = pickle.dumps([self._samples[i] for i in chunk])
+    payload = pickle.dumps(
+      [(self._first + i, *self._samples[i]) for i in chunk]
+    )
     worker.pending.extend(chunk)
     worker.since = time.monotonic()
     try:
@@ -238,14 +273,26 @@ class _Round:
 
   def _read(self, worker):
     try:
-      reply = worker.connection.recv_bytes(_MAX_REPLY_BYTES)
-      kind, components, detail = json.loads(reply)
-      outcome = Outcome(components, str(kind), str(detail))
-    except (EOFError, OSError, ValueError, TypeError) as error:
+      reply = json.loads(worker.connection.recv_bytes(_MAX_REPLY_BYTES))
+      number, outcome = _parsed(*reply)
+    except (EOFError, OSError, ValueError, TypeError, RecursionError) as error:
       self._fail(worker, 'died', f'the worker process ended ({error!r})')
       return
-    self._outcomes[worker.pending.popleft()] = outcome
+    index = number - self._first
+    if index != worker.pending[0]:
+      self._stray(worker, index)
+      return
+    worker.pending.popleft()
+    self._judges[index], self._outcomes[index] = worker, outcome
     worker.since = time.monotonic()
+
+  def _stray(self, worker, index):
+    """Voids the sample that was answered twice, else the one being judged."""
+    if 0 <= index < len(self._judges) and self._judges[index] is worker:
+      self._outcomes[index] = Outcome(None, 'stray', 'it was answered twice')
+      self._replace(worker)
+    else:
+      self._fail(worker, 'stray', 'a reply that was not due')
 
   def _fail(self, worker, kind, detail):
     """Fails the sample being judged; those behind it are queued again."""

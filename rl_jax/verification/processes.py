@@ -49,6 +49,7 @@ class Crew:
     )
     self.num_workers, self._start_seconds = num_workers, start_seconds
     self.workers = []
+    self._next_number = 0
     self._finalizer = None
     self.restart()
 
@@ -97,6 +98,12 @@ class Crew:
     worker.connection.close()
     self._ask(b'k', worker.pid)
     self.workers[self.workers.index(worker)] = self._fork()
+
+  def numbers(self, count):
+    """The first of `count` numbers of requests that were never used before."""
+    first = self._next_number
+    self._next_number += count
+    return first
 
   def close(self):
     """Ends all processes."""

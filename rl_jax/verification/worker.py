@@ -30,7 +30,19 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def judge(task: Any, example: Any, response: str) -> tuple[str, Any, str]:
-  """('ok', components, ''), or ('error' | 'invalid', None, what happened)."""
+  """('ok', components, ''), or ('error' | 'invalid', None, what happened).
+
+  A process that the call has forked does not return from here: it ends.
+  """
+  process = os.getpid()
+  try:
+    return _judge(task, example, response)
+  finally:
+    if os.getpid() != process:
+      os._exit(1)
+
+
+def _judge(task, example, response):
   try:
     components = task.reward(example, response)
   except (KeyboardInterrupt, GeneratorExit):
@@ -154,6 +166,15 @@ def _end_orphans(workers):
       _end(pid)
 
 
+def _has_children():
+  """Whether a call has left a process, running or not reaped."""
+  try:
+    os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+  except ChildProcessError:
+    return False
+  return True
+
+
 def _children():
   """Process ids of the direct children of this process."""
   found = set()
@@ -169,7 +190,10 @@ def _children():
 
 
 def _work(task, fd, memory_limit_bytes):
-  """Main loop of a worker: reads chunks, writes a line of JSON per sample."""
+  """Reads chunks of numbered samples, writes a line of JSON for each.
+
+  Processes that a call has left are killed before its reply is sent.
+  """
   code = 1
   try:
     nursery_pid = os.getppid()
@@ -177,6 +201,7 @@ def _work(task, fd, memory_limit_bytes):
     if sys.platform == 'linux':
       libc = ctypes.CDLL(None, use_errno=True)
       libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+      libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)  # to see what a call leaves
     if os.getppid() != nursery_pid:
       return
     if memory_limit_bytes is not None:
@@ -187,9 +212,11 @@ def _work(task, fd, memory_limit_bytes):
       os.dup2(null, standard)
     connection = Connection(fd)
     while True:
-      for example, response in pickle.loads(connection.recv_bytes()):
-        line = json.dumps(judge(task, example, response))
-        connection.send_bytes(line.encode())
+      for number, *sample in pickle.loads(connection.recv_bytes()):
+        outcome = judge(task, *sample)
+        if _has_children():
+          _end_orphans(set())
+        connection.send_bytes(json.dumps([number, *outcome]).encode())
   except (EOFError, OSError):
     code = 0  # the trainer has closed the connection
   finally:

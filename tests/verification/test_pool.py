@@ -84,6 +84,7 @@ def test_bad_values_affect_only_their_sample(bad, num_workers):
       'invalid': 6,
       'timeout': 0,
       'died': 0,
+      'stray': 0,
     }
 
 
@@ -109,6 +110,7 @@ def test_a_hanging_call_is_killed_and_other_samples_are_judged(bad, response):
       'invalid': 0,
       'timeout': 2,
       'died': 0,
+      'stray': 0,
     }
 
 
@@ -131,6 +133,61 @@ def test_a_fork_bomb_affects_only_its_sample(bad):
     mine = pathlib.Path(f'/proc/{nursery}/task/{nursery}/children')
     assert len(mine.read_text().split()) == 1
   assert [o.kind for o in outcomes] == ['ok', 'timeout', 'ok']
+
+
+def test_a_call_that_forks_and_returns_twice_shifts_no_outcome(bad):
+  """Every sample but the first gets the outcome of its own response."""
+  responses = ['fork'] + [str(i + i % 3) for i in range(1, 100)]
+  with VerifierPool(bad.Misbehaving(), 1) as pool:
+    for _ in range(2):
+      outcomes = pool.reward(_examples(100), responses)
+      assert {o.kind for o in outcomes} == {'ok'}
+      found = [o.components['outcome'] for o in outcomes[1:]]
+      assert found == [float(i % 3 == 0) for i in range(1, 100)]
+
+
+@pytest.mark.parametrize(
+  ('response', 'kind'),
+  [
+    ('twice', 'stray'),
+    ('ahead', 'stray'),
+    ('forged', 'died'),
+    ('nested', 'died'),
+  ],
+)
+def test_forged_replies_void_their_sample_alone(bad, response, kind):
+  responses = [str(i) for i in range(20)]
+  responses[3] = responses[11] = response
+  responses[4] = responses[12] = 'wrong'
+  with VerifierPool(bad.Misbehaving(), 1) as pool:
+    outcomes = pool.reward(_examples(20), responses)
+    assert [i for i, o in enumerate(outcomes) if o.kind == kind] == [3, 11]
+    good = [i for i, o in enumerate(outcomes) if o.kind == 'ok']
+    assert len(good) == 18 and pool.counts()[kind] == 2
+    assert all(
+      outcomes[i].components['outcome'] == (i not in (4, 12)) for i in good
+    )
+
+
+def test_a_reply_after_the_end_of_its_call_is_counted(bad):
+  with VerifierPool(bad.Misbehaving(), 1) as pool:
+    assert pool.reward(_examples(1), ['late'])[0].kind == 'ok'
+    (worker,) = pool._crew.workers
+    assert worker.connection.poll(SOON)
+    outcomes = pool.reward(_examples(4), ['0', 'wrong', '2', '3'])
+    assert [o.components['outcome'] for o in outcomes] == [1.0, 0.0, 1.0, 1.0]
+    assert pool.counts()['stray'] == 1
+    assert not _is_running(worker.pid)
+
+
+def test_a_process_that_outlives_its_call_is_killed(bad, tmp_path):
+  """Before the next sample is judged, also one in a session of its own."""
+  pid_file = tmp_path / 'pid'
+  with VerifierPool(bad.Misbehaving(), 1) as pool:
+    before = pool.worker_pids()
+    (outcome,) = pool.reward(_examples(1), [f'leave {pid_file}'])
+    assert outcome.kind == 'ok' and pool.worker_pids() == before
+    assert not _is_running(int(pid_file.read_text()))
 
 
 @pytest.mark.parametrize('response', ['vanish', 'oversized'])
