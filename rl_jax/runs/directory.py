@@ -7,6 +7,7 @@ from etils import epath
 
 from rl_jax import serialization
 from rl_jax.config import ExperimentConfig
+from rl_jax.records.checkpoints import files
 from rl_jax.records.checkpoints.files import committed_steps
 from rl_jax.runtime import processes
 
@@ -31,9 +32,12 @@ FREE = (
 def check(config: ExperimentConfig, workdir: str) -> None:
   """Raises ValueError if the directory holds the run of another configuration.
 
+  Or if no checkpoint could be saved there.
+
   Fields of FREE may change: the rest of the run is the same within tier E1, and
   checkpoints restore on any mesh. What has changed is logged.
   """
+  files.check_directory(workdir)
   path = os.path.join(workdir, CONFIG_FILE)
   if not os.path.exists(path):
     if committed_steps(epath.Path(workdir) / 'checkpoints'):

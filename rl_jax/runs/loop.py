@@ -165,7 +165,7 @@ class Trainer:
       if last := self.save():
         row = last
         line.update(row)
-      self.checkpointer.wait()
+      self.checkpointer.check_newest()
     if stop.requested:
       logging.warning(
         'saved iteration %d of %d in %s: run the same command to continue',

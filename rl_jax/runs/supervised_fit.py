@@ -11,6 +11,7 @@ from absl import logging
 import numpy as np
 
 from rl_jax.records.checkpoints import checkpointer
+from rl_jax.records.checkpoints.files import check_directory
 from rl_jax.records.metrics import MetricsWriter
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.runs.supervised import (
@@ -65,6 +66,7 @@ class _Files:
   """Checkpoints and metrics of one work directory."""
 
   def __init__(self, workdir: str):
+    check_directory(workdir)
     self._writer = MetricsWriter(workdir)
     self._saver = checkpointer.Checkpointer(
       f'{workdir}/checkpoints', keep_best=0
@@ -89,6 +91,9 @@ class _Files:
     at.row = self._writer.log(at.step, row)
     host = {**dataclasses.asdict(at), 'offsets': self._writer.offsets()}
     self._saver.save(at.step, trainer.state, host)
+
+  def check(self) -> None:
+    self._saver.check_newest()
 
   def close(self) -> None:
     self._saver.close()
@@ -146,5 +151,6 @@ def fit(
         nll,
         found['pass_at_1'],
       )
+    files.check()
   stop.exit_if_requested()
   return at.row

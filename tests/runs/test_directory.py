@@ -81,3 +81,10 @@ def test_the_first_configuration_stays(config, tmp_path):
   directory.write_config(override(config, 'iterations', '99'), workdir)
   saved = json.loads((tmp_path / 'run' / 'experiment.json').read_text())
   assert saved['iterations'] == 60
+
+
+def test_a_path_that_loses_checkpoints_is_refused(config, tmp_path):
+  """Before anything is written."""
+  with pytest.raises(ValueError, match='takes for a pattern'):
+    directory.check(config, str(tmp_path / 'lr[0.1]'))
+  assert not list(tmp_path.iterdir())

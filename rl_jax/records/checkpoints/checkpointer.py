@@ -18,6 +18,7 @@ directory.
 from collections.abc import Mapping
 import dataclasses
 import json
+import math
 import os
 import threading
 import time
@@ -38,6 +39,7 @@ from rl_jax.runtime import processes, watchdog
 __all__ = ['CheckpointError', 'Checkpointer', 'Restored', 'abstract_tree']
 
 _HOST, _ARRAYS = 'host.json', 'arrays'
+_SMALL = 1 << 20  # elements of an array that check_newest reads
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -115,9 +117,11 @@ class Checkpointer:
     they belong to a run that was abandoned.
 
     Raises:
+      ValueError: the path has characters that Orbax takes for a pattern.
       CheckpointError: an earlier save failed and on_save_error is 'stop'.
       TypeError: a leaf is no array, or host_state does not survive JSON.
     """
+    files.check_directory(self.directory)
     self.wait()
     if step in self._known_good:
       return
@@ -294,16 +298,45 @@ class Checkpointer:
       raise CheckpointError(f'checkpoint {step} cannot be used: {reason}')
     return step
 
+  def check_newest(self) -> None:
+    """Reads the newest committed step back, for the end of a run.
+
+    Every file is compared with its checksum; small arrays are read as a restore
+    reads them. All processes must call it.
+
+    Raises:
+      CheckpointError: it cannot be restored and on_save_error is 'stop'.
+    """
+    self.wait()
+    step = processes.on_main(lambda: max(self.steps(), default=None))
+    if step is None:
+      return
+    try:
+      reason = processes.on_main(lambda: files.verify(self._path(step)))
+      if reason:
+        raise CheckpointError(reason)
+      self.arrays(step, max_size=_SMALL)
+    except (CheckpointError, OSError, ValueError) as error:
+      self._known_good.discard(step)
+      self._failed.record(step, error)
+    self._failed.report(self.directory, self.steps)
+
   def host_state(self, step: int) -> dict[str, Any]:
     """The host state of a committed step, without reading its arrays."""
     return json.loads((self._path(step) / _HOST).read_text())
 
-  def arrays(self, step: int) -> dict[str, np.ndarray]:
-    """Every array by name, as numpy; keys as their uint32 data."""
+  def arrays(
+    self, step: int, max_size: float = math.inf
+  ) -> dict[str, np.ndarray]:
+    """Arrays of at most max_size elements by name, as numpy; keys as uint32."""
     manifest, reason = files.read_manifest(self._path(step))
     if manifest is None:
       raise CheckpointError(f'checkpoint {step} cannot be used: {reason}')
-    named = {name: np.empty(0) for name in manifest['arrays']}
+    named = {
+      name: np.empty(0)
+      for name, array in manifest['arrays'].items()
+      if math.prod(array['shape']) <= max_size
+    }
     path = self._path(step) / _ARRAYS
     values = leaves.read(self._orbax, path, named, manifest['arrays'])
     return dict(zip(named, values, strict=True))

@@ -1,5 +1,6 @@
 """Step directories of a checkpoint: names, manifests, checksums, deletion."""
 
+from collections.abc import Collection
 import json
 import math
 import os
@@ -11,6 +12,28 @@ from etils import epath
 
 FORMAT = 1  # Incremented when older code cannot read the files.
 COMMIT = 'COMMITTED'
+# Of the arrays, without which Orbax cannot read any. It merges the files of all
+# processes into this one, and if it finds none it only logs a warning.
+INDEX = 'arrays/manifest.ocdbt'
+_PATTERN = '[]*?\\'  # Orbax finds the files that it merges by a glob.
+
+
+def check_directory(directory: str | os.PathLike[str]) -> None:
+  """Raises ValueError if checkpoints cannot be saved below this path."""
+  text = os.fspath(directory)
+  found = [c for c in _PATTERN if c in text]
+  if found:
+    raise ValueError(
+      f'{text!r} contains {" ".join(found)}, which Orbax takes for a pattern: '
+      'checkpoints saved there could not be restored. Use another path (a '
+      'symbolic link to this one also works).'
+    )
+  try:
+    text.encode()
+  except UnicodeEncodeError as error:
+    raise ValueError(
+      f'{text!r} is not valid UTF-8: use another path'
+    ) from error
 
 
 def step_path(directory: epath.Path, step: int) -> epath.Path:
@@ -62,15 +85,26 @@ def kept(
 
 
 def commit(path: epath.Path, manifest: dict[str, Any]) -> None:
-  """Writes the manifest with the checksum of every file, then of itself."""
+  """Writes the manifest with the checksum of every file, then of itself.
+
+  Raises:
+    OSError: a file that a restore needs was not written.
+  """
   checksums = {
     name: size_and_crc(path / name, sync=True) for name in files(path)
   }
+  if missing := _missing(checksums):
+    raise OSError(missing)
   body = json.dumps({**manifest, 'files': checksums})
   temporary = path / f'{COMMIT}.tmp'
   temporary.write_text(f'{body}\n{zlib.crc32(body.encode())}\n')
   size_and_crc(temporary, sync=True)
   temporary.replace(path / COMMIT)
+
+
+def _missing(names: Collection[str]) -> str:
+  """Which file a restore needs besides those written; empty if none."""
+  return '' if INDEX in names else f'{INDEX} was not written'
 
 
 def read_manifest(path: epath.Path) -> tuple[dict[str, Any] | None, str]:
@@ -95,6 +129,8 @@ def verify(path: epath.Path) -> str:
   manifest, reason = read_manifest(path)
   if manifest is None:
     return reason
+  if missing := _missing(manifest['files']):
+    return missing
   for name, (size, crc) in manifest['files'].items():
     try:
       found_size, found_crc = size_and_crc(path / name)
