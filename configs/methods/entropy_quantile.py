@@ -10,8 +10,9 @@ Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2,
 Headline: unverified.
 Evidence: read in paper (from memory of it; not checked against code):
   unverified.
-Paper and code: trl offers the same mask (top_entropy_quantile). Dropped tokens
-  stay in the denominator.
+Paper and code: trl (top_entropy_quantile) keeps the entropies from the linearly
+  interpolated quantile on: floor(0.2 (n - 1)) + 1 of n tokens, one more than
+  floor(0.2 n) unless 5 divides n. Dropped tokens stay in the denominator.
 Command: python -m experiments.train --config=configs/arithmetic.py
   --method=entropy_quantile
 """

@@ -38,7 +38,8 @@ def objective(
     L = sum_j sum_bt a_j w l_j    scalar losses are added as they are
 
   a_j are the aggregation weights, w the product of the method's token weights
-  (without gradient; 1 unless the loss has role 'policy'). [B, T] metrics of the
+  that weigh losses of this role ('policy' unless the weight names others in
+  `weighs`; without gradient). [B, T] metrics of the
   pieces are averaged over trained tokens, or maximised where their name ends in
   `_max`. Pieces with a state or parameters of their own begin: see terms.
 
@@ -67,7 +68,7 @@ def terms(
   stats = {name: zero_masked(x, traj.mask_BT) for name, x in stats.items()}
   fixed, states = jax.lax.stop_gradient((stats, dict(states)))
   metrics: dict[str, Any] = _diagnostics(fixed, traj)
-  product_BT = jnp.ones_like(traj.mask_BT)
+  products: dict[str, Array] = {}  # by role of the loss, [B, T]
 
   def call(path, piece, stats, index):
     """(loss or factor) of a piece; keeps its metrics and its state."""
@@ -86,17 +87,18 @@ def terms(
 
   for i, (path, piece) in enumerate(method.pieces_of('weights')):
     factor_BT = call(path, piece, fixed, i)
-    chex.assert_equal_shape([factor_BT, product_BT])
-    product_BT *= jax.lax.stop_gradient(factor_BT)
+    chex.assert_equal_shape([factor_BT, traj.mask_BT])
+    for role in getattr(piece, 'weighs', ('policy',)):
+      factor_BT = jax.lax.stop_gradient(factor_BT)
+      products[role] = products.get(role, 1.0) * factor_BT
   total = jnp.float32(0.0)
   for i, (path, loss) in enumerate(method.pieces_of('losses')):
     value = call(path, loss, stats, len(method.weights) + i)
     if value.ndim:
-      chex.assert_equal_shape([value, product_BT])
+      chex.assert_equal_shape([value, traj.mask_BT])
       aggregation = getattr(loss, 'aggregation', None) or method.aggregation
       token_BT = aggregation(traj.mask_BT, traj.weight_B, traj.group_size)
-      if loss.role == 'policy':
-        token_BT = token_BT * product_BT
+      token_BT = token_BT * products.get(loss.role, 1.0)
       value = (jnp.where(token_BT != 0, value, 0.0) * token_BT).sum()
     total += value
   metrics['train/loss'] = total

@@ -157,7 +157,8 @@ def _boxed(text):
   return None
 
 
-def _answer_tags(text):
+def between_tags(text: str) -> str | None:
+  """Between the last <answer> and the next </answer>, '' too, or None."""
   begin = text.rfind('<answer>')
   if begin < 0:
     return None
@@ -192,7 +193,7 @@ _EXTRACTORS = {
   'whole': lambda text: text,
   'hash': _after_hash,
   'boxed': _boxed,
-  'answer_tags': _answer_tags,
+  'answer_tags': between_tags,
   'last_number': _last_number,
   'first_line_last_number': _first_line_last_number,
 }

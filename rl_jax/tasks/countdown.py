@@ -108,7 +108,7 @@ class Countdown:
     if self.grammar == 'flat':
       text = response if _FLAT.fullmatch(response) else None
     else:
-      text = answers.extract(example.prefill + response, 'answer_tags')
+      text = answers.between_tags(example.prefill + response)
     if text is None:
       return {base.OUTCOME: 0.0, 'format': 0.0}
     numbers, target = example.meta['numbers'], example.meta['target']

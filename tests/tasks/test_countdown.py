@@ -107,9 +107,10 @@ def test_full_grammar_scores():
 
   assert reward('so <answer> (5-1) </answer> done\n') == pytest.approx(1.0)
   assert reward('<answer>1</answer> no: <answer>5 - 1</answer>') == 1.0
-  for wrong in ('1.5', '5**1', '5//1', '5-1-1', '5-1+0', '4', '5/0', '6-2'):
+  wrongs = '1.5', '5**1', '5//1', '5-1-1', '5-1+0', '4', '5/0', '6-2', '', ' '
+  for wrong in wrongs:
     assert reward(f'<answer>{wrong}</answer>') == pytest.approx(0.1)
-  for formless in ('5-1', '<answer>5-1', '<answer></answer>', ''):
+  for formless in ('5-1', '<answer>5-1', '</answer>5-1<answer>', ''):
     assert reward(formless) == 0.0
 
 

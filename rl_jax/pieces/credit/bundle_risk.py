@@ -28,9 +28,9 @@ class BundleRisk:
     S_j = sum of the j-th rewards of `bundle` consecutive prompts
     u = [(S - q_low)+ - (S - q_high)+ (+ q_low - q_high)] / (high - low + eps)
     v = -(q_low - S)+ / (low + eps)
-    credit 'uniform': every response of j gets A_j; 'std': A_j / std of its
-    prompt's rewards; 'share': A_j dev / sum dev, dev = R - mean of its prompt,
-    equal shares if the sum is 0
+    credit 'uniform': every response of j gets A_j; 'std': A_j / (std + eps) of
+    its prompt's rewards; 'share': A_j dev / sum dev, dev = R - mean of its
+    prompt, equal shares if the sum is 0
 
   q are quantiles tracked over rollouts, q_s += rate (s - mean 1[S < q_s])
   after use; until they exist a bundle uses those of its own scores. An invalid
@@ -98,7 +98,7 @@ class BundleRisk:
       risk_MG /= std_M1 + self.eps
     risk_NG = jnp.repeat(risk_MG, size, axis=0)
     if self.credit == 'std':
-      risk_NG /= _std(reward_NG, valid_NG)
+      risk_NG /= _std(reward_NG, valid_NG) + self.eps
     elif self.credit == 'share':
       total_MG = dev_NG.reshape(-1, size, G).sum(1)
       total_NG = jnp.repeat(total_MG, size, axis=0)

@@ -14,12 +14,14 @@ class DifficultyWeight:
   """w_i on every token of prompt i, from extras['difficulty_B'].
 
   The paper takes w from the relative size of the target box (smaller is
-  harder); the code reads a precomputed column.
+  harder); the code reads a precomputed column. It multiplies the whole loss of
+  the prompt, regularizers such as the KL too.
   Source: "GUI-G1: Understanding R1-Zero-Like Training for Visual Grounding in
   GUI Agents"; Yuqi-Zhou/GUI-G1 grpo_trainer.py.
   """
 
   role: ClassVar[str] = 'weight'
+  weighs: ClassVar[tuple[str, ...]] = ('policy', 'regularizer')
   per_token: ClassVar[bool] = True
 
   def __call__(

@@ -18,7 +18,8 @@ class EntropyQuantile:
   The threshold is the entropy of rank max(floor(fraction * tokens), 1) among
   the trained tokens of the minibatch; equal entropies are kept together. The
   entropy is that of the policy that was scored, before the update. Dropped
-  tokens stay in the loss's denominator.
+  tokens stay in the loss's denominator. trl (top_entropy_quantile) keeps the
+  entropies >= their quantile(1 - fraction), interpolated: mostly a token more.
   Source: "Beyond the 80/20 Rule: High-Entropy Minority Tokens Drive Effective
   Reinforcement Learning for LLM Reasoning", equation 5.
   """

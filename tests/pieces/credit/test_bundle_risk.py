@@ -53,17 +53,22 @@ def test_eps_is_added_to_the_widths():
 
 def test_eps_is_added_to_the_std(toy):
   """eps .1: u = 3 / .7 and 1 / .7, over 2.5 and by 3 / sqrt 2 + .1: 1.714286 /
-  2.221320 and .571429 / 2.221320."""
+  2.221320 and .571429 / 2.221320. A prompt's std counts as 1 without spread
+  and is sqrt(1/2) with rewards 1 and 0: / 1.1 and / .807107."""
   adv, _ = risk(toy, scale=True, eps=0.1)
   np.testing.assert_allclose(adv[0], [0.771742, 0.257247], rtol=1e-4)
+  adv, _ = risk(toy, credit='std', eps=0.1)
+  np.testing.assert_allclose(adv[0], [1.558442, 0.519481], rtol=1e-4)
+  np.testing.assert_allclose(adv[4], [2.123989, 0.707996], rtol=1e-4)
 
 
 def test_small_deviations_are_taken_as_none(toy):
-  """A prompt's std of .0015 divides, .0005 does not: A = -3 at S = 0."""
+  """A prompt's std of .0015 divides, .0005 does not: A = -3 at S = 0, over
+  .001501 and 1.000001."""
   root = np.sqrt(2.0)
   reward = np.array([[0, 0.0015 * root], [0, 0.0005 * root]], np.float32)
   adv, _ = risk(toy, reward=reward, credit='std')
-  np.testing.assert_allclose(adv[:, 0], [-2000, -3], rtol=1e-4)
+  np.testing.assert_allclose(adv[:, 0], [-1998.668, -3], rtol=1e-4)
 
 
 def test_credit_by_hand(toy):

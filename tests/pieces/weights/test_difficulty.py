@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax.pieces import credit, weights
+from rl_jax.pieces import credit, regularizers, weights
 
 KEY = jax.random.key(0)
 
@@ -37,6 +37,19 @@ def test_weight_one_is_dr_grpo(toy):
   loss = toy.run(gui.as_arrays(), traj, stats, {}, KEY)['loss'] * 64
   expected = toy.run(dr.as_arrays(), traj, stats, {}, KEY)['loss'] * 1024
   np.testing.assert_allclose(loss, expected, rtol=1e-5)
+
+
+def test_the_kl_is_weighted_too(toy):
+  """loss = w (policy + beta k3): three times the weight, three times all."""
+  gui = toy.get_method('gui_g1')
+  kl = regularizers.KLPenalty(coef=0.5)
+  gui = gui.replace(losses=(*gui.losses, kl))
+  traj, stats = toy.batch(gui)
+  alone = gui.replace(weights=())
+  expected = toy.run(alone.as_arrays(), traj, stats, {}, KEY)['loss']
+  traj = traj.replace(extras={'difficulty_B': 3 * jnp.ones(8)})
+  loss = toy.run(gui.as_arrays(), traj, stats, {}, KEY)['loss']
+  np.testing.assert_allclose(loss, 3 * expected, rtol=1e-5)
 
 
 def test_a_missing_key_is_named(toy):

@@ -37,6 +37,15 @@ def test_by_hand(toy, fraction, expected):
   np.testing.assert_array_equal(evaluate(toy, fraction), [expected])
 
 
+def test_tokens_that_trl_keeps(toy):
+  """floor(.2 (n - 1)) + 1: one more than here unless 5 divides n."""
+  for n in range(5, 16):
+    entropy = np.arange(1.0, n + 1)
+    kept = (entropy >= np.quantile(entropy, 0.8)).sum()
+    assert kept == (n - 1) // 5 + 1
+    assert kept - evaluate(toy, 0.2, entropy[None]).sum() == (n % 5 > 0)
+
+
 def test_masked_tokens_and_dropped_rows_are_not_ranked(toy):
   """Token 2 is masked and row 1 has weight 0: token 4 leads, of 4."""
   mask = np.array([[1.0, 1, 0, 1, 1], [1, 1, 1, 1, 1]])
