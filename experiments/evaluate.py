@@ -11,6 +11,7 @@ JSONL file. pass_at_k is the unbiased estimator; --out has the outcome of each
 row, for intervals.
 """
 
+import functools
 import json
 import os
 
@@ -20,6 +21,8 @@ import numpy as np
 
 from experiments.flags import configuration
 from experiments.flags import processes as process_flags
+from rl_jax.config import EvaluationConfig
+from rl_jax.rollouts.engine import make_engine
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.runs import policy as policy_lib
@@ -99,18 +102,19 @@ def main(argv):
   prompts = PromptSet(task, _SPLIT.value, tokenizer, _PROMPT.value)
   with VerifierPool(task, _WORKERS.value) as verifier:
     evaluator = Evaluator(
-      model=model,
-      tokenizer=tokenizer,
-      prompts=prompts,
-      verifier=TextVerifier(verifier),
-      mesh=mesh,
-      max_new_tokens=_NEW.value,
-      num_prompts=_LIMIT.value,
-      num_samples=_SAMPLES.value,
+      functools.partial(
+        make_engine, model, max_response_tokens=_NEW.value, mesh=mesh
+      ),
+      prompts,
+      TextVerifier(verifier),
+      EvaluationConfig(
+        num_prompts=_LIMIT.value,
+        num_samples=_SAMPLES.value,
+        batch_prompts=min(_BATCH.value, _LIMIT.value, len(prompts)),
+      ),
       temperature=_TEMPERATURE.value,
       stop=tuple(map(configuration.unescaped, _STOP.value)),
       seed=_SEED.value,
-      batch_prompts=min(_BATCH.value, _LIMIT.value, len(prompts)),
     )
     found, rows = evaluator.run(params)
   if not processes.is_main():

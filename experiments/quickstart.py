@@ -183,7 +183,7 @@ class Quickstart:
     trainer = Trainer(config, self.path('rl'))
     row = trainer.run()
     trained = dataclasses.replace(
-      trainer.policy, trainable=trainer.state.params
+      trainer.parts.policy, trainable=trainer.state.params
     )
     return self._held_out(trained) | _training(row)
 

@@ -10,14 +10,17 @@ The result, a model directory, is written to --out; curves and checkpoints to
 """
 
 import dataclasses
+import functools
 import os
 
 from absl import flags, logging
 import jax
 
 from experiments.flags import configuration
+from rl_jax.config import EvaluationConfig
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.models.files import model_dir
+from rl_jax.rollouts.engine import make_engine
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.runs import policy as policy_lib
@@ -122,13 +125,12 @@ def evaluation(policy, task, verifier, mesh):
   """params -> greedy metrics on validation, or on train if there is none."""
   split = 'validation' if task.num_prompts('validation') else 'train'
   evaluator = Evaluator(
-    model=policy.model,
-    tokenizer=policy.tokenizer,
-    prompts=PromptSet(task, split, policy.tokenizer, _PROMPT.value),
-    verifier=TextVerifier(verifier),
-    mesh=mesh,
-    max_new_tokens=_RESPONSE.value,
-    num_prompts=256,
+    functools.partial(
+      make_engine, policy.model, max_response_tokens=_RESPONSE.value, mesh=mesh
+    ),
+    PromptSet(task, split, policy.tokenizer, _PROMPT.value),
+    TextVerifier(verifier),
+    EvaluationConfig(num_prompts=256),
   )
   return lambda params: evaluator.run(params)[0]
 

@@ -119,5 +119,5 @@ def _check_device_verifier(config: ExperimentConfig) -> None:
     if value:
       raise ValueError(
         f'{field} = {value!r} with verifier.on_device = True: device verifiers '
-        'have no workers, and know the end token alone'
+        'have no workers, and support only the end token'
       )

@@ -55,10 +55,10 @@ def score(
 def with_scores(
   traj: Trajectories, stats: dict[str, Array]
 ) -> tuple[Trajectories, Metrics]:
-  """Stores statistics of the weights that sampled, and what they tell.
+  """Stores statistics of the weights that sampled; returns their metrics.
 
-  The metrics watch the one thing that must never drift: the log-prob that the
-  sampler reported against the trainer's, `rollout/logp_gap_max` in nats.
+  `rollout/logp_gap_max`, nats: the largest difference between the log-probs of
+  the sampler and of the trainer.
   """
   stats, mask_BT = dict(stats), traj.mask_BT
   logp_BT = stats.pop(statistics_lib.LOGP)

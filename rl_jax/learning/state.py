@@ -41,9 +41,9 @@ def state_shapes(
 ) -> TrainState:
   """Shapes and shardings of fresh_state; nothing is allocated.
 
-  params: arrays, or shapes with shardings. Moments lie as their parameters do
-  (zeros do not depend on them, so jit alone would not know); everything else is
-  replicated.
+  params: arrays, or shapes with shardings. Moments have the sharding of
+  their parameters (jit alone could not infer it, as zeros do not depend on
+  them); everything else is replicated.
   """
   shapes = jax.eval_shape(
     lambda p: fresh_state(method, optimizer, p, num_ids), params
@@ -72,7 +72,7 @@ def sharded_state(
   num_ids: int,
   mesh: jax.sharding.Mesh,
 ) -> TrainState:
-  """fresh_state of parameters that are on the mesh, each part born in place."""
+  """fresh_state of parameters on the mesh; every part is sharded."""
   shapes = state_shapes(method, optimizer, params, num_ids, mesh)
 
   def rest(params):

@@ -1,4 +1,4 @@
-"""What an update tells of single tokens, for rollouts.jsonl."""
+"""Values of single tokens from an update, for rollouts.jsonl."""
 
 from collections.abc import Sequence
 

@@ -3,7 +3,7 @@
   y = x W + (x a) b * (alpha / rank)        b starts at zero
 
 Source: "LoRA: Low-Rank Adaptation of Large Language Models" (2106.09685).
-Unmerged, because adding a small update to a bfloat16 weight can swallow it.
+Unmerged, because adding a small update to a bfloat16 weight can round it away.
 """
 
 from typing import Any

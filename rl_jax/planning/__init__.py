@@ -1,1 +1,1 @@
-"""What a run will cost, without running it."""
+"""Memory, FLOP, bytes and communication of a run, without running it."""

@@ -133,13 +133,13 @@ class Collector:
     prompts: PromptSet,
     selector: HostSelector,
     verifier: TextVerifier | TokenVerifier,
-    mesh: jax.sharding.Mesh,
     key: jax.Array,
   ):
     self._rollout, self.engine, self._score = rollout, engine, score
     self.prompts, self.task = prompts, prompts.task
     self.selector, self._verifier, self.key = selector, verifier, key
     self.stop = stop_ids(prompts.tokenizer, rollout.stop)
+    mesh = engine.mesh
     self.rows = mesh_lib.rows(mesh)
     self.whole = whole = mesh_lib.replicated(mesh)
     self.jitted = functools.cache(

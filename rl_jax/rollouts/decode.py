@@ -24,7 +24,7 @@ from rl_jax.rollouts.sampling import SamplingConfig, sample_token
 from rl_jax.rollouts.slots import Rows, Slots, shares_prompts
 from rl_jax.types import POLICY, Array
 
-# Each width is a loop of its own in the program, at the price of compiling it.
+# Each width is a loop of its own in the program, which must be compiled.
 MOST_WIDTHS = 8
 # Layers of all these loops: each compiles for 0.3 to 0.5 s. A small cache adds
 # four loops.

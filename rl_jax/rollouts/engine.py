@@ -26,6 +26,7 @@ class Engine:
 
   start: Callable
   generate: Any
+  mesh: jax.sharding.Mesh
 
 
 def make_engine(
@@ -51,6 +52,7 @@ def make_engine(
       out_shardings=mesh_lib.replicated(mesh),
       compiler_options=compilation.options(),
     ),
+    mesh=mesh,
   )
 
 

@@ -34,6 +34,6 @@ class HostSelector:
       return np.asarray(ids)
 
   def observe(self, ids: np.ndarray, summary: GroupSummary) -> None:
-    """Tells the selector what became of the prompts; summary: NumPy arrays."""
+    """Gives the selector the outcomes of the prompts; summary: NumPy arrays."""
     with jax.transfer_guard('allow'), jax.default_device(self._cpu):
       self.state = jax.device_get(self._observe(self.state, ids, summary))

@@ -3,9 +3,9 @@
   outcomes(traj, examples, texts) -> one Outcome for every row of the examples
 
 A text verifier decodes and judges in worker processes; a token verifier is a
-pure function of the trajectories on the device. Both are told apart only where
-they are made. mark, restore and close are those of a journal of outcomes: only
-what may differ from time to time has one.
+pure function of the trajectories on the device. Only the code that
+makes them distinguishes the two. mark, restore and close are those of a journal
+of outcomes, which only outcomes that are not reproducible need.
 """
 
 from collections.abc import Sequence

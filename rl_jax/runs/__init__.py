@@ -1,1 +1,1 @@
-"""The loops that join prompts, rollouts and learning."""
+"""Training loop, scanned runs, evaluation and supervised training."""

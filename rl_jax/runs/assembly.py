@@ -1,6 +1,7 @@
 """From a configuration to the parts of a run, checked before any compile."""
 
 import dataclasses
+import functools
 import os
 from typing import Any
 
@@ -13,18 +14,89 @@ from rl_jax.learning.state import sharded_state
 from rl_jax.method import Method
 from rl_jax.models import platform, transformer
 from rl_jax.pieces.selection import ShuffledPass
-from rl_jax.rollouts.collect import RolloutConfig
+from rl_jax.rollouts.collect import Collector, RolloutConfig
+from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.host_selector import HostSelector
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.verifiers import TextVerifier, TokenVerifier
 from rl_jax.runs import directory
+from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.evaluation import Evaluator
+from rl_jax.runs.policies import Policies
 from rl_jax.runs.policy import Policy
+from rl_jax.runs.stages import Stages, make_stages
 from rl_jax.runtime import host_memory, processes
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.types import TrainState
 from rl_jax.verification.journal import FILE as JOURNAL_FILE
 from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.pool import VerifierPool
+
+
+@dataclasses.dataclass(frozen=True)
+class Parts:
+  """What a run in the loop is made of; state and policies are at step 0."""
+
+  mesh: jax.sharding.Mesh
+  policy: Policy
+  method: Method
+  state: TrainState
+  stages: Stages
+  policies: Policies
+  key: jax.Array
+  verifier: TextVerifier | TokenVerifier
+  collector: Collector
+  evaluator: Evaluator | None
+
+
+def assemble(
+  config: ExperimentConfig, workdir: str, mesh: jax.sharding.Mesh
+) -> Parts:
+  """All parts of a run on a mesh that is in force."""
+  policy = policy_lib.load(config.model, config.task, config.seed, mesh)
+  rollout = config.rollout
+  check_lengths(rollout, policy.model)
+  prompts = _prompts(config, policy, 'train')
+  state = initial_state(config, policy, mesh)
+  stages = make_stages(config, policy.model, policy.tokenizer, mesh, state)
+  key = run_key(config.seed, mesh)
+  verifier = make_verifier(config, workdir, policy.tokenizer, mesh)
+  evaluator = None
+  if config.evaluation.every:
+    evaluator = make_evaluator(config, policy, verifier, mesh)
+  return Parts(
+    mesh=mesh,
+    policy=policy,
+    method=method_on_mesh(config.method, mesh),
+    state=state,
+    stages=stages,
+    policies=Policies(
+      config.method.policies(), policy.frozen, policy.trainable
+    ),
+    key=key,
+    verifier=verifier,
+    collector=Collector(
+      rollout,
+      engine=stages.engine,
+      score=stages.score,
+      prompts=prompts,
+      selector=HostSelector(selector_of(config), len(prompts), key),
+      verifier=verifier,
+      key=key,
+    ),
+    evaluator=evaluator,
+  )
+
+
+def _prompts(config, policy, split):
+  rollout = config.rollout
+  return PromptSet(
+    config.task,
+    split,
+    policy.tokenizer,
+    rollout.max_prompt_tokens,
+    rollout.overlong_prompt,
+  )
 
 
 def initial_state(
@@ -68,8 +140,8 @@ def method_on_mesh(method: Method, mesh: jax.sharding.Mesh) -> Method:
 def with_compute_dtype(config: ExperimentConfig) -> ExperimentConfig:
   """The configuration with the dtype that 'auto' means on this platform.
 
-  It is what is written down: a run that moves to another kind of machine keeps
-  its numbers, or is refused.
+  It is written to experiment.json, so that a run that continues on another
+  kind of machine has the same results or is an error.
   """
   dtype, _ = platform.choose_dtype(
     config.model.compute_dtype, platform.Platform.of(jax.devices()[0])
@@ -85,7 +157,7 @@ def prepare(config: ExperimentConfig, workdir: str | None) -> jax.sharding.Mesh:
   host_memory.give_back_after_compilations()
   mesh = mesh_lib.make_mesh(config.mesh)
   if workdir is not None:
-    # One process looks: what the others see of a shared disk may be older.
+    # Process 0 reads: other hosts may have an older state of a shared disk.
     processes.on_main(lambda: directory.check(config, workdir))
   return mesh
 
@@ -123,23 +195,17 @@ def make_evaluator(
 ) -> Evaluator:
   """The evaluation that `config.evaluation` describes."""
   rollout, evaluation = config.rollout, config.evaluation
-  prompts = PromptSet(
-    config.task,
-    evaluation.split,
-    policy.tokenizer,
-    rollout.max_prompt_tokens,
-    rollout.overlong_prompt,
-  )
+  prompts = _prompts(config, policy, evaluation.split)
   return Evaluator(
-    model=policy.model,
-    tokenizer=policy.tokenizer,
-    prompts=prompts,
-    verifier=verifier,
-    mesh=mesh,
-    max_new_tokens=rollout.max_response_tokens,
-    num_prompts=evaluation.num_prompts,
-    num_samples=evaluation.num_samples,
+    functools.partial(
+      make_engine,
+      policy.model,
+      max_response_tokens=rollout.max_response_tokens,
+      mesh=mesh,
+    ),
+    prompts,
+    verifier,
+    evaluation,
     temperature=rollout.temperature,
     stop=rollout.stop,
-    batch_prompts=evaluation.batch_prompts,
   )

@@ -42,8 +42,8 @@ def check(config: ExperimentConfig, workdir: str) -> None:
   if not os.path.exists(path):
     if committed_steps(epath.Path(workdir) / 'checkpoints'):
       raise ValueError(
-        f'{workdir} has checkpoints but no {CONFIG_FILE}: nobody knows what '
-        'they continue. Use another --workdir, or remove them.'
+        f'{workdir} has checkpoints but no {CONFIG_FILE}: it is unknown '
+        'which run they continue. Use another --workdir, or remove them.'
       )
     return
   with open(path) as f:
@@ -72,8 +72,8 @@ def iterations_done(workdir: str) -> int:
 def write_config(config: ExperimentConfig, workdir: str) -> None:
   """Writes experiment.json if there is none.
 
-  Called when everything else has been checked, so that a mistake that was
-  refused does not stand in the way of the corrected command. Of several
+  Called when everything else has been checked, so that a command that
+  fails a check leaves no file that blocks the corrected one. Of several
   processes process 0 writes it.
   """
   processes.on_main(lambda: _write_config(config, workdir))

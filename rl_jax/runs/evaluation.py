@@ -1,7 +1,6 @@
 """Accuracy of a policy on a split: pass@1 greedy, avg@k, pass@k, length."""
 
-from collections.abc import Sequence
-import functools
+from collections.abc import Callable, Sequence
 import math
 from typing import Any
 
@@ -10,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax import randomness
-from rl_jax.models import transformer
-from rl_jax.rollouts.engine import make_engine
+from rl_jax.config import EvaluationConfig
+from rl_jax.rollouts.engine import Engine
 from rl_jax.rollouts.prompts import PromptSet, stop_ids
 from rl_jax.rollouts.responses import (
   Texts,
@@ -19,6 +18,7 @@ from rl_jax.rollouts.responses import (
   own_rows,
 )
 from rl_jax.rollouts.sampling import SamplingConfig
+from rl_jax.rollouts.verifiers import TextVerifier, TokenVerifier
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
 from rl_jax.tasks import base
@@ -88,42 +88,35 @@ class Evaluator:
 
   def __init__(
     self,
-    *,
-    model: transformer.ModelConfig,
-    tokenizer: Any,
+    engine: Callable[..., Engine],
     prompts: PromptSet,
-    verifier: Any,
-    mesh: jax.sharding.Mesh,
-    max_new_tokens: int,
-    num_prompts: int,
-    num_samples: int = 0,
+    verifier: TextVerifier | TokenVerifier,
+    settings: EvaluationConfig,
+    *,
     temperature: float = 1.0,
     stop: Sequence[str] = (),
     seed: int = 0,
-    batch_prompts: int = 128,
   ):
-    self._tokenizer, self._prompts = tokenizer, prompts
+    """engine: make_engine with all but the sampling and the group size."""
+    self._tokenizer, self._prompts = prompts.tokenizer, prompts
     self._verifier = verifier
-    self._indices = range(min(num_prompts, len(prompts)))
-    self._num_samples = num_samples
-    self._key = processes.put(
-      randomness.purpose_key(jax.random.key(seed), randomness.EVALUATION),
-      mesh_lib.replicated(mesh),
-    )
-    shards = mesh.shape['data'] * mesh.shape['fsdp']
-    self._batch = -(-batch_prompts // shards) * shards
-    self._stop = eos = stop_ids(tokenizer, stop)
-
-    engine = functools.partial(
-      make_engine, model, max_response_tokens=max_new_tokens, mesh=mesh
-    )
+    self._indices = range(min(settings.num_prompts, len(prompts)))
+    self._num_samples = settings.num_samples
+    self._stop = eos = stop_ids(prompts.tokenizer, stop)
     self._greedy = engine(
       SamplingConfig(greedy=True, eos_ids=eos), group_size=1
     )
     self._sample = engine(
       SamplingConfig(temperature=temperature, eos_ids=eos),
-      group_size=num_samples,
+      group_size=self._num_samples,
     )
+    mesh = self._greedy.mesh
+    self._key = processes.put(
+      randomness.purpose_key(jax.random.key(seed), randomness.EVALUATION),
+      mesh_lib.replicated(mesh),
+    )
+    shards = mesh.shape['data'] * mesh.shape['fsdp']
+    self._batch = -(-settings.batch_prompts // shards) * shards
 
   def run(self, params: Any) -> tuple[dict[str, float], dict[str, np.ndarray]]:
     """(metrics, per-prompt arrays 'greedy' [n] and 'samples' [n, k])."""

@@ -27,14 +27,9 @@ from rl_jax.learning.update import Batch
 from rl_jax.records import metrics as metrics_lib
 from rl_jax.records import progress, rollout_log
 from rl_jax.records.checkpoints import checkpointer
-from rl_jax.rollouts.collect import Collector
-from rl_jax.rollouts.host_selector import HostSelector
-from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.runs import assembly, directory, guards
-from rl_jax.runs import policy as policy_lib
 from rl_jax.runs import stages as stages_lib
 from rl_jax.runs.entropy_change import EntropyChange
-from rl_jax.runs.policies import Policies
 from rl_jax.runtime import processes, profiling, stop_signal
 from rl_jax.types import Metrics, Trajectories
 
@@ -63,62 +58,19 @@ class Trainer:
     config = assembly.with_compute_dtype(config)
     self.config, self.workdir = config, workdir
     self.profiler = profiling.Profiler()
-    self.mesh = assembly.prepare(config, workdir)
-    with jax.set_mesh(self.mesh):
-      self._build()
+    mesh = assembly.prepare(config, workdir)
+    with jax.set_mesh(mesh):
+      self.parts = assembly.assemble(config, workdir, mesh)
+      self._open()
 
-  def _build(self) -> None:
-    """Everything that needs the mesh: weights, stages, state, files."""
+  def _open(self) -> None:
+    """The state of a run and its files; continues what they hold."""
     config, workdir = self.config, self.workdir
-    self.policy = policy_lib.load(
-      config.model, config.task, config.seed, self.mesh
-    )
-    rollout = config.rollout
-    assembly.check_lengths(rollout, self.policy.model)
-    self.prompts = PromptSet(
-      config.task,
-      'train',
-      self.policy.tokenizer,
-      rollout.max_prompt_tokens,
-      rollout.overlong_prompt,
-    )
-    self.method = assembly.method_on_mesh(config.method, self.mesh)
-    self.state = assembly.initial_state(config, self.policy, self.mesh)
-    self.stages = stages_lib.make_stages(
-      config,
-      self.policy.model,
-      self.policy.tokenizer,
-      self.mesh,
-      self.state,
-    )
-    self.policies = Policies(
-      config.method.policies(), self.policy.frozen, self.policy.trainable
-    )
-    self.key = assembly.run_key(config.seed, self.mesh)
-    self.verifier = assembly.make_verifier(
-      config, workdir, self.policy.tokenizer, self.mesh
-    )
-    self.collector = Collector(
-      rollout,
-      engine=self.stages.engine,
-      score=self.stages.score,
-      prompts=self.prompts,
-      selector=HostSelector(
-        assembly.selector_of(config), len(self.prompts), self.key
-      ),
-      verifier=self.verifier,
-      mesh=self.mesh,
-      key=self.key,
-    )
-    self.evaluator = None
-    if config.evaluation.every:
-      self.evaluator = assembly.make_evaluator(
-        config, self.policy, self.verifier, self.mesh
-      )
+    self.state = self.parts.state
     directory.write_config(config, workdir)
     self.counters = Counters()
     rate = config.optimizer.learning_rate
-    self.entropy_change = EntropyChange(rate, self.mesh)
+    self.entropy_change = EntropyChange(rate, self.parts.mesh)
     # By iteration: of the last two, as metrics are read one iteration late.
     self.batches: dict[int, Trajectories] = {}
     self.rollouts: rollout_log.RolloutLog | None = None  # of the last one
@@ -136,13 +88,13 @@ class Trainer:
   def run(self) -> dict[str, Any]:
     """Trains to config.iterations; returns the newest metrics.
 
-    SIGTERM and Ctrl-C save at the next boundary and exit (see `signals`).
+    SIGTERM and Ctrl-C save at the next boundary and exit (see `stop_signal`).
     """
     counters, total = self.counters, self.config.iterations
     row: dict[str, Any] = {}
     with (
       contextlib.closing(self),
-      jax.set_mesh(self.mesh),
+      jax.set_mesh(self.parts.mesh),
       stop_signal.StopSignal() as stop,
       progress.Progress(
         total, counters.iteration, shown=processes.is_main()
@@ -180,23 +132,25 @@ class Trainer:
     """One rollout and its optimizer steps; returns metrics, not yet read."""
     counters, config = self.counters, self.config
     started = time.perf_counter()
-    frozen = self.policies.frozen()
-    traj, scores, rounds, length_NG = self.collector.collect(
+    frozen = self.parts.policies.frozen()
+    traj, scores, rounds, length_NG = self.parts.collector.collect(
       {**frozen, **self.state.params},
-      self.method,
+      self.parts.method,
       counters.group_serial,
       counters.optimizer_steps,
     )
     sampled = time.perf_counter()
-    batch = Batch(frozen=frozen, method=self.method, traj=traj, key=self.key)
+    batch = Batch(
+      frozen=frozen, method=self.parts.method, traj=traj, key=self.parts.key
+    )
     self.state, traj, learned, steps = stages_lib.update(
-      self.stages, self.state, batch, counters.iteration, length_NG
+      self.parts.stages, self.state, batch, counters.iteration, length_NG
     )
     tokens = sum(r.tokens for r in rounds)
     metrics = {**scores, **learned}
     metrics |= self.entropy_change(metrics)
     counters.iteration += 1
-    self.policies.renew(self.state.params, counters.iteration)
+    self.parts.policies.renew(self.state.params, counters.iteration)
     self.batches[counters.iteration] = traj
     self.batches.pop(counters.iteration - 2, None)
     counters.optimizer_steps += steps
@@ -205,8 +159,8 @@ class Trainer:
       first_serial=counters.group_serial,
       arrays=rollout_log.arrays(traj, metrics, config.guards.log_rollouts),
       prompts=config.guards.log_rollouts,
-      tokenizer=self.policy.tokenizer,
-      stop=self.collector.stop,
+      tokenizer=self.parts.policy.tokenizer,
+      stop=self.parts.collector.stop,
     )
     counters.group_serial += len(rounds) * config.rollout.num_prompts
     counters.tokens += tokens
@@ -232,7 +186,7 @@ class Trainer:
       {
         'counters': dataclasses.asdict(self.counters),
         'offsets': self.writer.offsets(),
-        'verifications': self.verifier.mark(),
+        'verifications': self.parts.verifier.mark(),
       },
       {k: v for k, v in row.items() if k.startswith(('evaluation', 'reward'))},
     )
@@ -240,7 +194,7 @@ class Trainer:
 
   def close(self) -> None:
     """Frees workers, threads and files."""
-    self.verifier.close()
+    self.parts.verifier.close()
     self.checkpointer.close()
     self.writer.close()
 
@@ -248,8 +202,8 @@ class Trainer:
     """The arrays of a checkpoint."""
     return {
       'state': self.state,
-      'selector': self.collector.selector.state,
-      **self.policies.checkpoint(),
+      'selector': self.parts.collector.selector.state,
+      **self.parts.policies.checkpoint(),
     }
 
   def _restore(self) -> None:
@@ -260,13 +214,13 @@ class Trainer:
       self.writer.truncate_to({}, next_step=0)
       return
     self.state = restored.tree['state']
-    self.collector.selector.state = restored.tree['selector']
-    for name in self.policies.checkpoint():
-      self.policies.trees[name] = restored.tree[name]
+    self.parts.collector.selector.state = restored.tree['selector']
+    for name in self.parts.policies.checkpoint():
+      self.parts.policies.trees[name] = restored.tree[name]
     host = restored.host_state
     self.counters = Counters(**host['counters'])
     self.entropy_change.restore(self.counters.entropy)
-    self.verifier.restore(host.get('verifications', 0))
+    self.parts.verifier.restore(host.get('verifications', 0))
     self.writer.truncate_to(
       host['offsets'], next_step=self.counters.iteration + 1
     )
@@ -290,7 +244,9 @@ class Trainer:
   def _evaluate(self) -> dict[str, float]:
     """Scores the policy as it is at this iteration boundary."""
     started = time.perf_counter()
-    found, _ = self.evaluator.run({**self.policy.frozen, **self.state.params})
+    found, _ = self.parts.evaluator.run(
+      {**self.parts.policy.frozen, **self.state.params}
+    )
     return {
       **{f'evaluation/{name}': value for name, value in found.items()},
       'time/evaluation_seconds': time.perf_counter() - started,

@@ -113,7 +113,7 @@ def fit(
   """Trains and returns the last row of metrics; resumes in workdir.
 
   Checkpoints at every evaluation, so that Ctrl-C loses nothing; the signal's
-  exit code is documented in `signals`.
+  exit code is documented in `stop_signal`.
 
   Args:
     evaluate: params -> metrics with 'pass_at_1'.

@@ -336,14 +336,14 @@ def test_a_run_on_8_devices(toy, tmp_path):
     after,
   )
   assert all(jax.tree.leaves(same))
-  assert trainer.stages.update_minibatch._cache_size() <= 2
+  assert trainer.parts.stages.update_minibatch._cache_size() <= 2
   one = make_mesh(ONE)
   with jax.set_mesh(one):
     _, params, _ = policy_lib.load_checkpoint(str(tmp_path), one)
   jax.tree.map(
     np.testing.assert_array_equal,
     *jax.device_get(
-      (params, {**trainer.policy.frozen, **trainer.state.params})
+      (params, {**trainer.parts.policy.frozen, **trainer.state.params})
     ),
   )
 

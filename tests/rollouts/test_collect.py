@@ -125,7 +125,6 @@ def run(answers, method=PLAIN, max_rounds=4, first_serial=10):
     prompts=prompts,
     selector=HostSelector(InOrder(), len(prompts), KEY),
     verifier=TextVerifier(VerifierPool(Letters())),
-    mesh=mesh,
     key=KEY,
   )
   with jax.transfer_guard('disallow'):

@@ -1,6 +1,7 @@
 """Accuracy on a split; the model is replaced by a rule."""
 
 import dataclasses
+import functools
 import itertools
 
 import jax
@@ -8,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from rl_jax.config import EvaluationConfig
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.rollouts import engine, responses
 from rl_jax.rollouts.prompts import PromptSet
@@ -72,15 +74,16 @@ def run(monkeypatch, batch_prompts=128, num_prompts=5, num_samples=4):
   monkeypatch.setattr(engine, 'generate', generate)
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   evaluator = evaluation.Evaluator(
-    model=None,
-    tokenizer=TOKENIZER,
-    prompts=PromptSet(Letters(), 'validation', TOKENIZER, 4),
-    verifier=TextVerifier(VerifierPool(Letters())),
-    mesh=mesh,
-    max_new_tokens=3,
-    num_prompts=num_prompts,
-    num_samples=num_samples,
-    batch_prompts=batch_prompts,
+    functools.partial(
+      engine.make_engine, None, max_response_tokens=3, mesh=mesh
+    ),
+    PromptSet(Letters(), 'validation', TOKENIZER, 4),
+    TextVerifier(VerifierPool(Letters())),
+    EvaluationConfig(
+      num_prompts=num_prompts,
+      num_samples=num_samples,
+      batch_prompts=batch_prompts,
+    ),
   )
   return evaluator.run(None)
 

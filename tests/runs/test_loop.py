@@ -138,8 +138,8 @@ def test_a_resumed_run_equals_a_whole_one(whole, halves):
   assert two.counters.iteration == 2 * HALF
   jax.tree.map(
     np.testing.assert_array_equal,
-    two.collector.selector.state,
-    one.collector.selector.state,
+    two.parts.collector.selector.state,
+    one.parts.collector.selector.state,
   )
   for name in ('metrics.jsonl', 'rollouts.jsonl'):
     rows = stripped(read_jsonl(one_dir / name))
@@ -376,9 +376,11 @@ def test_ppo_with_adapters_minibatches_and_microbatches(toy, tmp_path):
     update__microbatch_prompts='2',
   )
   trainer = loop.Trainer(config, str(tmp_path))
-  before = jax.device_get((trainer.policy.frozen, trainer.state.params))
+  before = jax.device_get((trainer.parts.policy.frozen, trainer.state.params))
   trainer.run()
-  frozen, params = jax.device_get((trainer.policy.frozen, trainer.state.params))
+  frozen, params = jax.device_get(
+    (trainer.parts.policy.frozen, trainer.state.params)
+  )
   assert set(frozen) == {'model'} and set(params) == {'lora', 'value_head'}
   jax.tree.map(np.testing.assert_array_equal, frozen, before[0])
   moved = jax.tree.map(lambda x, y: np.abs(x - y).max(), params, before[1])
@@ -391,7 +393,7 @@ def test_ppo_with_adapters_minibatches_and_microbatches(toy, tmp_path):
   assert first['train/skipped'] == last['train/skipped'] == 0
   assert abs(first['policy/kl_ref']) < 1e-6 < last['policy/kl_ref']
   # One program that reuses the scores, and one that does not.
-  assert trainer.stages.update_minibatch._cache_size() <= 2
+  assert trainer.parts.stages.update_minibatch._cache_size() <= 2
   # Every logged row was in some minibatch of the last epoch.
   for row in read_jsonl(tmp_path / 'rollouts.jsonl'):
     assert row['tokens']['entropy'][0] > 0 > row['tokens']['logp'][0]
@@ -434,19 +436,19 @@ def test_a_lagged_copy_is_renewed_and_restored(toy, tmp_path):
   loop.Trainer(
     override(config, 'iterations', '3'), str(tmp_path / 'parts')
   ).run()
-  parts = loop.Trainer(config, str(tmp_path / 'parts'))
+  resumed = loop.Trainer(config, str(tmp_path / 'parts'))
   same = lambda a, b: jax.tree.map(np.testing.assert_array_equal, a, b)
   differs = jax.tree.map(
     lambda a, b: (a != b).any(),
-    parts.policies.trees['lagged'],
-    parts.state.params,
+    resumed.parts.policies.trees['lagged'],
+    resumed.state.params,
   )
   assert any(jax.tree.leaves(differs))  # of iteration 2, restored in 3
-  parts.run()
-  same(parts.state, whole.state)
-  same(parts.policies.trees, whole.policies.trees)
+  resumed.run()
+  same(resumed.state, whole.state)
+  same(resumed.parts.policies.trees, whole.parts.policies.trees)
   same(
-    whole.policies.trees['lagged'], whole.state.params
+    whole.parts.policies.trees['lagged'], whole.state.params
   )  # renewed after iteration 6
   gaps = [
     row['rollout/logp_gap_max']
@@ -535,11 +537,11 @@ def test_what_pieces_keep_and_learn_is_restored(toy, tmp_path):
   loop.Trainer(
     override(config, 'iterations', '2'), str(tmp_path / 'parts')
   ).run()
-  parts = loop.Trainer(config, str(tmp_path / 'parts'))
-  parts.run()
+  resumed = loop.Trainer(config, str(tmp_path / 'parts'))
+  resumed.run()
   same = lambda a, b: jax.tree.map(np.testing.assert_array_equal, a, b)
-  same(parts.state, whole.state)
-  same(parts.policies.trees, whole.policies.trees)
+  same(resumed.state, whole.state)
+  same(resumed.parts.policies.trees, whole.parts.policies.trees)
   beta = whole.state.method_state['losses.1.AdaptiveKL']['beta']
   learned = whole.state.params['pieces']['losses.0.LengthPreference']
   assert beta != adaptive.start and learned['exponent'] != 0

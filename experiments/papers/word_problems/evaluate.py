@@ -13,6 +13,7 @@ over rows.
 """
 
 import dataclasses
+import functools
 import json
 import os
 
@@ -22,7 +23,9 @@ import numpy as np
 
 from experiments.flags import configuration
 from experiments.tables import cells
+from rl_jax.config import EvaluationConfig
 from rl_jax.records import metrics
+from rl_jax.rollouts.engine import make_engine
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.runs import policy as policy_lib
@@ -93,17 +96,21 @@ def outcomes(source, config, sets, mesh):
     prompts = PromptSet(task, 'test', tokenizer, 512)
     with VerifierPool(task) as verifier:
       evaluator = Evaluator(
-        model=model,
-        tokenizer=tokenizer,
-        prompts=prompts,
-        verifier=TextVerifier(verifier),
-        mesh=mesh,
-        max_new_tokens=rollout.max_response_tokens,
-        num_prompts=100 if name == 'mawps_singleop' else _LIMIT.value,
-        num_samples=_SAMPLES.value,
+        functools.partial(
+          make_engine,
+          model,
+          max_response_tokens=rollout.max_response_tokens,
+          mesh=mesh,
+        ),
+        prompts,
+        TextVerifier(verifier),
+        EvaluationConfig(
+          num_prompts=100 if name == 'mawps_singleop' else _LIMIT.value,
+          num_samples=_SAMPLES.value,
+          batch_prompts=25,
+        ),
         temperature=_TEMPERATURE.value,
         stop=rollout.stop,
-        batch_prompts=25,
       )
       summary, found[name] = evaluator.run(params)
     print(source, name, json.dumps(summary), flush=True)

@@ -13,8 +13,8 @@ from rl_jax.types import Array, Trajectories, static
 class ZeroVariance:
   """Keeps a group (1) if two of its valid rewards differ, else drops it (0).
 
-  Looks at the rewards before shaping, so that a length penalty cannot keep a
-  group alive; the comparison is exact.
+  Looks at the rewards before shaping, so that a length penalty cannot keep
+  a group of equal answers; the comparison is exact.
   Source: DAPO, section 3.2; verl recipe dapo_ray_trainer.py (filter_groups),
   whose metric is the accuracy.
   """

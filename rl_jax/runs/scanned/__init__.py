@@ -1,1 +1,1 @@
-"""Whole runs as one program."""
+"""Whole training runs as one compiled program."""

@@ -49,7 +49,7 @@ def _reason(config: ExperimentConfig) -> str | None:
   if config.verifier.num_workers:
     return 'verifier.num_workers > 0: rewards come from worker processes'
   if config.rollout.stop:
-    return 'rollout.stop: device verifiers know the end token alone'
+    return 'rollout.stop: device verifiers support only the end token'
   if method.group_filter is not None:
     return (
       'method.group_filter: dynamic sampling draws rounds until the host has '

@@ -1,4 +1,4 @@
-"""Prompts on the device, with what a device verifier needs to know of them."""
+"""Prompts on the device, with the answers for a device verifier."""
 
 from typing import Any
 

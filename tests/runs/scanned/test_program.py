@@ -41,7 +41,7 @@ def loop_run(config, workdir):
   """(tokens [I, B, T], rows of metrics) of the ordinary loop."""
   trainer = loop.Trainer(config, str(workdir))
   tokens, rows = [], []
-  with jax.set_mesh(trainer.mesh):
+  with jax.set_mesh(trainer.parts.mesh):
     for i in range(config.iterations):
       rows.append(jax.device_get(trainer.iteration()))
       tokens.append(np.asarray(trainer.batches[i + 1].response_BT))
@@ -121,7 +121,7 @@ def test_what_cannot_be_jitted_is_refused_with_a_reason():
     'method.rollout: SegmentValues reads': make_config('spo_chain'),
     'worker processes': make_config('grpo', 0, 'verifier.num_workers=2'),
     'mesh': make_config('grpo', 0, 'mesh.data=8'),
-    'end token alone': make_config('grpo', 0, "rollout.stop=('a',)"),
+    'only the end token': make_config('grpo', 0, "rollout.stop=('a',)"),
   }
   for reason, config in cases.items():
     assert reason in program.refusal(config)
