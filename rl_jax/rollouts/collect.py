@@ -11,7 +11,6 @@ import dataclasses
 import functools
 from typing import Any
 
-from absl import logging
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -25,6 +24,7 @@ from rl_jax.rollouts.prompts import PromptSet, stop_ids
 from rl_jax.rollouts.verifiers import TextVerifier, TokenVerifier
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
+from rl_jax.runtime.repeated_warnings import RepeatedWarnings
 from rl_jax.tasks import base
 from rl_jax.types import GroupSummary, Trajectories
 
@@ -85,6 +85,10 @@ class Sampler:
     self.next_serial = first_serial
     self.task = collector.task
 
+  def fits(self, example: Any) -> bool:
+    """Whether the prompt of a changed example is short enough."""
+    return self._collector.prompts.fits(example)
+
   def start(self, arrays: list[np.ndarray]) -> Trajectories:
     """Responses to encoded prompts, not yet read by the host."""
     traj = self._collector.engine.start(
@@ -139,7 +143,7 @@ class Collector:
     self.prompts, self.task = prompts, prompts.task
     self.selector, self._verifier, self.key = selector, verifier, key
     self.stop = stop_ids(prompts.tokenizer, rollout.stop)
-    mesh = engine.mesh
+    self._warnings, mesh = RepeatedWarnings(), engine.mesh
     self.rows = mesh_lib.rows(mesh)
     self.whole = whole = mesh_lib.replicated(mesh)
     self.jitted = functools.cache(
@@ -273,7 +277,7 @@ class Collector:
     """The first num_prompts kept groups; too few are topped up at weight 0."""
     wanted = self._rollout.num_prompts
     if len(kept) < wanted:
-      logging.warning(
+      self._warnings.warn(
         'dynamic sampling kept %d of %d groups after %d rounds',
         len(kept),
         wanted,

@@ -1,23 +1,28 @@
 """The prompts of a task's split as padded token arrays, checked at start-up."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import functools
 from typing import Any
 
 from absl import logging
 import numpy as np
 
+from rl_jax.runtime.repeated_warnings import RepeatedWarnings
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.templates import encode_prompt
 
-# Larger (procedural) splits are checked row by row as they are drawn.
+# Of larger splits some rows are checked at start, the others as they are drawn.
 SCAN_LIMIT = 20_000
+SPOT_CHECKS = 1000
 
 
 class PromptSet:
   """Encodes examples of one split; over-long prompts are errors or skipped.
 
   `overlong` is 'error' (the row is named) or 'skip' (counted, and warned of).
+  Splits of more than SCAN_LIMIT rows are checked at SPOT_CHECKS rows; where a
+  row that is drawn later cannot be used, the next usable row takes its place,
+  so that a run of many hours does not end because of it.
   Prompts are left-padded to the next power of two, so that few lengths are
   compiled; ids stay the task's own stable indices.
   """
@@ -32,36 +37,83 @@ class PromptSet:
   ):
     self.task, self.split, self.tokenizer = task, split, tokenizer
     self.max_prompt_tokens = max_prompt_tokens
-    total = task.num_prompts(split)
+    self._overlong, self._warnings = overlong, RepeatedWarnings()
+    total = self._total = task.num_prompts(split)
     if total < 1:
       raise ValueError(f'{type(task).__name__}: split {split!r} is empty')
     self._ids = None
-    if total <= SCAN_LIMIT:
-      fits = [i for i in range(total) if self._fits(i, overlong)]
-      if not fits:
-        raise ValueError(
-          f'no prompt of split {split!r} has at most '
-          f'rollout.max_prompt_tokens = {max_prompt_tokens} tokens'
-        )
-      if len(fits) < total:
-        logging.warning(
-          'skipped %d of %d over-long prompts of split %r',
-          total - len(fits),
-          total,
-          split,
-        )
+    checked = self._checked_ids()
+    fits = [i for i in checked if self._usable(self._example(i))]
+    if not fits:
+      which = (
+        'no prompt' if len(checked) == total else f'none of {len(checked)}'
+      )
+      raise ValueError(
+        f'{which} of split {split!r} has at most '
+        f'rollout.max_prompt_tokens = {max_prompt_tokens} tokens'
+      )
+    if len(fits) < len(checked):
+      logging.warning(
+        'skipped %d of %d over-long prompts of split %r',
+        len(checked) - len(fits),
+        len(checked),
+        split,
+      )
+      if len(checked) == total:
         self._ids = np.asarray(fits, np.int32)
-    self._total = total
 
   def __len__(self) -> int:
     return self._total if self._ids is None else len(self._ids)
 
-  def _fits(self, index, overlong):
+  def check(self, change: Callable[[Example], Example]) -> None:
+    """Raises or warns, as for prompts, of prompts that a change makes too long.
+
+    Raises:
+      OverlongPromptError: names one that `overlong` does not allow.
+      ValueError: none of the changed prompts can be used.
+    """
+    ids = [self.example_id(i) for i in self._spots(len(self))]
+    fits = [self._usable(change(self._example(i))) for i in ids]
+    if not any(fits):
+      raise ValueError(
+        f'none of {len(ids)} changed prompts of split {self.split!r} has at '
+        f'most rollout.max_prompt_tokens = {self.max_prompt_tokens} tokens'
+      )
+    if not all(fits):
+      logging.warning(
+        '%d of %d changed prompts of split %r are over-long',
+        len(ids) - sum(fits),
+        len(ids),
+        self.split,
+      )
+
+  def _checked_ids(self):
+    if self._total <= SCAN_LIMIT:
+      return range(self._total)
+    return self._spots(self._total)
+
+  def _spots(self, total):
+    return range(0, total, -(-total // SPOT_CHECKS))
+
+  def _example(self, example_id):
+    return self.task.example(self.split, example_id)
+
+  def _usable(self, example):
+    """At start: whether it fits, or an error as configured."""
     try:
-      self.encode_one(index)
+      self._encode(example)
     except OverlongPromptError:
-      if overlong == 'error':
+      if self._overlong == 'error':
         raise
+      return False
+    return True
+
+  def fits(self, example: Example) -> bool:
+    """Whether a prompt can be used; a warning says why not."""
+    try:
+      self._encode(example)
+    except ValueError as error:
+      self._warnings.warn('a prompt is not used: %s', error)
       return False
     return True
 
@@ -71,7 +123,7 @@ class PromptSet:
 
   def encode_one(self, example_id: int) -> list[int]:
     """Token ids of one prompt; raises if it is empty or too long."""
-    return self._encode(self.task.example(self.split, example_id))
+    return self._encode(self._example(example_id))
 
   def _encode(self, example: Example) -> list[int]:
     ids = encode_prompt(example, self.tokenizer)
@@ -86,12 +138,23 @@ class PromptSet:
       )
     return ids
 
+  def example(self, index: int) -> Example:
+    """The index-th usable example; the next one that fits if it does not.
+
+    Raises:
+      ValueError: no prompt fits.
+    """
+    for step in range(len(self)):
+      example = self._example(self.example_id((index + step) % len(self)))
+      if self.fits(example):
+        return example
+    raise ValueError(f'no prompt of split {self.split!r} can be used')
+
   def batch(
     self, indices: Sequence[int]
   ) -> tuple[list[Any], np.ndarray, np.ndarray, np.ndarray]:
     """(examples, prompt_NP i32, prompt_mask_NP f32, prompt_id_N i32)."""
-    ids = [self.example_id(i) for i in indices]
-    examples = [self.task.example(self.split, i) for i in ids]
+    examples = [self.example(i) for i in indices]
     return examples, *self.arrays(examples)
 
   def arrays(

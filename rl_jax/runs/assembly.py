@@ -57,6 +57,8 @@ def assemble(
   rollout = config.rollout
   check_lengths(rollout, policy.model)
   prompts = _prompts(config, policy, 'train')
+  if hasattr(config.method.rollout, 'check_prompts'):
+    config.method.rollout.check_prompts(prompts)
   state = initial_state(config, policy, mesh)
   stages = make_stages(config, policy.model, policy.tokenizer, mesh, state)
   key = run_key(config.seed, mesh)

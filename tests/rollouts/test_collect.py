@@ -82,7 +82,7 @@ class InOrder:
     return {**state, 'rewards': summary.reward_NG}
 
 
-def run(answers, method=PLAIN, max_rounds=4, first_serial=10):
+def run(answers, method=PLAIN, max_rounds=4, first_serial=10, limit=4):
   """collect() of 2 prompts; answers: the letters of group 0, 1, ... drawn."""
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   tokenizer = CharTokenizer(Letters.alphabet)
@@ -117,7 +117,7 @@ def run(answers, method=PLAIN, max_rounds=4, first_serial=10):
     max_response_tokens=2,
     mesh=mesh,
   )
-  prompts = PromptSet(Letters(), 'train', tokenizer, 4)
+  prompts = PromptSet(Letters(), 'train', tokenizer, limit, 'skip')
   collector = collect.Collector(
     rollout,
     engine=dataclasses.replace(engine, generate=jax.jit(generate)),
@@ -252,6 +252,29 @@ def test_hinted_rows_join_the_groups_that_failed():
   np.testing.assert_array_equal(
     collector.selector.state['rewards'], [[2, 0, 2], [0, 0, 0]]
   )
+
+
+def test_a_hint_that_makes_a_prompt_too_long_is_left_out(caplog):
+  """Limit 2: prompt 0 becomes 2 tokens, prompt 1 would become 3."""
+  traj, _, rounds, _ = run(['nnn', 'nnn', 'yyy', 'yyy'], GUIDED, limit=2)
+  assert [e.prompt for e in rounds[1].examples] == ['++', '++']
+  np.testing.assert_array_equal(traj.valid_B, [1] * 9 + [0] * 3)
+  np.testing.assert_array_equal(traj.weight_B, traj.valid_B)
+  assert 'Letters train[1]: the prompt has 3 tokens' in caplog.text
+
+
+def test_hints_that_are_always_too_long_are_refused_at_start():
+  """Named in mode 'error'; of 'skip' only where none is left."""
+  tokenizer = CharTokenizer(Letters.alphabet)
+  letters = lambda limit, mode: PromptSet(
+    Letters(), 'train', tokenizer, limit, mode
+  )
+  GUIDED.rollout.check_prompts(letters(5, 'error'))
+  with pytest.raises(ValueError, match='the prompt has 5 tokens'):
+    GUIDED.rollout.check_prompts(letters(4, 'error'))
+  GUIDED.rollout.check_prompts(letters(2, 'skip'))
+  with pytest.raises(ValueError, match='none of 2 changed prompts'):
+    GUIDED.rollout.check_prompts(letters(1, 'skip'))
 
 
 def test_without_failure_there_is_no_hinted_round():

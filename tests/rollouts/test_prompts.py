@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.models.tokenizer import CharTokenizer
+from rl_jax.rollouts import prompts as prompts_lib
 from rl_jax.rollouts.prompts import OverlongPromptError, PromptSet, stop_ids
 from rl_jax.tasks.base import Example
 
@@ -59,6 +60,35 @@ def test_overlong_prompts_can_be_skipped(caplog):
   assert len(prompts) == 2
   assert prompts.batch([0, 1])[3].tolist() == [0, 2]
   assert 'skipped 1 of 3' in caplog.text
+
+
+@pytest.mark.parametrize('mode', ['error', 'skip'])
+@pytest.mark.parametrize('bad', ['abcab', '', 'z'])
+def test_a_bad_row_of_a_large_split_that_is_drawn_late(
+  monkeypatch, caplog, mode, bad
+):
+  """Rows 0 and 2 are checked at start; row 2 takes the place of row 1."""
+  monkeypatch.setattr(prompts_lib, 'SCAN_LIMIT', 2)
+  monkeypatch.setattr(prompts_lib, 'SPOT_CHECKS', 2)
+  prompts = prompt_set(limit=4, overlong=mode, prompts=('a', bad, 'abc'))
+  for _ in range(3):
+    examples, _, _, ids = prompts.batch([0, 1, 2])
+    assert [e.prompt for e in examples] == ['a', 'abc', 'abc']
+    assert ids.tolist() == [0, 2, 2]
+  assert 'Fixed train[1]' in caplog.text or bad == 'z'
+  assert len(caplog.records) == 1  # said once, then counted
+
+
+def test_large_splits_are_spot_checked(monkeypatch, caplog):
+  """Overlong rows found at start are errors, or counted and never drawn."""
+  monkeypatch.setattr(prompts_lib, 'SCAN_LIMIT', 2)
+  with pytest.raises(OverlongPromptError):
+    prompt_set(limit=4)
+  prompts = prompt_set(limit=4, overlong='skip')
+  assert 'skipped 1 of 3' in caplog.text
+  assert set(prompts.batch([0, 1, 2])[3].tolist()) == {0, 2}
+  with pytest.raises(ValueError, match='no prompt of split'):
+    prompt_set(limit=2, overlong='skip', prompts=('abc', 'abca', 'cab'))
 
 
 def test_nothing_to_draw_from_is_an_error():

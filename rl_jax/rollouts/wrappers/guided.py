@@ -39,6 +39,10 @@ class HintGuided:
         f'{type(task).__name__} has no method `hinted`'
       )
 
+  def check_prompts(self, prompts: Any) -> None:
+    """Raises ValueError if prompts with a hint are longer than is allowed."""
+    prompts.check(prompts.task.hinted)
+
   def failed(self, reward_NG: np.ndarray) -> np.ndarray:
     """Prompts without a solved sample, bool [N]; NaN: verification failed."""
     return ~(reward_NG > self.solved_above).any(axis=1)
@@ -51,6 +55,9 @@ class HintGuided:
     hinted, rounds = traj, []
     if failed_N.any():
       examples = [sampler.task.hinted(example) for example in done.examples]
+      for n, example in enumerate(done.examples):
+        if not sampler.fits(examples[n]):  # no hint: the rows weigh nothing
+          examples[n], failed_N[n] = example, False
       hinted, more = sampler.sample(examples, done.indices)
       rounds = [more]
     return sampler.run(join_groups, traj, hinted, failed_N), rounds
