@@ -33,6 +33,10 @@ class Misbehaving:
       'length': len(response),
     }
 
+  def short(self):
+    """Leaves out a component."""
+    return {'outcome': 1.0}
+
   def hang(self):
     """Never returns, and uses no processor time."""
     while True:

@@ -46,7 +46,8 @@ class Outcome:
   """The result of one reward call.
 
   `components` is None unless kind is 'ok'. error: reward raised. invalid: it
-  did not return finite numbers by name with an `outcome`. timeout: it was
+  did not return finite numbers by name, `outcome` and all that the task's
+  `reward_weights` name among them. timeout: it was
   killed at the time limit. died: its process ended (memory, os._exit, a crash).
   stray: its process sent a reply that was not due, and was killed.
   """
@@ -153,8 +154,23 @@ class VerifierPool:
         round_ = _Round(self._crew, samples, self._timeout)
         outcomes = round_.run()
         self._counts['stray'] += round_.late_strays
+      outcomes = [self._with_weighted(outcome) for outcome in outcomes]
     self._count(samples, outcomes)
     return outcomes
+
+  def _with_weighted(self, outcome):
+    """The outcome, or an invalid one if a weighted component is missing."""
+    if outcome.components is None:
+      return outcome
+    weighted = getattr(self._task, 'reward_weights', {})
+    missing = sorted(set(weighted) - set(outcome.components))
+    if not missing:
+      return outcome
+    detail = (
+      f'reward_weights names {missing}, but the components are '
+      f'{sorted(outcome.components)}'
+    )
+    return Outcome(None, 'invalid', detail)
 
   def _count(self, samples, outcomes):
     for (example, _), outcome in zip(samples, outcomes, strict=True):

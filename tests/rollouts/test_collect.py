@@ -40,9 +40,9 @@ PLAIN = FILTERED.replace(group_filter=None)
 
 @dataclasses.dataclass(frozen=True)
 class Letters:
-  """'y' is right, 'n' wrong; 'e' raises, 'i' is not a number."""
+  """'y' is right, 'n' wrong; 'e' raises, 'i' is no number, '+' lacks a part."""
 
-  reward_weights = {'outcome': 2.0}
+  reward_weights = {'outcome': 2.0, 'length': 0.0}
   alphabet = 'ynei+'
 
   def num_prompts(self, split):
@@ -62,6 +62,8 @@ class Letters:
     if response == 'e':
       raise KeyError('a bug')
     outcome = float('nan') if response == 'i' else float(response == 'y')
+    if response == '+':  # without a weighted component
+      return {'outcome': 1.0}
     return {'outcome': outcome, 'length': 1.0}
 
 
@@ -157,7 +159,7 @@ def test_one_round_without_a_filter():
   )
 
 
-@pytest.mark.parametrize('bad', ['e', 'i'])
+@pytest.mark.parametrize('bad', ['e', 'i', '+'])
 def test_a_failing_verification_costs_only_its_sample(bad):
   """valid 0 and weight 0; the mean of its group is that of the others.
 

@@ -343,3 +343,17 @@ def test_workers_of_a_script_die_with_it(tmp_path):
     process.send_signal(signal.SIGKILL)
     process.wait()
   _wait_until(lambda: not any(map(_is_running, pids)))
+
+
+@pytest.mark.parametrize('num_workers', [0, 1])
+def test_a_missing_weighted_component_costs_its_sample(bad, num_workers):
+  """`reward_weights` names 'length'; one reply lacks it."""
+  task = bad.Misbehaving()
+  object.__setattr__(task, 'reward_weights', {'length': 1.0})
+  with VerifierPool(task, num_workers) as pool:
+    responses = ['good', 'short', 'good']
+    outcomes = pool.reward(_examples(3), responses)
+    assert [o.kind for o in outcomes] == ['ok', 'invalid', 'ok']
+    assert "names ['length']" in outcomes[1].error
+    assert "are ['outcome']" in outcomes[1].error
+    assert pool.counts()['invalid'] == 1
