@@ -66,6 +66,10 @@ _SEED = flags.DEFINE_integer(
   'seed', 0, 'Of the order of pairs and of new weights.'
 )
 
+_TAKE_OVER = flags.DEFINE_bool(
+  'take_over', False, 'Write where the lock names another run, now ended.'
+)
+
 
 def main(argv):
   """Checks the flags, trains, writes the model."""
@@ -111,6 +115,7 @@ def main(argv):
       os.path.normpath(_OUT.value) + '.work',
       evaluation(policy, task, verifier, mesh),
       seed=_SEED.value,
+      take_over=_TAKE_OVER.value,
     )
   model_dir.save_model(
     _OUT.value, policy.model, trainer.params, policy.tokenizer

@@ -31,6 +31,9 @@ _PRINT = flags.DEFINE_bool(
 _PROFILE = flags.DEFINE_string(
   'profile', None, 'FIRST:LAST: iterations to trace into WORKDIR/profile.'
 )
+_TAKE_OVER = flags.DEFINE_bool(
+  'take_over', False, 'Write where the lock names another run, now ended.'
+)
 configuration.define_flags()
 process_flags.define_flags()
 
@@ -49,7 +52,7 @@ def main(argv):
     done = directory.iterations_done(_WORKDIR.value)
     window = profiling.parse_window(_PROFILE.value, done, config.iterations)
   with memory_check.guarded(config):
-    trainer = Trainer(config, _WORKDIR.value)
+    trainer = Trainer(config, _WORKDIR.value, take_over=_TAKE_OVER.value)
     trainer.profiler = profiling.Profiler(window, f'{_WORKDIR.value}/profile')
     logging.info('devices: %s', jax.devices())
     row = trainer.run()

@@ -20,10 +20,11 @@
 set -euo pipefail
 
 # SIGTERM comes 300 seconds before the time limit: all processes save after
-# their iteration and exit with 143, and the job is requeued.
+# their iteration and exit with 143, and the job is requeued. Slurm has ended a
+# job when it starts it again, so locks of other hosts need not be asked for.
 status=0
 srun --kill-on-bad-exit=1 --label .venv/bin/python -m experiments.train \
-  --distributed "$@" || status=$?
+  --distributed --take_over "$@" || status=$?
 if [ "$status" -eq 143 ]; then
   scontrol requeue "$SLURM_JOB_ID"
 fi

@@ -27,7 +27,7 @@ from rl_jax.learning.update import Batch
 from rl_jax.records import metrics as metrics_lib
 from rl_jax.records import progress, rollout_log
 from rl_jax.records.checkpoints import checkpointer
-from rl_jax.runs import assembly, directory, guards
+from rl_jax.runs import assembly, directory, guards, lock
 from rl_jax.runs import stages as stages_lib
 from rl_jax.runs.entropy_change import EntropyChange
 from rl_jax.runtime import processes, profiling, stop_signal
@@ -52,16 +52,26 @@ class Counters:
 
 
 class Trainer:
-  """One run in one work directory; continues the checkpoint it finds there."""
+  """One run in one work directory; continues the checkpoint it finds there.
 
-  def __init__(self, config: ExperimentConfig, workdir: str):
+  take_over: see lock.Lock.
+  """
+
+  def __init__(
+    self, config: ExperimentConfig, workdir: str, *, take_over: bool = False
+  ):
     config = assembly.with_compute_dtype(config)
     self.config, self.workdir = config, workdir
     self.profiler = profiling.Profiler()
     mesh = assembly.prepare(config, workdir)
-    with jax.set_mesh(mesh):
-      self.parts = assembly.assemble(config, workdir, mesh)
-      self._open()
+    self.lock = lock.Lock(workdir, take_over)
+    try:
+      with jax.set_mesh(mesh):
+        self.parts = assembly.assemble(config, workdir, mesh)
+        self._open()
+    except BaseException:
+      self.lock.release()
+      raise
 
   def _open(self) -> None:
     """The state of a run and its files; continues what they hold."""
@@ -104,6 +114,7 @@ class Trainer:
       if counters.iteration == 0 and self._evaluation_due():
         self.writer.log(0, self._evaluate())
       while counters.iteration < total and not stop.requested:
+        self.lock.check()
         metrics = self.profiler.run(self.iteration, counters.iteration + 1)
         if self._evaluation_due():
           metrics |= self._evaluate()
@@ -177,6 +188,7 @@ class Trainer:
 
   def save(self) -> dict[str, Any]:
     """Writes what is pending and starts a checkpoint of this boundary."""
+    self.lock.check()
     written = self.pending.flush()
     row = self._watch(written) if written else {}
     self.counters.entropy = row.get('policy/entropy', self.counters.entropy)
@@ -194,9 +206,11 @@ class Trainer:
 
   def close(self) -> None:
     """Frees workers, threads and files."""
-    self.parts.verifier.close()
-    self.checkpointer.close()
-    self.writer.close()
+    with contextlib.ExitStack() as stack:  # all, whichever of them fails
+      stack.callback(self.lock.release)
+      stack.callback(self.writer.close)
+      stack.callback(self.checkpointer.close)
+      stack.callback(self.parts.verifier.close)
 
   def _tree(self) -> dict[str, Any]:
     """The arrays of a checkpoint."""

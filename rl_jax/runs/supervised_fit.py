@@ -14,6 +14,7 @@ from rl_jax.records.checkpoints import checkpointer
 from rl_jax.records.checkpoints.files import check_directory
 from rl_jax.records.metrics import MetricsWriter
 from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.runs.lock import Lock
 from rl_jax.runs.supervised import (
   SupervisedTrainer,
   shuffled_batches,
@@ -65,8 +66,9 @@ class _Progress:
 class _Files:
   """Checkpoints and metrics of one work directory."""
 
-  def __init__(self, workdir: str):
+  def __init__(self, workdir: str, take_over: bool):
     check_directory(workdir)
+    self._lock = Lock(workdir, take_over)
     self._writer = MetricsWriter(workdir)
     self._saver = checkpointer.Checkpointer(
       f'{workdir}/checkpoints', keep_best=0
@@ -88,6 +90,7 @@ class _Files:
     self, trainer: SupervisedTrainer, at: _Progress, row: dict[str, Any]
   ) -> None:
     """Writes the row and starts a checkpoint of this step."""
+    self._lock.check()
     at.row = self._writer.log(at.step, row)
     host = {**dataclasses.asdict(at), 'offsets': self._writer.offsets()}
     self._saver.save(at.step, trainer.state, host)
@@ -96,8 +99,10 @@ class _Files:
     self._saver.check_newest()
 
   def close(self) -> None:
-    self._saver.close()
-    self._writer.close()
+    with contextlib.ExitStack() as stack:  # all, whichever of them fails
+      stack.callback(self._lock.release)
+      stack.callback(self._writer.close)
+      stack.callback(self._saver.close)
 
 
 def fit(
@@ -109,6 +114,7 @@ def fit(
   *,
   seed: int = 0,
   first_batch: int = 0,
+  take_over: bool = False,
 ) -> dict[str, float]:
   """Trains and returns the last row of metrics; resumes in workdir.
 
@@ -118,8 +124,9 @@ def fit(
   Args:
     evaluate: params -> metrics with 'pass_at_1'.
     first_batch: batches of the seed's order that an earlier stage has used.
+    take_over: see lock.Lock.
   """
-  files = _Files(workdir)
+  files = _Files(workdir, take_over)
   at = files.restore(trainer)
   batches = shuffled_batches(len(prompts), config.batch_size, seed)
   batches = itertools.islice(batches, first_batch + at.step, None)

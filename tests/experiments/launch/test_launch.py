@@ -86,7 +86,7 @@ def test_the_slurm_script(record, monkeypatch, code, requeued):
   monkeypatch.setenv('SLURM_JOB_ID', '42')
   assert bash('slurm.sh', *ARGUMENTS) == code
   (words,) = srun()
-  assert after_train(words) == ['--distributed', *ARGUMENTS]
+  assert after_train(words) == ['--distributed', '--take_over', *ARGUMENTS]
   assert '--kill-on-bad-exit=1' in words
   if requeued:
     assert scontrol() == [['requeue', '42']]

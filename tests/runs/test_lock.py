@@ -1,0 +1,141 @@
+"""One trainer in a work directory; a dead one is no obstacle."""
+
+import errno
+import fcntl
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from configs import bandit
+from rl_jax.overrides import override
+from rl_jax.runs import lock, loop
+
+HOLD = """
+import sys
+from rl_jax.runs import lock
+held = lock.Lock(sys.argv[1])
+print('held', flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder(tmp_path):
+  """Another process that holds the lock of tmp_path."""
+  process = subprocess.Popen(
+    [sys.executable, '-c', HOLD, str(tmp_path)],
+    stdin=subprocess.PIPE,
+    stdout=subprocess.PIPE,
+    text=True,
+  )
+  assert process.stdout.readline() == 'held\n'
+  yield process
+  process.kill()
+  process.communicate()
+
+
+def test_a_second_trainer_is_refused(tmp_path, holder):
+  """Host and process are named; the first keeps its lock."""
+  for _ in range(2):
+    with pytest.raises(ValueError, match='--take_over') as error:
+      lock.Lock(str(tmp_path))
+    assert f'process {holder.pid} on {socket.gethostname()}' in str(error.value)
+
+
+@pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGTERM])
+def test_the_lock_of_a_dead_process_is_taken(tmp_path, holder, number):
+  holder.send_signal(number)
+  holder.wait()
+  assert (tmp_path / lock.FILE).exists()
+  held = lock.Lock(str(tmp_path))
+  assert json.loads((tmp_path / lock.FILE).read_text())['pid'] == os.getpid()
+  held.release()
+  held.release()
+  assert not list(tmp_path.iterdir())
+
+
+def test_a_run_whose_directory_was_taken_over_ends(tmp_path):
+  """Its release leaves the lock of the other in place."""
+  first = lock.Lock(str(tmp_path))
+  first.check()
+  second = lock.Lock(str(tmp_path), take_over=True)
+  with pytest.raises(RuntimeError, match=f'process {os.getpid()} .* taken'):
+    first.check()
+  first.release()
+  second.check()
+  with pytest.raises(ValueError, match='writes in this work directory'):
+    lock.Lock(str(tmp_path))
+  second.release()
+
+
+def test_the_lock_of_another_host_needs_the_flag(tmp_path):
+  """Whether its process lives cannot be seen from here."""
+  text = json.dumps({'host': 'elsewhere', 'pid': 7})
+  (tmp_path / lock.FILE).write_text(text)
+  with pytest.raises(ValueError, match='process 7 on elsewhere'):
+    lock.Lock(str(tmp_path))
+  assert (tmp_path / lock.FILE).read_text() == text
+  lock.Lock(str(tmp_path), take_over=True).release()
+
+
+@pytest.mark.parametrize(
+  'text', ['', '{"ho', '[1]', '\x00\x00', '{"pid": "x"}']
+)
+def test_an_odd_lock_file_that_nobody_holds_is_replaced(tmp_path, text):
+  (tmp_path / lock.FILE).write_text(text)
+  lock.Lock(str(tmp_path)).release()
+
+
+def test_without_flock_the_process_number_decides(
+  tmp_path, monkeypatch, caplog
+):
+  """And a warning says what is not seen."""
+
+  def unsupported(*unused):
+    raise OSError(errno.ENOLCK, 'No locks available')
+
+  monkeypatch.setattr(fcntl, 'flock', unsupported)
+  first = lock.Lock(str(tmp_path))
+  assert 'no flock' in caplog.text
+  with pytest.raises(ValueError, match='writes in this work directory'):
+    lock.Lock(str(tmp_path))
+  first.release()
+  dead = subprocess.Popen([sys.executable, '-c', ''])
+  dead.wait()
+  for pid in (dead.pid, -1, 10**30, None):
+    holder = {'host': socket.gethostname(), 'pid': pid}
+    (tmp_path / lock.FILE).write_text(json.dumps(holder))
+    if pid == 10**30:
+      with pytest.raises(ValueError, match='writes in this work'):
+        lock.Lock(str(tmp_path))
+    else:
+      lock.Lock(str(tmp_path)).release()
+
+
+def test_a_directory_that_cannot_be_written_is_named(tmp_path):
+  (tmp_path / 'file').write_text('')
+  for path in ('file', 'file/below', 'x' * 300):
+    with pytest.raises(ValueError, match='cannot be written'):
+      lock.Lock(str(tmp_path / path))
+
+
+def test_a_trainer_locks_until_its_run_ends(tmp_path, toy):
+  """Refused while it lives; taken over, it writes nothing more."""
+  config = bandit.get_config(toy.get_method('reinforce'))
+  for path, text in (('iterations', '2'), ('evaluation.every', '0')):
+    config = override(config, path, text)
+  workdir = str(tmp_path / 'run')
+  first = loop.Trainer(config, workdir)
+  with pytest.raises(ValueError, match='writes in this work directory'):
+    loop.Trainer(config, workdir)
+  second = loop.Trainer(config, workdir, take_over=True)
+  with pytest.raises(RuntimeError, match='taken over'):
+    first.run()
+  second.run()
+  assert not (tmp_path / 'run' / lock.FILE).exists()
+  loop.Trainer(config, workdir).close()
