@@ -154,6 +154,24 @@ def validate(method: Method, *, group_size: int, has_value_head: bool) -> None:
   method.resolved()
 
 
+def idle_pieces(
+  method: Method, *, max_response_tokens: int, vocab_size: int
+) -> list[str]:
+  """A line for each piece whose constants cannot act within these limits."""
+  limits = (
+    f'rollout.max_response_tokens = {max_response_tokens} and {vocab_size} '
+    'tokens in the vocabulary'
+  )
+  lines = []
+  for path, piece in method.resolved().pieces():
+    reason = hasattr(piece, 'idle') and piece.idle(
+      max_response_tokens, vocab_size
+    )
+    if reason:
+      lines.append(f'method.{path}: with {limits}, {reason}')
+  return lines
+
+
 def replace_piece(method: Method, path: str, piece: Any) -> Method:
   """Returns a method with the piece at 'credit.0.Name' replaced."""
   name, *rest = path.split('.')

@@ -5,13 +5,14 @@ import functools
 import os
 from typing import Any
 
+from absl import logging
 import jax
 
 from rl_jax import config as config_lib
 from rl_jax.config import ExperimentConfig
 from rl_jax.learning.optimizers import make_optimizer
 from rl_jax.learning.state import sharded_state
-from rl_jax.method import Method
+from rl_jax.method import Method, idle_pieces
 from rl_jax.models import platform, transformer
 from rl_jax.pieces.selection import ShuffledPass
 from rl_jax.rollouts.collect import Collector, RolloutConfig
@@ -56,6 +57,12 @@ def assemble(
   policy = policy_lib.load(config.model, config.task, config.seed, mesh)
   rollout = config.rollout
   check_lengths(rollout, policy.model)
+  for line in idle_pieces(
+    config.method,
+    max_response_tokens=rollout.max_response_tokens,
+    vocab_size=policy.model.vocab_size,
+  ):
+    logging.warning('%s', line)
   prompts = _prompts(config, policy, 'train')
   if hasattr(config.method.rollout, 'check_prompts'):
     config.method.rollout.check_prompts(prompts)

@@ -14,7 +14,7 @@ from configs import bandit
 from rl_jax.config import validate
 from rl_jax.method import Method
 from rl_jax.models import packing
-from rl_jax.overrides import override
+from rl_jax.overrides import add_piece, override
 from rl_jax.pieces import losses
 from rl_jax.pieces.aggregation import TokenMean
 from rl_jax.pieces.policies import Average
@@ -276,6 +276,13 @@ def test_rows_that_outgrow_the_model_are_refused(config, tmp_path):
   with pytest.raises(ValueError, match='max_prompt_tokens .* positions'):
     loop.Trainer(long, str(tmp_path / 'run'))
   assert not (tmp_path / 'run').exists()
+
+
+def test_a_penalty_that_cannot_act_is_warned_of(config, tmp_path, caplog):
+  """DAPO's overlong penalty begins at 16,384 tokens."""
+  piece = 'OverlongPenalty()'
+  loop.Trainer(add_piece(config, 'method.shaping', piece), str(tmp_path))
+  assert 'OverlongPenalty: with rollout.max_response_tokens = ' in caplog.text
 
 
 def test_a_mistake_found_late_leaves_no_configuration(config, tmp_path):

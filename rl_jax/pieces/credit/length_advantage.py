@@ -29,6 +29,15 @@ class LengthAdvantageScale:
   role: ClassVar[str] = 'credit'
   min_group_size: ClassVar[int] = 2
 
+  def idle(self, max_response_tokens: int, vocab_size: int) -> str:
+    """Why no response is taken as truncated, or an empty text."""
+    if max_response_tokens >= self.max_tokens:
+      return ''
+    return (
+      'truncated responses are not left out: they are shorter than '
+      f'max_tokens = {self.max_tokens:g}'
+    )
+
   def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
     """[B] -> [B]."""
     chex.assert_rank(credit_B, 1)

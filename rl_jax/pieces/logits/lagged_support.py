@@ -34,6 +34,12 @@ class LaggedSupport:
   period: int = ranged(5, 1, static=True)  # iterations between copies
   role: ClassVar[str] = 'logits'
 
+  def idle(self, max_response_tokens: int, vocab_size: int) -> str:
+    """Why no token is left out, or an empty text."""
+    if self.min_tokens < vocab_size:
+      return ''
+    return f'min_tokens = {self.min_tokens} keeps all {vocab_size} tokens'
+
   @property
   def policies(self) -> dict[str, Any]:
     """The copy, by the name under which its logits come."""

@@ -36,6 +36,12 @@ class TopK:
 
   k: int = ranged(50, 1, static=True)
 
+  def idle(self, max_response_tokens: int, vocab_size: int) -> str:
+    """Why no token is left out, or an empty text."""
+    if self.k < vocab_size:
+      return ''
+    return f'k = {self.k} keeps all {vocab_size} tokens'
+
   def __call__(
     self, logits_RV: Array, others: Mapping[str, Array] = NO_OTHERS
   ) -> Array:

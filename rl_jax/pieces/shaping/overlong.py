@@ -25,6 +25,15 @@ class OverlongPenalty:
   coef: float = ranged(1.0, 0.0)  # in units of the reward
   role: ClassVar[str] = 'shaping'
 
+  def idle(self, max_response_tokens: int, vocab_size: int) -> str:
+    """Why no response can be changed, or an empty text."""
+    free = self.max_tokens - self.buffer_tokens
+    if max_response_tokens > free:
+      return ''
+    return (
+      f'up to max_tokens - buffer_tokens = {free:g} tokens there is no penalty'
+    )
+
   def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
     """[B] -> [B]."""
     chex.assert_rank(reward_B, 1)

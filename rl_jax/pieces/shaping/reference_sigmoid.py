@@ -29,6 +29,14 @@ class ReferenceSigmoid:
   free_tokens: float = ranged(300.0, 0.0)
   role: ClassVar[str] = 'shaping'
 
+  def idle(self, max_response_tokens: int, vocab_size: int) -> str:
+    """Why there is no penalty on length, or an empty text."""
+    if not self.length_coef or max_response_tokens > self.free_tokens:
+      return ''
+    return (
+      f'free_tokens = {self.free_tokens:g} tokens have no penalty on length'
+    )
+
   def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
     """[B] -> [B]."""
     chex.assert_rank(reward_B, 1)
