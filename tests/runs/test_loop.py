@@ -281,7 +281,9 @@ def test_rows_that_outgrow_the_model_are_refused(config, tmp_path):
 def test_a_penalty_that_cannot_act_is_warned_of(config, tmp_path, caplog):
   """DAPO's overlong penalty begins at 16,384 tokens."""
   piece = 'OverlongPenalty()'
-  loop.Trainer(add_piece(config, 'method.shaping', piece), str(tmp_path))
+  loop.Trainer(
+    add_piece(config, 'method.shaping', piece), str(tmp_path)
+  ).close()
   assert 'OverlongPenalty: with rollout.max_response_tokens = ' in caplog.text
 
 
