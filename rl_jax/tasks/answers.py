@@ -4,8 +4,9 @@ All searches are linear in the length of the text; no pattern backtracks.
 """
 
 from fractions import Fraction
-import functools
 import re
+
+from rl_jax.tasks import math_answers
 
 # Thousands separators inside; a sign only if it is not a minus operator.
 _NUMBER = re.compile(
@@ -16,6 +17,7 @@ _PLAIN = re.compile(
   re.ASCII,
 )
 _FRACTION = re.compile(r'([+-]?\d{1,30})\s*/\s*(\d{1,30})', re.ASCII)
+_DOLLARS = re.compile(r'\$([^$]+)\$')
 _MAX_NUMBER_CHARACTERS = 100
 
 MODES = (
@@ -81,10 +83,15 @@ def parse_number(text: str) -> Fraction | None:
 
 
 def numbers_equal(answer: str, gold: str, tolerance: float) -> bool:
-  """True if both are plain numbers that differ by at most tolerance."""
+  """True if both are plain numbers that differ by at most tolerance.
+
+  An integer must be met exactly: 3.0000001 is not 3.
+  """
   left, right = parse_number(answer), parse_number(gold)
   if left is None or right is None:
     return False
+  if right.denominator == 1:
+    return left == right
   return abs(left - right) <= Fraction(tolerance)
 
 
@@ -95,32 +102,31 @@ def require_math_verify() -> None:
 
 def parses_as_math(text: str) -> bool:
   """True if math-verify finds an expression in the text."""
-  return bool(_parse_math(text))
+  return bool(parse_math(text))
 
 
-def math_equal(answer: str, gold: str, extracted: bool = True) -> bool:
-  """Whether math-verify finds them equal; not symmetric in answer and gold.
+def math_equal(
+  answer: str, gold: str, extracted: bool = True, tolerance: float = 1e-6
+) -> bool:
+  """Whether the answer is a written-out form of gold (see `math_answers`).
 
-  `answer` is one formula if `extracted`, else a text in which it is searched.
-  Its time limits use signals, which need the main thread, so they are off: run
-  it in the workers of a VerifierPool, which have a time limit.
+  `answer` is one formula if `extracted`, else a text: its last boxed formula,
+  else its last one between dollar signs, else all of it.
+
+  Raises: ValueError if gold has no mathematics.
   """
-  verify = _math_verify().verify
-  gold_parsed = _parse_gold(gold)
-  if not gold_parsed:
+  if not gold.strip():
     raise ValueError(f'math-verify cannot parse the right answer {gold!r}')
-  parsed = _parse_math(answer, extracted)
-  return bool(verify(gold_parsed, parsed, timeout_seconds=None))
+  if not extracted:
+    formulas = _DOLLARS.findall(answer)
+    answer = extract(answer, 'boxed') or (formulas[-1] if formulas else answer)
+  return math_answers.equal(answer, gold, tolerance)
 
 
-@functools.lru_cache(maxsize=4096)
-def _parse_gold(gold):
-  return _parse_math(gold)
-
-
-def _parse_math(text, is_formula=True):
-  text = f'${text}$' if is_formula else text
-  return _math_verify().parse(text, parsing_timeout=None)
+def parse_math(text: str) -> list:
+  """What math-verify reads in a formula: expressions, then text."""
+  # Its time limits use signals, which need the main thread, so they are off.
+  return _math_verify().parse(f'${text}$', parsing_timeout=None)
 
 
 def _math_verify():

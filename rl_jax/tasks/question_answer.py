@@ -4,7 +4,7 @@ import dataclasses
 import functools
 
 from rl_jax.checks import checked, chosen, ranged
-from rl_jax.tasks import answers, base, draws
+from rl_jax.tasks import answers, base, draws, math_answers
 from rl_jax.tasks import rows as rows_lib
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.rows import BadRowError
@@ -22,8 +22,9 @@ class QuestionAnswer:
   gold: where the right answer stands in the answer field (a mode of
     `answers.extract`): 'hash' for GSM8K, 'whole' for most.
   extract: where the answer stands in the response, prefill included.
-  verifier: 'number' compares plain numbers within `tolerance`; 'math' accepts
-    those and what math-verify finds equal; 'text' compares stripped text.
+  verifier: 'number' compares plain numbers, integers exactly and others
+    within `tolerance`; 'math' accepts what `math_answers` finds equal: a form
+    that is as far evaluated as the right answer; 'text' compares stripped text.
   hold_out: how num_validation and num_test rows leave the train source for
     splits without a source of their own: the last rows of the file ('last':
     test at the very end, validation before it), or the last in the order of a
@@ -113,20 +114,22 @@ class QuestionAnswer:
     """Judges prefill + response, the text before the end token."""
     text = example.prefill + response
     found = answers.extract(text, self.extract)
-    solved = found is not None and self._equal(found, example.answer)
+    question = example.meta.get('question', '')
+    solved = found is not None and self._equal(found, example.answer, question)
     return {
       base.OUTCOME: float(solved),
       'format': float(answers.well_formed(text, self.extract)),
     }
 
-  def _equal(self, found, gold):
+  def _equal(self, found, gold, question):
     if self.verifier == 'text':
       return found == gold.strip()
-    if answers.numbers_equal(found, gold, self.tolerance):
-      return True
     if self.verifier == 'number':
+      return answers.numbers_equal(found, gold, self.tolerance)
+    if math_answers.copied(found, gold, question):
       return False
-    return answers.math_equal(found, gold, self.extract != 'whole')
+    extracted = self.extract != 'whole'
+    return answers.math_equal(found, gold, extracted, self.tolerance)
 
   def _size(self, split):
     return {'validation': self.num_validation, 'test': self.num_test}[split]

@@ -1,0 +1,118 @@
+"""Mathematical answers: equal and unequal pairs, copies, costly formulas."""
+
+import json
+import pathlib
+import time
+
+import pytest
+
+from rl_jax.tasks import QuestionAnswer, answers, math_answers
+
+PAIRS = pathlib.Path(__file__).with_name('math_pairs.jsonl')
+BOMBS = (
+  '(10^8)!',
+  '((9!)!)!',
+  '9^{9^{9^9}}',
+  '9^9^9^9',
+  '(9^{99})^{99}',
+  '((9^{99})^{99})^{99}',
+  '10^{10^{10}}',
+  '99999999^{99999999}',
+  r'\binom{10^9}{5\cdot 10^8}',
+  r'\binom{999999999}{499999999}',
+  r'{999999999 \choose 499999999}',
+  r'\sum_{k=1}^{10^9} \frac{1}{k}',
+  r'\sum_{k=1}^{999999999} \sin k',
+  r'\prod_{k=1}^{10^8} k',
+  r'\int_0^1 \sin(\sin(\sin(\sin(x^x)))) dx',
+  r'\int e^{x^2} \cos(x^3) \log(x) dx',
+  r'\lim_{x\to 0} \frac{\sin(\tan x)-\tan(\sin x)}{x^7}',
+  '(x+1)^{9999}',
+  '(x+y+z+1)^{99}',
+  '(x+y+z)^{30}(x-y)^{30}(a+b+c)^{30}',
+  r'\sqrt{' * 40 + '2' + '}' * 40,
+  r'\frac{1}{1+' * 60 + 'x' + '}' * 60,
+  '(' * 120 + '1' + ')' * 120,
+  '{' * 140 + '1' + '}' * 140,
+  '1+' * 140 + '1',
+  'x' * 290,
+  '9' * 290,
+  '1e99999999',
+  '10^{-99999999}',
+  r'\sqrt{' + '9' * 200 + '}',
+  r'\sqrt[99999]{99999999999999999999}',
+  r'\log_{2}{(9^{99999999})}',
+  r'\sin(10^{99})\cos(10^{99})\tan(10^{99})',
+  r'\gcd(10^{9999}, 3^{9999})',
+  r'\left(\frac{1}{3}\right)^{99999999}',
+  r'|x|' * 60,
+  r'\begin{pmatrix}' + r'1&2\\' * 60 + r'\end{pmatrix}',
+  '(' + '1,' * 140 + '1)',
+  r'\{' + '1,' * 140 + r'1\}',
+  r'\pm' * 90 + '1',
+  r'1\pm 1,' * 40,
+  'x=' * 140 + '1',
+  'e^{e^{e^{e^{99}}}}',
+  r'\tan(\tan(\tan(\tan(\tan(\tan(\tan(\tan(x))))))))',
+  'x^{' * 60 + 'x' + '}' * 60,
+  '2**99999999',
+  r'\frac{' * 50 + '1' + '}{3}' * 50,
+  r'\pi^{99}\pi^{99}\pi^{99}',
+)
+
+
+def test_pairs():
+  """Every deserved answer passes, and no other."""
+  pairs = [json.loads(line) for line in PAIRS.read_text().splitlines()]
+  assert len(pairs) >= 600
+  assert sum(pair['equal'] for pair in pairs) >= 300
+  wrong = [
+    pair
+    for pair in pairs
+    if answers.math_equal(pair['answer'], pair['gold']) is not pair['equal']
+  ]
+  assert wrong == []
+
+
+def test_right_answers_equal_themselves():
+  golds = {json.loads(line)['gold'] for line in PAIRS.read_text().splitlines()}
+  assert [g for g in golds if not answers.math_equal(g, g)] == []
+
+
+def test_formulas_that_cannot_be_evaluated_are_wrong_at_once():
+  """Bounds hold before anything is evaluated: no bomb reaches a time limit."""
+  golds = ('5', r'\sqrt{2}', 'x^2+1', '(1,2)', r'\{1,2\}', 'y=2x', '2^{10}')
+  for bomb in BOMBS:
+    for gold in golds:
+      start = time.monotonic()
+      assert not answers.math_equal(bomb, gold), (bomb, gold)
+      assert time.monotonic() - start < 2.0, (bomb, gold)
+
+
+@pytest.mark.parametrize(
+  ('answer', 'gold', 'copied'),
+  [
+    (r'\sqrt{242}', r'11\sqrt{2}', True),
+    (r' \dfrac{9}{2} ', '4.5', True),
+    (r'11\sqrt 2', r'11\sqrt{2}', False),
+    ('4.5', '4.5', False),
+    ('4', '4', False),
+    (r'\sqrt{12}', r'2\sqrt{3}', False),
+  ],
+)
+def test_a_formula_of_the_question_is_a_copy(answer, gold, copied):
+  question = r'Simplify $\sqrt{242}$ and $11\sqrt{2}$; 4, 4.5, $\frac{9}{2}$.'
+  assert math_answers.copied(answer, gold, question) is copied
+
+
+def test_copying_the_question_earns_nothing(tmp_path):
+  path = tmp_path / 'rows.jsonl'
+  row = {'question': r'Simplify $\sqrt{12}$.', 'answer': r'2\sqrt{3}'}
+  path.write_text(json.dumps(row) + '\n')
+  task = QuestionAnswer(
+    sources={'train': str(path)}, verifier='math', extract='boxed'
+  )
+  example = task.example('train', 0)
+  reward = lambda text: task.reward(example, rf'\boxed{{{text}}}')['outcome']
+  assert reward(r'\sqrt{12}') == 0.0
+  assert reward(r'2 \sqrt 3') == reward(r'\sqrt{3} \cdot 2') == 1.0
