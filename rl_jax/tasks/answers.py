@@ -95,16 +95,6 @@ def numbers_equal(answer: str, gold: str, tolerance: float) -> bool:
   return abs(left - right) <= Fraction(tolerance)
 
 
-def require_math_verify() -> None:
-  """Imports math-verify (0.8 s), or raises ImportError saying what to do."""
-  _math_verify()
-
-
-def parses_as_math(text: str) -> bool:
-  """True if math-verify finds an expression in the text."""
-  return bool(parse_math(text))
-
-
 def math_equal(
   answer: str, gold: str, extracted: bool = True, tolerance: float = 1e-6
 ) -> bool:
@@ -121,28 +111,6 @@ def math_equal(
     formulas = _DOLLARS.findall(answer)
     answer = extract(answer, 'boxed') or (formulas[-1] if formulas else answer)
   return math_answers.equal(answer, gold, tolerance)
-
-
-def parse_math(text: str) -> list:
-  """What math-verify reads in a formula: expressions, then text."""
-  # Its time limits use signals, which need the main thread, so they are off.
-  return _math_verify().parse(f'${text}$', parsing_timeout=None)
-
-
-def _math_verify():
-  try:
-    import math_verify
-  except ImportError as error:
-    raise ImportError(
-      "verifier='math' needs the package math-verify: "
-      "pip install 'math-verify[antlr4_13_2]'"
-    ) from error
-  import logging
-
-  # It warns that its time limits are off: see math_equal.
-  for name in ('math_verify.parser', 'math_verify.grader'):
-    logging.getLogger(name).setLevel(logging.ERROR)
-  return math_verify
 
 
 def _after_hash(text):

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 
 from rl_jax.checks import checked, chosen, ranged
-from rl_jax.tasks import answers, base, draws, math_answers
+from rl_jax.tasks import answers, base, draws, math_answers, math_forms
 from rl_jax.tasks import rows as rows_lib
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.rows import BadRowError
@@ -108,7 +108,7 @@ class QuestionAnswer:
   def prepare(self) -> None:
     """Imports the verifier's library once, before workers are forked."""
     if self.verifier == 'math':
-      answers.require_math_verify()
+      math_forms.math_verify()
 
   def reward(self, example: Example, response: str) -> dict[str, float]:
     """Judges prefill + response, the text before the end token."""
@@ -218,4 +218,4 @@ def _load(
 def _parses(right, verifier):
   if verifier == 'text' or answers.parse_number(right) is not None:
     return True
-  return verifier == 'math' and answers.parses_as_math(right)
+  return verifier == 'math' and bool(math_forms.parse_math(right))

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from rl_jax.tasks import answers
+from rl_jax.tasks import answers, math_forms
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_a_gold_answer_without_mathematics_is_an_error():
 def test_missing_math_verify_says_what_to_install(monkeypatch):
   monkeypatch.setitem(sys.modules, 'math_verify', None)
   with pytest.raises(ImportError, match='pip install .*math-verify'):
-    answers.require_math_verify()
+    math_forms.math_verify()
 
 
 def test_extraction_is_linear_in_the_text():
