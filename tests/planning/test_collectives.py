@@ -149,7 +149,10 @@ def test_microbatches_exchange_one_gradient(toy, method):
   weight = 0.05 * jnp.sin(jnp.arange(1500.0)).reshape(3, 500)
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=8), jax.devices()[:8])
 
-  def statistics(w, rows):
+  params = {'w': weight}
+
+  def statistics(params, rows):
+    w = params['w']
     logp_BT = jnp.tanh(jnp.sin(rows.response_BT + rows.mask_BT) @ w) @ w.T
     return {'logp': logp_BT}, {}
 
@@ -157,25 +160,23 @@ def test_microbatches_exchange_one_gradient(toy, method):
     del fixed, learned
     return (stats['logp'] ** 2).mean(), {}
 
-  def gradient(traj, pieces):
-    args = (weight, statistics, objective, traj, pieces)
+  def gradient(traj, count):
+    args = (params, statistics, objective, traj, count)
     if method == 'one_pass':
       return microbatches.one_pass(*args, None)[0]
-    known = statistics(weight, traj)
+    known = statistics(params, traj)
     return microbatches.two_passes(*args, known)[0]
 
-  for pieces in (1, 2, 4):
-    found = found_in(
-      functools.partial(gradient, pieces=pieces), traj, mesh=mesh
-    )
+  for count in (1, 2, 4):
+    found = found_in(functools.partial(gradient, count=count), traj, mesh=mesh)
     sent = sum(c.sent for c in found if c.bytes >= weight.nbytes)
     assert sent == 2 * 7 / 8 * weight.nbytes
-  expected = jax.grad(lambda w: objective(*statistics(w, traj), {})[0])(weight)
+  expected = jax.grad(lambda p: objective(*statistics(p, traj), {})[0])(params)
   with jax.set_mesh(mesh):
     summed = jax.jit(gradient, static_argnums=1)(
       jax.device_put(traj, mesh_lib.rows(mesh)), 4
     )
-  np.testing.assert_allclose(summed, expected, rtol=1e-5, atol=1e-7)
+  np.testing.assert_allclose(summed['w'], expected['w'], rtol=1e-5, atol=1e-7)
 
 
 def _contiguous(x, num_prompts, pieces):
