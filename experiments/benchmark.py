@@ -36,6 +36,7 @@ import numpy as np
 
 from experiments.benchmarks import ratios, timing
 from experiments.benchmarks.stages import PRESETS, STAGES, Options, Stages
+from experiments.flags import configuration
 from rl_jax.models import platform
 from rl_jax.planning import costs
 from rl_jax.runtime import host_memory
@@ -144,4 +145,4 @@ def _peak_memory_gb() -> float:
 
 
 if __name__ == '__main__':
-  app.run(main)
+  configuration.run(main)

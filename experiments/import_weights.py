@@ -9,6 +9,7 @@ faster and onto any mesh.
 
 from absl import app, flags, logging
 
+from experiments.flags import configuration
 from rl_jax.models import spec, transformer
 from rl_jax.models.files import model_dir
 
@@ -34,4 +35,4 @@ def main(argv: list[str]) -> None:
 
 
 if __name__ == '__main__':
-  app.run(main)
+  configuration.run(main)

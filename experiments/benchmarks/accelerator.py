@@ -3,8 +3,9 @@
 python -m experiments.benchmarks.accelerator --lines=accelerator.jsonl
 """
 
-from absl import app, flags
+from absl import flags
 
+from experiments.flags import configuration
 from rl_jax.records import metrics
 
 # Field with the share of the rate that limits the stage.
@@ -71,4 +72,4 @@ def main(argv):
 
 if __name__ == '__main__':
   _LINES = flags.DEFINE_string('lines', None, 'JSON lines.', required=True)
-  app.run(main)
+  configuration.run(main)

@@ -8,7 +8,9 @@ import json
 import statistics
 from typing import Any
 
-from absl import app, flags
+from absl import flags
+
+from experiments.flags import configuration
 
 STAGES = ('generate', 'update', 'step')
 # Keys of the median seconds of each stage in the lines of the peers.
@@ -85,4 +87,4 @@ def main(argv):
 
 if __name__ == '__main__':
   _LINES = flags.DEFINE_string('lines', None, 'JSON lines.', required=True)
-  app.run(main)
+  configuration.run(main)

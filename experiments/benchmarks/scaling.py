@@ -19,7 +19,7 @@ import json
 import os
 import time
 
-from absl import app, flags
+from absl import flags
 import jax
 from matplotlib import ticker
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -28,6 +28,7 @@ import numpy as np
 
 from experiments.benchmarks import stages as stages_lib
 from experiments.benchmarks import timing
+from experiments.flags import configuration
 from rl_jax.models import platform
 from rl_jax.planning import costs
 from rl_jax.records import metrics
@@ -132,4 +133,4 @@ if __name__ == '__main__':
     'out', None, 'JSON lines to append to.', required=True
   )
   _FIGURE = flags.DEFINE_string('figure', None, 'PNG to draw.')
-  app.run(main)
+  configuration.run(main)

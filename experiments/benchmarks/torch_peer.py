@@ -156,7 +156,10 @@ def measure(shape: argparse.Namespace) -> dict:
 
 def main():
   """One JSON line, also appended to --out."""
-  parser = argparse.ArgumentParser()
+  parser = argparse.ArgumentParser(
+    description=__doc__,
+    formatter_class=argparse.RawDescriptionHelpFormatter,
+  )
   parser.add_argument('--preset', choices=MODELS, required=True)
   parser.add_argument('--stage', choices=['generate', 'update'], required=True)
   parser.add_argument('--out')

@@ -17,6 +17,7 @@ from rl_jax.method import Method
 from rl_jax.records.checkpoints.files import quiet_orbax
 from rl_jax.runtime import processes
 
+_HELP = ('help', 'helpshort', 'helpfull', 'h', '?')
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -112,7 +113,10 @@ def unescaped(text: str) -> str:
 
 
 def run(main: Any) -> None:
-  """app.run that quietens Orbax and prints configuration errors as one line."""
+  """app.run that quietens Orbax and prints configuration errors as one line.
+
+  --help lists the flags of all modules of experiments, and exits with 0.
+  """
 
   def guarded(argv):
     quiet_orbax()
@@ -129,4 +133,17 @@ def run(main: Any) -> None:
       raise
 
   flags.DEFINE_bool('traceback', False, 'Show the traceback of errors.')
-  app.run(guarded)
+  app.run(guarded, flags_parser=_parse)
+
+
+def _parse(argv: list[str]) -> list[str]:
+  for module, found in flags.FLAGS.flags_by_module_dict().items():
+    if module.startswith('experiments.'):
+      for flag in found:  # --help shows the key flags of the main module
+        flags.FLAGS.register_key_flag_for_module(argv[0], flag)
+  try:
+    return app.parse_flags_with_usage(argv)
+  except SystemExit as end:
+    if any(text.lstrip('-') in _HELP for text in argv[1:]):
+      raise SystemExit(0) from None  # absl exits with 1
+    raise end

@@ -51,6 +51,32 @@ def test_every_mistake_names_what_exists(arguments, parts):
     assert part in str(error.value)
 
 
+def test_help_lists_all_flags_and_exits_with_0():
+  """Those of other modules of experiments too; a wrong flag exits with 1."""
+  done = run('train', '--help')
+  assert done.returncode == 0, done.stderr
+  assert 'python -m experiments.train --config=' in done.stdout
+  for name in ('workdir', 'config', 'set', 'coordinator', '[no]traceback'):
+    assert f'  --{name}: ' in done.stdout, name
+  assert run('list_methods', '--helpless').returncode == 1
+
+
+BINARIES = [
+  path
+  for path in sorted((ROOT / 'experiments').rglob('*.py'))
+  if "if __name__ == '__main__':" in path.read_text()
+]
+
+
+@pytest.mark.parametrize('path', BINARIES, ids=lambda path: path.stem)
+def test_every_binary_has_that_help_and_an_example(path):
+  """The docstring, which --help prints, shows a command line."""
+  text, name = path.read_text(), path.relative_to(ROOT).with_suffix('')
+  command = f'python -m {str(name).replace("/", ".")}'
+  assert command in text.split('"""')[1]
+  assert 'configuration.run(main)' in text or 'argparse' in text
+
+
 def test_changes_are_applied_after_additions():
   """--set may change the piece that --add has appended."""
   config = configuration.build(
