@@ -13,7 +13,7 @@ from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.mesh import MeshConfig
-from rl_jax.verification.pool import VerifierConfig
+from rl_jax.verification.pool import VerifierConfig, check_limits
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -68,6 +68,10 @@ def validate(config: ExperimentConfig) -> None:
     config.method.rollout.check_task(config.task)
   if config.verifier.on_device:
     _check_device_verifier(config)
+  else:
+    check_limits(
+      config.task, config.verifier.num_workers, config.verifier.timeout_seconds
+    )
   minibatch = update.minibatch_prompts or rollout.num_prompts
   microbatch = update.microbatch_prompts or minibatch
   row_shards = mesh.data * mesh.fsdp

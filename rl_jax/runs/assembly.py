@@ -186,6 +186,7 @@ def make_verifier(
     num_workers=settings.num_workers,
     timeout_seconds=settings.timeout_seconds,
     memory_limit_bytes=settings.memory_limit_bytes,
+    on_timeout=settings.on_timeout,
   )
   name = JOURNAL_FILE
   if processes.count() > 1:  # each verifies rows of its own

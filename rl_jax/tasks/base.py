@@ -42,6 +42,8 @@ class Example:
 class Task(Protocol):
   """A frozen dataclass with JSON-friendly fields.
 
+  Optional attributes: `needs_workers` (a reward call may not end) and
+  `reward_seconds` (how long it may take), see `pool.check_limits`.
   Optional members: `prepare()` imports what `reward` needs, once, before
   workers are forked; `alphabet` for a character tokenizer;
   `device_answers(examples, tokenizer) -> (i32[B, A], i32[B])` and

@@ -34,7 +34,7 @@ class PythonFunction:
   absolute), True is not 1. `solution` is optional, for supervised training.
 
   limits: of all tests of a response together. verifier.timeout_seconds must
-    be larger than limits.wall_seconds; use one verifier worker a core.
+    exceed limits.wall_seconds by a second; use one verifier worker a core.
   require: layers of the sandbox that must work here; what else is missing is
     a warning. () accepts any Linux.
 
@@ -52,6 +52,11 @@ class PythonFunction:
   limits: sandbox.Limits = sandbox.Limits()
   require: tuple[str, ...] = ('seccomp',)
   reward_weights: dict[str, float] = base.outcome_only()
+
+  @property
+  def reward_seconds(self) -> float:
+    """The sandbox's limit, and its start and end."""
+    return self.limits.wall_seconds + 1.0
 
   def num_prompts(self, split: str) -> int:
     """Rows before, or in, the held-out end; there is no test split."""

@@ -34,7 +34,8 @@ class QuestionAnswer:
     counts them (see `skipped`). Bad: malformed JSON, invalid UTF-8, not an
     object, missing field, wrong type, empty question, a right answer that the
     verifier cannot parse, repeated id, more than max_row_bytes. ('math' takes
-    5 ms at start-up for each right answer that is no plain number.)
+    5 ms at start-up for each right answer that is no plain number, and needs
+    verifier.num_workers > 0.)
 
   Components: `outcome` and `format` (the response has exactly the form that
   `extract` asks for).
@@ -69,6 +70,11 @@ class QuestionAnswer:
           f'QuestionAnswer: {split} has its own source and also num_{split} = '
           f'{self._size(split)} rows held out of train'
         )
+
+  @property
+  def needs_workers(self) -> bool:
+    """'math' runs a parser that has no time limit of its own."""
+    return self.verifier == 'math'
 
   def num_prompts(self, split: str) -> int:
     """Usable rows; 0 if the split has neither a source nor held-out rows."""

@@ -12,7 +12,7 @@ import threading
 import time
 from typing import Any
 
-from rl_jax.checks import checked, ranged
+from rl_jax.checks import checked, chosen, ranged
 from rl_jax.verification import processes
 from rl_jax.verification import worker as worker_lib
 
@@ -31,6 +31,8 @@ class VerifierConfig:
   num_workers: 0 computes them in this process (trusted, fast tasks only).
   memory_limit_bytes: address space of a worker, so that a call that allocates
     too much fails alone; null: no limit.
+  on_timeout: 'invalid' leaves a sample beyond the limit out of its group;
+    'wrong' gives it the reward 0 in every component.
   on_device: rewards by the task's `reward_device`, a function of tokens; then
     there are no workers.
   """
@@ -38,6 +40,7 @@ class VerifierConfig:
   num_workers: int = ranged(0, 0)
   timeout_seconds: float = ranged(10.0, 0.0, open_low=True)
   memory_limit_bytes: int | None = ranged(8 << 30, 1 << 20)
+  on_timeout: str = chosen('invalid', ('invalid', 'wrong'))
   on_device: bool = False
 
 
@@ -45,10 +48,10 @@ class VerifierConfig:
 class Outcome:
   """The result of one reward call.
 
-  `components` is None unless kind is 'ok'. error: reward raised. invalid: it
-  did not return finite numbers by name, `outcome` and all that the task's
-  `reward_weights` name among them. timeout: it was
-  killed at the time limit. died: its process ended (memory, os._exit, a crash).
+  `components` is None unless kind is 'ok', or 'timeout' that counts as wrong.
+  error: reward raised. invalid: it did not return finite numbers by name with
+  an `outcome`. timeout: it was killed at the time limit. died: its process
+  ended (memory, os._exit, a crash).
   stray: its process sent a reply that was not due, and was killed.
   """
 
@@ -87,6 +90,7 @@ class VerifierPool:
     timeout_seconds: float = 10.0,
     *,
     memory_limit_bytes: int | None = None,
+    on_timeout: str = 'invalid',
     start_timeout_seconds: float = 120.0,
   ):
     if num_workers < 0:
@@ -96,6 +100,9 @@ class VerifierPool:
         f'timeout_seconds = {timeout_seconds} is not in (0, inf)'
       )
     _check_task(task)
+    check_limits(task, num_workers, timeout_seconds)
+    self._on_timeout = on_timeout
+    self._names = {'outcome', *getattr(task, 'reward_weights', ())}
     self._task, self._timeout = task, timeout_seconds
     self._counts = collections.Counter()
     self._logged = set()
@@ -156,7 +163,18 @@ class VerifierPool:
         self._counts['stray'] += round_.late_strays
       outcomes = [self._with_weighted(outcome) for outcome in outcomes]
     self._count(samples, outcomes)
+    if self._on_timeout == 'wrong':
+      return self._timeouts_as_wrong(outcomes)
     return outcomes
+
+  def _timeouts_as_wrong(self, outcomes):
+    for outcome in outcomes:
+      self._names.update(outcome.components or ())
+    zeros = dict.fromkeys(sorted(self._names), 0.0)
+    return [
+      dataclasses.replace(o, components=zeros) if o.kind == 'timeout' else o
+      for o in outcomes
+    ]
 
   def _with_weighted(self, outcome):
     """The outcome, or an invalid one if a weighted component is missing."""
@@ -184,6 +202,26 @@ class VerifierPool:
           getattr(example, 'id', '?'),
           outcome.detail,
         )
+
+
+def check_limits(task: Any, num_workers: int, timeout_seconds: float) -> None:
+  """Raises ValueError if the task needs workers, or more time than they have.
+
+  A task may have the attributes `needs_workers` (its reward may not end) and
+  `reward_seconds` (how long its own limits let a reward call take).
+  """
+  name = type(task).__name__
+  if num_workers == 0 and getattr(task, 'needs_workers', False):
+    raise ValueError(
+      f'{name} needs a time limit: verifier.num_workers = 0, which has none; '
+      'set it to 1 or more'
+    )
+  longest = getattr(task, 'reward_seconds', 0.0)
+  if num_workers and timeout_seconds <= longest:
+    raise ValueError(
+      f'verifier.timeout_seconds = {timeout_seconds} must exceed {longest}, '
+      f'what the limits of {name} allow: else its samples are voided, not wrong'
+    )
 
 
 def _check_task(task):

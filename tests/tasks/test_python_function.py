@@ -87,6 +87,14 @@ def test_in_reward_workers(tmp_path):
   assert [o.components['outcome'] for o in outcomes] == [1.0, 0.0, 1.0]
 
 
+def test_the_verifier_may_not_end_before_the_sandbox(tmp_path):
+  """Else an endless loop is voided instead of wrong."""
+  task = make_task(tmp_path)
+  for seconds in (1.0, task.limits.wall_seconds, task.reward_seconds):
+    with pytest.raises(ValueError, match='timeout_seconds = .* must exceed'):
+      VerifierPool(task, 1, timeout_seconds=seconds)
+
+
 def test_equality_is_that_of_json_values():
   equal = lambda a, b: python_function.equal(a, b, 1e-6)
   assert equal(1, 1.0) and equal(0.1 + 0.2, 0.3) and equal('a', 'a')

@@ -209,6 +209,13 @@ def test_pickles_without_its_rows(tmp_path):
   assert pickle.loads(pickled) == task
 
 
+def test_math_verify_is_not_run_without_a_time_limit(tmp_path):
+  sources = {'train': _numbered(tmp_path)}
+  with pytest.raises(ValueError, match='verifier.num_workers = 0'):
+    VerifierPool(QuestionAnswer(sources=sources, verifier='math'), 0)
+  VerifierPool(QuestionAnswer(sources=sources), 0).close()
+
+
 def test_math_verify_in_worker_processes(tmp_path):
   """Its signal-based limits are off; only the pool has a limit."""
   source = _write(

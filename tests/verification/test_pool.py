@@ -114,6 +114,23 @@ def test_a_hanging_call_is_killed_and_other_samples_are_judged(bad, response):
     }
 
 
+def test_a_timeout_may_count_as_wrong(bad):
+  """Zero in every component that the task returns; it is still counted."""
+  with VerifierPool(
+    bad.Misbehaving(), 1, timeout_seconds=1.0, on_timeout='wrong'
+  ) as pool:
+    good, late = pool.reward(_examples(2), ['0', 'hang'])
+    assert good.components == {'outcome': 1.0, 'length': 1}
+    assert late.components == {'outcome': 0.0, 'length': 0.0}
+    assert late.kind == 'timeout' and pool.counts()['timeout'] == 1
+
+
+def test_a_task_whose_reward_may_not_end_needs_workers(bad, monkeypatch):
+  monkeypatch.setattr(bad.Misbehaving, 'needs_workers', True, raising=False)
+  with pytest.raises(ValueError, match='verifier.num_workers = 0'):
+    VerifierPool(bad.Misbehaving(), 0)
+
+
 @pytest.mark.parametrize('how', ['spawn', 'daemon'])
 def test_descendants_of_a_killed_worker_are_killed(bad, tmp_path, how):
   """Those in its process group, and one that has left it."""
