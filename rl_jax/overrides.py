@@ -43,11 +43,29 @@ def override(config: Any, path: str, text: str) -> Any:
 
   Raises ValueError naming the nearest known field, or the expected type.
   """
+  return override_all(config, [(path, text)])
+
+
+def override_all(config: Any, changes: Iterable[tuple[str, str]]) -> Any:
+  """`override` of several (path, text) at once, in whatever order.
+
+  A whole object is set before what lies below it, indices are those before
+  any removal, and fields of one object are checked together.
+
+  Raises ValueError if one field is set to two values.
+  """
   return _replace(
     config,
-    path.split('.'),
-    path,
-    lambda old, hint: _checked(parse_literal(text), old, hint, path),
+    [
+      (
+        path.split('.'),
+        path,
+        lambda old, hint, path=path, text=text: _checked(
+          parse_literal(text), old, hint, path
+        ),
+      )
+      for path, text in changes
+    ],
   )
 
 
@@ -59,7 +77,7 @@ def add_piece(config: Any, path: str, text: str) -> Any:
       raise ValueError(f'--add: {path} is not a tuple of pieces')
     return (*old, parse_piece(text))
 
-  return _replace(config, path.split('.'), path, append)
+  return _replace(config, [(path.split('.'), path, append)])
 
 
 def parse_literal(text: str) -> Any:
@@ -125,27 +143,61 @@ def classes(modules: Iterable[str]) -> dict[str, type]:
   return found
 
 
-def _replace(node, keys, path, change):
-  key, *rest = keys
+def _replace(node, changes):
+  """The node with changes (keys below it, whole path, function of the old)."""
   if isinstance(node, tuple):
-    index = _tuple_index(node, key, path)
-    if not rest:
-      new = change(node[index], Any)
-      middle = () if new is None else (new,)
-    else:
-      middle = (_replace(node[index], rest, path, change),)
-    return (*node[:index], *middle, *node[index + 1 :])
+    changed = {
+      index: _changed(node[index], Any, below)
+      for index, below in _by_key(node, changes, _tuple_index).items()
+    }
+    removed = [index for index, new in changed.items() if new is None]
+    return tuple(
+      changed.get(index, old)
+      for index, old in enumerate(node)
+      if index not in removed
+    )
   if not dataclasses.is_dataclass(node):
+    (key, *_), path, _ = changes[0]
     raise ValueError(f'{path}: {key!r} lies below a plain value')
+  hints = typing.get_type_hints(type(node))
+  return dataclasses.replace(
+    node,
+    **{
+      key: _changed(getattr(node, key), hints.get(key, Any), below)
+      for key, below in _by_key(node, changes, _field_name).items()
+    },
+  )
+
+
+def _by_key(node, changes, resolve):
+  """{field or index of the node: changes below it}."""
+  found = {}
+  for (key, *rest), path, change in changes:
+    found.setdefault(resolve(node, key, path), []).append((rest, path, change))
+  return found
+
+
+def _changed(old, hint, changes):
+  """A field's new value: set as a whole first, then what lies below."""
+  whole = [
+    (path, change(old, hint)) for rest, path, change in changes if not rest
+  ]
+  for path, value in whole[1:]:
+    if value != whole[0][1]:
+      raise ValueError(
+        f'{path} is set to {whole[0][1]!r} and to {value!r}: give one value'
+      )
+  new = whole[0][1] if whole else old
+  below = [change for change in changes if change[0]]
+  return _replace(new, below) if below else new
+
+
+def _field_name(node, key, path):
   fields = [f.name for f in dataclasses.fields(node)]
   if key not in fields:
     # method.GroupScale.eps may skip the name of the tuple that holds it.
     raise ValueError(unknown_name(f'field in {path!r}', key, fields))
-  old = getattr(node, key)
-  if rest:
-    return dataclasses.replace(node, **{key: _replace(old, rest, path, change)})
-  hint = typing.get_type_hints(type(node)).get(key, Any)
-  return dataclasses.replace(node, **{key: change(old, hint)})
+  return key
 
 
 def _tuple_index(node, key, path):

@@ -1,13 +1,20 @@
 """Changes from the command line: strict, and nothing is evaluated."""
 
 import dataclasses
+import itertools
 from typing import Any
 
 import pytest
 
 from configs import bandit
 from rl_jax.method import Method
-from rl_jax.overrides import add_piece, override, parse_literal, parse_piece
+from rl_jax.overrides import (
+  add_piece,
+  override,
+  override_all,
+  parse_literal,
+  parse_piece,
+)
 from rl_jax.pieces import credit, losses, regularizers, selection, weights
 from rl_jax.pieces.aggregation import SeqMeanTokenMean
 
@@ -233,3 +240,43 @@ def test_words_that_are_no_literals_stay_text():
   """A path or a name needs no quotes within the shell's quotes."""
   assert parse_literal('runs/warm-2') == 'runs/warm-2'
   assert parse_literal('false') is False and parse_literal('null') is None
+
+
+@pytest.mark.parametrize(
+  'changes',
+  [
+    # Two fields that are only valid together.
+    {'task': 'Countdown()', 'task.min_numbers': '5', 'task.max_numbers': '6'},
+    # A whole object, and a field below it.
+    {
+      'method.losses.PPOClip': 'PPOClip(clip_low=0.1)',
+      'method.losses.0.clip_high': '0.5',
+    },
+    # A removal does not move what later indices mean.
+    {
+      'method.credit.0': 'null',
+      'method.credit.1.eps': '0.5',
+      'method.losses.1': 'null',
+      'method.losses.2.coef': '0.7',
+    },
+  ],
+)
+def test_the_order_of_changes_does_not_matter(changes):
+  """All orders give the same configuration."""
+  first, *others = [
+    override_all(config(), order)
+    for order in itertools.permutations(changes.items())
+  ]
+  assert first != config()
+  assert all(other == first for other in others)
+
+
+def test_a_field_that_is_set_twice_is_named():
+  """Also by two of its paths; equal values are no mistake."""
+  twice = [('method.losses.0.clip_low', '0.1')]
+  twice.append(('method.losses.PPOClip.clip_low', '0.3'))
+  for changes in (twice, twice[::-1]):
+    with pytest.raises(ValueError, match='clip_low is set to 0.. and to 0..'):
+      override_all(config(), changes)
+  once = override_all(config(), twice[:1])
+  assert override_all(config(), twice[:1] * 2) == once

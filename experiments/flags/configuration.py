@@ -45,9 +45,8 @@ def build(
   result = load_config(config, load_method(method))
   for text in adds:
     result = overrides.add_piece(result, *_split(text, '--add'))
-  for text in sets:
-    result = overrides.override(result, *_split(text, '--set'))
-  return result
+  changes = [_split(text, '--set') for text in sets]
+  return overrides.override_all(result, changes)
 
 
 def load_config(path: str, method: Method) -> ExperimentConfig:
