@@ -27,6 +27,7 @@ from rl_jax.runs import assembly, loop, stages
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks import Arithmetic
+from rl_jax.types import LEARNED
 
 pytestmark = pytest.mark.devices
 
@@ -170,7 +171,8 @@ def iteration(toy, name, shape, microbatches=1):
     )
     batch = update.Batch(frozen={}, method=method, traj=traj, key=key)
     states = method.init_state(8)
-    *found, _ = gradient(nudged(policy.params, 0.2), batch, states)
+    params = {**policy.params, LEARNED: method.init_params()}
+    *found, _ = gradient(nudged(params, 0.2), batch, states)
     return jax.device_get((traj, *found))
 
 
