@@ -8,9 +8,13 @@ import re
 
 from rl_jax.tasks import math_answers
 
-# Thousands separators inside; a sign only if it is not a minus operator.
+# A number with its operators: '3/4', '1e3' and '- 3' are numbers, '2^10' and
+# '3*4' none. Thousands separators inside; a sign only if it subtracts nothing.
+_DIGITS = r'(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:[eE][+-]?\d{1,2}\b)?'
 _NUMBER = re.compile(
-  r'(?:(?<![\w).])-)?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?', re.ASCII
+  rf'(?:(?<![\w).}}])[-\u2212](?:(?<![\d)}}]\s.)[ ])?)?{_DIGITS}'
+  rf'(?:\s?/\s?{_DIGITS})?(?:\s?(?:\^|\*\*?|\u00d7|/)\s?[({{]?-?{_DIGITS})*',
+  re.ASCII,
 )
 _PLAIN = re.compile(
   r'[+-]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,2})?',
@@ -36,7 +40,9 @@ def extract(text: str, mode: str) -> str | None:
   whole: everything, stripped. hash: what follows the last '####' on its line.
   boxed: the content of the last \boxed{...} with balanced braces. answer_tags:
   between the last <answer> and the next </answer>. last_number: the last
-  number. first_line_last_number: the last number of the first line.
+  number: with its sign ('- 3'), exponent ('1e3') and denominator ('3/4'); None
+  if it ends an expression ('2^10', '3*4'). A sign behind a number or a bracket
+  subtracts: '20-5' gives 5. first_line_last_number: that of the first line.
   """
   found = _EXTRACTORS[mode](text)
   if found is None:
@@ -141,8 +147,11 @@ def between_tags(text: str) -> str | None:
 
 
 def _last_number(text):
-  found = _NUMBER.findall(text)
-  return found[-1] if found else None
+  numbers = [match[0] for match in _NUMBER.finditer(text)]
+  if not numbers:
+    return None
+  found = re.sub(r'\s', '', numbers[-1]).replace('\u2212', '-')
+  return found if parse_number(found) is not None else None
 
 
 def _first_line_last_number(text):

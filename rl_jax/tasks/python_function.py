@@ -30,8 +30,9 @@ class PythonFunction:
 
   The response, or the last ``` block of it, is run by
   `rl_jax.verification.sandbox`, which never sees what is expected. Values are
-  compared here: equal JSON values, floats within `tolerance` (relative and
-  absolute), True is not 1. `solution` is optional, for supervised training.
+  compared here: equal JSON values; an expected integer exactly (3 or 3.0), an
+  expected float within `tolerance` (relative and absolute); True is not 1.
+  `solution` is optional, for supervised training.
 
   limits: of all tests of a response together. verifier.timeout_seconds must
     exceed limits.wall_seconds by a second; use one verifier worker a core.
@@ -123,11 +124,11 @@ def extract_code(text: str) -> str:
 
 
 def equal(found: Any, expected: Any, tolerance: float) -> bool:
-  """JSON values: same type and value; numbers may differ by the tolerance."""
+  """JSON values: same type and value; floats are expected to a tolerance."""
   if isinstance(expected, bool) or isinstance(found, bool):
     return found is expected
-  if isinstance(expected, int) and isinstance(found, int):
-    return found == expected
+  if isinstance(expected, int) and isinstance(found, int | float):
+    return found == expected  # exact between int and float, too
   if isinstance(expected, int | float) and isinstance(found, int | float):
     try:
       return math.isclose(found, expected, rel_tol=tolerance, abs_tol=tolerance)
