@@ -151,6 +151,39 @@ def f(x):
 import os
 def f(x): os.killpg(0, 9)
 """,
+  'signal a process as the owner of a file': """
+import fcntl, os
+def f(x):
+  read, write = os.pipe()
+  fcntl.fcntl(read, fcntl.F_SETOWN, C['victim'])
+  fcntl.fcntl(read, 10, 9)  # F_SETSIG
+  fcntl.fcntl(read, fcntl.F_SETFL, os.O_ASYNC)
+  os.write(write, b'x')
+""",
+  'signal a process as the extended owner of a file': """
+import fcntl, os, struct
+def f(x):
+  read, write = os.pipe()
+  fcntl.fcntl(read, 15, struct.pack('ii', 1, C['victim']))  # F_SETOWN_EX
+  fcntl.fcntl(read, 10, 9)
+  fcntl.fcntl(read, fcntl.F_SETFL, os.O_ASYNC)
+  os.write(write, b'x')
+""",
+  'signal a process by a watched directory': """
+import fcntl, os
+def f(x):
+  directory = os.open('.', os.O_RDONLY)
+  for command, value in ((8, C['victim']), (10, 9), (1026, 1 << 31 | 4)):
+    fcntl.fcntl(directory, command, value - (value >> 31 << 32))
+  open('new', 'w').close()
+""",
+  'set the owner of a file by ioctl': """
+import ctypes, fcntl, os, struct
+def f(x):
+  read, write = os.pipe()
+  fcntl.ioctl(read, 0x5452, struct.pack('i', 1))
+  return True
+""",
   'trace a process': """
 import ctypes
 def f(x):

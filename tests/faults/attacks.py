@@ -223,11 +223,16 @@ class Finding:
   seconds: float
 
 
-def attack(world: World, name: str, layers: Sequence[str]) -> Finding:
+def attack(
+  world: World, name: str, layers: Sequence[str], landlock_version: int = 99
+) -> Finding:
   """Runs one program below the given layers."""
   code = f'C = {world.constants()!r}\n{programs.ALL[name]}'
   limits = sandbox.Limits(
-    wall_seconds=WALL_SECONDS, cpu_seconds=3, layers=tuple(layers)
+    wall_seconds=WALL_SECONDS,
+    cpu_seconds=3,
+    layers=tuple(layers),
+    landlock_version=landlock_version,
   )
   start, achieved, detail = time.monotonic(), [], ''
   try:

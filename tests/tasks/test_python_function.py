@@ -124,6 +124,59 @@ def test_bad_rows_are_named(tmp_path, change, words):
     make_task(tmp_path, [ROWS[0], {**ROWS[1], **change}]).num_prompts('train')
 
 
+@pytest.mark.parametrize(
+  ('missing', 'refused'),
+  [
+    ({}, False),
+    ({'landlock': 'x'}, False),
+    ({'namespaces': 'x'}, False),
+    ({'landlock': 'x', 'namespaces': 'x'}, True),
+    ({'landlock': 'x', 'mounts': 'x'}, True),
+    ({'seccomp': 'x'}, True),
+  ],
+)
+def test_landlock_or_namespaces_are_required(
+  tmp_path, monkeypatch, missing, refused
+):
+  report = python_function.sandbox.Report((), 'exit', missing)
+  monkeypatch.setattr(python_function.sandbox, 'run_calls', lambda *_: report)
+  task = make_task(tmp_path)
+  if refused:
+    with pytest.raises(RuntimeError, match=r'read the hidden .* task.require='):
+      task.prepare()
+  else:
+    task.prepare()
+  few = python_function.sandbox.Limits(layers=('seccomp',))
+  with pytest.raises(RuntimeError, match='layers in use'):
+    make_task(tmp_path, limits=few).prepare()
+
+
+@pytest.mark.parametrize('layer', ['landlock', 'namespaces'])
+def test_hidden_tests_cannot_be_read(tmp_path, layer):
+  """By either layer alone; the code knows where the file is."""
+  for folder in (tmp_path, *tmp_path.parents[:2]):
+    folder.chmod(0o755)
+  limits = python_function.sandbox.Limits(layers=(layer,))
+  if python_function.sandbox.run_calls('', '', [], limits).missing.keys() & {
+    layer,
+    'mounts',
+  }:
+    pytest.skip(f'the kernel lacks {layer}')
+  task = make_task(tmp_path, limits=limits)
+  path = tmp_path / 'rows.jsonl'
+  code = f"""
+import json
+rows = [json.loads(line) for line in open({str(path)!r})]
+def add(a, b):
+  for test in rows[0]['tests']:
+    if test['arguments'] == [a, b]:
+      return test['expected']
+"""
+  example = task.example('train', 0)
+  assert task.reward(example, code)['outcome'] == 0.0
+  assert len(path.read_text().splitlines()) == len(ROWS)
+
+
 def test_a_missing_layer_is_an_error_at_start_up(tmp_path, monkeypatch):
   report = python_function.sandbox.Report((), 'exit', {'seccomp': 'too old'})
   monkeypatch.setattr(python_function.sandbox, 'run_calls', lambda *_: report)

@@ -43,11 +43,16 @@ _REFUSED = {
   'pidfd_getfd': (438, 438),
   'pidfd_send_signal': (424, 424),
   'ptrace': (101, 117),
+  'process_madvise': (440, 440),
+  'process_mrelease': (448, 448),
+  'migrate_pages': (256, 238),
+  'move_pages': (279, 239),
   'process_vm_readv': (310, 270),
   'process_vm_writev': (311, 271),
   'prlimit64': (302, 261),
   'setpriority': (141, 140),
   'ioprio_set': (251, 30),
+  'sched_setparam': (142, 118),
   'sched_setscheduler': (144, 119),
   'sched_setattr': (314, 274),
   'sched_setaffinity': (203, 122),
@@ -87,6 +92,13 @@ _REFUSED = {
   'userfaultfd': (323, 282),
   'io_uring_setup': (425, 425),
 }
+# Signals by files: whoever sets the owner of a file that reports what happens
+# to it chooses the process and, by F_SETSIG, the signal. Landlock forbids it
+# from version 6 of its interface on.
+_FCNTL, _IOCTL = (72, 25), (16, 29)
+_FCNTL_REFUSED = (8, 10, 15, 1026)  # F_SETOWN, F_SETSIG, F_SETOWN_EX, F_NOTIFY
+_IOCTL_REFUSED = (0x5452, 0x8901, 0x8902)  # FIOASYNC, FIOSETOWN, SIOCSPGRP
+_F_SETFL, _O_ASYNC = 4, 0x2000
 _MACHINES = {'x86_64': (0, 0xC000003E), 'aarch64': (1, 0xC00000B7)}
 
 # Landlock: rights on files by version of its interface.
@@ -160,8 +172,13 @@ def enter_namespaces() -> None:
       file.write(text)
 
 
-def mount_private_files(directory: str, num_bytes: int) -> None:
-  """All files read-only, no /proc, and a small memory disk at `directory`."""
+def mount_private_files(
+  directory: str, num_bytes: int, hidden: list[str]
+) -> None:
+  """All files read-only, no /proc, and a small memory disk at `directory`.
+
+  hidden: files that are empty.
+  """
   _checked(_libc.unshare(_NEW_MOUNTS), 'unshare')
   private = 0x4000 | (1 << 18)  # MS_REC | MS_PRIVATE
   _mount(None, '/', None, private, None)
@@ -170,6 +187,8 @@ def mount_private_files(directory: str, num_bytes: int) -> None:
     _syscall(442, -100, b'/', 0x8000, attributes, len(attributes)),
     'mount_setattr',
   )
+  for path in hidden:
+    _mount(os.devnull, path, None, 0x1000, None)  # MS_BIND
   options = 0x2 | 0x4 | 0x8  # MS_NOSUID | MS_NODEV | MS_NOEXEC
   _mount('none', '/proc', 'tmpfs', options | 0x1, 'size=4k')
   _mount('none', directory, 'tmpfs', options, f'size={num_bytes},nr_inodes=256')
@@ -187,9 +206,12 @@ def _mount(source, target, kind, flags, data):
   _checked(result, f'mount {target}')
 
 
-def restrict_files(readable: list[str], writable: list[str]) -> None:
+def restrict_files(
+  readable: list[str], writable: list[str], highest_version: int
+) -> None:
   """Landlock: nothing but these paths and what is below can be opened."""
   version = _checked(_syscall(444, None, 0, 1), 'landlock')
+  version = min(version, highest_version)
   rights = (1 << _LANDLOCK_FS[min(version, 5)]) - 1
   net = 3 if version >= 4 else 0  # TCP bind and connect
   scope = 3 if version >= 6 else 0  # abstract sockets, signals
@@ -221,28 +243,53 @@ def drop_privileges() -> None:
 
 
 def refuse_calls() -> None:
-  """Seccomp: the calls of the table above fail with EPERM."""
+  """Seccomp: the calls of the tables above fail with EPERM."""
   if platform.machine() not in _MACHINES or struct.calcsize('P') != 8:
     raise OSError(f'no table of system calls for {platform.machine()}')
   column, architecture = _MACHINES[platform.machine()]
-  numbers = sorted(
-    row[column] for row in _REFUSED.values() if row[column] is not None
-  )
-  load, equal, above, give = 0x20, 0x15, 0x35, 0x06
-  refuse, allow, kill = 0x00050001, 0x7FFF0000, 0x80000000
-  code = [
-    (load, 0, 0, 4),  # the architecture
-    (equal, 1, 0, architecture),
-    (give, 0, 0, kill),
-    (load, 0, 0, 0),  # the number of the call
-  ]
-  end = len(numbers) + 1  # of the comparisons that follow
-  code.append((above, end, 0, 0x40000000))  # x32 has other numbers
-  code += [(equal, end - 1 - i, 0, n) for i, n in enumerate(numbers)]
-  code += [(give, 0, 0, allow), (give, 0, 0, refuse)]
+  code = _filter(column, architecture)
   program = b''.join(struct.pack('=HBBI', *line) for line in code)
   buffer = ctypes.create_string_buffer(program, len(program))
   filter_ = struct.pack('@HP', len(code), ctypes.addressof(buffer))
   filter_ = ctypes.create_string_buffer(filter_, len(filter_))
   _prctl(_NO_NEW_PRIVS, 1)
   _prctl(_SECCOMP, 2, ctypes.addressof(filter_))
+
+
+def _filter(column, architecture):
+  """Instructions (operation, jump if true, if false, operand)."""
+  load, equal, above, has, give = 0x20, 0x15, 0x35, 0x45, 0x06
+  second, third = 24, 32  # where the low halves of arguments stand
+  rows = [row[column] for row in _REFUSED.values()]
+  code = [
+    (load, 0, 0, 4),  # the architecture
+    (equal, 0, 'kill', architecture),
+    (load, 0, 0, 0),  # the number of the call
+    (above, 'refuse', 0, 0x40000000),  # x32 has other numbers
+    *(
+      (equal, 'refuse', 0, n) for n in sorted(n for n in rows if n is not None)
+    ),
+    (equal, 'fcntl', 0, _FCNTL[column]),
+    (equal, 0, 'allow', _IOCTL[column]),
+    (load, 0, 0, second),
+    *((equal, 'refuse', 0, n) for n in _IOCTL_REFUSED),
+    (give, 0, 0, 0x7FFF0000),
+  ]
+  labels = {'allow': len(code) - 1, 'fcntl': len(code)}
+  code += [
+    (load, 0, 0, second),
+    *((equal, 'refuse', 0, n) for n in _FCNTL_REFUSED),
+    (equal, 0, 'allowed', _F_SETFL),
+    (load, 0, 0, third),
+    (has, 'refuse', 'allowed', _O_ASYNC),
+    (give, 0, 0, 0x7FFF0000),
+    (give, 0, 0, 0x00050001),
+    (give, 0, 0, 0x80000000),
+  ]
+  end = len(code)
+  labels |= {'allowed': end - 3, 'refuse': end - 2, 'kill': end - 1}
+  place = lambda i, to: labels[to] - i - 1 if isinstance(to, str) else to
+  return [
+    (operation, place(i, yes), place(i, no), operand)
+    for i, (operation, yes, no, operand) in enumerate(code)
+  ]

@@ -23,7 +23,8 @@ What is missing, and why, is in `Report.missing`. What cannot be blocked:
   - load: every sample may use its CPU seconds and its memory;
   - its own directory where mounts are missing: many small files may fill the
     disk until the wall limit (they are deleted after);
-  - without landlock, what the user may read can be read, hidden tests too;
+  - without landlock, what the user may read can be read, but for files that
+    the caller names as hidden; without mounts, those too;
   - without seccomp, UNIX sockets with a path can be reached, and, where root
     has not become nobody, processes be started (all are killed at the end);
   - without namespaces and seccomp, the network, and signals to processes of
@@ -68,6 +69,7 @@ class Limits:
   open_files: int = 16
   output_bytes: int = 1 << 16  # of the values as JSON
   layers: tuple[str, ...] = LAYERS  # fewer are for tests of the others
+  landlock_version: int = 99  # at most; less is for tests of older kernels
 
   def __post_init__(self):
     for name in ('wall_seconds', 'cpu_seconds', 'memory_bytes', 'disk_bytes'):
@@ -109,9 +111,12 @@ def run_calls(
   function: str,
   calls: Sequence[Sequence[Any]],
   limits: Limits | None = None,
+  hidden: Sequence[str] = (),
 ) -> Report:
   """Runs the code, then `function(*arguments)` for each of the calls.
 
+  hidden: files that the code may not read, such as hidden tests, which mounts
+  make empty (landlock lets it read none at all; without both it can).
   Arguments are JSON values; tuples in returned values come back as lists.
 
   Raises:
@@ -125,6 +130,7 @@ def run_calls(
     'code': code,
     'function': function,
     'calls': [list(arguments) for arguments in calls],
+    'hidden': [os.path.realpath(p) for p in hidden if os.path.isfile(p)],
     **dataclasses.asdict(limits),
   }
   directory = os.path.realpath(tempfile.mkdtemp(prefix='rl_jax_sandbox_'))

@@ -30,7 +30,7 @@ _ERROR_CHARS = 300
 def main() -> None:
   """The keeper."""
   directory, values = sys.argv[1], int(sys.argv[2])
-  request = json.loads(sys.stdin.buffer.raw.readline())
+  request = json.loads(sys.stdin.buffer.readline())
   missing = {}
   library = os.path.dirname(os.__file__)
   kernel.adopt_orphans()
@@ -118,7 +118,8 @@ def _confine(request, directory, values, library, missing):
   kernel.die_with_parent()
   if 'namespaces' in layers and 'namespaces' not in missing:
     size = request['disk_bytes']
-    _try(missing, 'mounts', kernel.mount_private_files, directory, size)
+    hidden = request['hidden']
+    _try(missing, 'mounts', kernel.mount_private_files, directory, size, hidden)
   os.chdir(directory)
   null = os.open(os.devnull, os.O_RDWR)
   os.dup2(values, 1000)
@@ -129,7 +130,10 @@ def _confine(request, directory, values, library, missing):
   if 'landlock' in layers:
     readable = [library, *_LIBRARIES, *_FILES, f'{sys.base_prefix}/lib']
     writable = [directory, os.devnull]
-    _try(missing, 'landlock', kernel.restrict_files, readable, writable)
+    version = request['landlock_version']
+    _try(
+      missing, 'landlock', kernel.restrict_files, readable, writable, version
+    )
   for name, value in (
     ('AS', request['memory_bytes']),
     ('CPU', request['cpu_seconds']),
