@@ -15,7 +15,7 @@ from rl_jax import overrides
 from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
 from rl_jax.records.checkpoints.files import quiet_orbax
-from rl_jax.runtime import processes
+from rl_jax.runtime import output, processes
 
 _HELP = ('help', 'helpshort', 'helpfull', 'h', '?')
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -118,6 +118,7 @@ def run(main: Any) -> None:
   """
 
   def guarded(argv):
+    output.tolerate_failures()
     quiet_orbax()
     try:
       main(argv)

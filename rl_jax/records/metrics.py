@@ -11,6 +11,7 @@ JSON has no NaN: non-finite numbers are written as the strings "NaN",
 """
 
 from collections.abc import Iterable, Mapping
+import contextlib
 import json
 import math
 import os
@@ -21,9 +22,11 @@ from absl import logging
 from etils import epath
 import jax
 import numpy as np
-import tensorboardX
 
+from rl_jax.records.event_file import EventFile
+from rl_jax.records.line_file import LineFile
 from rl_jax.runtime import processes
+from rl_jax.runtime.repeated_warnings import RepeatedWarnings
 
 METRICS, ROLLOUTS = 'metrics.jsonl', 'rollouts.jsonl'
 _NON_FINITE = {'NaN', 'Infinity', '-Infinity'}
@@ -74,7 +77,7 @@ def read_jsonl(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
 def save_arrays(path: str | os.PathLike[str], tree: Any) -> None:
   """Writes the arrays of a tree as .npz, named by their paths in the tree.
 
-  Of several processes only process 0 writes.
+  Of several processes only process 0 writes. A full disk is only logged.
   """
   if not processes.is_main():
     return
@@ -83,8 +86,11 @@ def save_arrays(path: str | os.PathLike[str], tree: Any) -> None:
     jax.tree_util.keystr(keys, simple=True, separator='.'): leaf
     for keys, leaf in leaves
   }
-  with epath.Path(path).open('wb') as file:
-    np.savez_compressed(file, **arrays)
+  try:
+    with epath.Path(path).open('wb') as file:
+      np.savez_compressed(file, **arrays)
+  except OSError as error:
+    logging.warning('%s cannot be written: %s', path, error)
 
 
 def _to_host(metrics: Mapping[str, Any], arrays: Any) -> tuple[dict, Any]:
@@ -99,7 +105,8 @@ def _to_host(metrics: Mapping[str, Any], arrays: Any) -> tuple[dict, Any]:
 class MetricsWriter:
   """Appends to the files of a workdir; resumes without gaps or repeats.
 
-  Every line is flushed when it is written. A checkpoint stores `offsets()`.
+  Every line is flushed when it is written; a full disk costs lines, which are
+  counted in warnings, and never the run. A checkpoint stores `offsets()`.
   Before its first line a run calls `truncate_to(offsets)`, or `truncate_to({})`
   without a checkpoint: this removes what an interrupted iteration has written,
   also a partial line, and the repeated iteration writes it again. Only process
@@ -114,9 +121,11 @@ class MetricsWriter:
     if processes.is_main():
       self.workdir.mkdir(parents=True, exist_ok=True)
       for name in (METRICS, ROLLOUTS):
-        self._files[name] = (self.workdir / name).open('ab')
+        self._files[name] = LineFile(self.workdir / name)
     self._use_tensorboard = tensorboard and processes.is_main()
-    self._tensorboard: tensorboardX.SummaryWriter | None = None
+    self._tensorboard: EventFile | None = None
+    self._lost_points = 0  # rows that TensorBoard does not have
+    self._warnings = RepeatedWarnings()
     self._purge_step: int | None = None
     self._seconds_before = 0.0
     self._started = time.monotonic()
@@ -161,24 +170,33 @@ class MetricsWriter:
     self._append(ROLLOUTS, [{'step': int(step), **to_json(r)} for r in rows])
 
   def _append(self, name: str, rows: list[dict[str, Any]]) -> None:
-    if name not in self._files:
-      return
-    lines = [json.dumps(row, allow_nan=False) + '\n' for row in rows]
-    self._files[name].write(''.join(lines).encode())
-    self._files[name].flush()
+    if name in self._files:
+      lines = [json.dumps(row, allow_nan=False) for row in rows]
+      self._files[name].append(lines)
 
   def _log_tensorboard(self, row: dict[str, Any]) -> None:
-    if self._tensorboard is None:
-      # TensorBoard then hides the points that the resumed run repeats.
-      self._tensorboard = tensorboardX.SummaryWriter(
-        os.fspath(self.workdir / 'tensorboard'), purge_step=self._purge_step
+    values = {name: x for name, x in row.items() if name != 'step'}
+    try:
+      if self._tensorboard is None:
+        # TensorBoard then hides the points that the resumed run repeats.
+        directory = self.workdir / 'tensorboard'
+        self._tensorboard = EventFile(directory, self._purge_step)
+      self._tensorboard.scalars(row['step'], values)
+    except OSError as error:
+      self._close_tensorboard()  # the next row begins a new file
+      self._purge_step = row['step']
+      self._lost_points += 1
+      self._warnings.warn(
+        'TensorBoard files cannot be written (%s): %d rows are lost so far, '
+        'the run goes on',
+        *(error, self._lost_points),
       )
-    for name, value in row.items():
-      # TensorBoard cannot plot non-finite values.
-      number = isinstance(value, (int, float)) and math.isfinite(value)
-      if number and name != 'step':
-        self._tensorboard.add_scalar(name, value, row['step'])
-    self._tensorboard.flush()
+
+  def _close_tensorboard(self):
+    events, self._tensorboard = self._tensorboard, None
+    with contextlib.suppress(OSError):  # of what is still buffered
+      if events is not None:
+        events.close()
 
   def offsets(self) -> dict[str, Any]:
     """Bytes of each file and seconds so far, for the checkpoint; JSON-able.
@@ -187,12 +205,7 @@ class MetricsWriter:
     hold at least the bytes that a checkpoint counts.
     """
     found: dict[str, Any] = {'time/wall_seconds': self.seconds()}
-    for name, file in self._files.items():
-      file.flush()
-      if '://' not in os.fspath(self.workdir):
-        os.fsync(file.fileno())
-      found[name] = file.tell()
-    return found
+    return found | {name: file.sync() for name, file in self._files.items()}
 
   def truncate_to(
     self, offsets: Mapping[str, Any], next_step: int | None = None
@@ -208,24 +221,13 @@ class MetricsWriter:
     self._started = time.monotonic()
     self._purge_step = next_step
     for name, file in self._files.items():
-      wanted = int(offsets.get(name, 0))
-      size = file.seek(0, os.SEEK_END)
-      if size < wanted:
-        logging.warning(
-          '%s has %d bytes, but the checkpoint counted %d: lines were lost',
-          self.workdir / name,
-          size,
-          wanted,
-        )
-      file.truncate(min(size, wanted))
-      file.seek(0, os.SEEK_END)
+      file.cut(int(offsets.get(name, 0)))
 
   def close(self) -> None:
     """Closes the files; the writer cannot be used after."""
     for file in self._files.values():
       file.close()
-    if self._tensorboard is not None:
-      self._tensorboard.close()
+    self._close_tensorboard()
 
 
 class DelayedMetrics:

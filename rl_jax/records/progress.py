@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 import math
+import sys
 import time
 from typing import Any, TextIO
 
 import rich.console
 import rich.live
 import rich.text
+
+from rl_jax.runtime import output
 
 # Label, metric names in order of preference, format.
 COLUMNS = (
@@ -29,9 +32,9 @@ class Progress:
   """Context manager that shows iteration, COLUMNS and the time left.
 
   total: iterations of the whole run; first: iterations done before.
-  file: by default standard error. plain_every_seconds: how often a line is
-    printed without a terminal (the last iteration is always printed). shown:
-    False prints nothing, for all processes but one.
+  file: by default standard error; it may fail. plain_every_seconds: how often a
+    line is printed without a terminal (the last iteration is always printed).
+  shown: False prints nothing, for all processes but one.
   """
 
   def __init__(
@@ -46,8 +49,9 @@ class Progress:
   ):
     self._total, self._label = total, label
     self._every = plain_every_seconds
+    stream = output.Tolerant(sys.stderr if file is None else file)
     self._console = rich.console.Console(
-      file=file, stderr=file is None, highlight=False, soft_wrap=True
+      file=stream, highlight=False, soft_wrap=True
     )
     self._live, self._shown = None, shown
     if shown and self._console.is_terminal:

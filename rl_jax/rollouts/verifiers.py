@@ -3,9 +3,9 @@
   outcomes(traj, examples, texts) -> one Outcome for every row of the examples
 
 A text verifier decodes and judges in worker processes; a token verifier is a
-pure function of the trajectories on the device. Only the code that
-makes them distinguishes the two. mark, restore and close are those of a journal
-of outcomes, which only outcomes that are not reproducible need.
+pure function of the trajectories on the device. Only the code that makes them
+distinguishes the two. mark, forget, restore and close are those of a journal of
+outcomes, which only outcomes that are not reproducible need.
 """
 
 from collections.abc import Sequence
@@ -61,6 +61,10 @@ class TextVerifier:
     """Position in the journal, for a checkpoint."""
     return self._pool.mark()
 
+  def forget(self, position: int) -> None:
+    """Drops what the journal holds from before a committed checkpoint."""
+    self._pool.forget(position)
+
   def restore(self, position: int) -> None:
     """Goes back to a position in the journal."""
     self._pool.restore(position)
@@ -110,6 +114,9 @@ class TokenVerifier:
   def mark(self) -> int:
     """There is no journal: the same tokens have the same rewards."""
     return 0
+
+  def forget(self, position: int) -> None:
+    """See mark."""
 
   def restore(self, position: int) -> None:
     """See mark."""

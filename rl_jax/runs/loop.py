@@ -202,6 +202,8 @@ class Trainer:
       },
       {k: v for k, v in row.items() if k.startswith(('evaluation', 'reward'))},
     )
+    oldest = self.checkpointer.oldest_host_state() or {}
+    self.parts.verifier.forget(oldest.get('verifications', 0))
     return row
 
   def close(self) -> None:

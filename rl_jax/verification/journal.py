@@ -19,14 +19,13 @@ from etils import epath
 from rl_jax.verification.pool import Outcome, VerifierPool
 
 FILE = 'verifications.jsonl'
-_KEPT_CHECKPOINTS = 3  # the newest may never be committed, or be damaged
 
 
 class JournaledPool:
   """A VerifierPool with a journal; with path=None it only counts calls.
 
   The journal has one line of JSON per call, flushed before `reward` returns.
-  `mark` drops the lines from before the last three checkpoints. A line is used
+  `forget` drops lines that no checkpoint needs any more. A line is used
   only for the same examples and responses (CRC-32), so a file of another run
   changes no outcome.
   """
@@ -37,7 +36,6 @@ class JournaledPool:
     self._pool = pool
     self._path = None if path is None else epath.Path(path)
     self._calls = 0
-    self._marks = [0]  # a run may start again before anything is committed
     self._lines = {} if path is None else _read(self._path)
     self._file = None
 
@@ -61,13 +59,18 @@ class JournaledPool:
 
   def mark(self) -> int:
     """To be stored in a checkpoint: the number of calls so far."""
-    self._marks = [*self._marks, self._calls][-_KEPT_CHECKPOINTS:]
-    self._rewrite({c: l for c, l in self._lines.items() if c >= self._marks[0]})
     return self._calls
+
+  def forget(self, calls: int) -> None:
+    """Drops the lines of the first calls: what a committed checkpoint marked.
+
+    A save that fails must not call it: the run then continues before it.
+    """
+    self._rewrite({c: l for c, l in self._lines.items() if c >= calls})
 
   def restore(self, calls: int) -> None:
     """Goes on behind that many calls."""
-    self._calls, self._marks = calls, [calls]
+    self._calls = calls
 
   def counts(self) -> dict[str, int]:
     """Samples judged by the pool, by kind; journaled ones are not."""

@@ -43,10 +43,13 @@ def make_trainer(workdir, policy, iterations):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings('ignore:Error writing persistent compilation cache')
-@pytest.mark.parametrize('policy', ['stop', 'warn'])
-def test_a_full_disk_in_a_whole_run(tmp_path, policy, monkeypatch):
+@pytest.mark.parametrize(
+  ('policy', 'limit'), [('stop', 60_000), ('warn', 60_000), ('warn', 100)]
+)
+def test_a_full_disk_in_a_whole_run(tmp_path, policy, limit, monkeypatch):
   """E0: the kernel refuses large files after iteration 2; then it does not.
 
+  With 100 bytes also metrics, responses and TensorBoard files are refused.
   The run stops or goes on as told; step 2 stays valid, and the run that is
   continued with space equals one that always had it.
   """
@@ -59,7 +62,7 @@ def test_a_full_disk_in_a_whole_run(tmp_path, policy, monkeypatch):
     make_trainer(full, policy, 2).run()
     trainer = make_trainer(full, policy, 4)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
     try:
       if policy == 'stop':
         with pytest.raises(CheckpointError, match='checkpoint 3 .* step 2'):

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
 from rl_jax.records.progress import Progress, duration
 
 METRICS = {
@@ -79,3 +81,26 @@ def test_non_finite_and_unknown_metrics_do_not_break_the_line():
 
 def test_duration():
   assert [duration(s) for s in (5, 65.9, 3723)] == ['0:05', '1:05', '1:02:03']
+
+
+class Failing(io.StringIO):
+  """A stream whose writes fail as those of a full disk or a closed pipe."""
+
+  def __init__(self, error):
+    super().__init__()
+    self.error = error
+
+  def write(self, *unused):
+    raise self.error
+
+  flush = write
+
+
+@pytest.mark.parametrize(
+  'error', [OSError(28, 'full'), BrokenPipeError(), ValueError('closed file')]
+)
+def test_a_stream_that_fails_costs_its_lines_only(error):
+  """rich ends the program at a closed pipe."""
+  with Progress(10, file=Failing(error)) as progress:
+    for step in range(3):
+      progress.update({'step': step})

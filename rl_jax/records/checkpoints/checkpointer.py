@@ -39,6 +39,7 @@ from rl_jax.runtime import processes, watchdog
 __all__ = ['CheckpointError', 'Checkpointer', 'Restored', 'abstract_tree']
 
 _HOST, _ARRAYS = 'host.json', 'arrays'
+_ERRORS_OF_A_SAVE = 10  # at most: of arrays and of two files beside them
 _SMALL = 1 << 20  # elements of an array that check_newest reads
 
 
@@ -179,11 +180,20 @@ class Checkpointer:
 
   def _record_failure(self, step: int, error: BaseException) -> None:
     self._failed.record(step, error)
+    self._forget_errors()
     try:
       if processes.is_main():  # A partial checkpoint only takes up space.
         files.delete(self._path(step))
     except OSError:
       pass
+
+  def _forget_errors(self) -> None:
+    """Orbax raises every error of a failed save in a later call of its own."""
+    for _ in range(_ERRORS_OF_A_SAVE):
+      try:
+        return self._orbax.wait_until_finished()
+      except Exception as error:
+        logging.info('also of the save that failed: %s', error)
 
   def _prune(self, newest: int) -> None:
     """Keeps the last and the best up to `newest`; drops all other steps."""
@@ -324,6 +334,17 @@ class Checkpointer:
   def host_state(self, step: int) -> dict[str, Any]:
     """The host state of a committed step, without reading its arrays."""
     return json.loads((self._path(step) / _HOST).read_text())
+
+  def oldest_host_state(self) -> dict[str, Any] | None:
+    """Of the oldest of the newest `keep_last` committed steps, or None.
+
+    A run never continues before it, unless all of them are damaged.
+    """
+    try:
+      steps = self.steps()[-self._keep[0] :]
+      return self.host_state(steps[0]) if steps else None
+    except (OSError, ValueError):  # deleted in between, or damaged
+      return None
 
   def arrays(
     self, step: int, max_size: float = math.inf
