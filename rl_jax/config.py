@@ -56,6 +56,20 @@ class ExperimentConfig:
   guards: GuardConfig = GuardConfig()
 
 
+def optimizer_of(config: ExperimentConfig) -> OptimizerConfig:
+  """The optimizer of a run: by default it ends with the last iteration.
+
+  total_steps = iterations * epochs * num_prompts / minibatch_prompts
+  """
+  optimizer = config.optimizer
+  if optimizer.schedule == 'constant' or optimizer.total_steps is not None:
+    return optimizer
+  rollout, update = config.rollout, config.update
+  minibatch = update.minibatch_prompts or rollout.num_prompts
+  steps = update.epochs * (rollout.num_prompts // minibatch)
+  return dataclasses.replace(optimizer, total_steps=config.iterations * steps)
+
+
 def validate(config: ExperimentConfig) -> None:
   """Raises ValueError before anything is compiled if parts do not fit."""
   rollout, update, mesh = config.rollout, config.update, config.mesh

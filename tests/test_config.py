@@ -6,6 +6,7 @@ import pytest
 
 from configs import bandit
 from rl_jax import config as config_lib
+from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.learning.update import UpdateConfig
 from rl_jax.method import Method
 from rl_jax.pieces import losses
@@ -135,3 +136,19 @@ def test_every_value_out_of_range_is_named(make, message):
   """Field, value and range are in the error."""
   with pytest.raises(ValueError, match=message):
     make()
+
+
+def test_a_schedule_ends_with_the_last_iteration():
+  """8 prompts in minibatches of 4, 3 epochs, 5 iterations: 30 steps."""
+  config = changed(num_prompts=8, minibatch_prompts=4)
+  config = dataclasses.replace(
+    config,
+    iterations=5,
+    update=dataclasses.replace(config.update, epochs=3),
+    optimizer=OptimizerConfig(schedule='cosine'),
+  )
+  assert config_lib.optimizer_of(config).total_steps == 30
+  given = OptimizerConfig(schedule='cosine', total_steps=7)
+  for optimizer in (given, OptimizerConfig()):
+    config = dataclasses.replace(config, optimizer=optimizer)
+    assert config_lib.optimizer_of(config) is optimizer

@@ -15,7 +15,7 @@ import numpy as np
 
 from experiments.sweeps import runs as sweep_runs
 from rl_jax import randomness
-from rl_jax.config import ExperimentConfig
+from rl_jax.config import ExperimentConfig, optimizer_of
 from rl_jax.rollouts import prompts as prompts_lib
 from rl_jax.rollouts import sampling
 from rl_jax.rollouts.generate import generate
@@ -60,7 +60,7 @@ def supervised(
 
 def _supervised_run(config, policy, mesh, evaluate, seed, rate, budget):
   """One line; stops after the batch that reaches the budget of tokens."""
-  optimizer = dataclasses.replace(config.optimizer, learning_rate=rate)
+  optimizer = dataclasses.replace(optimizer_of(config), learning_rate=rate)
   copy = lambda tree: jax.tree.map(lambda x: x.copy(), tree)
   own = dataclasses.replace(policy, trainable=copy(policy.trainable))
   trainer = SupervisedTrainer(own, optimizer, mesh, seed=seed)

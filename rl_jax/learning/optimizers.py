@@ -15,7 +15,7 @@ class OptimizerConfig:
   """AdamW with global-norm clipping and a schedule over optimizer steps."""
 
   learning_rate: float = ranged(1e-6, 0.0)
-  # Linear and cosine: to zero at total_steps.
+  # Linear and cosine: to zero at total_steps; None: those of all iterations.
   schedule: str = chosen('constant', ('constant', 'linear', 'cosine'))
   warmup_steps: int = ranged(0, 0)
   total_steps: int | None = None
@@ -27,12 +27,6 @@ class OptimizerConfig:
   # Of the first moment; bfloat16 saves memory.
   moment_dtype: str = chosen('float32', ('float32', 'bfloat16'))
 
-  def __post_init__(self):
-    if self.schedule != 'constant' and self.total_steps is None:
-      raise ValueError(
-        f'OptimizerConfig.schedule = {self.schedule!r} needs total_steps'
-      )
-
 
 def schedule(
   config: OptimizerConfig, learning_rate: jax.Array | None = None
@@ -40,7 +34,14 @@ def schedule(
   """Learning rate by optimizer step: linear warm-up, then the schedule.
 
   learning_rate: in place of the configuration's, a number or a traced scalar.
+
+  Raises:
+    ValueError: the schedule ends, but at no known step.
   """
+  if config.schedule != 'constant' and config.total_steps is None:
+    raise ValueError(
+      f'OptimizerConfig.schedule = {config.schedule!r} needs total_steps'
+    )
   peak = config.learning_rate if learning_rate is None else learning_rate
   rest = max((config.total_steps or 0) - config.warmup_steps, 1)
   after = {

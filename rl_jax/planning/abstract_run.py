@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from rl_jax.config import ExperimentConfig
+from rl_jax.config import ExperimentConfig, optimizer_of
 from rl_jax.learning.optimizers import make_optimizer
 from rl_jax.learning.state import state_shapes
 from rl_jax.learning.update import Batch
@@ -47,7 +47,7 @@ def train_state(
   config: ExperimentConfig, trainable: Any, mesh: jax.sharding.Mesh
 ) -> TrainState:
   """Shapes of the state at step 0, with tables for one prompt."""
-  optimizer = make_optimizer(config.optimizer)
+  optimizer = make_optimizer(optimizer_of(config))
   return state_shapes(config.method, optimizer, trainable, 1, mesh)
 
 

@@ -9,7 +9,7 @@ from absl import logging
 import jax
 
 from rl_jax import config as config_lib
-from rl_jax.config import ExperimentConfig
+from rl_jax.config import ExperimentConfig, optimizer_of
 from rl_jax.learning.optimizers import make_optimizer
 from rl_jax.learning.state import sharded_state
 from rl_jax.method import Method, idle_pieces
@@ -114,7 +114,7 @@ def initial_state(
   """The state of a run at step 0, on the mesh."""
   return sharded_state(
     config.method,
-    make_optimizer(config.optimizer),
+    make_optimizer(optimizer_of(config)),
     policy.trainable,
     config.task.num_prompts('train'),
     mesh,

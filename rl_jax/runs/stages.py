@@ -18,7 +18,7 @@ from jax import lax
 import numpy as np
 
 from rl_jax import randomness
-from rl_jax.config import ExperimentConfig
+from rl_jax.config import ExperimentConfig, optimizer_of
 from rl_jax.learning import batch as batch_lib
 from rl_jax.learning import score as score_lib
 from rl_jax.learning import token_log
@@ -108,7 +108,8 @@ def make_functions(
     forward=forward,
     make_batch=batch_lib.make_batch,
     update_minibatch=functools.partial(
-      update_lib.update_minibatch, optimizer=make_optimizer(config.optimizer)
+      update_lib.update_minibatch,
+      optimizer=make_optimizer(optimizer_of(config)),
     ),
     groups_per_minibatch=minibatch,
     epochs=config.update.epochs,

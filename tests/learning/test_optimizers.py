@@ -84,7 +84,6 @@ def test_only_the_first_moment_is_narrowed():
     ({'eps': 0.0}, 'eps = 0.0'),
     ({'clip_norm': 0.0}, 'clip_norm = 0.0'),
     ({'schedule': 'step'}, "'step' is none of constant, linear, cosine"),
-    ({'schedule': 'linear'}, "schedule = 'linear' needs total_steps"),
     ({'moment_dtype': 'float16'}, "'float16' is none of"),
   ],
 )
@@ -92,3 +91,9 @@ def test_bad_values_are_named(fields, message):
   """Before anything is compiled."""
   with pytest.raises(ValueError, match=message):
     OptimizerConfig(**fields)
+
+
+def test_a_schedule_without_an_end_is_named():
+  """A run takes the end from its iterations; see config.optimizer_of."""
+  with pytest.raises(ValueError, match="schedule = 'linear' needs total_steps"):
+    make_optimizer(OptimizerConfig(schedule='linear'))

@@ -287,6 +287,12 @@ def test_a_penalty_that_cannot_act_is_warned_of(config, tmp_path, caplog):
   assert 'OverlongPenalty: with rollout.max_response_tokens = ' in caplog.text
 
 
+def test_a_schedule_needs_no_number_of_steps(config, tmp_path):
+  """It follows from the iterations, whichever is set first."""
+  config = override(config, 'optimizer.schedule', 'linear')
+  loop.Trainer(config, str(tmp_path)).close()
+
+
 def test_a_mistake_found_late_leaves_no_configuration(config, tmp_path):
   """Prompts are checked after the mesh; the corrected command must work."""
   bad = override(config, 'model.path', str(tmp_path / 'nowhere'))

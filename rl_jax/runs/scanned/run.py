@@ -15,7 +15,7 @@ import numpy as np
 import optax
 
 from rl_jax import randomness
-from rl_jax.config import ExperimentConfig
+from rl_jax.config import ExperimentConfig, optimizer_of
 from rl_jax.learning.optimizers import make_optimizer
 from rl_jax.learning.state import fresh_state
 from rl_jax.learning.update import Batch
@@ -163,7 +163,7 @@ class JittedRun:
     return Carry(
       state=fresh_state(
         method,
-        make_optimizer(self.config.optimizer),
+        make_optimizer(optimizer_of(self.config)),
         run.params,
         self.config.task.num_prompts('train'),
       ),
@@ -244,7 +244,7 @@ class JittedRun:
     update = functools.partial(
       self.functions.update_minibatch,
       self.functions.forward,
-      optimizer=make_optimizer(self.config.optimizer, run.learning_rate),
+      optimizer=make_optimizer(optimizer_of(self.config), run.learning_rate),
     )
     if self.config.update.microbatch_prompts is None:
       steps = functools.partial(stages.scanned_steps, update)
