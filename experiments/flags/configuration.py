@@ -35,18 +35,26 @@ def from_flags() -> ExperimentConfig:
   Raises ValueError naming the nearest known name for anything unknown.
   """
   values = flags.FLAGS
-  return build(values.config, values.method, values['set'].value, values.add)
+  sets = values['set'].value
+  paths = [_split(text, '--set')[0] for text in set(sets)]
+  for path in paths:
+    if paths.count(path) > 1:
+      raise ValueError(f'--set={path}=... has two values: give one')
+  return build(values.config, values.method, sets, values.add)
 
 
 def build(
   config: str, method: str, sets: list[str] = (), adds: list[str] = ()
 ) -> ExperimentConfig:
-  """The configuration of a module, with a method, sets and adds applied."""
+  """The configuration of a module, with a method, sets and adds applied.
+
+  Of two sets of one path the later counts; on a command line they are an error.
+  """
   result = load_config(config, load_method(method))
   for text in adds:
     result = overrides.add_piece(result, *_split(text, '--add'))
-  changes = [_split(text, '--set') for text in sets]
-  return overrides.override_all(result, changes)
+  changes = dict(_split(text, '--set') for text in sets)
+  return overrides.override_all(result, changes.items())
 
 
 def load_config(path: str, method: Method) -> ExperimentConfig:
