@@ -60,7 +60,7 @@ def build(
 def load_config(path: str, method: Method) -> ExperimentConfig:
   """Imports configs/NAME.py (or NAME) and calls get_config(method)."""
   name = path.removesuffix('.py').removeprefix('configs/').replace('/', '.')
-  module = _import('configs', name, 'config')
+  module = _import('configs', name, 'config', path)
   if not hasattr(module, 'get_config'):
     raise ValueError(f'{path} has no function get_config(method)')
   return module.get_config(method)
@@ -95,10 +95,15 @@ def names(package: str) -> list[str]:
   return sorted(p.stem for p in folder.glob('*.py') if p.stem != '__init__')
 
 
-def _import(package: str, name: str, what: str) -> Any:
+def _import(package: str, name: str, what: str, typed: str = '') -> Any:
+  """The module; `typed` is what the user wrote for it, as configs/NAME.py."""
   known = names(package)
   if name not in known:
-    raise ValueError(overrides.unknown_name(what, name, known))
+    typed = typed or name
+    before = 'configs/' * typed.startswith('configs/')
+    after = '.py' * typed.endswith('.py')
+    known = [f'{before}{name}{after}' for name in known]
+    raise ValueError(overrides.unknown_name(what, typed, known))
   return importlib.import_module(f'{package}.{name}')
 
 

@@ -32,6 +32,11 @@ def run(name, *arguments, **environment):
     (('bandit', 'gropo'), ["'gropo'", "mean 'grpo'", 'clip_cov']),
     (('bandits', 'grpo'), ["'bandits'", "mean 'bandit'", 'arithmetic']),
     (
+      ('configs/bandits.py', 'grpo'),
+      ["config: 'configs/bandits.py'", "mean 'configs/bandit.py'"],
+    ),
+    (('/tmp/bandits.py', 'grpo'), ["config: '/tmp/bandits.py'"]),
+    (
       ('bandit', 'grpo', ['rollout.group_sise=4']),
       ["'group_sise'", "mean 'group_size'", 'num_prompts'],
     ),
@@ -49,6 +54,17 @@ def test_every_mistake_names_what_exists(arguments, parts):
     configuration.build(*arguments)
   for part in parts:
     assert part in str(error.value)
+
+
+def test_of_two_values_on_a_command_line_none_is_chosen():
+  """Whichever comes last."""
+  done = run(
+    'train',
+    *('--config=configs/bandit.py', '--workdir=runs/none', '--print_config'),
+    *('--set=seed=1', '--set=seed=2'),
+  )
+  assert done.returncode == 2
+  assert 'error: --set=seed=... has two values' in done.stderr
 
 
 def test_help_lists_all_flags_and_exits_with_0():
