@@ -106,17 +106,21 @@ def math_equal(
 ) -> bool:
   """Whether the answer is a written-out form of gold (see `math_answers`).
 
-  `answer` is one formula if `extracted`, else a text: its last boxed formula,
-  else its last one between dollar signs, else all of it.
+  `answer` is one formula if `extracted`, else a text with `last_formula`.
 
   Raises: ValueError if gold has no mathematics.
   """
   if not gold.strip():
     raise ValueError(f'math-verify cannot parse the right answer {gold!r}')
   if not extracted:
-    formulas = _DOLLARS.findall(answer)
-    answer = extract(answer, 'boxed') or (formulas[-1] if formulas else answer)
+    answer = last_formula(answer)
   return math_answers.equal(answer, gold, tolerance)
+
+
+def last_formula(text: str) -> str:
+  """The last boxed formula, else the last one in dollar signs, else all."""
+  formulas = _DOLLARS.findall(text)
+  return extract(text, 'boxed') or (formulas[-1] if formulas else text)
 
 
 def _after_hash(text):

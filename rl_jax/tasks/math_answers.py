@@ -36,6 +36,9 @@ _UNIT = re.compile(rf'(?<=[\w}})%])\s*{_WORD}(?:\s*\^\s*\{{?\d\}}?)?$')
 _THOUSANDS = re.compile(r'[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?', re.ASCII)
 _BASE = re.compile(r'\(?([0-9A-Za-z]+)\)?_\{?(\d{1,2})\}?', re.ASCII)
 _DECIMAL = re.compile(r'([+-]?)\s*(\d{1,60}\.?\d{0,60}|\.\d{1,60})', re.ASCII)
+_REPEATING = re.compile(
+  r'([+-]?)(\d{1,30})\.(\d{0,30})\\overline\{(\d{1,30})\}', re.ASCII
+)
 _QUOTIENT = re.compile(
   r'([+-]?)\s*(?:(\d{1,30})\s*(?=\\|\s))?\s*(?:'
   r'\\frac\s*(?:\{\s*([+-]?\d{1,30})\s*\}|(\d))\s*'
@@ -86,6 +89,11 @@ def numeral(text: str) -> tuple[Fraction, bool] | None:
     text = text.replace(',', '')
   if match := _DECIMAL.fullmatch(text):
     return Fraction(match[1] + match[2].removesuffix('.')), False
+  if match := _REPEATING.fullmatch(text):
+    sign, whole, head, tail = match.groups()
+    nines = (10 ** len(tail) - 1) * 10 ** len(head)
+    value = Fraction(f'{whole}.{head or 0}') + Fraction(int(tail), nines)
+    return (-value if sign == '-' else value), False
   if match := _SCIENTIFIC.fullmatch(text):
     exponent = match[2] or match[3] or match[5]
     return Fraction(f'{match[1] or match[4]}e{exponent}'), False
@@ -120,6 +128,7 @@ def _squeezed(text):
 
 
 def _equal(answer, gold, tolerance):
+  answer, gold = _without_names(answer), _without_names(gold)
   relation = _relations(answer, gold, tolerance)
   if relation is not None:
     return relation
@@ -138,6 +147,16 @@ def _equal(answer, gold, tolerance):
       return False
     parts.remove(found[0])
   return True
+
+
+def _without_names(text):
+  """1, 2 for x = 1, x = 2; other text is unchanged."""
+  sides = [piece.partition('=') for piece in _split(text, ',')]
+  names = {_squeezed(name) for name, _, _ in sides}
+  if len(sides) < 2 or len(names) > 1 or not _SYMBOL.fullmatch(sides[0][0]):
+    return text
+  values = [value for _, equals, value in sides if equals and '=' not in value]
+  return ','.join(values) if len(values) == len(sides) else text
 
 
 def _relations(answer, gold, tolerance):

@@ -132,10 +132,11 @@ class QuestionAnswer:
       return found == gold.strip()
     if self.verifier == 'number':
       return answers.numbers_equal(found, gold, self.tolerance)
+    if self.extract == 'whole':
+      found = answers.last_formula(found)
     if math_answers.copied(found, gold, question):
       return False
-    extracted = self.extract != 'whole'
-    return answers.math_equal(found, gold, extracted, self.tolerance)
+    return answers.math_equal(found, gold, tolerance=self.tolerance)
 
   def _size(self, split):
     return {'validation': self.num_validation, 'test': self.num_test}[split]

@@ -105,12 +105,13 @@ def test_a_formula_of_the_question_is_a_copy(answer, gold, copied):
   assert math_answers.copied(answer, gold, question) is copied
 
 
-def test_copying_the_question_earns_nothing(tmp_path):
+@pytest.mark.parametrize('extract', ['boxed', 'whole'])
+def test_copying_the_question_earns_nothing(tmp_path, extract):
   path = tmp_path / 'rows.jsonl'
   row = {'question': r'Simplify $\sqrt{12}$.', 'answer': r'2\sqrt{3}'}
   path.write_text(json.dumps(row) + '\n')
   task = QuestionAnswer(
-    sources={'train': str(path)}, verifier='math', extract='boxed'
+    sources={'train': str(path)}, verifier='math', extract=extract
   )
   example = task.example('train', 0)
   reward = lambda text: task.reward(example, rf'\boxed{{{text}}}')['outcome']
