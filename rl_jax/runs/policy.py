@@ -123,6 +123,10 @@ def load_checkpoint(
   in the dtype of its run. param_dtype: of a model's weights; default: as saved.
   """
   if not os.path.exists(os.path.join(source, CONFIG_FILE)):
+    if step is not None:
+      raise ValueError(
+        f'{source} is no work directory of training: it has no step {step}'
+      )
     dtypes = {} if param_dtype is None else {'param_dtype': param_dtype}
     model, params, tokenizer = model_dir.load_any(source, mesh, **dtypes)
     model = platform.resolve(model, spans=mesh_lib.spans(mesh))

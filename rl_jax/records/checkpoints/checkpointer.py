@@ -279,7 +279,8 @@ class Checkpointer:
       None if nothing was ever committed and no step was asked for.
 
     Raises:
-      ValueError: names, shapes or dtypes differ from the checkpoint's.
+      ValueError: names, shapes or dtypes differ from the checkpoint's, or there
+        is no checkpoint of the step asked for.
       CheckpointError: nothing valid is left, or the step asked for is damaged.
     """
     self.wait()
@@ -304,6 +305,11 @@ class Checkpointer:
   def _usable(self, step: int | None) -> int | None:
     if step is None:
       return self.latest()
+    if step not in self.steps():
+      known = ', '.join(map(str, self.steps())) or 'none'
+      raise ValueError(
+        f'there is no checkpoint {step} in {self.directory}; there are: {known}'
+      )
     if reason := files.verify(self._path(step)):
       raise CheckpointError(f'checkpoint {step} cannot be used: {reason}')
     return step

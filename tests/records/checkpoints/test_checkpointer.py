@@ -464,3 +464,16 @@ def test_the_manifest_is_readable_json(tmp_path):
     'shape': [4],
     'dtype': 'bfloat16',
   }
+
+
+def test_a_step_that_does_not_exist_is_named_with_those_that_do(tmp_path):
+  """Also in a directory without any."""
+  save_steps(tmp_path / 'a', [2, 4], keep_last=2)
+  target = abstract_tree(make_state())
+  for name, known in (('a', '2, 4'), ('b', 'none')):
+    reader = Checkpointer(tmp_path / name)
+    with pytest.raises(
+      ValueError, match=f'no checkpoint 3 .*there are: {known}'
+    ):
+      reader.restore(target, 3)
+    reader.close()
