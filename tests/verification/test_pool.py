@@ -152,10 +152,13 @@ def test_a_fork_bomb_affects_only_its_sample(bad):
   assert [o.kind for o in outcomes] == ['ok', 'timeout', 'ok']
 
 
-def test_a_call_that_forks_and_returns_twice_shifts_no_outcome(bad):
+@pytest.mark.parametrize('num_workers', [0, 1])
+def test_a_call_that_forks_and_returns_twice_shifts_no_outcome(
+  bad, num_workers
+):
   """Every sample but the first gets the outcome of its own response."""
   responses = ['fork'] + [str(i + i % 3) for i in range(1, 100)]
-  with VerifierPool(bad.Misbehaving(), 1) as pool:
+  with VerifierPool(bad.Misbehaving(), num_workers) as pool:
     for _ in range(2):
       outcomes = pool.reward(_examples(100), responses)
       assert {o.kind for o in outcomes} == {'ok'}
