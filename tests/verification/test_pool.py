@@ -152,6 +152,7 @@ def test_a_fork_bomb_affects_only_its_sample(bad):
   assert [o.kind for o in outcomes] == ['ok', 'timeout', 'ok']
 
 
+@pytest.mark.filterwarnings('ignore:.*fork')  # JAX and Python warn of forks
 @pytest.mark.parametrize('num_workers', [0, 1])
 def test_a_call_that_forks_and_returns_twice_shifts_no_outcome(
   bad, num_workers
