@@ -31,6 +31,7 @@ from rl_jax.runs import assembly, directory, guards, lock
 from rl_jax.runs import stages as stages_lib
 from rl_jax.runs.entropy_change import EntropyChange
 from rl_jax.runtime import processes, profiling, stop_signal
+from rl_jax.runtime.repeated_warnings import RepeatedWarnings
 from rl_jax.types import Metrics, Trajectories
 
 
@@ -84,6 +85,7 @@ class Trainer:
     # By iteration: of the last two, as metrics are read one iteration late.
     self.batches: dict[int, Trajectories] = {}
     self.rollouts: rollout_log.RolloutLog | None = None  # of the last one
+    self.warnings = RepeatedWarnings()
     self.writer = metrics_lib.MetricsWriter(workdir)
     self.pending = metrics_lib.DelayedMetrics(self.writer)
     self.checkpointer = checkpointer.Checkpointer(
@@ -248,7 +250,8 @@ class Trainer:
     if skipped:
       path = f'{self.workdir}/skipped_{row["step"]}.npz'
       metrics_lib.save_arrays(path, self.batches[row['step']])
-      logging.warning('non-finite loss or gradient: its batch is in %s', path)
+      text = 'non-finite loss or gradient: its batch is in %s'
+      self.warnings.warn(text, path)
     in_a_row = self.counters.note_skipped(skipped)
     guards.check(self.config.guards, row, in_a_row, self.workdir)
     return row

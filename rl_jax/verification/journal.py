@@ -38,6 +38,7 @@ class JournaledPool:
     self._calls = 0
     self._lines = {} if path is None else _read(self._path)
     self._file = None
+    self._failures = 0
 
   def reward(
     self, examples: Sequence[Any], responses: Sequence[str]
@@ -89,7 +90,7 @@ class JournaledPool:
       self._file.write(_encode(line))
       self._file.flush()
     except OSError as error:
-      logging.warning('%s cannot be written: %s', self._path, error)
+      self._warn(error)
       self._forget_file()  # the next line brings this one along
 
   def _rewrite(self, lines, force=False):
@@ -105,7 +106,14 @@ class JournaledPool:
       temporary.replace(self._path)
       self._file = self._path.open('ab')
     except OSError as error:
-      logging.warning('%s cannot be written: %s', self._path, error)
+      self._warn(error)
+
+  def _warn(self, error):
+    """Once: a full disk fails every call."""
+    self._failures += 1
+    if self._failures == 1:
+      text = '%s cannot be written: %s (later failures are not reported)'
+      logging.warning(text, self._path, error)
 
   def _forget_file(self):
     file, self._file = self._file, None

@@ -35,6 +35,7 @@ from rl_jax.records.checkpoints import files, leaves, versions
 from rl_jax.records.checkpoints.failure import CheckpointError, FailedSave
 from rl_jax.records.checkpoints.leaves import abstract_tree
 from rl_jax.runtime import processes, watchdog
+from rl_jax.runtime.repeated_warnings import RepeatedWarnings
 
 __all__ = ['CheckpointError', 'Checkpointer', 'Restored', 'abstract_tree']
 
@@ -100,6 +101,7 @@ class Checkpointer:
     self._failed = FailedSave(on_save_error)
     self._orbax = ocp.AsyncCheckpointer(ocp.PyTreeCheckpointHandler())
     self._thread: threading.Thread | None = None
+    self._warnings = RepeatedWarnings()
     self._known_good: set[int] = set()  # written or verified by this object
 
   # Writing.
@@ -176,7 +178,7 @@ class Checkpointer:
       if processes.is_main():
         self._prune(step)
     except OSError as error:
-      logging.warning('could not delete old checkpoints: %s', error)
+      self._warnings.warn('could not delete old checkpoints: %s', error)
 
   def _record_failure(self, step: int, error: BaseException) -> None:
     self._failed.record(step, error)
