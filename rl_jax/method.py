@@ -14,6 +14,21 @@ PIECE_TUPLES = ('shaping', 'credit', 'losses', 'weights', 'logits')
 LOSS_SLOTS = ('losses', 'weights')  # run with every optimizer step
 CREDIT_SLOTS = ('shaping', 'credit', 'group_filter', 'value_target')
 PIECE_SLOTS = ('aggregation', 'value_target', 'group_filter')
+# The roles that a slot takes, and what a piece must have where it may be None.
+METHODS = {'logits': '__call__', 'rollout': 'extend', 'reference': 'renewed'}
+ROLES = {
+  'shaping': ('shaping',),
+  'credit': ('credit',),
+  'losses': ('policy', 'regularizer', 'value'),
+  'weights': ('weight',),
+  'aggregation': ('aggregation',),
+  'value_target': ('value_target',),
+  'group_filter': ('group_filter',),
+  'selector': ('selector',),
+  'logits': ('logits', None),
+  'rollout': ('rollout', None),
+  'reference': ('reference', None),
+}
 
 
 @struct.dataclass(kw_only=True)
@@ -132,6 +147,7 @@ def validate(method: Method, *, group_size: int, has_value_head: bool) -> None:
   Checks what no single piece can see: the group size, the value head, that
   there is something to minimise, and limits that two pieces must share.
   """
+  _check_roles(method)
   if not any(loss.role == 'policy' for loss in method.losses):
     raise ValueError('method.losses has no loss of role "policy": add one')
   if method.aggregation is None:
@@ -170,6 +186,26 @@ def idle_pieces(
     if reason:
       lines.append(f'method.{path}: with {limits}, {reason}')
   return lines
+
+
+def _check_roles(method: Method) -> None:
+  """Raises ValueError for a piece in a slot that is not its own."""
+  for slot, roles in ROLES.items():
+    value = getattr(method, slot)
+    if slot in PIECE_TUPLES and not isinstance(value, tuple):
+      raise ValueError(f'method.{slot} = {value!r} is not a tuple of pieces')
+    pieces = value if slot in PIECE_TUPLES else (value,)
+    for piece in pieces:
+      if piece is None and slot not in PIECE_TUPLES:
+        continue
+      role, name = getattr(piece, 'role', None), type(piece).__name__
+      known = hasattr(piece, METHODS[slot]) if slot in METHODS else True
+      if role not in roles or not dataclasses.is_dataclass(piece) or not known:
+        slots = [s for s in ROLES if role is not None and role in ROLES[s]]
+        hint = f'; its place is method.{slots[0]}' if slots else ''
+        raise ValueError(
+          f'method.{slot} holds {name}, which is no piece for it{hint}'
+        )
 
 
 def replace_piece(method: Method, path: str, piece: Any) -> Method:

@@ -78,7 +78,7 @@ class Trainer:
     """The state of a run and its files; continues what they hold."""
     config, workdir = self.config, self.workdir
     self.state = self.parts.state
-    directory.write_config(config, workdir)
+    self._config_written = False
     self.counters = Counters()
     rate = config.optimizer.learning_rate
     self.entropy_change = EntropyChange(rate, self.parts.mesh)
@@ -118,6 +118,7 @@ class Trainer:
       while counters.iteration < total and not stop.requested:
         self.lock.check()
         metrics = self.profiler.run(self.iteration, counters.iteration + 1)
+        self._write_config()
         if self._evaluation_due():
           metrics |= self._evaluate()
         written = self.pending.push(counters.iteration, metrics, self.rollouts)
@@ -191,6 +192,7 @@ class Trainer:
   def save(self) -> dict[str, Any]:
     """Writes what is pending and starts a checkpoint of this boundary."""
     self.lock.check()
+    self._write_config()
     written = self.pending.flush()
     row = self._watch(written) if written else {}
     self.counters.entropy = row.get('policy/entropy', self.counters.entropy)
@@ -207,6 +209,12 @@ class Trainer:
     oldest = self.checkpointer.oldest_host_state() or {}
     self.parts.verifier.forget(oldest.get('verifications', 0))
     return row
+
+  def _write_config(self) -> None:
+    """Once, when an iteration has been traced: it would refuse wrong pieces."""
+    if not self._config_written:
+      directory.write_config(self.config, self.workdir)
+      self._config_written = True
 
   def close(self) -> None:
     """Frees workers, threads and files."""

@@ -298,7 +298,24 @@ def test_a_mistake_found_late_leaves_no_configuration(config, tmp_path):
   bad = override(config, 'model.path', str(tmp_path / 'nowhere'))
   with pytest.raises((ValueError, FileNotFoundError), match='nowhere'):
     loop.Trainer(bad, str(tmp_path / 'run'))
+  assert not (tmp_path / 'run').exists()
+
+
+def test_a_mistake_found_while_tracing_leaves_no_configuration(
+  config, tmp_path, monkeypatch
+):
+  """The first iteration is the last thing that can refuse it."""
+  trainer = loop.Trainer(config, str(tmp_path / 'run'))
+
+  def refuse():
+    raise ValueError('shapes differ')
+
+  monkeypatch.setattr(trainer, 'iteration', refuse)
+  with pytest.raises(ValueError, match='shapes differ'):
+    trainer.run()
   assert not (tmp_path / 'run' / 'experiment.json').exists()
+  other = override(config, 'optimizer.learning_rate', '0.5')
+  loop.Trainer(other, str(tmp_path / 'run')).close()
 
 
 @struct.dataclass(kw_only=True)
