@@ -1,5 +1,6 @@
 """The work directory of a run: its configuration and its newest step."""
 
+import json
 import os
 
 from absl import logging
@@ -46,8 +47,14 @@ def check(config: ExperimentConfig, workdir: str) -> None:
         'which run they continue. Use another --workdir, or remove them.'
       )
     return
-  with open(path) as f:
-    saved = serialization.from_json(f.read())
+  try:
+    with open(path) as f:
+      saved = serialization.from_json(f.read())
+  except (KeyError, TypeError, RecursionError, json.JSONDecodeError) as error:
+    raise ValueError(
+      f'{path} is damaged ({type(error).__name__}: {error}). Remove it if the '
+      'given configuration is that of the run.'
+    ) from error
   # Through JSON once, so that only what is written is compared.
   given = serialization.from_json(serialization.to_json(config))
   changes = serialization.difference(saved, given)
@@ -87,4 +94,6 @@ def _write_config(config, workdir):
   temporary = path + '.tmp'
   with open(temporary, 'w') as f:
     f.write(serialization.to_json(config))
+    f.flush()
+    os.fsync(f.fileno())  # before it has its name: it is never empty
   os.replace(temporary, path)

@@ -1,4 +1,4 @@
-"""SIGTERM and Ctrl-C become a flag that the loop reads between iterations."""
+"""SIGTERM, SIGHUP and Ctrl-C are a flag that is read between iterations."""
 
 import signal
 import sys
@@ -9,6 +9,7 @@ from absl import logging
 from rl_jax.runtime import processes
 
 SIGTERM_EXIT_CODE = 143  # 128 + SIGTERM: saved, run again to continue.
+SIGHUP_EXIT_CODE = 129  # 128 + SIGHUP (the terminal is gone): likewise.
 SIGINT_EXIT_CODE = 130  # 128 + SIGINT (Ctrl-C): likewise.
 
 
@@ -30,6 +31,7 @@ class StopSignal:
   _EXIT_CODES = {
     signal.SIGTERM: SIGTERM_EXIT_CODE,
     signal.SIGINT: SIGINT_EXIT_CODE,
+    signal.SIGHUP: SIGHUP_EXIT_CODE,
   }
 
   def __init__(self):
@@ -57,6 +59,8 @@ class StopSignal:
   def __enter__(self) -> 'StopSignal':
     if threading.current_thread() is threading.main_thread():
       for number in self._EXIT_CODES:
+        if signal.getsignal(number) == signal.SIG_IGN:  # by nohup
+          continue
         self._before[number] = signal.signal(number, self._handle)
     return self
 

@@ -3,6 +3,7 @@
 import gc
 import resource
 import sys
+import time
 
 import jax.numpy as jnp
 import numpy as np
@@ -135,3 +136,14 @@ def test_the_oldest_state_that_a_run_may_continue(tmp_path, monkeypatch):
   saver.wait()
   assert saver.oldest_host_state() == {'n': 4}
   saver.close()
+
+
+def test_a_clock_that_is_set_back_hangs_nothing(tmp_path, monkeypatch):
+  """A writer with a thread stopped at its next flush, a day later."""
+  writer = MetricsWriter(tmp_path)
+  writer.log(0, {'a': 1})
+  monkeypatch.setattr(time, 'time', lambda: 1.0)
+  for step in range(1, 40):
+    writer.log(step, {'a': 1})
+  writer.close()
+  assert len(read_jsonl(tmp_path / 'metrics.jsonl')) == 40

@@ -88,3 +88,11 @@ def test_a_path_that_loses_checkpoints_is_refused(config, tmp_path):
   with pytest.raises(ValueError, match='takes for a pattern'):
     directory.check(config, str(tmp_path / 'lr[0.1]'))
   assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize('text', ['', '{', '{"a": 1}', '[1', 'null'])
+def test_a_damaged_configuration_is_named(config, tmp_path, text):
+  """Never taken for another configuration, nor a traceback."""
+  (tmp_path / 'experiment.json').write_text(text)
+  with pytest.raises(ValueError, match=r'experiment\.json'):
+    directory.check(config, str(tmp_path))

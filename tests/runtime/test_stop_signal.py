@@ -55,3 +55,17 @@ def test_off_the_main_thread_only_request_works():
   thread.join()
   assert codes == [130]
   assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_lost_terminal_saves_unless_nohup_ignores_it():
+  """SIGHUP is as SIGTERM; where it was ignored it stays so."""
+  with StopSignal() as stop:
+    signal.raise_signal(signal.SIGHUP)
+    assert stop.exit_code == 129
+  before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+  try:
+    with StopSignal() as stop:
+      signal.raise_signal(signal.SIGHUP)
+      assert stop.exit_code is None
+  finally:
+    signal.signal(signal.SIGHUP, before)

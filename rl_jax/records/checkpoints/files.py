@@ -4,6 +4,7 @@ from collections.abc import Collection
 import json
 import math
 import os
+import re
 from typing import Any
 import zlib
 
@@ -15,6 +16,7 @@ COMMIT = 'COMMITTED'
 # Of the arrays, without which Orbax cannot read any. It merges the files of all
 # processes into this one, and if it finds none it only logs a warning.
 INDEX = 'arrays/manifest.ocdbt'
+_NAME = re.compile('step_([0-9]{8,18})')  # as step_path writes it
 _PATTERN = '[]*?\\'  # Orbax finds the files that it merges by a glob.
 
 
@@ -45,8 +47,8 @@ def all_steps(directory: epath.Path) -> list[int]:
   """Steps with a directory, oldest first, committed or not."""
   if not directory.exists():
     return []
-  found = (p.name.removeprefix('step_') for p in directory.iterdir())
-  return sorted(int(name) for name in found if name.isdigit())
+  found = (_NAME.fullmatch(p.name) for p in directory.iterdir())
+  return sorted(int(name[1]) for name in found if name)
 
 
 def committed_steps(directory: epath.Path) -> list[int]:
@@ -118,10 +120,15 @@ def read_manifest(path: epath.Path) -> tuple[dict[str, Any] | None, str]:
       return None, f'{COMMIT} has changed (CRC-32)'
   except (OSError, ValueError) as error:
     return None, f'{COMMIT} is damaged ({type(error).__name__}: {error})'
-  manifest = json.loads(body)
-  if manifest['format'] > FORMAT:
-    return None, f'its format {manifest["format"]} is newer than {FORMAT}'
-  return manifest, ''
+  try:
+    manifest = json.loads(body)
+    if manifest['format'] > FORMAT:
+      return None, f'its format {manifest["format"]} is newer than {FORMAT}'
+    fields = [manifest[name] for name in ('files', 'arrays', 'metrics')]
+    odd = not all(isinstance(field, dict) for field in fields)
+  except (ValueError, LookupError, TypeError, RecursionError):
+    odd = True
+  return (None, f'{COMMIT} is not a manifest') if odd else (manifest, '')
 
 
 def verify(path: epath.Path) -> str:
