@@ -17,14 +17,15 @@ from rl_jax.verification.pool import VerifierConfig, check_limits
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
 class EvaluationConfig:
   """Greedy accuracy on a split every so many iterations (0: never)."""
 
-  every: int = 0
+  every: int = ranged(0, 0)
   split: str = 'validation'
-  num_prompts: int = 128
-  num_samples: int = 0  # further samples a prompt, for pass@k
-  batch_prompts: int = 128
+  num_prompts: int = ranged(128, 1)
+  num_samples: int = ranged(0, 0)  # further samples a prompt, for pass@k
+  batch_prompts: int = ranged(128, 1)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -73,6 +74,13 @@ def optimizer_of(config: ExperimentConfig) -> OptimizerConfig:
 def validate(config: ExperimentConfig) -> None:
   """Raises ValueError before anything is compiled if parts do not fit."""
   rollout, update, mesh = config.rollout, config.update, config.mesh
+  weights = getattr(config.task, 'reward_weights', None)
+  if weights is not None and not (
+    weights and all(map(math.isfinite, weights.values()))
+  ):
+    raise ValueError(
+      f'task.reward_weights = {weights!r}: expected finite weights by name'
+    )
   method_lib.validate(
     config.method,
     group_size=rollout.group_size,

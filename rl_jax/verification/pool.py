@@ -37,7 +37,7 @@ class VerifierConfig:
     there are no workers.
   """
 
-  num_workers: int = ranged(0, 0)
+  num_workers: int = ranged(0, 0, 1024)
   timeout_seconds: float = ranged(10.0, 0.0, open_low=True)
   memory_limit_bytes: int | None = ranged(8 << 30, 1 << 20)
   on_timeout: str = chosen('invalid', ('invalid', 'wrong'))

@@ -1,0 +1,33 @@
+"""Values that could only fail later, or lock up the machine, are refused."""
+
+import dataclasses
+import math
+
+import pytest
+
+from configs import bandit
+from rl_jax.config import validate
+from rl_jax.overrides import override
+
+
+@pytest.mark.parametrize(
+  ('path', 'text'),
+  [
+    ('verifier.num_workers', '100000'),
+    ('evaluation.num_prompts', '0'),
+    ('evaluation.batch_prompts', '0'),
+    ('evaluation.every', '-1'),
+  ],
+)
+def test_a_value_out_of_range_is_named(toy, path, text):
+  config = bandit.get_config(toy.get_method('grpo'))
+  with pytest.raises(ValueError, match=path.split('.')[1]):
+    override(config, path, text)
+
+
+@pytest.mark.parametrize('weights', [{}, {'outcome': math.inf}])
+def test_rewards_without_finite_weights_are_refused(toy, weights):
+  config = bandit.get_config(toy.get_method('grpo'))
+  task = dataclasses.replace(config.task, reward_weights=weights)
+  with pytest.raises(ValueError, match='reward_weights'):
+    validate(dataclasses.replace(config, task=task))
