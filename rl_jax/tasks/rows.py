@@ -157,7 +157,9 @@ def _read_jsonl(path, max_row_bytes):
 def _parse_line(line, where):
   try:
     record = json.loads(line.decode('utf-8-sig'))
-  except UnicodeDecodeError as error:
+    if b'\\u' in line:  # the escape of half a character is text of no encoding
+      json.dumps(record, ensure_ascii=False).encode()
+  except UnicodeError as error:
     return BadRowError(where, 'invalid_utf8', f'not valid UTF-8: {error}')
   except (ValueError, RecursionError) as error:
     return BadRowError(where, 'malformed', f'not valid JSON: {error}')
