@@ -22,6 +22,7 @@ from rl_jax.records.checkpoints.checkpointer import Checkpointer
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.runs import guards, loop
 from rl_jax.runtime import mesh, profiling
+from rl_jax.runtime.repeated_warnings import RepeatedWarnings
 from rl_jax.tasks import Arithmetic, QuestionAnswer
 
 HALF = 20
@@ -362,7 +363,7 @@ def watcher(workdir='unused', **guards):
     **{f'guards__{k}': v for k, v in guards.items()},
   )
   trainer.counters, trainer.workdir = loop.Counters(), workdir
-  trainer.batches = {1: {}}
+  trainer.batches, trainer.warnings = {1: {}}, RepeatedWarnings()
 
   def watch(skipped=0.0, gap=0.0):
     row = {'step': 1, 'train/skipped': skipped, 'rollout/logp_gap_max': gap}
