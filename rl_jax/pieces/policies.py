@@ -48,8 +48,8 @@ class CopyEvery:
 class Average:
   """theta' <- decay theta' + (1 - decay) theta after every iteration.
 
-  An exponential moving average, in float32 (a soft update; with a reference it
-  is that of TR-DPO, arXiv:2404.09656, eq. 5, with alpha = 1 - decay).
+  An exponential moving average, in float32: a soft update. For a reference the
+  idea is that of TR-DPO (arXiv:2404.09656); its schedule was not compared.
   """
 
   decay: float = ranged(low=0.0, high=1.0)

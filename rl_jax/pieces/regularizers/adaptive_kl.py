@@ -20,9 +20,9 @@ class AdaptiveKL:
 
   after every optimizer step; the mean is over the trained tokens of the
   minibatch. No gradient through beta.
-  Source: "Fine-Tuning Language Models from Human Preferences", section 2.2
-  (gain 0.1, limit 0.2), there with the sum over a response and in the reward;
-  so is RL4LMs.
+  Source: "Fine-Tuning Language Models from Human Preferences" (gain 0.1, limit
+  0.2), there with the sum over a response and in the reward; reconstructed, the
+  paper's text was not at hand.
   """
 
   start: float = ranged(0.1, 0.0, open_low=True)  # beta at first, per nat

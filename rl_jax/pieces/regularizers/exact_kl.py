@@ -17,8 +17,7 @@ class ExactKL:
   Differentiated through pi: the gradient of KL(pi || ref) given the prefix,
   where the estimators of KLPenalty have its expectation at best. The reference
   runs forward in every update.
-  Source: the definition; trl's GKD trainer has the same sum with logits of a
-  teacher (beta = 1).
+  Source: the definition of the divergence; no paper.
   """
 
   coef: float = ranged(1e-3, 0.0)  # per nat

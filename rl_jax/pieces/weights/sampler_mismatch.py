@@ -2,9 +2,8 @@
 
     u_t = logp_old_t - logp_behaviour_t, within +-20 nats
 
-logp_behaviour is what the sampler used, logp_old what the trainer computes for
-the same parameters: other kernels, other precision. Dropped and masked tokens
-weigh 0 and stay in the denominator of the loss.
+logp_behaviour is the sampler's, logp_old the trainer's of the same parameters.
+Dropped and masked tokens weigh 0 and stay in the denominator of the loss.
 """
 
 from typing import ClassVar
