@@ -1,9 +1,10 @@
 # Every target makes .venv and installs the pinned dependencies when needed.
 #   make quickstart   watch a language model learn, on this machine
+#   make quickstart-llm   the same with a public model of 135M parameters
 #   make test         what a developer, the README and .ci/run use
 PYTHON ?= python3
 VENV ?= .venv
-EXTRAS ?= dev,tasks
+EXTRAS ?= dev,tasks,data
 WORKERS ?= 2
 
 BIN := $(VENV)/bin
@@ -26,19 +27,19 @@ PYTEST := $(TEST_ENV) $(QUICK_COMPILER) $(BIN)/python -m pytest \
 SMOKE := $(TEST_ENV) $(BIN)/python -m experiments.train \
 	--config=configs/bandit.py --method=grpo
 
-.PHONY: install quickstart test test-fast test-devices smoke test-all \
+.PHONY: install quickstart quickstart-llm test test-fast test-devices smoke test-all \
 	test-processes test-faults test-attacks test-soak test-mutations lint readme \
 	format clean
 
 install: $(STAMP)
 
-$(STAMP): requirements.txt pyproject.toml
+$(STAMP): requirements.txt constraints.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; \
 	  sys.exit(v < (3, 11) and "rl_jax needs Python 3.11 or newer, but \
 	$(PYTHON) is %d.%d: make PYTHON=/path/to/python3.11 ..." % v[:2])'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-	  --editable '.[$(EXTRAS)]'
+	  --constraint constraints.txt --editable '.[$(EXTRAS)]'
 	@touch $@
 
 # Huge pages for large buffers, which are allocated anew at every call; ignored
@@ -46,6 +47,11 @@ $(STAMP): requirements.txt pyproject.toml
 quickstart: export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 quickstart: $(STAMP)
 	$(RUN) -m experiments.quickstart
+
+# The same with SmolLM2-135M, about 20 minutes on two cores.
+quickstart-llm: export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
+quickstart-llm: $(STAMP)
+	$(RUN) -m experiments.quickstart_llm
 
 test: test-fast test-devices smoke
 

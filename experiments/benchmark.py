@@ -2,6 +2,7 @@
 
   python -m experiments.benchmark --stage=step
   python -m experiments.benchmark --stage=generate --num_prompts=32 --repeats=9
+  python -m experiments.benchmark --stage=pairs
 
 Prints one JSON line: median and quartiles of the seconds, tokens/s, model
 FLOP/s and bytes/s, their shares of the rates that this process reached on a
@@ -11,6 +12,10 @@ memory of the host.
 FLOP and bytes are those of the model without recomputation (see
 rl_jax/planning/costs.py), for rows of full length. bytes_per_second is that of
 decoding: seconds of prefill, timed in turn, are subtracted.
+
+--stage=pairs is a DPO step on 32 pairs of data, prompts of 128 tokens and
+responses of 64 unless flags say otherwise: the score of the reference, and the
+update.
 
 Every row generates --new_tokens tokens. With --mean_length rows end at random
 (lengths are geometric), and only seconds and generated tokens are meaningful.
@@ -34,7 +39,7 @@ from absl import app, flags
 import jax
 import numpy as np
 
-from experiments.benchmarks import ratios, timing
+from experiments.benchmarks import pairs, ratios, timing
 from experiments.benchmarks.stages import PRESETS, STAGES, Options, Stages
 from experiments.flags import configuration
 from rl_jax.models import platform
@@ -42,7 +47,9 @@ from rl_jax.planning import costs
 from rl_jax.runtime import host_memory
 from rl_jax.runtime import mesh as mesh_lib
 
-_STAGE = flags.DEFINE_enum('stage', 'step', (*STAGES, 'step'), 'What to time.')
+_STAGE = flags.DEFINE_enum(
+  'stage', 'step', (*STAGES, 'step', pairs.STAGE), 'What to time.'
+)
 _PRESET = flags.DEFINE_enum('preset', 'small', list(PRESETS), 'Model.')
 _count = functools.partial(flags.DEFINE_integer, lower_bound=1)
 _PROMPTS = _count('num_prompts', 8, 'Groups.')
@@ -72,6 +79,9 @@ def main(argv):
   cfg, stage = platform.resolve(PRESETS[_PRESET.value]), _STAGE.value
   host_memory.give_back_after_compilations()
   shape = costs.Shape(_PROMPTS.value, _GROUP.value, _PROMPT.value, _NEW.value)
+  if stage == pairs.STAGE:
+    time_pairs(cfg)
+    return
   try:
     ratios.check_groups(shape, stage, _MEAN.value, jax.device_count())
   except ValueError as error:
@@ -90,7 +100,7 @@ def main(argv):
     untimed = int('full_width' in calls)
     times = timing.seconds_in_turn(calls, _REPEATS.value, untimed)
   generated = int(stages.full.length_B.sum())
-  line = json.dumps(
+  _write(
     {
       'stage': stage,
       'preset': _PRESET.value,
@@ -110,6 +120,54 @@ def main(argv):
       **ratios.compared(stages, shape, stage, times, generated),
     }
   )
+
+
+def time_pairs(cfg: Any) -> None:
+  """The line of --stage=pairs."""
+  sizes = [
+    flag.value if flag.present else default
+    for flag, default in zip(
+      (flags.FLAGS[f.name] for f in (_PROMPTS, _GROUP, _PROMPT, _NEW)),
+      dataclasses.astuple(pairs.SHAPE),
+      strict=True,
+    )
+  ]
+  shape = costs.Shape(*sizes)
+  if shape.group_size != 2 or shape.num_prompts % jax.device_count():
+    raise app.UsageError(
+      '--stage=pairs needs --group_size=2, and pairs that the devices divide'
+    )
+  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=jax.device_count()))
+  count = _MICROBATCHES.value or 1
+  with jax.set_mesh(mesh):
+    flop_rate, _ = timing.rates(cfg.compute_dtype, mesh)
+    made = pairs.Pairs(cfg, shape, mesh, count)
+    times = timing.seconds(made.step, _REPEATS.value)
+  low, median, high = np.quantile(times, (0.25, 0.5, 0.75))
+  flops = pairs.model_flops(cfg, shape) / median
+  _write(
+    {
+      'stage': pairs.STAGE,
+      'preset': _PRESET.value,
+      **dataclasses.asdict(shape),
+      'devices': jax.device_count(),
+      'microbatches': count,
+      'device': jax.devices()[0].device_kind,
+      'jax': jax.__version__,
+      'compute_dtype': cfg.compute_dtype,
+      'seconds_median': median,
+      'seconds_quartiles': [low, high],
+      'flop_per_second': flops,
+      'share_of_matrix_product': flops / flop_rate,
+      'pairs_per_second': shape.num_prompts / median,
+      'first_call_seconds': made.first_seconds,
+      'peak_memory_gb': _peak_memory_gb(),
+    }
+  )
+
+
+def _write(row: dict[str, Any]) -> None:
+  line = json.dumps(row)
   print(line)
   if _OUT.value:
     with open(_OUT.value, 'a', encoding='utf-8') as file:

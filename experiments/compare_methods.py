@@ -9,7 +9,6 @@ equally many samples. Runs have no evaluation and one checkpoint at the end.
 the device. Finished runs in --workdir are not run again.
 """
 
-import os
 import sys
 
 from absl import flags
@@ -17,12 +16,11 @@ from absl import flags
 from experiments.flags import configuration
 from experiments.sweeps import runs as sweep_runs
 from experiments.tables import cells
-from rl_jax.records import metrics
 
 _CONFIG = flags.DEFINE_string('config', None, 'Configuration.', required=True)
 _METHODS = flags.DEFINE_list('methods', ['all'], 'Names, or all.')
 _BASELINE = flags.DEFINE_string('baseline', 'reinforce', 'Method.')
-_SEEDS = flags.DEFINE_integer('seeds', 5, 'Runs of each method.')
+_SEEDS = flags.DEFINE_integer('seeds', 5, 'Runs of each method.', lower_bound=1)
 _SET = flags.DEFINE_multi_string('set', [], 'PATH=VALUE, for all methods.')
 _JITTED = flags.DEFINE_bool('jitted', False, 'One program for all seeds.')
 _WORKDIR = flags.DEFINE_string(
@@ -45,8 +43,8 @@ def main(argv):
   parts = sweep_runs.programs(members, _JITTED.value)
   sweep_runs.execute_all(parts, _WORKDIR.value, _JITTED.value)
   wanted = {run.digest for run in members}
-  path = os.path.join(_WORKDIR.value, sweep_runs.RESULTS)
-  rows = [row for row in metrics.read_jsonl(path) if row['digest'] in wanted]
+  rows = sweep_runs.results(_WORKDIR.value)
+  rows = [row for row in rows if row['digest'] in wanted]
   for line in cells.failures(rows):
     print(line, file=sys.stderr)
   baseline = f'method={_BASELINE.value}'

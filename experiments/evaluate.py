@@ -1,17 +1,24 @@
-"""Prints one JSON line with the accuracy of a policy.
+"""Prints one JSON line with the accuracy and rewards of a policy.
 
-python -m experiments.evaluate --checkpoint=runs/grpo --data=arithmetic
+python -m experiments.evaluate --checkpoint=runs/grpo
 python -m experiments.evaluate --checkpoint=smollm2 --data=problems.jsonl
   --question='{input}' --answer='{target}' --num_samples=8 --limit=100
 
 --checkpoint is a work directory of `train` (its newest valid checkpoint, or
 that of --step), a model directory, a Hugging Face directory or a GGUF file.
---data is a configuration (configs/NAME.py or NAME), whose task is used, or a
-JSONL file. pass_at_k is the unbiased estimator; --out has the outcome of each
-row, for intervals.
+--data is a configuration (configs/NAME.py or NAME), whose task is used, or
+data: a JSONL or Parquet file, or what else `tasks.QuestionAnswer` reads.
+
+What no flag says is as in the run of a work directory: its task, templates and
+answer forms (also for other data), response limit, stop texts, sampling
+(`evaluation` of its configuration, else as it trains). Without a run it is as
+in the configuration of --data. --set=PATH=LITERAL changes any other field, for
+example mesh.fsdp or task.template.arguments. pass_at_k is the unbiased
+estimator; responses that could not be judged are counted by reward_errors and
+in no mean. --out has the outcome of each row, for intervals.
 """
 
-import functools
+import contextlib
 import json
 import os
 
@@ -20,109 +27,80 @@ import jax
 import numpy as np
 
 from experiments.flags import configuration
+from experiments.flags import evaluation as evaluation_flags
 from experiments.flags import processes as process_flags
-from rl_jax.config import EvaluationConfig
-from rl_jax.rollouts.engine import make_engine
-from rl_jax.rollouts.prompts import PromptSet
-from rl_jax.rollouts.verifiers import TextVerifier
+from rl_jax.config import ExperimentConfig, evaluated_tokens
+from rl_jax.runs import assembly, directory
 from rl_jax.runs import policy as policy_lib
-from rl_jax.runs.evaluation import Evaluator
-from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runs.directory import CONFIG_FILE
+from rl_jax.runs.evaluation import sampling_of
 from rl_jax.runtime import processes
-from rl_jax.runtime.mesh import MeshConfig
-from rl_jax.tasks import ChatTemplate, PlainTemplate, QuestionAnswer
-from rl_jax.verification.pool import VerifierPool
 
 _CHECKPOINT = flags.DEFINE_string('checkpoint', None, 'Policy.', required=True)
 _STEP = flags.DEFINE_integer('step', None, 'Iteration of a work directory.')
-_DATA = flags.DEFINE_string(
-  'data', None, 'Configuration or JSONL.', required=True
+_SEED = flags.DEFINE_integer(
+  'seed', 0, 'Of sampling.', lower_bound=-(2**63), upper_bound=2**63 - 1
 )
-_SPLIT = flags.DEFINE_string('split', 'test', 'Split of the task.')
-_QUESTION = flags.DEFINE_string('question', '{question}', 'From a JSONL row.')
-_ANSWER = flags.DEFINE_string('answer', '{answer}', 'From a JSONL row.')
-_GOLD = flags.DEFINE_string('gold', 'whole', "'hash' for GSM8K's ####.")
-_TEMPLATE = flags.DEFINE_string('template', '{question}', 'Of the prompt.')
-_CHAT = flags.DEFINE_bool(
-  'chat', False, 'Apply the chat template to the prompt.'
-)
-_PREFILL = flags.DEFINE_string('prefill', '', 'Start of the response.')
-_EXTRACT = flags.DEFINE_string('extract', 'last_number', 'Answer extraction.')
-_VERIFIER = flags.DEFINE_string('verifier', 'number', 'number, math or text.')
-_SAMPLES = flags.DEFINE_integer('num_samples', 0, 'Samples for pass@k.')
-_NEW = flags.DEFINE_integer('max_new_tokens', 64, 'Per response.')
-_PROMPT = flags.DEFINE_integer(
-  'max_prompt_tokens', 512, 'A longer prompt is an error.'
-)
-_LIMIT = flags.DEFINE_integer('limit', 1000, 'Maximum number of rows.')
-_BATCH = flags.DEFINE_integer('batch_prompts', 64, 'Prompts per batch.')
-_TEMPERATURE = flags.DEFINE_float('temperature', 1.0, 'Of sampling.')
-_STOP = flags.DEFINE_multi_string('stop', [], r'Text that ends a response.')
-_SEED = flags.DEFINE_integer('seed', 0, 'Of sampling.')
-_WORKERS = flags.DEFINE_integer('num_workers', 1, 'Verifier processes.')
 _OUT = flags.DEFINE_string(
   'out', None, 'JSON file for the outcome of each row.'
 )
+evaluation_flags.define_flags()
 process_flags.define_flags()
 
 
-def load_task():
-  """The task that --data names."""
-  if not _DATA.value.endswith('.jsonl'):
-    method = configuration.load_method('reinforce')
-    return configuration.load_config(_DATA.value, method).task
-  if not os.path.exists(_DATA.value):
-    raise ValueError(f'--data={_DATA.value}: no such file')
-  template = (
-    ChatTemplate(user=_TEMPLATE.value, prefill=_PREFILL.value)
-    if _CHAT.value
-    else PlainTemplate(text=_TEMPLATE.value)
-  )
-  return QuestionAnswer(
-    sources={_SPLIT.value: _DATA.value},
-    question=_QUESTION.value,
-    answer=_ANSWER.value,
-    gold=_GOLD.value,
-    template=template,
-    extract=_EXTRACT.value,
-    verifier=_VERIFIER.value,
-  )
+def load_run() -> ExperimentConfig | None:
+  """The configuration of the run that --checkpoint names, if it names one."""
+  if os.path.exists(os.path.join(_CHECKPOINT.value, CONFIG_FILE)):
+    return directory.saved_config(_CHECKPOINT.value)
+  return None
 
 
 def main(argv):
   """Loads, samples, verifies, prints."""
   del argv
   process_flags.start()
-  task = load_task()
-  mesh = mesh_lib.make_mesh(MeshConfig(data=jax.device_count()))
+  if _OUT.value:
+    folder = os.path.dirname(os.path.abspath(_OUT.value))
+    if os.path.isdir(_OUT.value) or not os.path.isdir(folder):
+      raise ValueError(f'--out={_OUT.value}: no file can be written there')
+  config = evaluation_flags.from_flags(load_run())
+  # Reads the data: its errors come before those of the policy.
+  config.task.num_prompts(config.evaluation.split)
+  mesh = assembly.make_mesh(config)
   jax.set_mesh(mesh)
   model, params, tokenizer = policy_lib.load_checkpoint(
     _CHECKPOINT.value, mesh, _STEP.value
   )
-  prompts = PromptSet(task, _SPLIT.value, tokenizer, _PROMPT.value)
-  with VerifierPool(task, _WORKERS.value) as verifier:
-    evaluator = Evaluator(
-      functools.partial(
-        make_engine, model, max_response_tokens=_NEW.value, mesh=mesh
-      ),
-      prompts,
-      TextVerifier(verifier),
-      EvaluationConfig(
-        num_prompts=_LIMIT.value,
-        num_samples=_SAMPLES.value,
-        batch_prompts=min(_BATCH.value, _LIMIT.value, len(prompts)),
-      ),
-      temperature=_TEMPERATURE.value,
-      stop=tuple(map(configuration.unescaped, _STOP.value)),
-      seed=_SEED.value,
+  config = evaluation_flags.within(config, model)
+  policy = policy_lib.Policy(
+    model=model, tokenizer=tokenizer, trainable=params, frozen={}
+  )
+  verifier = assembly.make_verifier(config, None, tokenizer, mesh)
+  with contextlib.closing(verifier):
+    evaluator = assembly.make_evaluator(
+      config, policy, verifier, mesh, seed=_SEED.value
     )
     found, rows = evaluator.run(params)
   if not processes.is_main():
     return
   if _OUT.value:
     with open(_OUT.value, 'w') as file:
-      json.dump({k: np.asarray(v).tolist() for k, v in rows.items()}, file)
-  print(json.dumps({'checkpoint': _CHECKPOINT.value, **found}))
+      json.dump({k: _plain(v) for k, v in rows.items()}, file)
+  used = {
+    'split': config.evaluation.split,
+    'max_new_tokens': evaluated_tokens(config),
+    'temperature': sampling_of(config).temperature,
+    'transforms': [repr(t) for t in sampling_of(config).transforms],
+    'stop': config.rollout.stop,
+  }
+  line = {'checkpoint': _CHECKPOINT.value, **found, 'settings': used}
+  print(json.dumps(line))
+
+
+def _plain(outcomes):
+  """Lists of numbers; null where a response was not judged."""
+  values = np.asarray(outcomes)
+  return np.where(np.isnan(values), None, values).tolist()
 
 
 if __name__ == '__main__':

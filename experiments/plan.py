@@ -56,10 +56,10 @@ def mesh_config(config) -> mesh_lib.MeshConfig:
       )
     axes = ('data', 'fsdp', 'tensor', 'sequence')
     return mesh_lib.MeshConfig(**dict(zip(axes, sizes, strict=False)))
-  own = config.mesh
-  if math.prod(dataclasses.asdict(own).values()) == _DEVICES.value:
+  own = config_lib.on_devices(config, _DEVICES.value).mesh
+  if math.prod(own.sizes().values()) == _DEVICES.value:
     return own
-  return mesh_lib.MeshConfig(fsdp=_DEVICES.value)
+  return mesh_lib.MeshConfig(data=1, fsdp=_DEVICES.value)
 
 
 def card() -> roofline.Card:

@@ -2,15 +2,17 @@
 
   python -m experiments.plot --workdirs=runs/grpo,runs/dapo --out=curves.png
     --x=tokens --metrics=reward/mean,policy/entropy
+  python -m experiments.plot --workdirs=runs/sweep --out=curves.png
 
-Runs whose paths differ only in a last part `seed<number>` are drawn as one
-line: the mean over seeds, with a band from the lowest to the highest.
+A directory that is no run itself stands for all runs below it. Runs that differ
+only in the seed are drawn as one line: their mean, with a band of 95%
+(Student's t); of two seeds the band is from one to the other.
 """
 
 from collections.abc import Mapping, Sequence
 import math
 import os
-import re
+import sys
 from typing import Any
 
 from absl import flags
@@ -21,7 +23,9 @@ import matplotlib.ticker
 import numpy as np
 
 from experiments.flags import configuration
-from rl_jax.records.metrics import METRICS, read_jsonl
+from experiments.reports import workdirs as workdirs_lib
+from experiments.tables import intervals
+from rl_jax.records import metrics as metrics_lib
 
 DEFAULT_METRICS = (
   'reward/mean',
@@ -49,33 +53,23 @@ COLORS = (
 Rows = Sequence[Mapping[str, Any]]
 
 
-def labels(workdirs: Sequence[str]) -> list[str]:
-  """A label for each workdir, shared by seeds, without common parents.
-
-  Raises ValueError if two workdirs are the same.
-  """
-  paths = [os.path.normpath(w) for w in workdirs]
-  if len(set(paths)) != len(paths):
-    raise ValueError(f'a workdir is given twice: {", ".join(workdirs)}')
-  names = [re.sub(r'[/_-]?seed_?\d+$', '', path) for path in paths]
-  if len(set(names)) < 2:
-    return [os.path.basename(name) for name in names]
-  shared = os.path.commonpath(names)
-  return [os.path.relpath(name, shared) for name in names]
-
-
 def load_runs(workdirs: Sequence[str]) -> dict[str, list[Rows]]:
-  """Label -> the rows of each of its seeds.
+  """Label -> the rows of each of its seeds; prints notes on damaged files.
 
-  Raises:
-    FileNotFoundError: a workdir has no metrics.jsonl.
-    ValueError: two workdirs are the same.
+  Raises ValueError if a path holds no run, or no run has a row.
   """
   runs: dict[str, list[Rows]] = {}
-  for path, label in zip(workdirs, labels(workdirs), strict=True):
-    if not (epath.Path(path) / METRICS).exists():
-      raise FileNotFoundError(f'{os.path.normpath(path)} has no {METRICS}')
-    runs.setdefault(label, []).append(read_jsonl(epath.Path(path) / METRICS))
+  notes = []
+  for run in workdirs_lib.read_runs(workdirs):
+    notes += [
+      f'{run.path}: {note}' for note in run.notes if metrics_lib.METRICS in note
+    ]
+    if run.rows:
+      runs.setdefault(run.label, []).append(run.rows)
+  if not runs:
+    raise ValueError(f'no run has metrics yet: {"; ".join(notes)}')
+  for note in notes:
+    print(note, file=sys.stderr)
   return runs
 
 
@@ -83,11 +77,11 @@ def curve(
   rows: Rows, x_name: str, y_name: str
 ) -> tuple[np.ndarray, np.ndarray]:
   """The points of one run where both metrics are finite."""
+  known = lambda x: isinstance(x, (int, float)) and math.isfinite(x)
   points = [
     (row[x_name], row[y_name])
     for row in rows
-    if math.isfinite(row.get(x_name, math.nan))
-    and math.isfinite(row.get(y_name, math.nan))
+    if known(row.get(x_name)) and known(row.get(y_name))
   ]
   xs, ys = zip(*points, strict=True) if points else ((), ())
   return np.asarray(xs, float), np.asarray(ys, float)
@@ -103,13 +97,13 @@ def smooth(ys: np.ndarray, window: int) -> np.ndarray:
   )
 
 
-def _draw(axes, seeds: list[Rows], x_name, metric, style) -> bool:
-  """Draws one label's curves; False if no seed has the metric."""
+def _draw(axes, seeds: list[Rows], x_name, metric, style) -> Any:
+  """Draws one label's curves; returns (xs, ys) of its line, None if empty."""
   window = style.pop('window')
   curves = [curve(rows, x_name, metric) for rows in seeds]
   curves = [(xs, ys) for xs, ys in curves if len(xs)]
   if not curves:
-    return False
+    return None
   # Few points, such as evaluations, get markers and no smoothing.
   sparse = max(len(xs) for xs, _ in curves) <= 30
   window, marker = (1, 'o') if sparse else (window, '')
@@ -120,7 +114,7 @@ def _draw(axes, seeds: list[Rows], x_name, metric, style) -> bool:
       faint = {k: style[k] for k in ('color',)}
       axes.plot(xs, ys, alpha=0.25, linewidth=0.8, **faint)
     axes.plot(xs, smooth(ys, window), **style)
-    return True
+    return xs, smooth(ys, window)
   # The mean is drawn where all seeds have values, interpolated between them.
   low = max(xs[0] for xs, _ in curves)
   high = min(xs[-1] for xs, _ in curves)
@@ -129,10 +123,60 @@ def _draw(axes, seeds: list[Rows], x_name, metric, style) -> bool:
   ys = np.stack([np.interp(grid, xs, smooth(y, window)) for xs, y in curves])
   style['label'] += f' ({len(curves)} seeds)'
   axes.plot(grid, ys.mean(0), **style)
+  low, high = band(ys)
   axes.fill_between(
-    grid, ys.min(0), ys.max(0), color=style['color'], alpha=0.15, linewidth=0
+    grid, low, high, color=style['color'], alpha=0.15, linewidth=0
   )
-  return True
+  return grid, ys.mean(0)
+
+
+def band(value_SI: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+  """(low, high) [I]: 95% of the mean over seeds; of two seeds both values.
+
+  Student's interval of two values is 13 times as wide as they are apart, and
+  says nothing in a plot.
+  """
+  if len(value_SI) == 2:
+    return value_SI.min(0), value_SI.max(0)
+  return intervals.mean_interval(value_SI.T)
+
+
+def limits(lines: Sequence[np.ndarray]) -> tuple[float, float] | None:
+  """Range of the vertical axis if single outliers would flatten the curves.
+
+  Medians of five neighbours follow a curve and not its outliers. Values that
+  lie further from their range than its size are cut; None: there are none.
+  Of fewer than 20 points, such as evaluations, none is an outlier.
+  """
+  medians = [
+    np.median(ys[max(0, i - 2) : i + 3]) if len(ys) >= 20 else ys[i]
+    for ys in lines
+    for i in range(len(ys))
+  ]
+  if not medians:
+    return None
+  low, high = min(medians), max(medians)
+  size, every = high - low, np.concatenate(lines)
+  if size <= 0 or low - size <= every.min() and every.max() <= high + size:
+    return None
+  inside = every[(every >= low - size) & (every <= high + size)]
+  low, high = inside.min(), inside.max()
+  return low - 0.05 * (high - low), high + 0.05 * (high - low)
+
+
+def _cut(axes, drawn: Sequence[tuple[np.ndarray, np.ndarray]]) -> None:
+  """Cuts outliers off the axis, with a mark for each at the edge."""
+  found = limits([ys for _, ys in drawn])
+  if found is None:
+    return
+  axes.set_ylim(*found)
+  for edge, sign, marker in ((found[0], -1, 'v'), (found[1], 1, '^')):
+    xs = [xs[sign * (ys - edge) > 0] for xs, ys in drawn]
+    marks = np.concatenate(xs)
+    axes.plot(
+      *(marks, np.full(len(marks), edge), marker),
+      **{'color': 'black', 'markersize': 5, 'clip_on': False},
+    )
 
 
 def _present(runs, x_name: str, metrics: Sequence[str]) -> list[str]:
@@ -157,6 +201,7 @@ def plot_curves(
   metrics: Sequence[str] = DEFAULT_METRICS,
   window: int = 1,
   title: str = '',
+  log: bool = False,
 ) -> list[str]:
   """Writes one PNG with a panel per metric; returns the metrics drawn.
 
@@ -167,6 +212,7 @@ def plot_curves(
     metrics: names; those that no run has are left out.
     window: points of the moving average; raw points are drawn faintly.
     title: above all panels.
+    log: the vertical axes are logarithmic; values up to 0 are left out.
 
   Raises:
     ValueError: no run has any of the metrics; the message lists what exists.
@@ -179,12 +225,17 @@ def plot_curves(
   panels = figure.subplots(lines, columns, squeeze=False).ravel()
   handles: dict[str, Any] = {}
   for axes, metric in zip(panels, drawn, strict=False):
+    lines = []
     for i, (label, seeds) in enumerate(runs.items()):
       color = COLORS[i % len(COLORS)]
       style = {'label': label, 'color': color, 'window': window}
       # After seven labels colours repeat with another line style.
       style['linestyle'] = ('-', '--', ':')[i // len(COLORS) % 3]
-      _draw(axes, list(seeds), x_name, metric, style)
+      lines.append(_draw(axes, list(seeds), x_name, metric, style))
+    if log:
+      axes.set_yscale('log', nonpositive='mask')
+    else:
+      _cut(axes, [line for line in lines if line is not None])
     _tidy(axes, metric, x_label)
     for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
       handles.setdefault(label, handle)
@@ -195,7 +246,7 @@ def plot_curves(
       handles.values(),
       handles.keys(),
       loc='outside lower center',
-      ncols=min(len(handles), 4),
+      ncols=_columns(list(handles), figure.get_figwidth()),
       frameon=False,
     )
   if title:
@@ -206,6 +257,12 @@ def plot_curves(
   with path.open('wb') as file:
     figure.savefig(file, format='png', dpi=130)
   return drawn
+
+
+def _columns(names: Sequence[str], width: float) -> int:
+  """Columns of a legend that fit into so many inches; 0.5 for the line."""
+  longest = 0.5 + 0.1 * max(map(len, names))
+  return max(1, min(len(names), 4, int(width / longest)))
 
 
 def _tidy(axes, metric: str, x_label: str) -> None:
@@ -231,18 +288,20 @@ def main(argv: Sequence[str]) -> None:
     x=_X.value,
     metrics=_METRICS.value,
     window=_WINDOW.value,
+    log=_LOG.value,
   )
   print(f'{_OUT.value}: {", ".join(drawn)}')
 
 
 if __name__ == '__main__':
   _WORKDIRS = flags.DEFINE_list(
-    'workdirs', None, 'Work directories of runs.', required=True
+    'workdirs', None, 'Runs, or directories of runs.', required=True
   )
   _OUT = flags.DEFINE_string('out', None, 'PNG to write.', required=True)
   _X = flags.DEFINE_enum('x', 'iteration', list(X_AXES), 'Horizontal axis.')
   _METRICS = flags.DEFINE_list(
     'metrics', list(DEFAULT_METRICS), 'One panel each.'
   )
+  _LOG = flags.DEFINE_bool('log', False, 'Logarithmic vertical axes.')
   _WINDOW = flags.DEFINE_integer('window', 1, 'Points of a moving average.')
   configuration.run(main)

@@ -10,7 +10,6 @@ Ctrl-C saves; run it again to continue. `make quickstart` installs first.
 """
 
 import dataclasses
-import json
 import os
 import time
 from typing import Any
@@ -20,6 +19,7 @@ import jax
 
 from experiments.flags import configuration
 from experiments.tables import quickstart as quickstart_table
+from experiments.tables import stages
 from rl_jax import overrides
 from rl_jax.config import EvaluationConfig
 from rl_jax.learning.optimizers import OptimizerConfig
@@ -91,7 +91,7 @@ class Quickstart:
     for text in sets:
       config = overrides.override(config, *text.split('=', 1))
     self.config = config
-    self.mesh = assembly.prepare(config, None)
+    self.mesh = assembly.prepare(config)
     jax.set_mesh(self.mesh)
     self.verifier = VerifierPool(config.task)
 
@@ -109,19 +109,7 @@ class Quickstart:
     ]
 
   def _stage(self, name, function):
-    """Runs a stage unless table.json has its row."""
-    path = self.path('table.json')
-    table = {}
-    if os.path.exists(path):
-      with open(path) as file:
-        table = json.load(file)
-    if name not in table:
-      print(f'--- {name}', flush=True)
-      table[name] = {'stage': name, **function()}
-      with open(path + '.tmp', 'w') as file:
-        json.dump(table, file, indent=2)
-      os.replace(path + '.tmp', path)
-    return table[name]
+    return stages.once(self.path('table.json'), name, function)
 
   def _policy(self, source=None):
     model = dataclasses.replace(self.config.model, path=source)

@@ -2,31 +2,40 @@
 
   python -m experiments.report --workdir=runs/grpo --out=report.html
   python -m experiments.report --workdirs=runs/grpo,runs/dapo --out=report.html
+  python -m experiments.report --workdir=runs/sweep --out=report.html --watch=10
   python -m experiments.report --results=runs/methods/results.jsonl
     --paper=bandit_methods --table_baseline=method=grpo --out=table.html
   python -m experiments.report --paper=bandit_methods --out=table.html
 
-With --paper alone the page has the tables of its committed results.
+A directory that is no run itself, as that of a sweep, stands for all runs below
+it, and for the table of its results.jsonl. With --paper alone the page has the
+tables of its committed results.
 
-The page needs no network. Its rollout browser colours tokens by entropy,
-advantage, log-prob gap or clipping. Runs whose paths differ only in a last part
-`seed<number>` are drawn as one line with a band. Configurations are compared
-with --baseline: a label of the page, or a method.
+Runs that differ only in the seed are drawn as one line with a band of 95%,
+whatever their directories are called; the page joins and filters them by any
+field. Its rollout browser colours tokens by entropy, advantage, log-prob gap or
+clipping. Configurations are compared with --baseline: a label of the page, or a
+method.
+
+The page needs no network. With --watch=SECONDS it is written again and loads
+itself again, until Ctrl-C.
 """
 
+from collections.abc import Callable
 import os
+import time
 
 from absl import app, flags
 
 from experiments.flags import configuration
 from experiments.reports import html as report_html
-from experiments.reports import runs as report_runs
+from experiments.reports import workdirs as workdirs_lib
 from experiments.sweeps import runs as sweep_runs
 from experiments.tables import papers as paper_tables
 from experiments.tables import result_checks
 
-_WORKDIR = flags.DEFINE_string('workdir', '', 'One run.')
-_WORKDIRS = flags.DEFINE_list('workdirs', [], 'Several runs.')
+_WORKDIR = flags.DEFINE_string('workdir', '', 'One run, or a sweep.')
+_WORKDIRS = flags.DEFINE_list('workdirs', [], 'Several runs or sweeps.')
 _RESULTS = flags.DEFINE_string('results', '', 'A results.jsonl.')
 _PAPER = flags.DEFINE_string('paper', '', 'Name of the paper.')
 _METRIC = flags.DEFINE_string('metric', 'reward/mean', 'In the table.')
@@ -42,47 +51,95 @@ _MEGABYTES = flags.DEFINE_float(
 _MIXED = flags.DEFINE_bool(
   'allow_mixed', False, 'Mark mixed results instead of refusing them.'
 )
+_WATCH = flags.DEFINE_float(
+  'watch', 0.0, 'Seconds after which the page is written again; 0: once.'
+)
 _OUT = flags.DEFINE_string('out', None, 'HTML file to write.', required=True)
+
+
+def _tables(workdirs: list[str]) -> tuple[list[dict], list[str]]:
+  """(tables, notes) of the results that the flags name, and of sweeps."""
+  if _PAPER.value and not _RESULTS.value:
+    found, notes = paper_tables.read(_PAPER.value, _MIXED.value)
+    return paper_tables.sections(found), notes
+  digests = None
+  if _PAPER.value:
+    digests = [run.digest for run in sweep_runs.load(_PAPER.value)]
+  read = lambda path: result_checks.read_page(
+    path,
+    _METRIC.value,
+    _TABLE_BASELINE.value,
+    digests,
+    _MIXED.value,
+    _LEADERBOARD.value,
+  )
+  if _RESULTS.value:
+    table, notes = read(_RESULTS.value)
+    return [table], notes
+  tables, notes = [], []
+  for path in workdirs:
+    if os.path.exists(os.path.join(path, sweep_runs.RESULTS)):
+      try:
+        table, more = read(path)
+        tables.append(table)
+        notes += more
+      except ValueError as error:  # the curves are worth a page
+        notes.append(f'no table of {path}: {error}')
+  return tables, notes
+
+
+def page(reload_seconds: float) -> str:
+  """The page that the flags describe, as the files are now."""
+  workdirs = [path for path in (_WORKDIR.value, *_WORKDIRS.value) if path]
+  if not (workdirs or _RESULTS.value or _PAPER.value):
+    raise ValueError('give --workdir, --workdirs, --results or --paper')
+  tables, notes = _tables(workdirs)
+  names = [os.path.basename(os.path.normpath(path)) for path in workdirs]
+  return report_html.render(
+    _TITLE.value or ', '.join(names) or _PAPER.value or _RESULTS.value,
+    workdirs_lib.read_runs(workdirs),
+    baseline=_BASELINE.value,
+    tables=tables,
+    notes=notes,
+    max_bytes=int(_MEGABYTES.value * 1e6),
+    reload_seconds=reload_seconds,
+  )
+
+
+def watch(
+  write: Callable[[float], None],
+  seconds: float,
+  sleep: Callable[[float], None] = time.sleep,
+) -> None:
+  """Writes the page every so many seconds until Ctrl-C.
+
+  Then once more, as a page that does not load itself again.
+  """
+  try:
+    while True:
+      write(seconds)
+      sleep(seconds)
+  except KeyboardInterrupt:
+    write(0)
 
 
 def main(argv):
   """Reads, renders, writes."""
   if len(argv) > 1:
     raise app.UsageError(f'unexpected arguments: {argv[1:]}')
-  workdirs = [path for path in (_WORKDIR.value, *_WORKDIRS.value) if path]
-  if not (workdirs or _RESULTS.value or _PAPER.value):
-    raise ValueError('give --workdir, --workdirs, --results or --paper')
+  if _WATCH.value < 0:
+    raise ValueError(f'--watch={_WATCH.value}: expected at least 0')
   report_html.check_writable(_OUT.value)
-  tables, notes = [], []
-  if _RESULTS.value:
-    digests = None
-    if _PAPER.value:
-      digests = [run.digest for run in sweep_runs.load(_PAPER.value)]
-    table, notes = result_checks.read_page(
-      _RESULTS.value,
-      _METRIC.value,
-      _TABLE_BASELINE.value,
-      digests,
-      _MIXED.value,
-      _LEADERBOARD.value,
-    )
-    tables = [table]
-  elif _PAPER.value:
-    found, notes = paper_tables.read(_PAPER.value, _MIXED.value)
-    tables = paper_tables.sections(found)
-  runs = report_runs.read_runs(workdirs, _MIXED.value)
-  names = [os.path.basename(os.path.normpath(path)) for path in workdirs]
-  title = _TITLE.value or ', '.join(names) or _PAPER.value or _RESULTS.value
-  page = report_html.render(
-    title,
-    runs,
-    baseline=_BASELINE.value,
-    tables=tables,
-    notes=notes,
-    max_bytes=int(_MEGABYTES.value * 1e6),
-  )
-  report_html.write(page, _OUT.value)
-  print(f'{_OUT.value}: {len(page) / 1e6:.1f} MB')
+
+  def write(reload_seconds: float) -> None:
+    text = page(reload_seconds)
+    report_html.write(text, _OUT.value)
+    print(f'{_OUT.value}: {len(text) / 1e6:.1f} MB')
+
+  if _WATCH.value:
+    watch(write, _WATCH.value)
+  else:
+    write(0)
 
 
 if __name__ == '__main__':

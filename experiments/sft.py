@@ -1,9 +1,14 @@
-"""Supervised warm start: on a task's own targets, or on prompt/response JSONL.
+"""Supervised warm start: on a task's own targets, or on a file of responses.
 
 python -m experiments.sft --config=configs/arithmetic.py --stop_accuracy=0.45
   --out=runs/warm
 python -m experiments.sft --model=smollm2 --data=pairs.jsonl --steps=200
   --learning_rate=1e-5 --out=runs/sft
+
+--data takes the forms of tasks.PreferenceRows: {prompt, completion or
+response}, {messages}, and of pairs and scored responses the first one. Of
+conversations the assistant's turns are trained. --set=mesh.fsdp=8 sets the
+mesh, as in train.
 
 The result, a model directory, is written to --out; curves and checkpoints to
 --out with `.work` appended. Run it again to continue after Ctrl-C.
@@ -28,17 +33,18 @@ from rl_jax.runs.evaluation import Evaluator
 from rl_jax.runs.supervised import SupervisedTrainer
 from rl_jax.runs.supervised_fit import FitConfig, fit
 from rl_jax.runtime import mesh as mesh_lib
-from rl_jax.runtime.mesh import MeshConfig
-from rl_jax.tasks import PromptResponse
+from rl_jax.tasks import PreferenceRows
 from rl_jax.verification.pool import VerifierPool
 
 _CONFIG = flags.DEFINE_string(
   'config', None, 'Configuration whose task is used.'
 )
 _SET = flags.DEFINE_multi_string(
-  'set', [], 'PATH=LITERAL: a field of --config.'
+  'set', [], 'PATH=LITERAL: a field of --config, or of model or mesh.'
 )
-_DATA = flags.DEFINE_string('data', None, 'JSONL with prompt and response.')
+_DATA = flags.DEFINE_string(
+  'data', None, 'Rows with prompt and response, in JSONL or Parquet.'
+)
 _MODEL = flags.DEFINE_string('model', None, 'Model to start from.')
 _OUT = flags.DEFINE_string(
   'out', None, 'Model directory to write.', required=True
@@ -63,7 +69,11 @@ _RESPONSE = flags.DEFINE_integer(
   'max_response_tokens', 64, 'A longer one is an error.'
 )
 _SEED = flags.DEFINE_integer(
-  'seed', 0, 'Of the order of pairs and of new weights.'
+  'seed',
+  0,
+  'Of the order of pairs and of new weights.',
+  lower_bound=-(2**63),
+  upper_bound=2**63 - 1,
 )
 
 _TAKE_OVER = flags.DEFINE_bool(
@@ -76,17 +86,23 @@ def main(argv):
   del argv
   if (_CONFIG.value is None) == (_DATA.value is None):
     raise ValueError('give exactly one of --config and --data')
+  if _DATA.value is not None and _SET.value:
+    raise ValueError('--set needs --config: it changes one of its fields')
+  if _MICRO.value < 1 or _BATCH.value % _MICRO.value:
+    raise ValueError(
+      f'--microbatches={_MICRO.value} must divide --batch_size={_BATCH.value}'
+    )
   if _DATA.value is not None and _MODEL.value is None:
     raise ValueError('--data needs --model: the model to start from')
   logging.set_verbosity(logging.INFO)
-  mesh = mesh_lib.make_mesh(MeshConfig(data=jax.device_count()))
+  # Of --data only the fields of model and mesh are used.
+  name = _CONFIG.value or 'bandit'
+  config = configuration.build(name, 'reinforce', _SET.value)
+  mesh = mesh_lib.make_mesh(config.mesh)
   jax.set_mesh(mesh)
-  if _CONFIG.value is not None:
-    config = configuration.build(_CONFIG.value, 'reinforce', _SET.value)
-    task, source = config.task, config.model
-  else:
-    task = PromptResponse(path=_DATA.value)
-    source = configuration.load_config('bandit', None).model
+  task, source = config.task, config.model
+  if _DATA.value is not None:
+    task = PreferenceRows(path=_DATA.value)
   if _MODEL.value is not None:
     source = dataclasses.replace(source, path=_MODEL.value)
   policy = policy_lib.load(source, task, _SEED.value, mesh)

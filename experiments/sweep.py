@@ -1,13 +1,21 @@
-"""Runs the sweep of experiments/papers/NAME/sweep.py, or writes jobs that do.
+"""Runs a grid of configurations, or the sweep of a paper, or writes their jobs.
 
+  python -m experiments.sweep --config=configs/bandit.py --method=grpo,dapo
+    --set=optimizer.learning_rate=1e-3,5e-3 --seeds=5 --workdir=DIR
   python -m experiments.sweep --paper=NAME --workdir=DIR
   python -m experiments.sweep --paper=NAME --workdir=DIR --processes=4
   python -m experiments.sweep --paper=NAME --workdir=DIR --shard=0/8
   python -m experiments.sweep --paper=NAME --workdir=DIR --launch=slurm
 
+--config, --method and each --set take values separated by commas; a run is made
+of every combination, with every seed. Commas in brackets or quotes separate
+nothing: (1,2),(3,4) are two values. --add is the same for all runs. --paper
+runs experiments/papers/NAME/sweep.py. --dry_run prints the runs and their
+state.
+
 Finished runs are skipped, interrupted ones are continued. Each finished run
 adds a line to DIR/results.jsonl. The line of a failed run has the reason; it is
-not run again until the line is removed.
+not run again until the line is removed. `table` and `report` read DIR.
 
 --jitted compiles one program for runs that differ only in the seed, the
 learning rate and float fields of the method, if the task verifies on the
@@ -18,18 +26,27 @@ SLURM array script or a Kubernetes JobSet with one task per run (or program);
 nothing is submitted.
 """
 
+import os
 import subprocess
 
-from absl import flags
+from absl import app, flags
 
 from experiments.flags import configuration
-from experiments.sweeps import cluster_jobs
+from experiments.sweeps import cluster_jobs, grid
 from experiments.sweeps import runs as sweep_runs
 
-_PAPER = flags.DEFINE_string('paper', None, 'Name of the paper.', required=True)
+_PAPER = flags.DEFINE_string('paper', '', 'Name of the paper.')
+_CONFIG = flags.DEFINE_string('config', '', 'configs/NAME.py, or several.')
+_METHOD = flags.DEFINE_string('method', 'grpo', 'One, several, or all.')
+_SET = flags.DEFINE_multi_string('set', [], 'PATH=VALUE,VALUE,...; repeated.')
+_ADD = flags.DEFINE_multi_string('add', [], 'PATH=Class(field=literal).')
+_SEEDS = flags.DEFINE_integer('seeds', None, 'Seeds 0, 1, ... of each cell.')
+_DRY = flags.DEFINE_bool('dry_run', False, 'Print the runs and their state.')
 _WORKDIR = flags.DEFINE_string('workdir', None, 'DIR.', required=True)
 _SHARD = flags.DEFINE_string('shard', '0/1', 'i/n: every n-th run from i.')
-_PROCESSES = flags.DEFINE_integer('processes', 1, 'Runs at the same time.')
+_PROCESSES = flags.DEFINE_integer(
+  'processes', 1, 'Runs at the same time.', lower_bound=1
+)
 _JITTED = flags.DEFINE_bool('jitted', False, 'One program for several runs.')
 _BY_STAGES = flags.DEFINE_bool(
   'by_stages', False, 'With --jitted: one program per stage.'
@@ -40,26 +57,60 @@ _LAUNCH = flags.DEFINE_enum(
 _IMAGE = flags.DEFINE_string('image', 'rl_jax', 'Container image of a JobSet.')
 
 
+def source() -> tuple[list[sweep_runs.Run], tuple[str, ...]]:
+  """The runs, and the flags that describe them."""
+  grid_flags = [
+    *(f'--config={_CONFIG.value}',) * bool(_CONFIG.value),
+    *(f'--method={_METHOD.value}',) * bool(_METHOD.present),
+    *(f'--set={text}' for text in _SET.value),
+    *(f'--add={text}' for text in _ADD.value),
+    *(f'--seeds={_SEEDS.value}',) * bool(_SEEDS.present),
+  ]
+  if bool(_PAPER.value) == bool(grid_flags):
+    raise ValueError('give either --paper, or --config with --method and --set')
+  imports = [f'--import={text}' for text in flags.FLAGS['import'].value]
+  if _PAPER.value:
+    return sweep_runs.load(_PAPER.value), (f'--paper={_PAPER.value}', *imports)
+  if not _CONFIG.value:
+    raise ValueError('--config is missing: which configuration is to be run?')
+  if '.json' in _CONFIG.value and not _METHOD.present:
+    raise ValueError(
+      f'--method is missing: which methods instead of that of {_CONFIG.value}?'
+    )
+  settings = grid.settings(
+    _CONFIG.value, _METHOD.value, _SET.value, _ADD.value, _SEEDS.value
+  )
+  return sweep_runs.runs(settings), (*grid_flags, *imports)
+
+
 def main(argv):
   """Runs, spawns or prints."""
-  del argv
-  paper, workdir = _PAPER.value, _WORKDIR.value
-  flags_ = ['--jitted'] if _JITTED.value else []
-  flags_ += ['--by_stages'] if _BY_STAGES.value else []
-  parts = sweep_runs.programs(sweep_runs.load(paper), _JITTED.value)
-  job = (paper, workdir, len(parts))
-  if _LAUNCH.value == 'slurm':
-    print(cluster_jobs.slurm_script(*job, *flags_), end='')
+  if len(argv) > 1:
+    raise app.UsageError(f'unexpected arguments: {argv[1:]}')
+  members, words = source()
+  workdir = _WORKDIR.value
+  parts = sweep_runs.programs(members, _JITTED.value)
+  job = cluster_jobs.Job(
+    _PAPER.value or os.path.basename(os.path.normpath(workdir)),
+    words,
+    workdir,
+    ('--jitted',) * _JITTED.value + ('--by_stages',) * _BY_STAGES.value,
+  )
+  sweep_runs.check_clashes(members, workdir)
+  if _DRY.value:
+    for line in sweep_runs.states(members, workdir):
+      print(line)
+    print(f'{len(members)} runs, {len(parts)} programs')
+  elif _LAUNCH.value == 'slurm':
+    print(job.slurm_script(len(parts)), end='')
   elif _LAUNCH.value == 'jobset':
-    print(cluster_jobs.jobset(*job, _IMAGE.value, *flags_))
+    print(job.jobset(len(parts), _IMAGE.value))
   elif _PROCESSES.value > 1:
     if _SHARD.value != '0/1':
       raise ValueError('give --processes or --shard, not both')
+    count = _PROCESSES.value
     processes = [
-      subprocess.Popen(
-        cluster_jobs.command(paper, workdir, f'{i}/{_PROCESSES.value}', *flags_)
-      )
-      for i in range(_PROCESSES.value)
+      subprocess.Popen(job.command(f'{i}/{count}')) for i in range(count)
     ]
     failed = [p.args[-1] for p in processes if p.wait()]
     if failed:
@@ -67,6 +118,7 @@ def main(argv):
   else:
     mine = sweep_runs.shard(parts, _SHARD.value)
     sweep_runs.execute_all(mine, workdir, _JITTED.value, _BY_STAGES.value)
+    print(sweep_runs.progress(members, workdir))
 
 
 if __name__ == '__main__':

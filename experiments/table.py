@@ -3,12 +3,14 @@
   python -m experiments.table --workdir=runs/bandit_methods
     --metric=reward/mean --baseline=method=reinforce --format=markdown
   python -m experiments.table --paper=bandit_methods
+  python -m experiments.table --paper=bandit_methods --update
 
-With --paper the tables of a paper are made from its committed results.
+With --paper the tables of a paper are made from its committed results; --update
+writes them into its README.md instead of printing them.
 Otherwise there is one row for each setting in DIR/results.jsonl, without the
-seed. The interval of a mean is Student's t over seeds (95%); a difference to
-the baseline is paired by seed, with a bootstrap interval (10,000 draws of
-seeds).
+seed. Intervals are 95% by Student's t over seeds; a difference to the baseline
+is paired by seed. Its p-value is adjusted for the number of rows (Benjamini and
+Hochberg): a row below 0.05 is separated from the baseline.
 
 --comparison tabulates mean reward, final reward and final entropy after equally
 many samples; --leaderboard=TOKENS held-out accuracy after this many generated
@@ -32,6 +34,7 @@ _WORKDIR = flags.DEFINE_string(
   'workdir', '', 'Directory of a sweep, or a JSONL.'
 )
 _PAPER = flags.DEFINE_string('paper', '', 'Read its committed results.')
+_UPDATE = flags.DEFINE_bool('update', False, 'Of --paper: its README.md.')
 _METRIC = flags.DEFINE_string('metric', 'reward/mean', 'In the last row.')
 _BASELINE = flags.DEFINE_string('baseline', None, 'Row name, as KEY=VALUE.')
 _FORMAT = flags.DEFINE_enum(
@@ -55,7 +58,10 @@ def main(argv):
     raise ValueError('give either --workdir or --paper')
   if _PAPER.value:
     found, notes = paper_tables.read(_PAPER.value, _MIXED.value)
-    print(paper_tables.render(found, _FORMAT.value), end='')
+    if _UPDATE.value:
+      print(paper_tables.update(_PAPER.value, found))
+    else:
+      print(paper_tables.render(found, _FORMAT.value), end='')
     for note in notes:
       print(note, file=sys.stderr)
     return

@@ -4,10 +4,14 @@ python -m experiments.train --config=configs/arithmetic.py --method=grpo
   --set=rollout.group_size=16 --set=method.losses.PPOClip.clip_high=0.28
   --workdir=runs/grpo
 
+--config and --method are names or files of yours; --config also takes the
+experiment.json of a run, or what --print_config printed.
+
 --set=PATH=LITERAL changes one field (null removes an optional piece);
 --add=PATH=Class(field=literal) appends a piece, for example
 --add='method.weights=ClipCovDrop(fraction=1e-3)'. Run it again with the same
-arguments to continue after an interruption. --profile=10:13 traces these
+arguments to continue after an interruption; --allow_change=PATH lets the rest
+of the run have another value of a field. --profile=10:13 traces these
 iterations into WORKDIR/profile (TensorBoard or Perfetto show it).
 """
 
@@ -18,12 +22,12 @@ from experiments.flags import configuration
 from experiments.flags import processes as process_flags
 from rl_jax import serialization
 from rl_jax.planning import memory_check
-from rl_jax.runs import directory
+from rl_jax.runs import callbacks, directory
 from rl_jax.runs.loop import Trainer
 from rl_jax.runtime import processes, profiling
 
 _WORKDIR = flags.DEFINE_string(
-  'workdir', None, 'Directory for checkpoints and logs.', required=True
+  'workdir', None, 'Directory for checkpoints and logs.'
 )
 _PRINT = flags.DEFINE_bool(
   'print_config', False, 'Print the resolved configuration and exit.'
@@ -33,6 +37,18 @@ _PROFILE = flags.DEFINE_string(
 )
 _TAKE_OVER = flags.DEFINE_bool(
   'take_over', False, 'Write where the lock names another run, now ended.'
+)
+_ALLOW_CHANGE = flags.DEFINE_multi_string(
+  'allow_change',
+  [],
+  'PATH of a field that the rest of a run has otherwise, as '
+  'optimizer.learning_rate; recorded; may be repeated.',
+)
+_CALLBACK = flags.DEFINE_multi_string(
+  'callback',
+  [],
+  'PATH.py:CLASS or MODULE:CLASS: own code, see rl_jax/runs/callbacks.py; may '
+  'be repeated.',
 )
 configuration.define_flags()
 process_flags.define_flags()
@@ -44,15 +60,24 @@ def main(argv):
     raise app.UsageError(f'unexpected arguments: {argv[1:]}')
   config = configuration.from_flags()
   if _PRINT.value:
-    print(serialization.to_json(config))
+    serialization.check(config)
+    print(serialization.to_json(config), end='')
     return
+  if _WORKDIR.value is None:
+    raise ValueError('--workdir is missing: the directory of the run')
   process_flags.start()
   window = None
   if _PROFILE.value is not None:
     done = directory.iterations_done(_WORKDIR.value)
     window = profiling.parse_window(_PROFILE.value, done, config.iterations)
   with memory_check.guarded(config):
-    trainer = Trainer(config, _WORKDIR.value, take_over=_TAKE_OVER.value)
+    trainer = Trainer(
+      config,
+      _WORKDIR.value,
+      take_over=_TAKE_OVER.value,
+      allow_change=_ALLOW_CHANGE.value,
+      callbacks=[callbacks.load(text) for text in _CALLBACK.value],
+    )
     trainer.profiler = profiling.Profiler(window, f'{_WORKDIR.value}/profile')
     logging.info('devices: %s', jax.devices())
     row = trainer.run()

@@ -5,36 +5,104 @@ import math
 from typing import Any
 
 from rl_jax import method as method_lib
-from rl_jax.checks import checked, ranged
+from rl_jax import serialization
+from rl_jax.checks import checked, chosen, ranged
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.learning.update import UpdateConfig
 from rl_jax.models.source import ModelSource
 from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
+from rl_jax.records.trackers import TrackingConfig
+from rl_jax.records.trackers import check as check_trackers
+from rl_jax.rollouts import turns
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.mesh import MeshConfig
+from rl_jax.tasks import base
 from rl_jax.verification.pool import VerifierConfig, check_limits
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
 class EvaluationConfig:
-  """Greedy accuracy on a split every so many iterations (0: never)."""
+  """Greedy accuracy on a split every so many iterations (0: never).
+
+  sets: further `tasks.EvaluationSet`s, each of num_prompts; their metrics are
+    evaluation/NAME/pass_at_1 and so on. split: None: these sets alone.
+  null is what the rollout does: its temperature, the transforms of the method,
+  its limit. top_k and top_p, if one is given, take the place of the transforms.
+
+  borda_power: not null adds the accuracy of one answer by votes of the samples
+    that are weighted by self-certainty to this power (see runs.best_of); 0.5 in
+    the released code.
+  """
 
   every: int = ranged(0, 0)
-  split: str = 'validation'
+  split: str | None = 'validation'
   num_prompts: int = ranged(128, 1)
   num_samples: int = ranged(0, 0)  # further samples a prompt, for pass@k
   batch_prompts: int = ranged(128, 1)
+  sets: tuple[Any, ...] = ()
+  temperature: float | None = ranged(None, 0.0, open_low=True)
+  top_k: int | None = ranged(None, 1)
+  top_p: float | None = ranged(None, 0.0, 1.0, open_low=True)
+  max_response_tokens: int | None = ranged(None, 1)
+  borda_power: float | None = ranged(None, 0.0)
+
+  def __post_init__(self):
+    for one in self.sets:
+      if not (hasattr(one, 'name') and hasattr(one, 'split')):
+        raise ValueError(f'evaluation.sets: {one!r} is no EvaluationSet')
+    names = [one.name for one in self.sets]
+    if len(set(names)) < len(names):
+      raise ValueError(f'evaluation.sets: names occur twice: {names}')
+    if self.split is None and not names:
+      raise ValueError('evaluation.split = None, and evaluation.sets is empty')
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
 class GuardConfig:
   """Limits that stop a run before it wastes its budget."""
 
-  max_skipped_in_a_row: int = 3  # updates with a non-finite gradient
-  max_logp_gap: float | None = 1.0  # nats, sampler against trainer; None: off
-  log_rollouts: int = 4  # prompts an iteration in rollouts.jsonl
+  max_skipped_in_a_row: int = ranged(3, 1)  # updates with a non-finite gradient
+  # Nats, sampler against trainer; None: off.
+  max_logp_gap: float | None = ranged(1.0, 0.0)
+  log_rollouts: int = ranged(4, 0)  # prompts an iteration in rollouts.jsonl
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
+class StoppingConfig:
+  """When a run ends before its last iteration.
+
+  metric: of metrics.jsonl, as 'evaluation/pass_at_1'; the run ends when it has
+    not improved by more than min_delta in `patience` rows that have it; mode:
+    whether more is better ('max') or less. None: never.
+  session_seconds: after this wall time of a session the run saves and exits
+    with 143, as after SIGTERM: run it again to continue. The iteration and the
+    save at the end are not counted. None: no limit.
+  """
+
+  metric: str | None = None
+  patience: int = ranged(10, 1)
+  min_delta: float = ranged(0.0, 0.0)
+  mode: str = chosen('max', ('max', 'min'))
+  session_seconds: float | None = ranged(None, 0.0, open_low=True)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
+class DiagnosticsConfig:
+  """What a run measures besides; it changes no other number.
+
+  influence_every: iterations between measurements of what the method and each
+  of its pieces do to the gradient (learning.influence); 0: never. A measured
+  iteration costs a few times as much. baseline: what the method is compared
+  with; None: with itself.
+  """
+
+  influence_every: int = ranged(0, 0)
+  baseline: method_lib.Method | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -42,7 +110,7 @@ class GuardConfig:
 class ExperimentConfig:
   """Everything that decides the numbers of a run."""
 
-  seed: int = 0
+  seed: int = ranged(0, -(2**63), 2**63 - 1)
   iterations: int = ranged(100, 0)
   task: Any
   method: method_lib.Method
@@ -55,6 +123,9 @@ class ExperimentConfig:
   checkpoint: CheckpointConfig = CheckpointConfig()
   verifier: VerifierConfig = VerifierConfig()
   guards: GuardConfig = GuardConfig()
+  stopping: StoppingConfig = StoppingConfig()
+  tracking: TrackingConfig = TrackingConfig()
+  diagnostics: DiagnosticsConfig = DiagnosticsConfig()
 
 
 def optimizer_of(config: ExperimentConfig) -> OptimizerConfig:
@@ -63,7 +134,7 @@ def optimizer_of(config: ExperimentConfig) -> OptimizerConfig:
   total_steps = iterations * epochs * num_prompts / minibatch_prompts
   """
   optimizer = config.optimizer
-  if optimizer.schedule == 'constant' or optimizer.total_steps is not None:
+  if not optimizer.needs_total_steps or optimizer.total_steps is not None:
     return optimizer
   rollout, update = config.rollout, config.update
   minibatch = update.minibatch_prompts or rollout.num_prompts
@@ -71,12 +142,62 @@ def optimizer_of(config: ExperimentConfig) -> OptimizerConfig:
   return dataclasses.replace(optimizer, total_steps=config.iterations * steps)
 
 
+def evaluated_tokens(config: ExperimentConfig) -> int:
+  """The limit of a response in an evaluation."""
+  own = config.evaluation.max_response_tokens
+  return config.rollout.max_response_tokens if own is None else own
+
+
+def on_devices(config: ExperimentConfig, count: int) -> ExperimentConfig:
+  """The configuration with a mesh of sizes alone, for so many devices.
+
+  Where mesh.data is null it is the largest number that shares microbatches and
+  slots evenly, so that some devices may stay idle.
+  """
+  mesh = config.mesh
+  if mesh.data is not None:
+    return config
+  for data in range(mesh.sizes(count)['data'], 0, -1):
+    found = dataclasses.replace(
+      config,
+      mesh=mesh_lib.MeshConfig(
+        data=data, fsdp=mesh.fsdp, sequence=mesh.sequence, tensor=mesh.tensor
+      ),
+    )
+    if all(large % small == 0 for small, _, large, _ in _shares(found)):
+      break
+  return found
+
+
+def _shares(config):
+  """(parts, their name, of how many, their name): what the mesh must divide."""
+  rollout, sizes = config.rollout, config.mesh.sizes()
+  minibatch = config.update.minibatch_prompts or rollout.num_prompts
+  microbatch = config.update.microbatch_prompts or minibatch
+  # Whole groups on every row shard: group statistics need no communication.
+  rows = sizes['data'] * sizes['fsdp']
+  yield rows, 'mesh.data * mesh.fsdp', microbatch, 'the microbatch'
+  if rollout.slots is not None:
+    axes = mesh_lib.axes_of(rollout.num_prompts, 'sampled_rows', sizes)
+    yield (
+      math.prod(sizes[axis] for axis in axes),
+      ' * '.join(f'mesh.{axis}' for axis in axes),
+      rollout.slots,
+      'rollout.slots',
+    )
+
+
+def _is_finite(weight) -> bool:
+  return isinstance(weight, (int, float)) and math.isfinite(weight)
+
+
 def validate(config: ExperimentConfig) -> None:
   """Raises ValueError before anything is compiled if parts do not fit."""
   rollout, update, mesh = config.rollout, config.update, config.mesh
+  serialization.check(config)
   weights = getattr(config.task, 'reward_weights', None)
   if weights is not None and not (
-    weights and all(map(math.isfinite, weights.values()))
+    weights and all(map(_is_finite, weights.values()))
   ):
     raise ValueError(
       f'task.reward_weights = {weights!r}: expected finite weights by name'
@@ -86,17 +207,26 @@ def validate(config: ExperimentConfig) -> None:
     group_size=rollout.group_size,
     has_value_head=config.model.value_head,
   )
+  turns.check(config.task, rollout, config.method)
+  check_trackers(config.tracking)
+  metric = config.stopping.metric or ''
+  if metric.startswith('evaluation/') and not config.evaluation.every:
+    raise ValueError(
+      f'stopping.metric = {metric!r}, but evaluation.every = 0: never evaluated'
+    )
+  if config.diagnostics.influence_every and config.diagnostics.baseline:
+    _check_baseline(config)
+  _check_logged(config)
   if hasattr(config.method.rollout, 'check_task'):
     config.method.rollout.check_task(config.task)
   if config.verifier.on_device:
     _check_device_verifier(config)
   else:
     check_limits(
-      config.task, config.verifier.num_workers, config.verifier.timeout_seconds
+      config.task, config.verifier.workers, config.verifier.timeout_seconds
     )
   minibatch = update.minibatch_prompts or rollout.num_prompts
   microbatch = update.microbatch_prompts or minibatch
-  row_shards = mesh.data * mesh.fsdp
 
   def divides(small_name, small, large_name, large):
     if large % small:
@@ -111,23 +241,91 @@ def validate(config: ExperimentConfig) -> None:
     rollout.num_prompts,
   )
   divides('update.microbatch_prompts', microbatch, 'the minibatch', minibatch)
-  if rollout.slots is not None:
-    sizes = dataclasses.asdict(mesh)
-    axes = mesh_lib.axes_of(rollout.num_prompts, 'sampled_rows', sizes)
-    divides(
-      ' * '.join(f'mesh.{axis}' for axis in axes),
-      math.prod(sizes[axis] for axis in axes),
-      'rollout.slots',
-      rollout.slots,
-    )
-  # Whole groups on every row shard: group statistics need no communication.
-  divides('mesh.data * mesh.fsdp', row_shards, 'the microbatch', microbatch)
+  rows = update.microbatch_rows or rollout.group_size
+  divides(
+    'update.microbatch_rows', rows, 'rollout.group_size', rollout.group_size
+  )
+  for need in config.method.needs():
+    if rows < rollout.group_size and getattr(need, 'by_place', False):
+      raise ValueError(
+        f'update.microbatch_rows = {rows}: the method needs {need.name}, which '
+        f'compares all {rollout.group_size} rows of a group: set null'
+      )
+  for parts, name, total, of in _shares(config):
+    divides(name, parts, of, total)
   divides(
     'mesh.sequence',
     mesh.sequence,
     'rollout.max_response_tokens',
     rollout.max_response_tokens,
   )
+
+
+def _check_baseline(config: ExperimentConfig) -> None:
+  """Raises ValueError if the baseline does not fit the run."""
+  try:
+    method_lib.validate(
+      config.diagnostics.baseline,
+      group_size=config.rollout.group_size,
+      has_value_head=config.model.value_head,
+    )
+  except ValueError as error:
+    raise ValueError(f'diagnostics.baseline: {error}') from None
+
+
+def reads_mismatched(method: method_lib.Method) -> bool:
+  """Whether a piece needs a row with the response to another prompt."""
+  return any(getattr(p, 'mismatched', False) for _, p in method.pieces())
+
+
+def _check_logged(config: ExperimentConfig) -> None:
+  """Raises ValueError if rows from data and the method do not fit."""
+  rollout, method = config.rollout, config.method
+  count = rollout.logged_prompts
+  if count > rollout.num_prompts:
+    raise ValueError(
+      f'rollout.logged_prompts = {count} is more than rollout.num_prompts = '
+      f'{rollout.num_prompts}'
+    )
+  if not count:
+    for path, piece in method.pieces():
+      if getattr(piece, 'from_data', False):
+        raise ValueError(
+          f'method.{path} learns from responses of data, which '
+          'rollout.logged_prompts = 0 does not read: set it, as in '
+          'configs/preferences.py. For samples there are the pairs BestWorst '
+          'and AllPairs'
+        )
+    return
+  if rollout.turns is not None:
+    raise ValueError(
+      f'rollout.logged_prompts = {count} with rollout.turns: data hold no '
+      'episodes'
+    )
+  for name in ('group_filter', 'rollout'):
+    if getattr(method, name) is not None:
+      raise ValueError(
+        f'method.{name} draws further samples, so rollout.logged_prompts = '
+        f'{count} must be 0'
+      )
+  if config.verifier.on_device and count < rollout.num_prompts:
+    raise ValueError(
+      'verifier.on_device = True with a mixture of data and samples: set it '
+      'to False'
+    )
+
+
+def check_recorded(config: ExperimentConfig) -> None:
+  """Raises ValueError if groups are not those of the data; reads the data."""
+  responses = base.num_logged(config.task)
+  size = responses + reads_mismatched(config.method)
+  if config.rollout.group_size != size:
+    one_more = ' and the method adds the response to another prompt'
+    raise ValueError(
+      f'rollout.group_size = {config.rollout.group_size}, but the data of '
+      f'{type(config.task).__name__} have {responses} responses to a prompt'
+      f'{one_more * (size > responses)}: set it to {size}'
+    )
 
 
 def _check_device_verifier(config: ExperimentConfig) -> None:
@@ -137,6 +335,10 @@ def _check_device_verifier(config: ExperimentConfig) -> None:
     raise ValueError(
       f'verifier.on_device = True, but {name} has no device verifier '
       '(reward_device)'
+    )
+  if any(one.task is not None for one in config.evaluation.sets):
+    raise ValueError(
+      'evaluation.sets with tasks of their own need verifier.on_device = False'
     )
   for field, value in (
     ('verifier.num_workers', config.verifier.num_workers),

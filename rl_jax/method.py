@@ -12,8 +12,8 @@ from rl_jax.pieces.policies import Frozen
 
 PIECE_TUPLES = ('shaping', 'credit', 'losses', 'weights', 'logits')
 LOSS_SLOTS = ('losses', 'weights')  # run with every optimizer step
-CREDIT_SLOTS = ('shaping', 'credit', 'group_filter', 'value_target')
-PIECE_SLOTS = ('aggregation', 'value_target', 'group_filter')
+CREDIT_SLOTS = ('shaping', 'credit', 'group_filter', 'value_target', 'pairs')
+PIECE_SLOTS = ('aggregation', 'value_target', 'group_filter', 'pairs')
 # The roles that a slot takes, and what a piece must have where it may be None.
 METHODS = {'logits': '__call__', 'rollout': 'extend', 'reference': 'renewed'}
 ROLES = {
@@ -24,6 +24,7 @@ ROLES = {
   'aggregation': ('aggregation',),
   'value_target': ('value_target',),
   'group_filter': ('group_filter',),
+  'pairs': ('pairs',),
   'selector': ('selector',),
   'logits': ('logits', None),
   'rollout': ('rollout', None),
@@ -43,6 +44,7 @@ class Method:
   aggregation: how a [B, T] loss becomes a scalar, unless the loss overrides it.
   value_target: shaped rewards -> returns for the value head, or None.
   group_filter: keeps or drops whole groups, or None.
+  pairs: shaped rewards -> comparisons inside groups (types.Edges), or None.
   selector: which prompts come next, or None for a shuffled pass.
   rollout: how groups are sampled, or None for G samples of the prompt.
   logits: transforms of the sampling distribution, replayed when scoring.
@@ -59,6 +61,7 @@ class Method:
   aggregation: Any = None
   value_target: Any = None
   group_filter: Any = None
+  pairs: Any = None
   selector: Any = struct.field(pytree_node=False, default=None)
   rollout: Any = struct.field(pytree_node=False, default=None)
   logits: tuple = ()
@@ -97,7 +100,9 @@ class Method:
     Raises ValueError if two pieces give one name different rules.
     """
     rules = {}
-    if 'logp_ref' in self.needs():
+    if 'logp_ref' in self.needs() or getattr(
+      self.rollout, 'reads_reference', False
+    ):
       rules['reference'] = self.reference
     for path, piece in self.pieces():
       wanted = dict(getattr(piece, 'policies', {}))

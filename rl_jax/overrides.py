@@ -2,7 +2,8 @@
 
 `override` changes one field by its dotted path; pieces in a tuple are named by
 class (`method.weights.ClipCovDrop.fraction`) or by index. Values are literals
-or restricted constructor calls of pieces: nothing is evaluated.
+or restricted constructor calls of pieces: nothing is evaluated. Pieces are
+those of this library and of the modules that the user has named.
 """
 
 import ast
@@ -13,6 +14,8 @@ import importlib
 import types
 import typing
 from typing import Any
+
+from rl_jax import user_modules
 
 # Where --add and --set look for the classes of pieces.
 PIECE_MODULES = (
@@ -25,15 +28,19 @@ PIECE_MODULES = (
   'rl_jax.pieces.selection',
   'rl_jax.pieces.logits',
   'rl_jax.pieces.policies',
+  'rl_jax.pieces.preferences',
   'rl_jax.rollouts.wrappers',
   'rl_jax.tasks',
 )
+# Of the parser: {[]: 1} is a TypeError, deep nesting one of the last two.
+_UNREADABLE = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
 # Where the other classes of a configuration are found.
 SECTION_MODULES = (
   'rl_jax.config',
   'rl_jax.method',
   'rl_jax.models.rope',
   'rl_jax.models.transformer',
+  'rl_jax.rollouts.turns',
   'rl_jax.verification.sandbox.python_calls',
 )
 
@@ -87,7 +94,7 @@ def parse_literal(text: str) -> Any:
     return words[text]
   try:
     return ast.literal_eval(text)
-  except (ValueError, SyntaxError):
+  except _UNREADABLE:
     pass
   if text.endswith(')') and text[:1].isalpha():
     return parse_piece(text)
@@ -98,7 +105,7 @@ def parse_piece(text: str) -> Any:
   """Builds a piece from a restricted constructor call: keyword literals."""
   try:
     node = ast.parse(text, mode='eval').body
-  except SyntaxError as error:
+  except _UNREADABLE as error:
     raise ValueError(f'cannot read {text!r} as Class(field=value)') from error
   return _build(node, text)
 
@@ -107,13 +114,13 @@ def _build(node, text):
   if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
     try:
       return ast.literal_eval(node)
-    except ValueError as error:
+    except _UNREADABLE as error:
       raise ValueError(
         f'only literals and pieces allowed in {text!r}'
       ) from error
   if node.args or any(k.arg is None for k in node.keywords):
     raise ValueError(f'{text!r}: name every field, as in Class(field=value)')
-  known = classes(PIECE_MODULES)
+  known = classes((*PIECE_MODULES, *user_modules.names()))
   if node.func.id not in known:
     raise ValueError(unknown_name('piece', node.func.id, known))
   kwargs = {k.arg: _build(k.value, text) for k in node.keywords}
@@ -126,6 +133,11 @@ def construct(cls: type, kwargs: dict[str, Any]) -> Any:
   for name in kwargs:
     if name not in known:
       raise ValueError(unknown_name(f'field of {cls.__name__}', name, known))
+  nothing = dataclasses.MISSING
+  for f in dataclasses.fields(cls):
+    given = f.name in kwargs or f.default is not nothing
+    if f.init and not given and f.default_factory is nothing:
+      raise ValueError(f'{cls.__name__} needs a value of {f.name!r}')
   return cls(**kwargs)
 
 
@@ -138,8 +150,12 @@ def classes(modules: Iterable[str]) -> dict[str, type]:
   for name in modules:
     for value in vars(importlib.import_module(name)).values():
       if isinstance(value, type) and dataclasses.is_dataclass(value):
-        if found.setdefault(value.__name__, value) is not value:
-          raise ValueError(f'two classes are named {value.__name__!r}')
+        other = found.setdefault(value.__name__, value)
+        if other is not value:
+          raise ValueError(
+            f'two classes are named {value.__name__!r}: that of '
+            f'{other.__module__} and that of {value.__module__}; rename one'
+          )
   return found
 
 
@@ -249,6 +265,8 @@ def _checked_pieces(value, hint, path):
 
 def _checked(value, old, hint, path):
   """The value converted to the field's type, or a ValueError naming both."""
+  if isinstance(value, int) and not -(2**63) <= value < 2**63:
+    raise ValueError(f'{path}: {value} has more than 64 bits')
   if hint is tuple or (hint is Any and (old is None or _is_piece(old))):
     return _checked_pieces(value, hint, path)
   if hint is Any or 'Array' in str(hint):

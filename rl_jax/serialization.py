@@ -4,36 +4,131 @@ A class is written as `role.Name`, for example `losses.PPOClip` or
 `config.RolloutConfig`. The role is for people; a class is read by its last word
 alone, so that files stay readable when modules move, also those that hold a
 whole module path (`rl_jax.losses.ppo_clip.PPOClip`), as written before roles.
+
+A class of the user is written as `module.Name`. What was loaded from a file has
+beside it `from`: {module: {path, sha256}}; no field can have that name.
 """
 
+from collections.abc import Iterable, Iterator
 import dataclasses
 import hashlib
 import json
+import os
 import sys
 from typing import Any
 
-from rl_jax import overrides
+from rl_jax import overrides, user_modules
 
+_HISTORY = 'history'  # beside the fields of a configuration
 # Classes of earlier versions: name -> function of the encoded fields that gives
 # the encoded value of today.
 RENAMED = {
   'DescribedArithmetic': lambda fields: _described('Arithmetic', fields),
   'DescribedBandit': lambda fields: _described('Bandit', fields),
 }
+# Defaults of earlier versions, of fields that change no result: in a digest
+# they count as the default of today.
+FORMER_DEFAULTS = {
+  ('MeshConfig', 'data'): 1,
+  ('VerifierConfig', 'num_workers'): 0,
+}
+
+_YOURS = ' If it is yours: nothing is imported because a file names it, so add'
 
 
 def to_json(config: Any) -> str:
   """The whole configuration as readable JSON, classes by role and name."""
-  return json.dumps(_encode(config), indent=2) + '\n'
+  return with_history(config, [])
 
 
-def from_json(text: str) -> Any:
+def from_json(text: str, more: Iterable[type] = ()) -> Any:
   """Rebuilds what to_json wrote, of this version or an earlier one.
 
-  Raises ValueError for a class that is not one of `known_classes`: nothing is
-  imported because a file names it.
+  Raises ValueError for a class that is neither one of `known_classes` nor of
+  `more`: nothing is imported because a file names it. What `with_history` adds
+  is left out.
   """
-  return _decode(json.loads(text), known_classes())
+  known = known_classes() | {cls.__name__: cls for cls in more}
+  value = json.loads(text)
+  if isinstance(value, dict):
+    value.pop(_HISTORY, None)
+  recorded = {module: file for _, module, file in _recorded(value, '')}
+  with user_modules.refused():
+    return _decode(value, known, recorded)
+
+
+def with_history(config: Any, changes: list[dict[str, Any]]) -> str:
+  """`to_json`, and beside the configuration how it was changed on purpose."""
+  fields = _encode(config)
+  if changes:
+    fields[_HISTORY] = changes
+  return json.dumps(fields, indent=2) + '\n'
+
+
+def history(text: str) -> list[dict[str, Any]]:
+  """What `with_history` recorded; [] if nothing."""
+  return json.loads(text).get(_HISTORY, [])
+
+
+def read(path: str, more: Iterable[type] = ()) -> Any:
+  """`from_json` of a file.
+
+  Raises: ValueError that begins with the path, on one line.
+  """
+  try:
+    with open(path, encoding='utf-8') as file:
+      return from_json(file.read(), more)
+  except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    raise ValueError(f'{path} is damaged: {error}') from error
+  except (LookupError, TypeError, AttributeError, RecursionError) as error:
+    raise ValueError(
+      f'{path} is damaged: {type(error).__name__}: {error}'
+    ) from error
+  except ValueError as error:
+    raise ValueError(f'{path}: {error}') from error
+
+
+def check(config: Any) -> None:
+  """Raises ValueError for what could not be read back from JSON later.
+
+  That is a plain value of another type, and a class that has no name to find
+  it by. The message has the path of the field.
+  """
+  library = None
+  for path, value in _walk(config, ''):
+    try:
+      cls = type(value)
+      if dataclasses.is_dataclass(value) and not _is_own(cls):
+        _check_class(cls)
+        library = library or _library()
+        if library.get(cls.__name__, cls) is not cls:
+          raise ValueError(f'{cls.__name__} is a name of rl_jax: rename it')
+      elif not isinstance(value, (dict, tuple, list)):
+        _encode(value)
+      elif isinstance(value, dict) and any(type(k) is not str for k in value):
+        raise ValueError('only dicts with text as keys can be recorded')
+    except (TypeError, ValueError) as error:
+      what = f'{path}: ' if path else ''
+      raise ValueError(f'{what}{error}') from None
+
+
+def classes_of(config: Any) -> list[type]:
+  """The classes of all objects in a configuration."""
+  found = (type(value) for _, value in _walk(config, ''))
+  return [cls for cls in found if dataclasses.is_dataclass(cls)]
+
+
+def changed_files(text: str) -> list[str]:
+  """Lines 'path: sha256 saved -> sha256 now (file)' of code that changed."""
+  lines, now = {}, {file.sha256 for file in user_modules.files().values()}
+  for path, module, was in _recorded(json.loads(text), ''):
+    if was['sha256'] in now or module in lines:
+      continue
+    file = user_modules.file_of(module)
+    new = f'sha256 {file.sha256[:12]}' if file else 'not imported'
+    place = file.path if file else was['path']
+    lines[module] = f'{path}: sha256 {was["sha256"][:12]} -> {new} ({place})'
+  return list(lines.values())
 
 
 def digest(config: Any) -> str:
@@ -54,15 +149,17 @@ def known_classes() -> dict[str, type]:
   """Name -> class, of all that a configuration may hold.
 
   Those of this library, and those that modules of `configs` define which the
-  program itself has imported. Raises ValueError if two share a name.
+  program itself has imported, or modules that the user has named. Raises
+  ValueError if two share a name.
   """
+  configs = [name for name in sys.modules if name.startswith('configs.')]
+  modules = (*overrides.PIECE_MODULES, *overrides.SECTION_MODULES, *configs)
+  return overrides.classes((*modules, *user_modules.names()))
+
+
+def _library():
   modules = (*overrides.PIECE_MODULES, *overrides.SECTION_MODULES)
-  found = overrides.classes(modules)
-  own = [name for name in sys.modules if name.startswith('configs.')]
-  for name, cls in overrides.classes(own).items():
-    if found.setdefault(name, cls) is not cls:
-      raise ValueError(f'two classes of configurations are named {name!r}')
-  return found
+  return overrides.classes(modules)
 
 
 def role(cls: type) -> str:
@@ -77,17 +174,76 @@ def _encode(value):
   if dataclasses.is_dataclass(value):
     cls = type(value)
     fields = {f.name: _encode(getattr(value, f.name)) for f in _fields(value)}
-    return {'class': f'{role(cls)}.{cls.__name__}', **fields}
+    files = {name: dataclasses.asdict(f) for name, f in _files_of(value)}
+    where = {'from': files} if files else {}
+    return {'class': f'{_place(cls)}.{cls.__name__}', **where, **fields}
   return _encode_plain(value, _encode)
+
+
+def _is_own(cls):
+  return cls.__module__.split('.')[0] == 'rl_jax'
+
+
+def _place(cls):
+  return role(cls) if _is_own(cls) else user_modules.origin(cls.__module__)[0]
+
+
+def _files_of(value):
+  """(module, file) of an object's class, and of functions that it names."""
+  modules = [*getattr(value, 'code_modules', ())]
+  if not _is_own(type(value)):
+    modules.append(type(value).__module__)
+  found = (user_modules.origin(module) for module in modules)
+  return [(name, file) for name, file in found if file]
+
+
+def _check_class(cls):
+  user_modules.check_importable(cls)
+  if not cls.__dataclass_params__.frozen:
+    raise ValueError(
+      f'{cls.__name__} is not frozen: write @dataclasses.dataclass(frozen=True)'
+    )
+
+
+def _walk(value, path) -> Iterator[tuple[str, Any]]:
+  """(path, value) of a tree of dataclasses, containers and plain values."""
+  yield path, value
+  if dataclasses.is_dataclass(value):
+    below = [(f.name, getattr(value, f.name)) for f in _fields(value)]
+  elif isinstance(value, dict):
+    below = value.items()
+  else:
+    below = enumerate(value) if isinstance(value, (tuple, list)) else ()
+  for key, part in below:
+    yield from _walk(part, f'{path}.{key}' if path else str(key))
+
+
+def _recorded(value, path):
+  """(path of an object, module, its file) of all user files in JSON."""
+  if isinstance(value, list):
+    value = {str(index): part for index, part in enumerate(value)}
+  elif not isinstance(value, dict):
+    return
+  elif value.get('class') == 'dict':
+    value = value['items']
+  elif 'class' in value:
+    for module, file in value.get('from', {}).items():
+      yield path, module, file
+  for key, part in value.items():
+    if key != 'from':
+      yield from _recorded(part, f'{path}.{key}' if path else key)
 
 
 def _changes(value):
   if not dataclasses.is_dataclass(value):
     return _encode_plain(value, _changes)
   found = {'class': type(value).__name__}
+  if files := _files_of(value):
+    found['from'] = sorted(file.sha256 for _, file in files)
   for field in _fields(value):
     changed = _changes(getattr(value, field.name))
-    if changed != _default(field):
+    former = FORMER_DEFAULTS.get((found['class'], field.name), _default(field))
+    if changed not in (_default(field), former):
       found[field.name] = changed
   return found
 
@@ -112,28 +268,61 @@ def _encode_plain(value, encode):
     return {'class': 'dict', 'items': {k: encode(v) for k, v in value.items()}}
   if value is None or isinstance(value, (bool, int, float, str)):
     return value
-  raise TypeError(f'cannot write {type(value).__name__} as JSON: {value!r}')
+  hint = ''
+  if callable(value):
+    hint = '; a function of the user is given as text: tasks.RewardFunctions'
+  elif not isinstance(value, type) and hasattr(value, 'reward'):
+    hint = '; write @dataclasses.dataclass(frozen=True) above its class'
+  raise TypeError(
+    f'cannot write {type(value).__name__} as JSON: {value!r}{hint}'
+  )
 
 
-def _decode(value, classes):
+def _decode(value, classes, recorded):
   if isinstance(value, list):
-    return tuple(_decode(v, classes) for v in value)
+    return tuple(_decode(v, classes, recorded) for v in value)
   if not isinstance(value, dict):
     return value
   fields = dict(value)
-  path = str(fields.pop('class'))
+  path, files = str(fields.pop('class')), fields.pop('from', {})
   if path == 'dict':
-    return {k: _decode(v, classes) for k, v in fields['items'].items()}
+    return {
+      k: _decode(v, classes, recorded) for k, v in fields['items'].items()
+    }
   name = path.rpartition('.')[2]
   if name in RENAMED:
-    return _decode(RENAMED[name](fields), classes)
+    return _decode(RENAMED[name](fields), classes, recorded)
+  runs = {m for m in files if not path.startswith(f'{m}.')}
   if name not in classes:
     raise ValueError(
       f'refusing to build {path!r}: this version has no configuration class '
-      f'{name!r}.{overrides.nearest(name, classes)}'
+      f'{name!r}.{_how_to_import(path, recorded, classes)}'
     )
-  values = {key: _decode(v, classes) for key, v in fields.items()}
+  if unknown := [m for m in sorted(runs) if not user_modules.is_known(m)]:
+    raise ValueError(
+      f'refusing to build {path!r}, which runs functions of {unknown[0]}.'
+      + _how_to_import(f'{unknown[0]}.', recorded, classes)
+    )
+  values = {key: _decode(v, classes, recorded) for key, v in fields.items()}
   return overrides.construct(classes[name], values)
+
+
+def _how_to_import(path, recorded, classes):
+  """What to give so that a class of the user is known."""
+  module, _, name = path.rpartition('.')
+  if module in recorded:
+    paths = [
+      file['path']
+      for name, file in recorded.items()
+      if name == module or not user_modules.is_known(name)
+    ]
+    moved = '' if all(map(os.path.exists, paths)) else ' (or its new place)'
+    return ' '.join([_YOURS, *(f'--import={path}' for path in paths)]) + moved
+  roles = {role(cls) for cls in classes.values() if _is_own(cls)}
+  hint = overrides.nearest(name, classes)
+  if not module or module in roles or module.split('.')[0] == 'rl_jax':
+    return hint
+  return f'{hint}{_YOURS} --import={module}'
 
 
 def _described(name, fields):

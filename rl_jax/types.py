@@ -5,7 +5,7 @@ Shapes are written into names at the seams, one capital letter per dimension:
   N prompts of a batch       G samples per prompt (a group)   B rows, B = N * G
   P prompt tokens (left-padded)    T response tokens (right-padded)
   V vocabulary   D model width   H query heads   J key/value heads
-  K head size    F hidden width of the MLP       L layers
+  K head size, or turns of an episode    F hidden width of the MLP   L layers
 
 The rows of a group are adjacent: row n * G + g is sample g of prompt n. All
 log-probabilities are natural logarithms (nats). Everything that an algorithm
@@ -35,12 +35,42 @@ TOKENS = 'tokens'
 
 
 @struct.dataclass(kw_only=True)
+class Turns:
+  """What the turns of episodes were worth, [B, K] for K turns at most.
+
+  reward: of each turn, combined by the task; the sum of a row is reward_B, and
+  turns that were not played have 0. state: a number for what the policy faced,
+  action: one for what it did; equal within a group where the environment calls
+  them equal, -1 where it does not say. calls: tool calls.
+  """
+
+  reward_BK: Array
+  state_BK: Array  # int32
+  action_BK: Array  # int32
+  calls_BK: Array  # int32
+
+
+@struct.dataclass(kw_only=True)
+class Edges:
+  """Comparisons inside groups: edge e of prompt n is win > lose, each [N, E].
+
+  win_NE, lose_NE: sample indices. weight_NE: 0 where there is no comparison.
+  margin_NE: by how much, in units that the maker of the pairs says.
+  """
+
+  win_NE: Array  # int32
+  lose_NE: Array  # int32
+  weight_NE: Array  # float32
+  margin_NE: Array  # float32
+
+
+@struct.dataclass(kw_only=True)
 class Trajectories:
   """One rollout batch, filled in stage by stage.
 
   generate: prompts, response, kind, length, finished, logp_behaviour.
   score: logp_old, logp_ref, entropy, values. make_batch: rewards, advantages,
-  returns. A dropped row has weight_B = 0; it is never a shorter array.
+  returns, edges. A dropped row has weight_B = 0; it is never a shorter array.
   """
 
   prompt_NP: Array  # int32
@@ -65,7 +95,12 @@ class Trajectories:
   reward_B: Array | None = None  # the components combined by the task
   advantages_BT: Array | None = None
   returns_BT: Array | None = None  # targets of the value head
+  edges: Edges | None = None  # comparisons of the samples of a group
   extras: dict[str, Array] = struct.field(default_factory=dict)
+  # Of episodes: the turn of every token, from 0, an observation in the turn
+  # that it opens; -1 at padding. None where a row is one response.
+  turn_BT: Array | None = None
+  turns: Turns | None = None
 
   @property
   def num_prompts(self) -> int:

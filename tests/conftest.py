@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import pathlib
+import sys
 
 os.environ.setdefault('JAX_PLATFORMS', 'cpu')
 if os.environ.get('RL_JAX_TEST_DEVICES'):
@@ -12,11 +13,26 @@ if os.environ.get('RL_JAX_TEST_DEVICES'):
     + os.environ['RL_JAX_TEST_DEVICES']
   )
 
+from absl import flags  # noqa: E402
 import jax  # noqa: E402
 import pytest  # noqa: E402
 
 # Silent broadcasting of [B] against [B, T] is the commonest bug of the field.
 jax.config.update('jax_numpy_rank_promotion', 'raise')
+
+
+def _share_flags():
+  """Tests import many binaries: a flag that two of them define is no error."""
+  define = flags.FlagValues.__setitem__
+
+  def shared(values, name, flag):
+    flag.allow_override = True
+    define(values, name, flag)
+
+  flags.FlagValues.__setitem__ = shared
+
+
+_share_flags()
 
 
 def pytest_collection_modifyitems(items):
@@ -48,3 +64,19 @@ def toy():
 def tiny():
   """The module tests/tiny.py: rollouts with a model."""
   return _load('tiny')
+
+
+@pytest.fixture
+def user_modules(monkeypatch):
+  """rl_jax.user_modules; what a test loads is forgotten after it."""
+  from rl_jax import user_modules as module
+
+  monkeypatch.setattr(module, '_files', {})
+  monkeypatch.setattr(module, '_named', set())
+  monkeypatch.setattr(sys, 'path', [*sys.path])
+  before = set(sys.modules)
+  yield module
+  for name in set(sys.modules) - before:
+    loader = getattr(sys.modules[name], '__loader__', None)
+    if isinstance(loader, module._Loader) or name in module._named:
+      sys.modules.pop(name)

@@ -53,7 +53,7 @@ def save_and_restore(me, mesh, key, directory):
 
 def write(workdir, rows, mesh):
   """A delayed row of metrics: known to all, written by one."""
-  delayed = DelayedMetrics(MetricsWriter(workdir, tensorboard=False))
+  delayed = DelayedMetrics(MetricsWriter(workdir, trackers=()))
   mean = jax.jit(lambda x: x.mean(), out_shardings=mesh_lib.replicated(mesh))
   delayed.push(1, {'mean': mean(rows)})
   return delayed.flush()['mean']

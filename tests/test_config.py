@@ -24,7 +24,7 @@ def changed(method=REINFORCE, *, value_head=False, mesh=None, **sizes):
   config = bandit.get_config(method)
   update = {
     k: sizes.pop(k)
-    for k in ('minibatch_prompts', 'microbatch_prompts')
+    for k in ('minibatch_prompts', 'microbatch_prompts', 'microbatch_rows')
     if k in sizes
   }
   return dataclasses.replace(
@@ -55,6 +55,10 @@ def test_the_shipped_configuration_is_valid():
     (
       {'num_prompts': 8, 'minibatch_prompts': 4, 'microbatch_prompts': 8},
       'update.microbatch_prompts = 8 must divide the minibatch = 4',
+    ),
+    (
+      {'num_prompts': 8, 'microbatch_rows': 5},
+      'update.microbatch_rows = 5 must divide rollout.group_size = 8',
     ),
     (
       {'num_prompts': 8, 'microbatch_prompts': 4, 'mesh': {'data': 8}},
@@ -152,3 +156,28 @@ def test_a_schedule_ends_with_the_last_iteration():
   for optimizer in (given, OptimizerConfig()):
     config = dataclasses.replace(config, optimizer=optimizer)
     assert config_lib.optimizer_of(config) is optimizer
+
+
+@pytest.mark.parametrize(
+  ('fields', 'devices', 'data'),
+  [
+    ({}, 1, 1),
+    ({}, 4, 4),
+    (dict(num_prompts=12), 8, 6),  # two devices stay idle
+    (dict(num_prompts=12, microbatch_prompts=3), 8, 3),
+    (dict(num_prompts=7), 8, 7),
+    (dict(num_prompts=7), 4, 1),
+    (dict(num_prompts=16, slots=4), 8, 4),
+  ],
+)
+def test_a_mesh_takes_all_devices_that_share_the_batch(fields, devices, data):
+  """Without a word of the user; what is given stays."""
+  config = changed(**fields)
+  found = config_lib.on_devices(config, devices)
+  assert found.mesh == MeshConfig(data=data)
+  config_lib.validate(found)
+  config_lib.validate(config)
+  given = dataclasses.replace(config, mesh=MeshConfig(data=3))
+  assert config_lib.on_devices(given, devices) is given
+  split = dataclasses.replace(config, mesh=MeshConfig(fsdp=2, tensor=2))
+  assert config_lib.on_devices(split, 4).mesh.data == 1

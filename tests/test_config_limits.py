@@ -8,7 +8,7 @@ import pytest
 from configs import bandit
 from rl_jax.config import validate
 from rl_jax.overrides import override
-from rl_jax.tasks import rows
+from rl_jax.tasks import sources
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,6 @@ def test_rewards_without_finite_weights_are_refused(toy, weights):
 
 def test_half_a_character_in_a_row_is_named():
   """A lone surrogate cannot be tokenized; a pair is one character."""
-  error = rows._parse_line(b'{"q": "\\ud800"}', 'x.jsonl:3')
+  error = sources._parse_line(b'{"q": "\\ud800"}', 'x.jsonl:3')
   assert 'x.jsonl:3' in str(error) and 'UTF-8' in str(error)
-  assert rows._parse_line(b'{"q": "\\ud83d\\ude00"}', 'x') == {'q': '😀'}
+  assert sources._parse_line(b'{"q": "\\ud83d\\ude00"}', 'x') == {'q': '😀'}

@@ -82,7 +82,7 @@ def copy(tmp_path_factory):
 def test_everything_is_shown():
   """A method, a task, a reward and a model family."""
   places = [path for path, _, _ in blocks()]
-  assert len(places) == 12
+  assert len(places) == 13
   for start in (
     *('rl_jax/pieces/', 'configs/methods/', 'tests/pieces/'),
     *('rl_jax/tasks/', 'configs/partial', 'rl_jax/models/'),

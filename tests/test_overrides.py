@@ -93,6 +93,7 @@ def test_a_literal_of_the_right_type_is_set(field, text, value):
 @pytest.mark.parametrize(
   ('field', 'text', 'message'),
   [
+    ('count', '9' * 20, r'inner.count: 9+ has more than 64 bits'),
     ('rate', 'fast', r"inner.rate: expected float, got 'fast' \(str\)"),
     ('rate', 'true', r'expected float, got True \(bool\)'),
     ('rate', 'null', r'expected float, got None'),

@@ -156,8 +156,10 @@ BEFORE = {
 def test_runs_that_were_begun_before_roles_are_continued(name, tmp_path):
   """Files of real runs, with module paths that need not exist any more."""
   method, sets, adds = BEFORE[name]
-  # Written is what 'auto' meant on the CPU that began the run.
-  sets = (*sets, 'model.compute_dtype=float32')
+  # Written is what 'auto' meant on the CPU that began the run, and what were
+  # the defaults then.
+  own = ('verifier.num_workers=0', 'mesh.data=1')
+  sets = (*sets, *own, 'model.compute_dtype=float32')
   config = configuration.build('bandit', method, sets, adds)
   text = (GOLDEN / f'{name}.json').read_text()
   assert '"rl_jax.losses.ppo_clip.PPOClip"' in text

@@ -31,6 +31,7 @@ STATISTICS = {
 # traj.extras entries that a piece may read: name -> array, B rows, T tokens.
 # Keys that a piece documents by itself, in `reads`, get values by their shape.
 EXTRAS = {
+  'chosen_B': lambda rng, B, T: np.array([1, 0, 1, -1, 0, 1, 1, 0])[:B],
   'cluster_id_B': lambda rng, B, T: np.array([3, 3, 7, -1, 5, 2, 2, 9])[:B],
   'cut_BC': lambda rng, B, T: np.tile([[0, 1 << 30], [-1, 2]], (B // 2, 1)),
   'cut_value_BC': lambda rng, B, T: rng.uniform(size=(B, 2)),
@@ -40,9 +41,12 @@ EXTRAS = {
   'format_id_B': lambda rng, B, T: np.array([0, 1, 1, 2, 0, 0, 1, 3])[:B],
   'hidden': STATISTICS['hidden'],
   'hit_rank_B': lambda rng, B, T: np.array([1, 0, 2, 1, 0, 3, 0, 1])[:B],
+  'logged_B': lambda rng, B, T: np.array([1, 1, 1, 1, 0, 0, 0, 0])[:B],
   'marginal_gain_BT': lambda rng, B, T: rng.uniform(0.0, 1.0, (B, T)),
+  'mismatched_B': lambda rng, B, T: np.array([0, 0, 0, 1, 0, 0, 0, 0])[:B],
   'mode_B': lambda rng, B, T: np.array([0, 1, 2, 1, 0, 1, 0, 2])[:B],
   'num_answers_B': lambda rng, B, T: np.array([1, 2, 3, 2, 0, 4, -1, 1])[:B],
+  'opponent_B': lambda rng, B, T: np.array([0, 1, 0, 1, 1, 0, 0, 1])[:B],
   'reference_reward_NM': lambda rng, B, T: rng.normal(size=(B // 4, 3)),
   'segment_start_BT': lambda rng, B, T: rng.uniform(size=(B, T)) < 0.4,
   'self_certainty': STATISTICS['self_certainty'],

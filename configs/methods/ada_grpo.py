@@ -2,15 +2,17 @@
 
 Paper: Wu et al., "ARM: Adaptive Reasoning Model", 2025.
 Change: against GRPO, a reward is multiplied by the inverse frequency of the
-  format of its response in the group; a cosine brings the factor to 1. Needs
-  extras['format_id_B'] (see rl_jax/pieces/row_inputs.py).
+  format of its response in the group; a cosine brings the factor to 1; every
+  token counts alike. Needs extras['format_id_B'] (see
+  rl_jax/pieces/row_inputs.py).
 Defaults: KL 1e-3, clip 0.2 (run.sh). total_steps is 100 here; set it to the
   number of iterations: --set=method.shaping.FormatRarity.total_steps=500
 Pieces: FormatRarity(total_steps=100.0); GroupCenter(); GroupScale(eps=1e-06,
   ddof=1); PPOClip(clip_low=0.2, clip_high=0.2); KLPenalty(coef=0.001,
-  estimator='k3'); SeqMeanTokenMean()
+  estimator='k3'); TokenMean()
 Headline: 30% fewer tokens on average, up to 70%.
-Evidence: verified in code (TEAM-ARM/ARM core_algos.py).
+Evidence: verified in code (TEAM-ARM/ARM core_algos.py: rewards, masked means
+  over tokens).
 Paper and code: the same.
 Command: python -m experiments.train --config=configs/arithmetic_described.py
   --method=ada_grpo
@@ -18,7 +20,7 @@ Command: python -m experiments.train --config=configs/arithmetic_described.py
 
 from rl_jax.method import Method
 from rl_jax.pieces import credit, losses, regularizers, shaping
-from rl_jax.pieces.aggregation import SeqMeanTokenMean
+from rl_jax.pieces.aggregation import TokenMean
 
 
 def get_method() -> Method:
@@ -27,5 +29,5 @@ def get_method() -> Method:
     shaping=(shaping.FormatRarity(),),
     credit=(credit.GroupCenter(), credit.GroupScale()),
     losses=(losses.PPOClip(), regularizers.KLPenalty(coef=1e-3)),
-    aggregation=SeqMeanTokenMean(),
+    aggregation=TokenMean(),
   )

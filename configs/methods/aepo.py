@@ -19,6 +19,8 @@ from rl_jax.method import Method
 from rl_jax.pieces import credit, losses, shaping
 from rl_jax.pieces.aggregation import TokenMean
 
+BASELINE = 'rloo'  # what influence compares it with
+
 
 def get_method() -> Method:
   """Leave-one-out advantages of the ranked-answer reward."""

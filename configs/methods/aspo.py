@@ -20,6 +20,8 @@ from rl_jax.method import Method
 from rl_jax.pieces import credit, losses, selection
 from rl_jax.pieces.aggregation import TokenMean
 
+BASELINE = 'dapo'  # what influence compares it with
+
 
 def get_method() -> Method:
   """DAPO without length penalty, with the first-call bias."""

@@ -22,6 +22,8 @@ from rl_jax.method import Method
 from rl_jax.pieces import credit, losses, selection, weights
 from rl_jax.pieces.aggregation import TokenMean
 
+BASELINE = 'grpo@token_mean'  # what influence compares it with
+
 
 def get_method() -> Method:
   """GRPO with a wide clip and the covariance drop."""

@@ -20,6 +20,8 @@ from rl_jax.method import Method
 from rl_jax.pieces import losses
 from rl_jax.pieces.aggregation import TokenMean
 
+BASELINE = 'rloo'  # what influence compares it with
+
 
 def get_method() -> Method:
   """Raw rewards, log-ratios to the reference."""

@@ -3,7 +3,8 @@
 Paper: Han et al., "COPO: Consistency-Aware Policy Optimization", 2025.
 Change: against GRPO, a second clipped surrogate with the prompt's return
   normalised over the minibatch is blended in; low answer entropy favours it.
-  Needs extras['cluster_id_B'] (see rl_jax/pieces/row_inputs.py).
+  Needs extras['cluster_id_B'] (see rl_jax/pieces/row_inputs.py): on own data
+  --set=task.clusters=True.
 Defaults: gamma 20, rho 1.5 nats (two reports); log(group_size) must exceed rho,
   so at least 5 samples a prompt; clip 0.2.
 Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1);

@@ -18,6 +18,8 @@ from rl_jax.method import Method
 from rl_jax.pieces import losses, regularizers
 from rl_jax.pieces.aggregation import TokenMean
 
+BASELINE = 'disco'  # what influence compares it with
+
 
 def get_method() -> Method:
   """Raw rewards decide which rows are right."""

@@ -12,7 +12,7 @@ Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); EntropyShaping(coef=0.4,
 Headline: BFCL overall 86.02; up to 6 points over GRPO on multi-function calls.
 Evidence: reconstructed from a verl reproduction plan; the official repository
   has no code.
-Paper and code: not seen.
+Paper and code: not seen; nor over what the loss is averaged.
 Command: python -m experiments.train --config=configs/arithmetic.py
   --method=egpo
 """

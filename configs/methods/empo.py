@@ -3,8 +3,9 @@
 Paper: Zhang et al., "Right Question is Already Half the Answer: Fully
   Unsupervised LLM Reasoning Incentivization", 2025.
 Change: against GRPO, the reward of a sample is the share of its group that
-  gives the same answer. Needs extras['cluster_id_B'] (see
-  rl_jax/pieces/row_inputs.py).
+  gives the same answer. Needs
+  extras['cluster_id_B'] (see rl_jax/pieces/row_inputs.py): on own data
+  --set=task.clusters=True.
 Defaults: std eps 1e-4, no KL, 7 samples (recipes).
 Pieces: ClusterFrequency(); GroupCenter(); GroupScale(eps=0.0001, ddof=1);
   PPOClip(clip_low=0.2, clip_high=0.2); SeqMeanTokenMean()

@@ -21,6 +21,8 @@ from rl_jax.method import Method
 from rl_jax.pieces import credit, losses, selection, weights
 from rl_jax.pieces.aggregation import TokenMean
 
+BASELINE = 'clip_higher'  # what influence compares it with
+
 
 def get_method() -> Method:
   """Clip-higher on the forking tokens."""

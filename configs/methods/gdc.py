@@ -21,6 +21,8 @@ from rl_jax.method import Method
 from rl_jax.pieces import losses
 from rl_jax.pieces.aggregation import SeqMeanTokenSum
 
+BASELINE = 'reinforce'  # what influence compares it with
+
 
 def get_method() -> Method:
   """Raw rewards as the constraint."""

@@ -20,8 +20,10 @@ from rl_jax.method import Method
 from rl_jax.pieces import credit, losses, regularizers
 from rl_jax.pieces.aggregation import SeqMeanTokenMean
 
+BASELINE = 'ppo'
 VARIANTS = {
   'no_kl': ('losses.KLPenalty=null',),
+  'token_mean': ('losses.KLPenalty=null', 'aggregation=TokenMean()'),
   'entropy_bonus': ('losses.KLPenalty=null', 'losses+=EntropyBonus(coef=0.01)'),
 }
 

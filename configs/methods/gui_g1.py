@@ -19,6 +19,8 @@ from rl_jax.method import Method
 from rl_jax.pieces import credit, losses, weights
 from rl_jax.pieces.aggregation import SeqMeanTokenSumNorm
 
+BASELINE = 'dr_grpo'  # what influence compares it with
+
 
 def get_method() -> Method:
   """Dr. GRPO with difficulty weights."""

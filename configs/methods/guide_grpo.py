@@ -21,6 +21,8 @@ from rl_jax.pieces import credit, losses
 from rl_jax.pieces.aggregation import SeqMeanTokenMean
 from rl_jax.rollouts.wrappers.guided import HintGuided
 
+BASELINE = 'grpo@no_kl'  # what influence compares it with
+
 
 def get_method() -> Method:
   """GRPO with guided rollouts."""

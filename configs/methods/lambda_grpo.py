@@ -22,6 +22,8 @@ from rl_jax.method import Method
 from rl_jax.pieces import credit, losses
 from rl_jax.pieces.aggregation import TokenMean
 
+BASELINE = 'dapo'  # what influence compares it with
+
 
 def get_method() -> Method:
   """Group advantages, and a loss that learns how length weighs."""

@@ -17,6 +17,8 @@ from rl_jax.method import Method
 from rl_jax.pieces import credit, losses
 from rl_jax.pieces.aggregation import SeqMeanTokenSum
 
+BASELINE = 'gspo'  # what influence compares it with
+
 
 def get_method() -> Method:
   """GSPO's loss, summed over tokens."""

@@ -19,6 +19,8 @@ from rl_jax.method import Method
 from rl_jax.pieces import credit, losses
 from rl_jax.pieces.aggregation import TokenMean
 
+BASELINE = 'cispo'  # what influence compares it with
+
 
 def get_method() -> Method:
   """GRPO advantages with the prefix weight."""

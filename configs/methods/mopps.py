@@ -22,6 +22,8 @@ from rl_jax.method import Method
 from rl_jax.pieces import credit, losses, regularizers, selection
 from rl_jax.pieces.aggregation import TokenMean
 
+BASELINE = 'clip_higher'  # what influence compares it with
+
 
 def get_method() -> Method:
   """GRPO advantages on posterior-selected prompts."""

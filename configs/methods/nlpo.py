@@ -27,6 +27,8 @@ from rl_jax.pieces import credit, losses, shaping
 from rl_jax.pieces.aggregation import TokenMean
 from rl_jax.pieces.logits.lagged_support import LaggedSupport
 
+BASELINE = 'ppo'  # what influence compares it with
+
 
 def get_method() -> Method:
   """PPO on the support of a lagged copy."""

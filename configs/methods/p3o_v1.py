@@ -21,6 +21,8 @@ from rl_jax.method import Method
 from rl_jax.pieces import losses, shaping
 from rl_jax.pieces.aggregation import TokenMean
 
+BASELINE = 'ppo'  # what influence compares it with
+
 
 def get_method() -> Method:
   """Rewards with KL, all pairs of a group."""

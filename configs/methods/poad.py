@@ -23,6 +23,8 @@ from rl_jax.method import Method
 from rl_jax.pieces import credit, losses, regularizers
 from rl_jax.pieces.aggregation import TokenMean
 
+BASELINE = 'ppo'  # what influence compares it with
+
 
 def get_method() -> Method:
   """PPO with action-level discounting."""

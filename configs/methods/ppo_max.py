@@ -23,6 +23,7 @@ from rl_jax.method import Method
 from rl_jax.pieces import credit, losses, shaping
 from rl_jax.pieces.aggregation import TokenMean
 
+BASELINE = 'ppo'
 VARIANTS = {
   'reward_unscaled': ('shaping.RunningScale=null',),
   'reward_centred': ('shaping.RunningScale.center=true',),

@@ -19,6 +19,8 @@ from rl_jax.method import Method
 from rl_jax.pieces import credit, losses
 from rl_jax.pieces.aggregation import SeqMeanTokenSum
 
+BASELINE = 'reinforce'  # what influence compares it with
+
 
 def get_method() -> Method:
   """Leave-one-out advantages with the score-function gradient."""

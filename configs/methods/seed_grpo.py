@@ -4,7 +4,8 @@ Paper: Chen et al., "SEED-GRPO: Semantic Entropy Enhanced GRPO for
   Uncertainty-Aware Policy Optimization", 2025.
 Change: against Dr. GRPO's advantage, a group's advantages are multiplied by
   1 / (1 + alpha H / log G), H the entropy of its answer clusters. Needs
-  extras['cluster_id_B'] (see rl_jax/pieces/row_inputs.py).
+  extras['cluster_id_B'] (see rl_jax/pieces/row_inputs.py): on own data
+  --set=task.clusters=True.
 Defaults: alpha 0.0417, likelihood clusters (third-party maxent_grpo; the
   paper's alpha is unverified); clip 0.2.
 Pieces: GroupCenter(); SemanticEntropyScale(alpha=0.0417,
@@ -22,6 +23,8 @@ Command: python -m experiments.train --config=configs/arithmetic_described.py
 from rl_jax.method import Method
 from rl_jax.pieces import credit, losses
 from rl_jax.pieces.aggregation import TokenMean
+
+BASELINE = 'dr_grpo'  # what influence compares it with
 
 
 def get_method() -> Method:

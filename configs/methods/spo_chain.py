@@ -22,6 +22,8 @@ from rl_jax.pieces import credit, losses
 from rl_jax.pieces.aggregation import TokenMean
 from rl_jax.rollouts.wrappers.segment_values import SegmentValues
 
+BASELINE = 'grpo@token_mean'  # what influence compares it with
+
 
 def get_method() -> Method:
   """PPO clip on differences of segment values."""

@@ -20,6 +20,8 @@ from rl_jax.method import Method
 from rl_jax.pieces import credit, losses
 from rl_jax.pieces.aggregation import SeqMeanTokenSum
 
+BASELINE = 'reinforce'  # what influence compares it with
+
 
 def get_method() -> Method:
   """Score-function gradient of future marginal gains."""

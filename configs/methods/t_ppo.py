@@ -21,6 +21,8 @@ from rl_jax.method import Method
 from rl_jax.pieces import credit, losses, weights
 from rl_jax.pieces.aggregation import TokenMean
 
+BASELINE = 'ppo'  # what influence compares it with
+
 
 def get_method() -> Method:
   """Extended GAE, filtered tokens, finished values."""

@@ -19,6 +19,8 @@ from rl_jax.method import Method
 from rl_jax.pieces import credit, losses, weights
 from rl_jax.pieces.aggregation import TokenMean
 
+BASELINE = 'grpo@token_mean'  # what influence compares it with
+
 
 def get_method() -> Method:
   """Token-mean GRPO with divergence weights."""

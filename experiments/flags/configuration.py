@@ -1,32 +1,61 @@
 """Flags that choose a configuration, and functions that load one.
 
---config is the path of a module with get_config(method), --method the name of a
-module in configs/methods. There is no other registry.
+--config is a name in configs/, a file anywhere with get_config(method), or a
+JSON file as experiment.json; --method a name in configs/methods or a file with
+get_method(). There is no other registry. Every binary has --import, for classes
+and functions of the user that its other files name.
 """
 
+import dataclasses
 import importlib
+import os
 import pathlib
+import re
 import sys
 from typing import Any
 
 from absl import app, flags
 
-from rl_jax import overrides
+from rl_jax import overrides, serialization, user_modules
 from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
 from rl_jax.records.checkpoints.files import quiet_orbax
 from rl_jax.runtime import output, processes
+from rl_jax.tasks import RewardFunctions
 
 _HELP = ('help', 'helpshort', 'helpfull', 'h', '?')
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+DEFAULT_METHOD = 'grpo'
+
+# Not a package of that name in the working directory, where Python looks first.
+sys.path.insert(0, str(ROOT))
+importlib.import_module('configs')
+sys.path.remove(str(ROOT))
 
 
 def define_flags() -> None:
-  """Defines --config, --method, --set and --add."""
-  flags.DEFINE_string('config', None, 'Module: configs/NAME.py.', required=True)
-  flags.DEFINE_string('method', 'grpo', 'Method: see list_methods.')
+  """Defines --config, --method, --set, --add and --reward."""
+  flags.DEFINE_string(
+    'config',
+    None,
+    'configs/NAME.py, a file of yours with get_config(method), or a JSON file '
+    'such as the experiment.json of a run.',
+    required=True,
+  )
+  flags.DEFINE_string(
+    'method',
+    None,
+    'NAME, a file of yours with get_method(), or one of these with @VARIANT. '
+    f'Default: that of the JSON file, else {DEFAULT_METHOD}. See list_methods.',
+  )
   flags.DEFINE_multi_string('set', [], 'PATH=LITERAL; may be repeated.')
   flags.DEFINE_multi_string('add', [], 'PATH=Class(field=literal); repeated.')
+  flags.DEFINE_multi_string(
+    'reward',
+    [],
+    'FILE.py:FUNCTION[=WEIGHT], a function of (example, response), instead of '
+    'the reward of the task; task=WEIGHT keeps that, too. May be repeated.',
+  )
 
 
 def from_flags() -> ExperimentConfig:
@@ -40,47 +69,104 @@ def from_flags() -> ExperimentConfig:
   for path in paths:
     if paths.count(path) > 1:
       raise ValueError(f'--set={path}=... has two values: give one')
-  return build(values.config, values.method, sets, values.add)
+  config = build(values.config, values.method, sets, values.add)
+  return with_rewards(config, values.reward)
 
 
 def build(
-  config: str, method: str, sets: list[str] = (), adds: list[str] = ()
+  config: str,
+  method: str | None = None,
+  sets: list[str] = (),
+  adds: list[str] = (),
 ) -> ExperimentConfig:
-  """The configuration of a module, with a method, sets and adds applied.
+  """The configuration of a file, with a method, sets and adds applied.
 
-  Of two sets of one path the later counts; on a command line they are an error.
+  method: None keeps that of a JSON file, and is DEFAULT_METHOD otherwise. Of
+  two sets of one path the later counts; on a command line they are an error.
   """
-  result = load_config(config, load_method(method))
+  if method is None and not config.endswith('.json'):
+    method = DEFAULT_METHOD
+  result = load_config(config, method and load_method(method))
   for text in adds:
     result = overrides.add_piece(result, *_split(text, '--add'))
+  result = changed(result, sets)
+  diagnostics = result.diagnostics
+  if diagnostics.influence_every and diagnostics.baseline is None:
+    baseline = load_method(baseline_of(method))
+    diagnostics = dataclasses.replace(diagnostics, baseline=baseline)
+    result = dataclasses.replace(result, diagnostics=diagnostics)
+  return result
+
+
+def changed(config: ExperimentConfig, sets: list[str]) -> ExperimentConfig:
+  """The configuration with texts PATH=LITERAL applied."""
   changes = dict(_split(text, '--set') for text in sets)
-  return overrides.override_all(result, changes.items())
+  return overrides.override_all(config, changes.items())
 
 
-def load_config(path: str, method: Method) -> ExperimentConfig:
-  """Imports configs/NAME.py (or NAME) and calls get_config(method)."""
-  name = path.removesuffix('.py').removeprefix('configs/').replace('/', '.')
-  module = _import('configs', name, 'config', path)
-  if not hasattr(module, 'get_config'):
-    raise ValueError(f'{path} has no function get_config(method)')
-  return module.get_config(method)
+def baseline_of(name: str) -> str:
+  """What a method changes: BASELINE of configs/methods/NAME.py, or grpo."""
+  module = _module('configs.methods', _split_variant(name)[0], 'method')
+  return getattr(module, 'BASELINE', 'grpo')
+
+
+def with_rewards(
+  config: ExperimentConfig, rewards: list[str]
+) -> ExperimentConfig:
+  """The configuration with the functions of --reward around its task."""
+  if not rewards:
+    return config
+  weights = {}
+  for text in rewards:
+    function, equals, weight = text.rpartition('=')
+    if not equals or ':' in weight:  # else the = is of the path
+      function, weight = text, '1'
+    if function in weights:
+      raise ValueError(f'--reward={function} is given twice')
+    try:
+      weights[function] = float(weight)
+    except ValueError:
+      raise ValueError(f'--reward={text}: {weight!r} is no number') from None
+  own = weights.pop('task', 0.0)
+  task = RewardFunctions(config.task, weights, task_weight=own)
+  return dataclasses.replace(config, task=task)
+
+
+def load_config(path: str, method: Method | None) -> ExperimentConfig:
+  """Reads JSON, or calls get_config(method) of a file or of configs/NAME.
+
+  Of JSON the method is replaced if one is given.
+  """
+  if path.endswith('.json'):
+    config = serialization.read(path)
+    if isinstance(config, ExperimentConfig) and method is not None:
+      config = dataclasses.replace(config, method=method)
+  else:
+    name = path.removesuffix('.py').removeprefix('configs/').replace('/', '.')
+    module = _module('configs', name, 'config', path)
+    config = _call(module, 'get_config', path, method)
+  if not isinstance(config, ExperimentConfig):
+    raise ValueError(f'{path}: expected an ExperimentConfig, got {config!r}')
+  return config
 
 
 def load_method(name: str) -> Method:
-  """Imports configs/methods/NAME.py and calls get_method().
+  """get_method() of configs/methods/NAME.py, or of a file.
 
   NAME@VARIANT applies the changes that the module's VARIANTS list:
   PATH=LITERAL, or PATH+=Class(field=literal), as --set and --add, without
   `method.`.
   """
-  name, at, variant = name.partition('@')
-  module = _import('configs.methods', name, 'method')
-  method = module.get_method()
-  if not at:
+  path, variant = _split_variant(name)
+  module = _module('configs.methods', path, 'method')
+  method = _call(module, 'get_method', path)
+  if not isinstance(method, Method):
+    raise ValueError(f'{path}: get_method() returned no Method: {method!r}')
+  if not variant:
     return method
   known = getattr(module, 'VARIANTS', {})
   if variant not in known:
-    what = f'variant of {name}'
+    what = f'variant of {path}'
     raise ValueError(overrides.unknown_name(what, variant, known))
   for change in known[variant]:
     path, value = change.split('=', 1)
@@ -95,16 +181,48 @@ def names(package: str) -> list[str]:
   return sorted(p.stem for p in folder.glob('*.py') if p.stem != '__init__')
 
 
-def _import(package: str, name: str, what: str, typed: str = '') -> Any:
-  """The module; `typed` is what the user wrote for it, as configs/NAME.py."""
+def _split_variant(name: str) -> tuple[str, str]:
+  """(name or path, variant or ''); a folder may have an @, too."""
+  if '.py@' in name:
+    path, _, variant = name.rpartition('@')
+    return path, variant
+  if _is_file(name):
+    return name, ''
+  path, _, variant = name.partition('@')
+  return path, variant
+
+
+def _is_file(text: str) -> bool:
+  """Whether it is the path of a file of the user."""
+  full = os.path.realpath(text)
+  own = full.startswith(f'{ROOT}{os.sep}configs{os.sep}')
+  return text.endswith('.py') and os.path.isfile(full) and not own
+
+
+def _module(package: str, name: str, what: str, typed: str = '') -> Any:
+  """The module of a file, or of a package; `typed` is what the user wrote."""
+  typed = typed or name
+  if _is_file(typed):
+    return user_modules.load(typed)
+  if typed.endswith('.py'):  # of this repository, from wherever
+    folder = ROOT / package.replace('.', '/')
+    full = pathlib.Path(typed).resolve()
+    name = full.stem if full.parent == folder else name
   known = names(package)
-  if name not in known:
-    typed = typed or name
-    before = 'configs/' * typed.startswith('configs/')
-    after = '.py' * typed.endswith('.py')
-    known = [f'{before}{name}{after}' for name in known]
-    raise ValueError(overrides.unknown_name(what, typed, known))
-  return importlib.import_module(f'{package}.{name}')
+  if name in known:
+    return importlib.import_module(f'{package}.{name}')
+  before = 'configs/' * typed.startswith('configs/')
+  after = '.py' * typed.endswith('.py')
+  known = [f'{before}{name}{after}' for name in known]
+  missing = f'{typed}: no such file; ' if typed.endswith('.py') else ''
+  raise ValueError(missing + overrides.unknown_name(what, typed, known))
+
+
+def _call(module: Any, name: str, typed: str, *arguments: Any) -> Any:
+  if not hasattr(module, name):
+    text = ', '.join('method' for _ in arguments)
+    raise ValueError(f'{typed} has no function {name}({text})')
+  return getattr(module, name)(*arguments)
 
 
 def _split(text: str, flag: str) -> tuple[str, str]:
@@ -125,7 +243,7 @@ def unescaped(text: str) -> str:
 
 
 def run(main: Any) -> None:
-  """app.run that quietens Orbax and prints configuration errors as one line.
+  """app.run that quietens Orbax and prints errors of the user as one line.
 
   --help lists the flags of all modules of experiments, and exits with 0.
   """
@@ -134,19 +252,36 @@ def run(main: Any) -> None:
     output.tolerate_failures()
     quiet_orbax()
     try:
+      if len(argv) > 1:
+        raise app.UsageError(f'unexpected arguments: {argv[1:]}')
+      for text in flags.FLAGS['import'].value:
+        user_modules.add(text)
       main(argv)
-    except (ValueError, FileNotFoundError, MemoryError) as error:
-      print(f'error: {error}', file=sys.stderr)
+    except (ValueError, OSError, ImportError, MemoryError) as error:
+      _say(error)
       processes.end_all(2)
       if flags.FLAGS.traceback:
         raise
+      sys.exit(2)
+    except app.UsageError as error:
+      _say(error)
       sys.exit(2)
     except Exception:
       processes.end_all(1)
       raise
 
   flags.DEFINE_bool('traceback', False, 'Show the traceback of errors.')
+  flags.DEFINE_multi_string(
+    'import',
+    [],
+    'PATH.py or MODULE of yours, whose classes and functions may be named; '
+    'repeated. Nothing is imported because a file of a run names it.',
+  )
   app.run(guarded, flags_parser=_parse)
+
+
+def _say(error: Exception | str) -> None:
+  print(f'error: {error}', file=sys.stderr)
 
 
 def _parse(argv: list[str]) -> list[str]:
@@ -154,9 +289,15 @@ def _parse(argv: list[str]) -> list[str]:
     if module.startswith('experiments.'):
       for flag in found:  # --help shows the key flags of the main module
         flags.FLAGS.register_key_flag_for_module(argv[0], flag)
-  try:
-    return app.parse_flags_with_usage(argv)
-  except SystemExit as end:
-    if any(text.lstrip('-') in _HELP for text in argv[1:]):
+  if any(text.lstrip('-') in _HELP for text in argv[1:]):
+    try:
+      return app.parse_flags_with_usage(argv)
+    except SystemExit:
       raise SystemExit(0) from None  # absl exits with 1
-    raise end
+  try:
+    return flags.FLAGS(argv)
+  except flags.Error as error:
+    missing = r'flag --(\w+)=None: Flag --\1 must have a value .*'
+    lines = str(error).splitlines()
+    _say('; '.join(re.sub(missing, r'--\1 is missing', x) for x in lines))
+    raise SystemExit(2) from None

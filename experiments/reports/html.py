@@ -6,7 +6,6 @@ style, by hash, and no requests.
 """
 
 import base64
-import collections
 from collections.abc import Sequence
 import hashlib
 import json
@@ -19,13 +18,16 @@ import jinja2
 import markupsafe
 
 from experiments.flags import configuration
+from experiments.reports import curves as report_curves
+from experiments.reports import labels as labels_lib
 from experiments.reports import rollouts as report_rollouts
-from experiments.reports import runs as report_runs
-from experiments.reports.runs import Run
+from experiments.reports.workdirs import Run
 from experiments.tables.method_difference import differences
 from rl_jax import overrides, serialization
 
 TEMPLATE = pathlib.Path(__file__).parent / 'template'
+# The parts of the script of the page, in this order.
+SCRIPTS = ('numbers', 'state', 'chart', 'curves', 'tables', 'rollouts')
 # Metrics whose panels are open at first; the others are collapsed.
 PANELS = (
   'reward/mean',
@@ -48,39 +50,40 @@ def render(
   tables: Sequence[dict[str, Any]] = (),
   notes: Sequence[str] = (),
   max_bytes: int = 8_000_000,
+  reload_seconds: float = 0,
 ) -> str:
   """The page.
 
   Args:
     title: heading of the page.
-    runs: as `report_runs.read_runs` returns.
+    runs: as `workdirs.read_runs` returns.
     baseline: label of a run or name of a method; see `configurations`.
     tables: title, header, rows and hint of each.
     notes: sentences at the top; those of the runs are added.
     max_bytes: limit of rollouts in the page, shared by the runs.
+    reload_seconds: the page loads itself again after this time; 0: never.
   """
-  curves = report_runs.curves(runs)
+  curves = report_curves.collect(runs)
   rollouts: list[dict[str, Any]] = []
   places: dict[str, list[str]] = {}  # note -> names of its runs
-  for run, name in zip(runs, _names(runs), strict=True):
+  for run, name in zip(runs, report_curves.names(runs), strict=True):
     found, more = report_rollouts.read(run, max_bytes // len(runs))
     rollouts.append({'name': name, **found})
     for note in [*run.notes, *more]:
       places.setdefault(note, []).append(name)
   notes = [
     *notes,
-    *(f'{", ".join(paths)}: {note}' for note, paths in places.items()),
+    *(f'{_some(names)}: {note}' for note, names in places.items()),
   ]
   data = {
     'curves': curves,
     'panels': list(PANELS),
-    'axes': report_runs.X_AXES,
+    'axes': report_curves.X_AXES,
     'rollouts': rollouts,
+    'reload': reload_seconds,
   }
-  style, script = (
-    (TEMPLATE / name).read_text(encoding='utf-8')
-    for name in ('page.css', 'page.js')
-  )
+  style = (TEMPLATE / 'page.css').read_text(encoding='utf-8')
+  script = script_text()
   environment = jinja2.Environment(
     loader=jinja2.FileSystemLoader(TEMPLATE),
     autoescape=True,
@@ -89,10 +92,11 @@ def render(
   return environment.get_template('page.html').render(
     title=title,
     notes=notes,
-    curves=curves,
-    summary=_summary(curves),
+    curves=curves['runs'],
+    summary=report_curves.ends(curves, PANELS),
     curve_hint=_hint(curves),
-    tables=tables,
+    reload_seconds=reload_seconds,
+    tables=[_without_empty(table) for table in tables],
     configurations=configurations(runs, baseline),
     data=embedded_json(data),
     style=markupsafe.Markup(style),
@@ -100,6 +104,31 @@ def render(
     style_hash=_hash(style),
     script_hash=_hash(script),
   )
+
+
+def _some(names: Sequence[str]) -> str:
+  """The first names, and how many there are."""
+  if len(names) <= 4:
+    return ', '.join(names)
+  return f'{", ".join(names[:3])} and {len(names) - 3} others'
+
+
+def _without_empty(table: dict[str, Any]) -> dict[str, Any]:
+  """A table without the columns that have a head alone."""
+  kept = [
+    i for i in range(len(table['header'])) if any(r[i] for r in table['rows'])
+  ]
+  take = lambda cells: [cells[i] for i in kept]
+  return table | {
+    'header': take(table['header']),
+    'rows': [take(cells) for cells in table['rows']],
+  }
+
+
+def script_text() -> str:
+  """The script of the page."""
+  parts = (TEMPLATE / f'{name}.js' for name in SCRIPTS)
+  return '\n'.join(part.read_text(encoding='utf-8') for part in parts)
 
 
 def embedded_json(value: Any) -> markupsafe.Markup:
@@ -155,56 +184,31 @@ def _difference(reference, config) -> list[str] | None:
   """Lines of a configuration against another, or against a method alone."""
   if reference is None or config is None:
     return None
-  method = getattr(reference, 'method', reference)
-  lines = differences(method, config.method)
-  if method is reference:
-    return lines
-  return lines + [
-    line
-    for line in serialization.difference(reference, config)
-    if not line.startswith('method')
+  if not hasattr(reference, 'method'):
+    return differences(reference, config.method)
+  return labels_lib.difference(reference, config)
+
+
+def _hint(curves: dict[str, Any]) -> str:
+  parts = [
+    'Point at a curve, or use the arrow keys on it, to read values; drag over '
+    'a stretch to zoom in, double-click to zoom out.'
   ]
-
-
-def _names(runs: Sequence[Run]) -> list[str]:
-  """The label of each run, with its directory if several share the label."""
-  count = collections.Counter(run.label for run in runs)
-  return [
-    run.label
-    if count[run.label] == 1
-    else f'{run.label}, {os.path.basename(os.path.normpath(run.path))}'
-    for run in runs
-  ]
-
-
-def _summary(curves: list[dict[str, Any]]) -> dict[str, Any]:
-  """First and last value of the panels' metrics, as text."""
-  rows = []
-  for name in PANELS:
-    cells = []
-    for curve in curves:
-      mean = curve['metrics'].get(name, {}).get('mean', [])
-      known = [value for value in mean if value is not None]
-      text = f'{known[0]:.4g} \u2192 {known[-1]:.4g}' if known else 'none'
-      cells.append(text)
-    if any(name in curve['metrics'] for curve in curves):
-      rows.append((name, cells))
-  return {'labels': [curve['label'] for curve in curves], 'rows': rows}
-
-
-def _hint(curves: list[dict[str, Any]]) -> str:
-  parts = ['Point at a curve, or use the arrow keys on it, to read values.']
-  if any(curve['seeds'] > 1 for curve in curves):
+  if len(curves['runs']) > 1:
     parts.append(
-      'Seeds are joined by iteration: mean, and a band from the lowest to the '
-      'highest.'
+      'Runs of a group are joined by iteration: mean, and a band of 95% '
+      "(Student's t); of two runs it goes from one to the other."
     )
-  long = max((curve['iterations'] for curve in curves), default=0)
-  if long > report_runs.MAX_POINTS:
+  count, points = curves['iterations'], len(curves['steps'])
+  if count > points:
     parts.append(
-      f'{long:,} iterations are drawn as {report_runs.MAX_POINTS} means of '
-      'neighbours; the band of a single run holds all its values.'
+      f'{count:,} iterations are drawn as {points} means of neighbours; the '
+      'band of a single run holds all its values.'
     )
+  parts.append(
+    'A triangle at the edge is a value that lies further from the curves than '
+    'they are high.'
+  )
   return ' '.join(parts)
 
 

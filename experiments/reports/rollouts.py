@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.reports.runs import Run
+from experiments.reports.workdirs import Run
 from rl_jax.records import metrics
 
 _STEP = re.compile(rb'\{"step": (\d+)[,}]')
@@ -19,7 +19,8 @@ def read(run: Run, max_bytes: int) -> tuple[dict[str, Any], list[str]]:
 
   From a larger file iterations are selected: the first, the last and others
   evenly spaced, each with all its responses. Rows refer to their prompt by its
-  index in prompts.
+  index in prompts. Of tasks with `as_read` they have the answer and the
+  response as a person reads them.
   """
   name, notes = metrics.ROLLOUTS, []
   path = os.path.join(run.path, name)
@@ -31,6 +32,8 @@ def read(run: Run, max_bytes: int) -> tuple[dict[str, Any], list[str]]:
   sizes = {step: sum(n for _, n in found) for step, found in places.items()}
   steps = choose(sizes, max_bytes)
   rows, left_out, used = [], 0, 0
+  task = run.config.task if run.config is not None else None
+  as_read = getattr(task, 'as_read', str)
   with open(path, 'rb') as file:
     for step in steps:
       for offset, size in places[step]:
@@ -40,7 +43,7 @@ def read(run: Run, max_bytes: int) -> tuple[dict[str, Any], list[str]]:
         file.seek(offset)
         try:
           row = metrics.from_json(json.loads(file.read(size)))
-          rows.append(_row(row))
+          rows.append(_row(row) | _as_read(row, as_read))
           used += size
         except (ValueError, TypeError, KeyError):
           notes.append(f'a line of iteration {step} in {name} is broken')
@@ -119,6 +122,13 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
       for name, values in tokens.items()
     },
   }
+
+
+def _as_read(row: dict[str, Any], as_read) -> dict[str, str]:
+  """{name_read: text} of the answer and the response, where it differs."""
+  texts = {name: str(row.get(name) or '') for name in ('answer', 'response')}
+  read = {name: as_read(text) for name, text in texts.items()}
+  return {f'{n}_read': x for n, x in read.items() if x != texts[n]}
 
 
 def _number(value: Any) -> float | None:

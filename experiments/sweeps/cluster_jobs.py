@@ -1,59 +1,70 @@
 """Text of cluster jobs that run a sweep, one task per run."""
 
+import dataclasses
 import json
+import re
 import shlex
 import sys
 
 
-def command(paper: str, workdir: str, shard: str, *flags: str) -> list[str]:
-  """The command line that runs one shard of a sweep."""
-  return [
-    sys.executable,
-    '-m',
-    'experiments.sweep',
-    f'--paper={paper}',
-    f'--workdir={workdir}',
-    *flags,
-    f'--shard={shard}',
-  ]
+@dataclasses.dataclass(frozen=True)
+class Job:
+  """The command lines of a sweep.
 
+  source: flags that say which runs, as --paper=NAME or --config=... --set=...
+  flags: further flags, as --jitted.
+  """
 
-def slurm_script(paper: str, workdir: str, count: int, *flags: str) -> str:
-  """A SLURM job array with one task per run."""
-  words = command(paper, workdir, 'INDEX', *flags)[1:]
-  line = shlex.join(words).replace('INDEX', f'${{SLURM_ARRAY_TASK_ID}}/{count}')
-  return (
-    '#!/bin/bash\n'
-    f'#SBATCH --job-name={paper}\n'
-    f'#SBATCH --array=0-{count - 1}\n'
-    f'#SBATCH --output={paper}-%A_%a.log\n'
-    'set -euo pipefail\n'
-    f'python {line}\n'
-  )
+  name: str
+  source: tuple[str, ...]
+  workdir: str
+  flags: tuple[str, ...] = ()
 
+  def command(self, shard: str) -> list[str]:
+    """The command line that runs one shard, 'i/n'."""
+    return [
+      sys.executable,
+      '-m',
+      'experiments.sweep',
+      *self.source,
+      f'--workdir={self.workdir}',
+      *self.flags,
+      f'--shard={shard}',
+    ]
 
-def jobset(
-  paper: str, workdir: str, count: int, image: str, *flags: str
-) -> str:
-  """A Kubernetes JobSet (JSON, which is YAML) with one indexed job."""
-  shard = f'$(JOB_COMPLETION_INDEX)/{count}'
-  words = command(paper, workdir, shard, *flags)[1:]
-  container = {'name': 'run', 'image': image, 'command': ['python', *words]}
-  pod = {'restartPolicy': 'OnFailure', 'containers': [container]}
-  job = {
-    'completionMode': 'Indexed',
-    'completions': count,
-    'parallelism': count,
-    'template': {'spec': pod},
-  }
-  replicated = [{'name': 'runs', 'replicas': 1, 'template': {'spec': job}}]
-  name = paper.replace('_', '-')
-  return json.dumps(
-    {
-      'apiVersion': 'jobset.x-k8s.io/v1alpha2',
-      'kind': 'JobSet',
-      'metadata': {'name': name},
-      'spec': {'replicatedJobs': replicated},
-    },
-    indent=2,
-  )
+  def slurm_script(self, count: int) -> str:
+    """A SLURM job array with one task per run."""
+    line = shlex.join(self.command('INDEX')[1:]).replace(
+      '--shard=INDEX', f'--shard=${{SLURM_ARRAY_TASK_ID}}/{count}'
+    )
+    return (
+      '#!/bin/bash\n'
+      f'#SBATCH --job-name={self.name}\n'
+      f'#SBATCH --array=0-{count - 1}\n'
+      f'#SBATCH --output={self.name}-%A_%a.log\n'
+      'set -euo pipefail\n'
+      f'python {line}\n'
+    )
+
+  def jobset(self, count: int, image: str) -> str:
+    """A Kubernetes JobSet (JSON, which is YAML) with one indexed job."""
+    words = self.command(f'$(JOB_COMPLETION_INDEX)/{count}')[1:]
+    container = {'name': 'run', 'image': image, 'command': ['python', *words]}
+    pod = {'restartPolicy': 'OnFailure', 'containers': [container]}
+    job = {
+      'completionMode': 'Indexed',
+      'completions': count,
+      'parallelism': count,
+      'template': {'spec': pod},
+    }
+    replicated = [{'name': 'runs', 'replicas': 1, 'template': {'spec': job}}]
+    name = re.sub(r'[^a-z0-9]+', '-', self.name.lower()).strip('-')
+    return json.dumps(
+      {
+        'apiVersion': 'jobset.x-k8s.io/v1alpha2',
+        'kind': 'JobSet',
+        'metadata': {'name': name},
+        'spec': {'replicatedJobs': replicated},
+      },
+      indent=2,
+    )

@@ -19,6 +19,7 @@ from rl_jax.config import ExperimentConfig, optimizer_of
 from rl_jax.rollouts import prompts as prompts_lib
 from rl_jax.rollouts import sampling
 from rl_jax.rollouts.generate import generate
+from rl_jax.rollouts.stop import make_stop
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs import supervised_fit
 from rl_jax.runs.scanned import evaluation as scanned_evaluation
@@ -117,11 +118,11 @@ def best_of_n(
     held_out = scanned_prompts.encode(
       config, policy.tokenizer, 'validation', count
     )
-    stop = prompts_lib.stop_ids(policy.tokenizer, rollout.stop)
+    stop = make_stop(policy.tokenizer, rollout.stop)
 
     def judged(key, group_size, greedy):
-      how = sampling.SamplingConfig(
-        temperature=rollout.temperature, greedy=greedy, eos_ids=stop
+      how = sampling.SamplingConfig.ended_by(
+        stop, temperature=rollout.temperature, greedy=greedy
       )
       traj = generate(
         params,

@@ -1,8 +1,8 @@
 """Sets of runs: products, zips and chains of settings.
 
-A setting is a dict {key: value}; the keys config and method choose modules, any
-other is the path of a field: {'method': 'kl_cov', 'rollout.group_size': 16}. A
-sweep is a list of settings.
+A setting is a dict {key: value}; the keys config and method choose modules, add
+lists pieces to append, any other is the path of a field: {'method': 'kl_cov',
+'rollout.group_size': 16}. A sweep is a list of settings.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,6 +24,7 @@ import jax
 
 from experiments.flags import configuration
 from experiments.sweeps import courses
+from rl_jax import config as config_lib
 from rl_jax import overrides, serialization
 from rl_jax.config import ExperimentConfig
 from rl_jax.records import metrics
@@ -52,6 +53,18 @@ def zipped(options: Mapping[str, Sequence[Any]]) -> list[Setting]:
   return [
     dict(zip(options, values, strict=True))
     for values in zip(*options.values(), strict=True)
+  ]
+
+
+def sampling_methods() -> list[str]:
+  """The methods of configs/methods that learn from samples, not from data."""
+  return [
+    name
+    for name in configuration.names('configs.methods')
+    if not any(
+      getattr(piece, 'from_data', False)
+      for _, piece in configuration.load_method(name).pieces()
+    )
   ]
 
 
@@ -96,14 +109,17 @@ class Run:
     fields = dict(self.setting)
     name = fields.pop('config')
     method = fields.pop('method', 'grpo')
+    adds = fields.pop('add', [])
     sets = [f'{path}={value}' for path, value in fields.items()]
-    return configuration.build(name, method, sets)
+    return configuration.build(name, method, sets, adds)
 
   @property
   def name(self) -> str:
     """A directory name: the settings, cut at 100 characters, and the digest."""
     words = '-'.join(
-      f'{key.split(".")[-1]}={value}' for key, value in self.setting.items()
+      f'{key.split(".")[-1]}={value}'
+      for key, value in self.setting.items()
+      if key != 'add'
     )
     return re.sub(r'[^\w=.@-]+', '_', words)[:100] + '-' + self.digest
 
@@ -120,7 +136,8 @@ def runs(sweep: list[Setting]) -> list[Run]:
     run = Run(setting)
     if run.digest in found:
       raise ValueError(
-        f'{setting} and {found[run.digest].setting} are the same run'
+        f'{setting} and {found[run.digest].setting} are the same run: each '
+        'configuration may occur once'
       )
     found[run.digest] = run
   return list(found.values())
@@ -149,12 +166,60 @@ def load(paper: str) -> list[Run]:
   return runs(module.get_sweep())
 
 
+def results(workdir: str) -> list[dict[str, Any]]:
+  """The lines of results.jsonl; none if there is no such file."""
+  path = os.path.join(workdir, RESULTS)
+  return metrics.read_jsonl(path) if os.path.exists(path) else []
+
+
 def finished(workdir: str) -> set[str]:
   """Digests of the runs in results.jsonl, including failed ones."""
-  path = os.path.join(workdir, RESULTS)
-  if not os.path.exists(path):
-    return set()
-  return {row['digest'] for row in metrics.read_jsonl(path)}
+  return {row['digest'] for row in results(workdir)}
+
+
+def check_clashes(members: Iterable[Run], workdir: str) -> None:
+  """Raises ValueError if a setting has a line of another configuration.
+
+  A file of the configuration, a default or the method has changed since: two
+  rows of a table would have one name.
+  """
+  known = {json.dumps(r['setting']): r['digest'] for r in results(workdir)}
+  for run in members:
+    digest = known.get(json.dumps(run.setting), run.digest)
+    if digest != run.digest:
+      raise ValueError(
+        f'{os.path.join(workdir, RESULTS)} has {run.setting} with another '
+        f'configuration (digest {digest}, now {run.digest}): its files or '
+        'defaults have changed. Use another --workdir, or remove the line.'
+      )
+
+
+def states(members: Iterable[Run], workdir: str) -> Iterator[str]:
+  """One line for each run: its directory and how far it is."""
+  lines = {row['digest']: row for row in results(workdir)}
+  for run in members:
+    done = directory_lib.iterations_done(os.path.join(workdir, run.name))
+    state = f'{done} of {run.config.iterations} iterations'
+    if run.digest in lines:
+      why = lines[run.digest].get('failed')
+      state = f'failed: {why}' if why else 'finished'
+    else:
+      try:
+        config_lib.validate(run.config)
+      except ValueError as error:
+        state = f'will fail: {error}'
+    yield f'{run.name}: {state}'
+
+
+def progress(members: Sequence[Run], workdir: str) -> str:
+  """How many runs are finished and how many failed, in one line."""
+  wanted = {run.digest for run in members}
+  lines = [row for row in results(workdir) if row['digest'] in wanted]
+  failed = sum('failed' in row for row in lines)
+  return (
+    f'{len(lines) - failed} of {len(members)} runs are finished, {failed} '
+    f'failed: {os.path.join(workdir, RESULTS)}'
+  )
 
 
 def programs(members: Iterable[Run], jitted: bool) -> list[list[Run]]:
@@ -181,7 +246,11 @@ def execute_all(
   """Executes unfinished runs; the line of a failed run has the reason.
 
   by_stages: one program per stage for jitted runs, which methods share.
+
+  Raises ValueError, before any run, as `check_clashes`.
   """
+  parts = list(parts)
+  check_clashes(itertools.chain(*parts), workdir)
   os.makedirs(workdir, exist_ok=True)
   for part in parts:
     done = finished(workdir)
@@ -225,7 +294,7 @@ def execute_jitted(
     directory = os.path.join(workdir, run.name)
     directory_lib.check(configs[i], directory)
     directory_lib.write_config(configs[i], directory)
-    writer = metrics.MetricsWriter(directory, tensorboard=False)
+    writer = metrics.MetricsWriter(directory, trackers=())
     writer.truncate_to({})
     rows = program.rows(found, i, configs[i].evaluation.every)
     rows = [writer.log(row.pop('step'), row) for row in rows]

@@ -1,26 +1,37 @@
 """Cells of tables over the runs of a sweep, and their output formats."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import csv
 import io
 import json
 
 import numpy as np
-import scipy.stats
 
 from experiments.sweeps import courses
+from experiments.tables import intervals
 
-BOOTSTRAPS = 10_000
+# Around a table in a Markdown file.
+BEGIN, END = '<!-- table {}: begin -->', '<!-- table {}: end -->'
+ADJUSTED = 'adjusted p'  # a row is separated from the baseline below 0.05
 COMPARISON = (
   'method',
   'seeds',
   'mean reward',
   'to baseline',
   '95% paired',
+  ADJUSTED,
   'final reward',
   'final entropy',
 )
-HEADER = ('setting', 'seeds', 'mean', '95%', 'to baseline', '95% paired')
+HEADER = (
+  'setting',
+  'seeds',
+  'mean',
+  '95%',
+  'to baseline',
+  '95% paired',
+  ADJUSTED,
+)
 
 
 def row_names(rows: list[dict]) -> list[str]:
@@ -87,38 +98,6 @@ def excerpt(rows: list[dict]) -> list[dict]:
   ]
 
 
-def mean_interval(values: np.ndarray) -> tuple[float, float]:
-  """95% interval of the mean by Student's t; NaN for a single value."""
-  if len(values) < 2:
-    return np.nan, np.nan
-  half = scipy.stats.t.ppf(0.975, len(values) - 1) * scipy.stats.sem(values)
-  return values.mean() - half, values.mean() + half
-
-
-def _draws(count: int, seed: int) -> np.ndarray:
-  """Bootstrap draws of `count` seeds, int[BOOTSTRAPS, count]."""
-  rng = np.random.default_rng(seed)
-  return rng.integers(count, size=(BOOTSTRAPS, count))
-
-
-def paired_interval(difference: np.ndarray, seed: int = 0):
-  """95% bootstrap interval of a mean difference over seeds."""
-  if len(difference) < 2:
-    return np.nan, np.nan
-  means = difference[_draws(len(difference), seed)].mean(axis=1)
-  return tuple(np.quantile(means, (0.025, 0.975)))
-
-
-def paired_ratio(values: np.ndarray, base: np.ndarray, seed: int = 0):
-  """mean(values) / mean(base) and its 95% bootstrap interval over seeds."""
-  ratio = values.mean() / base.mean()
-  if len(values) < 2:
-    return ratio, np.nan, np.nan
-  draws = _draws(len(values), seed)
-  ratios = values[draws].mean(axis=1) / base[draws].mean(axis=1)
-  return ratio, *np.quantile(ratios, (0.025, 0.975))
-
-
 def comparison(
   rows: list[dict], baseline: str, mixed: Sequence[str] = ()
 ) -> list[list[str]]:
@@ -132,16 +111,19 @@ def comparison(
   table = [list(COMPARISON)]
   if mixed:
     table[0][0] += f' (MIXED: {"; ".join(mixed)})'
-  order = sorted(area, key=lambda n: -np.mean(list(area[n].values())))
-  for name in order:
-    seeds = sorted(set(area[name]) & set(area[baseline]))
-    cells = [name.removeprefix('method='), str(len(seeds))]
-    of = lambda found, n=name, s=seeds: np.array([found[n][i] for i in s])
-    base = np.array([area[baseline][i] for i in seeds])
-    ratio, low, high = paired_ratio(of(area), base)
-    interval = f'[{low:.0%}, {high:.0%}]' if seeds[1:] else 'too few seeds'
-    cells += [_spread(of(area)), f'{ratio:.0%}', interval]
-    table.append([*cells, _spread(of(final)), _spread(of(entropy))])
+  ratios = intervals.against(area, baseline, intervals.ratio)
+  for name in sorted(area, key=lambda n: -np.mean(list(area[n].values()))):
+    of = lambda found, n=name: _spread(np.array(list(found[n].values())))
+    table.append(
+      [
+        name.removeprefix('method='),
+        str(len(area[name])),
+        of(area),
+        *comparison_text(ratios.get(name), '.0%'),
+        of(final),
+        of(entropy),
+      ]
+    )
   return table
 
 
@@ -151,11 +133,27 @@ def _spread(values: np.ndarray) -> str:
   return f'{values.mean():.3f}{deviation}'
 
 
-def interval_text(low: float, high: float, sign: str = '') -> str:
+def count(seeds: int, failed: int) -> str:
+  """'5', or '5 (1 failed)'."""
+  return f'{seeds} ({failed} failed)' if failed else str(seeds)
+
+
+def interval_text(low: float, high: float, form: str = '.3f') -> str:
   """'[low, high]', or 'too few seeds' if they are not finite."""
   if not (np.isfinite(low) and np.isfinite(high)):
     return 'too few seeds'
-  return f'[{low:{sign}.3f}, {high:{sign}.3f}]'
+  return f'[{low:{form}}, {high:{form}}]'
+
+
+def comparison_text(
+  found: intervals.Comparison | None, form: str = '+.3f'
+) -> list[str]:
+  """Effect, interval and adjusted p-value; empty cells if there is none."""
+  if found is None:
+    return ['', '', '']
+  p = f'{found.p:.3f}' if np.isfinite(found.p) else ''
+  interval = interval_text(found.low, found.high, form)
+  return [f'{found.effect:{form}}', interval, p]
 
 
 def lines(found, baseline, published, mixed=()) -> list[list[str]]:
@@ -168,27 +166,17 @@ def lines(found, baseline, published, mixed=()) -> list[list[str]]:
   if published is not None:
     header.insert(1, 'published')
   table = [header]
+  differences = intervals.against(found, baseline)
   for name, seeds in found.items():
     values = np.array(list(seeds.values()), float)
     values = values[np.isfinite(values)]
     failed = len(seeds) - len(values)
-    count = f'{len(seeds)} ({failed} failed)' if failed else str(len(seeds))
     mean = f'{values.mean():.3f}' if len(values) else 'failed'
-    cells = [name, count, mean, interval_text(*mean_interval(values))]
+    interval = interval_text(*intervals.mean_interval(values))
+    cells = [name, count(len(seeds), failed), mean, interval]
     if published is not None:
       cells.insert(1, str(published.get(name, '')))
-    base = found.get(baseline, {})
-    common = [
-      seed
-      for seed in sorted(set(seeds) & set(base))
-      if np.isfinite(seeds[seed]) and np.isfinite(base[seed])
-    ]
-    if name == baseline or not common:
-      cells += ['', '']
-    else:
-      difference = np.array([seeds[s] - base[s] for s in common])
-      text = interval_text(*paired_interval(difference), sign='+')
-      cells += [f'{difference.mean():+.3f}', text]
+    cells += comparison_text(differences.get(name))
     table.append(cells)
   return table
 
@@ -209,3 +197,14 @@ def render(table: list[list[str]], form: str) -> str:
   columns = 'l' + 'r' * (len(table[0]) - 1)
   body = '\n'.join(rows)
   return f'\\begin{{tabular}}{{{columns}}}\n{body}\n\\end{{tabular}}\n'
+
+
+def with_tables(text: str, found: Mapping[str, list[list[str]]]) -> str:
+  """The text with the tables replaced whose two markers it has."""
+  for name, cells in found.items():
+    begin, end = BEGIN.format(name), END.format(name)
+    if begin in text:
+      before, rest = text.split(begin)
+      table = render(cells, 'markdown')
+      text = f'{before}{begin}\n{table}{end}{rest.split(end)[1]}'
+  return text

@@ -14,11 +14,11 @@ import numpy as np
 
 from experiments.sweeps import courses
 from experiments.tables import cells as cells_lib
+from experiments.tables import intervals
 
 HEADER = (
   'method',
   'seeds',
-  'failed',
   'learning rate',
   'final accuracy',
   '95% final',
@@ -26,6 +26,7 @@ HEADER = (
   '95% area',
   'to baseline',
   '95% paired',
+  cells_lib.ADJUSTED,
   'final reward',
   'final entropy',
   's/iteration',
@@ -34,8 +35,9 @@ RATE = 'optimizer.learning_rate'
 HINT = (
   'Greedy accuracy on held-out prompts after equally many generated tokens, '
   'and its mean until then (area). The learning rate of a seed is that with '
-  'the best final accuracy over the other seeds. Intervals are 95% over seeds. '
-  'The head of a column sorts by it.'
+  'the best final accuracy over the other seeds. Intervals are 95% over seeds '
+  '(Student); a row is separated from the baseline if its p, adjusted for the '
+  'number of rows, is below 0.05. The head of a column sorts by it.'
 )
 
 
@@ -93,19 +95,17 @@ def cells(
   if baseline not in methods:
     raise ValueError(f'no row {baseline!r}. Known: {", ".join(methods)}')
   best = {name: chosen(runs, budget) for name, runs in methods.items()}
-  base = _finals(best[baseline], budget)
+  finals = {name: _finals(runs, budget) for name, runs in best.items()}
+  differences = intervals.against(finals, baseline)
   header = list(HEADER)
   if mixed:
     header[0] += f' (MIXED: {"; ".join(mixed)})'
-  mean = lambda name: np.mean(list(_finals(best[name], budget).values()) or -1)
+  mean = lambda name: np.mean(list(finals[name].values()) or -1)
   order = sorted(best, key=mean, reverse=True)
   return [
     header,
     *(
-      [
-        name,
-        *_cells(best[name], {} if name == baseline else base, budget),
-      ]
+      [name, *_cells(best[name], differences.get(name), budget)]
       for name in order
     ),
   ]
@@ -117,26 +117,19 @@ def _finals(runs: list[dict], budget: float) -> dict[int, float]:
   return {seed: x for seed, x in found.items() if np.isfinite(x)}
 
 
-def _cells(runs: list[dict], base: dict[int, float], budget: float):
+def _cells(
+  runs: list[dict], difference: intervals.Comparison | None, budget: float
+) -> list[str]:
   """The columns after the name."""
   finals = _finals(runs, budget)
   good = [run for run in runs if run['setting'].get('seed', 0) in finals]
-  common = sorted(set(finals) & set(base))
-  difference = np.array([finals[seed] - base[seed] for seed in common])
-  paired = ['', '']
-  if common:
-    paired = [
-      f'{difference.mean():+.3f}',
-      cells_lib.interval_text(*cells_lib.paired_interval(difference), sign='+'),
-    ]
   last = lambda name: [run.get('last', {}).get(name, np.nan) for run in good]
   return [
-    str(len(runs)),
-    str(len(runs) - len(good)),
+    cells_lib.count(len(runs), len(runs) - len(good)),
     _rates(good),
     *_mean(list(finals.values())),
     *_mean([reading(run, budget)[1] for run in good]),
-    *paired,
+    *cells_lib.comparison_text(difference),
     _mean(last(courses.FINAL))[0],
     _mean(last(courses.ENTROPY))[0],
     _mean([run.get('iteration_seconds', np.nan) for run in good])[0],
@@ -148,7 +141,7 @@ def _mean(values: list[float]) -> list[str]:
   finite = np.array([x for x in values if np.isfinite(x)])
   if not len(finite):
     return ['', '']
-  interval = cells_lib.interval_text(*cells_lib.mean_interval(finite))
+  interval = cells_lib.interval_text(*intervals.mean_interval(finite))
   return [f'{finite.mean():.3f}', interval]
 
 

@@ -56,6 +56,13 @@ def read(
   return found, result_checks.notes_on(rows, mixed, digests, failures)
 
 
+def update(paper: str, found: dict[str, Cells]) -> str:
+  """Writes the tables between their markers in the README; returns its path."""
+  path = FOLDER / paper / 'README.md'
+  path.write_text(cells_lib.with_tables(path.read_text(), found))
+  return str(path)
+
+
 def sections(found: dict[str, Cells]) -> list[dict[str, Any]]:
   """The tables in the form that `reports.html.render` takes."""
   return [

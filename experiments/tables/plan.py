@@ -40,7 +40,7 @@ def memory(plan: MemoryPlan, compiled: dict[str, Any]) -> str:
   lines = ['Memory on each device, GB']
   for name, value in dataclasses.asdict(plan).items():
     lines.append(f'  {name.replace("_", " "):22}{value / GB:9.3f}')
-  for name in ('update', 'generate', 'peak'):
+  for name in ('update', 'generate', 'evaluate', 'peak'):
     label = f'peak of {name}' if name != 'peak' else 'needed'
     lines.append(f'  {label:22}{getattr(plan, name) / GB:9.3f}')
   for name, program in compiled.items():

@@ -60,6 +60,11 @@ def read_rows(
   rows = metrics.read_jsonl(path) if os.path.exists(path) else []
   if not rows:
     raise ValueError(f'{path} holds no finished run')
+  for number, row in enumerate(rows, start=1):
+    if not isinstance(row, dict) or not isinstance(row.get('setting'), dict):
+      raise ValueError(f'{path}:{number} is not the line of a run: no setting')
+    row.setdefault('name', f'line {number}')
+    row.setdefault('last', {})
   mixed = mixtures(rows, digests)
   check_mixtures(mixed, allow_mixed)
   return rows, mixed

@@ -26,12 +26,12 @@ TOKEN_FIELDS = (
 def make_batch(
   method: Method, traj: Trajectories, method_state: dict[str, Any]
 ) -> tuple[Trajectories, dict[str, Any], Metrics]:
-  """Fills advantages_BT and returns_BT, and updates valid_B and weight_B.
+  """Fills advantages_BT, returns_BT and edges; updates valid_B and weight_B.
 
   In this order: rows without a finite reward are taken out; shaping; the group
-  filter, which sees rewards before shaping; credit; the value target, which
-  sees rewards after shaping. What credit leaves [B] is broadcast over the mask.
-  reward_B stays the unshaped reward.
+  filter, which sees rewards before shaping; credit; the value target and the
+  pairs, which see rewards after shaping. What credit leaves [B] is broadcast
+  over the mask. reward_B stays the unshaped reward.
   """
   traj = _clean(traj)
   states = dict(method_state)
@@ -50,6 +50,10 @@ def make_batch(
     path = f'value_target.{type(method.value_target).__name__}'
     target = _apply(method.value_target, path, (reward, traj), states)
     traj = traj.replace(returns_BT=_token_credit(target, traj))
+  if method.pairs is not None:
+    path = f'pairs.{type(method.pairs).__name__}'
+    edges = _apply(method.pairs, path, (reward, traj), states)
+    traj = traj.replace(edges=edges)
   metrics['batch/trained_tokens'] = loss_mask(traj).sum()
   return traj, states, metrics
 

@@ -1,22 +1,39 @@
 """The optimizer as an optax chain from one small configuration."""
 
+from collections.abc import Callable
 import dataclasses
+import inspect
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import optax
 
 from rl_jax.checks import checked, chosen, ranged
+from rl_jax.learning import schedules
+from rl_jax.overrides import unknown_name
+
+_ADAMW = ('b1', 'b2', 'eps', 'weight_decay', 'moment_dtype')
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
 class OptimizerConfig:
-  """AdamW with global-norm clipping and a schedule over optimizer steps."""
+  """Clipping by global norm, an optimizer, and a schedule of its rate.
 
-  learning_rate: float = ranged(1e-6, 0.0)
-  # Linear and cosine: to zero at total_steps; None: those of all iterations.
-  schedule: str = chosen('constant', ('constant', 'linear', 'cosine'))
+  name: a factory of optax with a learning rate, as 'lion', or 'contrib.muon'.
+  arguments: of that factory, by name. b1 to moment_dtype are those of AdamW and
+    must be left alone with another.
+  schedule, schedule_arguments: see schedules.make, behind a linear warm-up.
+  total_steps: optimizer steps until the schedule ends; None: those of all
+    iterations.
+  clip_norm: None: no clipping.
+
+  Raises: ValueError for an unknown name, with the nearest.
+  """
+
+  learning_rate: float = ranged(1e-6, 0.0, float('inf'), open_high=True)
+  schedule: str = 'constant'
   warmup_steps: int = ranged(0, 0)
   total_steps: int | None = None
   b1: float = ranged(0.9, 0.0, 1.0, open_high=True)
@@ -26,6 +43,40 @@ class OptimizerConfig:
   clip_norm: float | None = ranged(1.0, 0.0, open_low=True)
   # Of the first moment; bfloat16 saves memory.
   moment_dtype: str = chosen('float32', ('float32', 'bfloat16'))
+  name: str = 'adamw'
+  arguments: dict[str, Any] = dataclasses.field(
+    default_factory=dict, hash=False
+  )
+  schedule_arguments: dict[str, Any] = dataclasses.field(
+    default_factory=dict, hash=False
+  )
+
+  def __post_init__(self):
+    schedules.check(self.schedule, self.schedule_arguments)
+    given = set(self.arguments) & {'learning_rate', 'mu_dtype', *_ADAMW}
+    if self.name == 'adamw':
+      if given:
+        raise ValueError(
+          f'optimizer.arguments has {sorted(given)}: for AdamW these are '
+          'fields, as optimizer.b1 and optimizer.moment_dtype'
+        )
+    else:
+      self._check_fields()
+    _check_arguments(self.name, self.arguments)
+
+  def _check_fields(self):
+    for field in dataclasses.fields(self):
+      value = getattr(self, field.name)
+      if field.name in _ADAMW and value != field.default:
+        raise ValueError(
+          f'optimizer.{field.name} = {value!r} is of AdamW, but optimizer.name '
+          f'= {self.name!r}: give it in optimizer.arguments'
+        )
+
+  @property
+  def needs_total_steps(self) -> bool:
+    """Whether the rate depends on the number of steps of the run."""
+    return schedules.needs_steps(self.schedule, self.schedule_arguments)
 
 
 def schedule(
@@ -38,17 +89,13 @@ def schedule(
   Raises:
     ValueError: the schedule ends, but at no known step.
   """
-  if config.schedule != 'constant' and config.total_steps is None:
+  if config.needs_total_steps and config.total_steps is None:
     raise ValueError(
       f'OptimizerConfig.schedule = {config.schedule!r} needs total_steps'
     )
   peak = config.learning_rate if learning_rate is None else learning_rate
   rest = max((config.total_steps or 0) - config.warmup_steps, 1)
-  after = {
-    'constant': lambda: optax.constant_schedule(peak),
-    'linear': lambda: optax.linear_schedule(peak, 0.0, rest),
-    'cosine': lambda: optax.cosine_decay_schedule(peak, rest),
-  }[config.schedule]()
+  after = schedules.make(config.schedule, config.schedule_arguments, peak, rest)
   if not config.warmup_steps:
     return after
   # Step 0 already learns: a first step of rate zero would waste a rollout.
@@ -60,15 +107,77 @@ def schedule(
 def make_optimizer(
   config: OptimizerConfig, learning_rate: jax.Array | None = None
 ) -> optax.GradientTransformation:
-  """Clip by global norm, then AdamW; moments in float32 by default."""
-  adam = optax.adamw(
-    schedule(config, learning_rate),
-    b1=config.b1,
-    b2=config.b2,
-    eps=config.eps,
-    weight_decay=config.weight_decay,
-    mu_dtype=jnp.dtype(config.moment_dtype),
-  )
+  """Clip by global norm, then the optimizer; moments of AdamW in float32.
+
+  Raises ValueError if optax refuses the arguments, or if an update needs more
+  than gradients and parameters.
+  """
+  rate = schedule(config, learning_rate)
+  if config.name == 'adamw':
+    chain = optax.adamw(
+      rate,
+      b1=config.b1,
+      b2=config.b2,
+      eps=config.eps,
+      weight_decay=config.weight_decay,
+      mu_dtype=jnp.dtype(config.moment_dtype),
+      **config.arguments,
+    )
+  else:
+    chain = _other(config, rate, learning_rate)
   if config.clip_norm is None:
-    return adam
-  return optax.chain(optax.clip_by_global_norm(config.clip_norm), adam)
+    return chain
+  return optax.chain(optax.clip_by_global_norm(config.clip_norm), chain)
+
+
+def _other(config, rate, learning_rate):
+  """An optimizer of optax, tried on two small weights."""
+  tried = {'w': jnp.zeros((2, 2)), 'b': jnp.zeros(2)}
+  rates = [rate]
+  if config.schedule == 'constant' and not config.warmup_steps:
+    # A few take no schedule.
+    rates.append(
+      config.learning_rate if learning_rate is None else learning_rate
+    )
+  for value in rates:
+    try:
+      made = _factories()[config.name](learning_rate=value, **config.arguments)
+      state = jax.eval_shape(made.init, tried)
+      jax.eval_shape(made.update, tried, state, tried)
+      return made
+    except (TypeError, ValueError, AttributeError) as error:
+      first = str(error).partition('\n')[0]
+      problem = f'{type(error).__name__}: {first}'
+  raise ValueError(
+    f'optimizer.name = {config.name!r} cannot be used with optimizer.arguments '
+    f'= {config.arguments} and this schedule: {problem}'
+  )
+
+
+def _factories() -> dict[str, Callable[..., Any]]:
+  """The optimizers of optax, those of optax.contrib with its name before."""
+  import optax.contrib  # slow, and rarely needed
+
+  return {
+    f'{prefix}{name}': value
+    for prefix, module in (('', optax), ('contrib.', optax.contrib))
+    for name, value in vars(module).items()
+    if inspect.isfunction(value)
+    and not name.startswith(('_', 'scale_by_'))
+    and 'learning_rate' in inspect.signature(value).parameters
+  }
+
+
+def _check_arguments(name, arguments):
+  """Raises ValueError for a name or an argument that optax does not have."""
+  if name == 'adamw' and not arguments:
+    return
+  if name not in _factories():
+    text = unknown_name('optimizer', name, _factories())
+    raise ValueError(f'optimizer.name: {text}')
+  known = set(inspect.signature(_factories()[name]).parameters)
+  known.discard('learning_rate')
+  for argument in arguments:
+    if argument not in known:
+      text = unknown_name(f'argument of {name!r}', argument, known)
+      raise ValueError(f'optimizer.arguments: {text}')

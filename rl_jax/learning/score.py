@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from rl_jax.learning import statistics as statistics_lib
 from rl_jax.learning.statistics import Forward
 from rl_jax.method import CREDIT_SLOTS, Method
+from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.divergences import kl_estimate
 from rl_jax.pieces.ops.masking import masked_mean
 from rl_jax.types import Array, Metrics, Trajectories
@@ -62,6 +63,11 @@ def with_scores(
   """
   stats, mask_BT = dict(stats), traj.mask_BT
   logp_BT = stats.pop(statistics_lib.LOGP)
+  if 'logged_B' in traj.extras:
+    # Nobody knows what wrote the rows of data: their ratios begin at 1.
+    logged_B1 = traj.extras['logged_B'][:, None] > 0
+    behaviour_BT = jnp.where(logged_B1, logp_BT, traj.logp_behaviour_BT)
+    traj = traj.replace(logp_behaviour_BT=behaviour_BT)
   gap_BT = jnp.abs(traj.logp_behaviour_BT - logp_BT) * mask_BT
   if 'foreign_B' in traj.extras:
     # Sampled under another prompt: that is the policy of the trust region.
@@ -81,6 +87,8 @@ def with_scores(
   }
   if traj.logp_ref_BT is not None:
     kl_BT = kl_estimate(traj.logp_old_BT, traj.logp_ref_BT, 'k3')
+    if 'logged_B' in traj.extras:  # an estimate by rows of the policy alone
+      mask_BT = mask_BT * row_inputs.sampled_B(traj)[:, None]
     metrics['policy/kl_ref'] = masked_mean(kl_BT, mask_BT)
   return traj, metrics
 

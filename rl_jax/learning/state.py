@@ -54,15 +54,28 @@ def state_shapes(
   given = jax.tree.map(lambda x: put(x, x.sharding), params)
   params = {**whole.params, **given}
   return whole.replace(
-    params=params,
-    opt_state=optax.tree_utils.tree_map_params(
-      optimizer,
-      lambda x, param: put(x, param.sharding),
-      shapes.opt_state,
-      params,
-      transform_non_params=lambda x: put(x, replicated),
-    ),
+    params=params, opt_state=_as_parameters(whole.opt_state, params)
   )
+
+
+def _as_parameters(opt_state, params):
+  """Shapes of an optimizer's state, with the shardings of parameters.
+
+  What lies in the state below the path of a parameter, and has its shape, is
+  sharded as it; a sum over rows (Adafactor) or a count is replicated.
+  """
+  by_path = dict(jax.tree.leaves_with_path(params))
+
+  def one(path, leaf):
+    for start in range(len(path)):
+      param = by_path.get(path[start:])
+      if param is not None and param.shape == leaf.shape:
+        return jax.ShapeDtypeStruct(
+          leaf.shape, leaf.dtype, sharding=param.sharding
+        )
+    return leaf
+
+  return jax.tree.map_with_path(one, opt_state)
 
 
 def sharded_state(

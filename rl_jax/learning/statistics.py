@@ -37,13 +37,16 @@ CORE = frozenset({LOGP, ENTROPY, VALUES, HIDDEN})
 class Forward:
   """How scores and updates run a model over responses; static.
 
-  microbatches: memory only, never mathematics. capacity: slots for the fed
-  tokens of a group, or None (packing.capacity); speed and memory only.
+  microbatches: memory only, never mathematics. group_rows: rows of a group in
+  one microbatch, or None, the whole group; memory only, too. capacity: slots
+  for the fed tokens of these rows, or None (packing.capacity); speed and memory
+  only.
   """
 
   model: transformer.ModelConfig
   temperature: float = 1.0
   microbatches: int = 1
+  group_rows: int | None = None
   capacity: int | None = None
 
 
@@ -237,9 +240,21 @@ def _in_chunks(function, arrays, vocab_size):
   return jax.tree.map(merge, stats)
 
 
-def forward_inputs(traj: Trajectories) -> Trajectories:
-  """What token_statistics reads, and no more to split."""
+def forward_inputs(forward: Forward, traj: Trajectories) -> Trajectories:
+  """What token_statistics reads, and no more to split.
+
+  With forward.group_rows smaller groups, in the same order of rows, each with
+  the prompt to itself. Its tokens are then computed once a part, with the same
+  sum of gradients.
+  """
+  rows = forward.group_rows or traj.group_size
+  parts = traj.group_size // rows
+  again = lambda x_N: jnp.repeat(x_N, parts, axis=0) if parts > 1 else x_N
   return traj.replace(
+    prompt_NP=again(traj.prompt_NP),
+    prompt_mask_NP=again(traj.prompt_mask_NP),
+    prompt_id_N=again(traj.prompt_id_N),
+    group_size=rows,
     logp_old_BT=None,
     logp_ref_BT=None,
     entropy_BT=None,
@@ -248,6 +263,7 @@ def forward_inputs(traj: Trajectories) -> Trajectories:
     reward_B=None,
     advantages_BT=None,
     returns_BT=None,
+    edges=None,
     extras={},
   )
 
@@ -260,12 +276,12 @@ def statistics_in_microbatches(
   transforms: tuple = (),
 ) -> dict[str, Array]:
   """token_statistics over strided microbatches, one after the other."""
-  N = traj.num_prompts
 
   def one(rows):
     return token_statistics(forward, params, rows, needs, transforms)
 
+  rows = forward_inputs(forward, traj)
   if forward.microbatches == 1:
-    return one(forward_inputs(traj))
-  split = groups.split(forward_inputs(traj), N, forward.microbatches)
-  return groups.merge(jax.lax.map(one, split), N)
+    return one(rows)
+  split = groups.split(rows, rows.num_prompts, forward.microbatches)
+  return groups.merge(jax.lax.map(one, split), rows.num_prompts)

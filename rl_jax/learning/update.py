@@ -32,6 +32,9 @@ class UpdateConfig:
 
   minibatch_prompts: one optimizer step each; None is the whole rollout.
   microbatch_prompts: memory only, never mathematics; None is one piece.
+  microbatch_rows: rows of each of these groups that are in a microbatch, for
+    long responses; None is the whole group, whose prompt is then computed once.
+    Memory only, never mathematics.
   pack: where the responses of an iteration are at most half full, all groups
     alike, padding takes part in attention alone. Memory and speed only, never
     mathematics; a second program is compiled when it is first used.
@@ -40,6 +43,7 @@ class UpdateConfig:
   epochs: int = ranged(1, 1)
   minibatch_prompts: int | None = ranged(None, 1)
   microbatch_prompts: int | None = ranged(None, 1)
+  microbatch_rows: int | None = ranged(None, 1)
   pack: bool = True
 
 
@@ -88,13 +92,13 @@ def minibatch_gradient(
     return _parted(stats, trained)
 
   loss_of = _objective(batch, states, token_fields)
-  rows = statistics_lib.forward_inputs(traj)
+  rows = statistics_lib.forward_inputs(forward, traj)
   if count == 1:  # one forward serves the objective and its gradient
     (loss, aux), grads = jax.value_and_grad(
       lambda p: loss_of(*statistics(p, rows), p.get(types.LEARNED, {})),
       has_aux=True,
     )(params)
-  elif objective_lib.is_per_token(method):
+  elif objective_lib.is_per_group(method):
     grads, loss, aux = microbatches.one_pass(
       params, statistics, loss_of, rows, count, traj.logp_old_BT
     )

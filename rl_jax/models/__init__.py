@@ -11,6 +11,7 @@ from rl_jax.models.heads import value_specs as value_specs
 from rl_jax.models.heads import values as values
 from rl_jax.models.kv_cache import Cache as Cache
 from rl_jax.models.kv_cache import PromptCache as PromptCache
+from rl_jax.models.kv_cache import RowCache as RowCache
 from rl_jax.models.kv_cache import extend as extend
 from rl_jax.models.kv_cache import first_places as first_places
 from rl_jax.models.lora import merge as merge

@@ -11,6 +11,9 @@ MASKED = -1e30
 # Each block of queries is a separate product that must be compiled.
 LEAST_QUERIES = 128
 MOST_BLOCKS = 8
+# Larger blocks of responses are attended in spans of so many queries, one after
+# the other, and their scores are computed again for the gradient.
+SPAN_QUERIES = 128
 
 
 def _product(equation: str, x: Array, y: Array) -> Array:
@@ -50,6 +53,55 @@ def attend_prompt(q_NPJRK, k_NPJK, v_NPJK, mask_NP) -> Array:
   starts = range(0, length, size)
   blocks = [attend(start, min(start + size, length)) for start in starts]
   return jnp.concatenate(blocks, axis=1)
+
+
+def attend_whole_responses(q_NGSJRK, prompt, own, mask_ST, causal) -> Array:
+  """attend_response of all tokens of responses, in blocks of queries.
+
+  prompt: keys and values [N, P, J, K] and mask [N, P]. own: keys and values
+  [B, T, J, K]. causal: query s attends to keys 0..s at most, so that a block
+  has those up to its end alone; else it has all of them.
+  """
+  (kp, vp, mask_NP), (k, v) = prompt, own
+  prompt = (*cached(kp, vp), mask_NP)
+  S, T = mask_ST.shape
+  size = max(LEAST_QUERIES, -(-S // MOST_BLOCKS))
+  blocks = []
+  for start in range(0, S, size):
+    end = min(start + size, S)
+    keys = end if causal else T
+    kv = cached(k[:, :keys], v[:, :keys])
+    attend = lambda q, mask, kv=kv: attend_response(q, prompt, (*kv, mask))
+    blocks.append(
+      _by_spans(attend, q_NGSJRK[:, :, start:end], mask_ST[start:end, :keys])
+    )
+  return blocks[0] if len(blocks) == 1 else jnp.concatenate(blocks, axis=2)
+
+
+def queries_at_once(S: int) -> int:
+  """Queries of a response whose scores an update holds, about.
+
+  All of one block, about half of several, or one span and its gradient.
+  """
+  if S <= LEAST_QUERIES:
+    return S
+  longest = MOST_BLOCKS * SPAN_QUERIES
+  return max(LEAST_QUERIES, S // 2) if S <= longest else 2 * SPAN_QUERIES
+
+
+def _by_spans(attend, q_NGSJRK, mask_ST):
+  """attend(q, mask) in spans of queries if there are many, to save memory."""
+  S = mask_ST.shape[0]
+  if S <= SPAN_QUERIES:
+    return attend(q_NGSJRK, mask_ST)
+  spans = -(-S // SPAN_QUERIES)
+  pad = spans * SPAN_QUERIES - S
+  q = jnp.pad(q_NGSJRK, [(0, pad) if i == 2 else (0, 0) for i in range(6)])
+  q = jnp.moveaxis(q.reshape(*q.shape[:2], spans, -1, *q.shape[3:]), 2, 0)
+  mask = jnp.pad(mask_ST, [(0, pad), (0, 0)]).reshape(spans, SPAN_QUERIES, -1)
+  out = lax.map(jax.checkpoint(lambda x: attend(*x)), (q, mask))
+  out = jnp.moveaxis(out, 0, 2)
+  return out.reshape(*out.shape[:2], -1, *out.shape[4:])[:, :, :S]
 
 
 def attend_response(q_NGSJRK, prompt, own, places=None, later=()) -> Array:

@@ -97,14 +97,35 @@ class Cache:
     return found
 
 
+@struct.dataclass(kw_only=True)
+class RowCache(Cache):
+  """A cache of one block in which token t of a row is in column t.
+
+  Rows need not be at the same token: those of episodes wait for each other.
+  """
+
+  def step(
+    self, clock: Array, step_B: Array
+  ) -> list[tuple[Array, Array | None, Array]]:
+    """See Cache; the columns are int32 [B]."""
+    del clock
+    seen_B1T = jnp.arange(self.places)[None, None] <= step_B[:, None, None]
+    return [(jnp.minimum(step_B, self.places - 1), None, seen_B1T)]
+
+
 def put(
   x: Array, new: Array, column: Array, here: Array | None, axis: int
 ) -> Array:
   """x with `new` written to a column in place; unchanged if not `here`.
 
+  column: of all rows, or [B] of each.
+
   An extra column for unused writes would be simpler, but a product with 65 keys
   takes XLA on CPU 1.5 times as long as one with 64.
   """
+  if jnp.ndim(column):
+    index = (jnp.arange(x.shape[0]), *(slice(None),) * (axis - 1), column)
+    return x.at[index].set(new)
   new = jnp.expand_dims(new, axis)
   if here is not None:
     new = jnp.where(here, new, lax.dynamic_index_in_dim(x, column, axis))

@@ -35,6 +35,20 @@ def _initializer(cfg: Any, names: tuple[str, ...], mesh: Mesh | None) -> Any:
   return jax.jit(lambda key: spec.init(specs, key), out_shardings=shardings)
 
 
+def shapes(cfg: Any, mesh: Any) -> dict[str, Any]:
+  """jax.ShapeDtypeStruct of all parameters, sharded as on the mesh.
+
+  The mesh may be abstract: nothing is allocated.
+  """
+  specs = transformer.specs(cfg)
+  return jax.tree.map(
+    lambda s, place: jax.ShapeDtypeStruct(s.shape, s.dtype, sharding=place),
+    specs,
+    param_shardings(specs, mesh),
+    is_leaf=spec.is_spec,
+  )
+
+
 def split_trainable(
   model: transformer.ModelConfig, params: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:

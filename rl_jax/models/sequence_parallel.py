@@ -80,10 +80,8 @@ def _span(params, cfg, x_NPD, prompt_mask_NP, fed_BSD, slot_S, T):
     qkv = layers.qkv(layer, cfg, x, tables)
     (qp, q), (kp, k), (vp, v) = map(parts, qkv)
     attended = attention.attend_prompt(qp, kp, vp, prompt_mask_NP)
-    own = attention.attend_response(
-      q,
-      (*attention.cached(kp, vp), prompt_mask_NP),
-      (*attention.cached(whole(k), whole(v)), mask_ST),
+    own = attention.attend_whole_responses(
+      q, (kp, vp, prompt_mask_NP), (whole(k), whole(v)), mask_ST, causal=False
     )
     own = own.reshape(N, G * S, *attended.shape[2:])
     attended = jnp.concatenate([attended, own], axis=1)

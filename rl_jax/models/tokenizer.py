@@ -13,11 +13,14 @@ import itertools
 import re
 from typing import Any, Protocol
 
+from rl_jax.models import token_bytes
 from rl_jax.models.chat_template import ChatTemplate
 from rl_jax.models.files.optional import require
 
 _MARK = '\ufdd0'  # a noncharacter: no text has it
 Message = Mapping[str, str]  # role: system, user or assistant; content
+# Messages, and whether the assistant's turn is open at their end.
+Conversation = tuple[Sequence[Message], bool]
 
 
 class Tokenizer(Protocol):
@@ -26,6 +29,7 @@ class Tokenizer(Protocol):
   eos_ids: tuple[int, ...]  # each of them ends a response
   pad_id: int
   vocab_size: int  # ids are below it; a model's vocabulary may be larger
+  token_bytes: tuple[bytes, ...]  # UTF-8 that each id adds to a decoded text
 
   def encode(self, text: str, control: bool = False) -> list[int]:
     """Token ids of a text; nothing is added in front or behind.
@@ -42,21 +46,30 @@ class Tokenizer(Protocol):
     """
 
   def encode_chat(
-    self, messages: Sequence[Message], prefill: str = ''
+    self, messages: Sequence[Message], prefill: str = '', **variables: Any
   ) -> list[int]:
     """Token ids of `chat` followed by prefill.
 
     Special tokens are read in the template and in prefill, not in messages.
+    variables: of the template, as in `chat`.
     """
 
-  def merged(self, text: str) -> list[int]:
-    """Ids of tokens that hold the text together with its neighbours."""
+  def encode_added(
+    self, before: Conversation, after: Conversation, **variables: Any
+  ) -> list[int]:
+    """Token ids of what the text of one conversation adds to that of another.
+
+    Raises: ValueError if it does not begin with it.
+    """
 
   def decode(self, ids: Iterable[int]) -> str:
     """The text without special tokens; never raises on any ids."""
 
   def chat(
-    self, messages: Sequence[Message], add_generation_prompt: bool = True
+    self,
+    messages: Sequence[Message],
+    add_generation_prompt: bool = True,
+    **variables: Any,
   ) -> str:
     """The text of a conversation, open for the assistant's answer."""
 
@@ -69,17 +82,22 @@ class _PlainText:
     return self.encode(''.join(parts))
 
   def encode_chat(
-    self, messages: Sequence[Message], prefill: str = ''
+    self, messages: Sequence[Message], prefill: str = '', **variables: Any
   ) -> list[int]:
     """The conversation and prefill as one text."""
+    del variables  # there is no template
     return self.encode(self.chat(messages) + prefill)
 
-  def merged(self, text: str) -> list[int]:
-    """None: no token holds more than one character."""
-    return []
+  def encode_added(
+    self, before: Conversation, after: Conversation, **variables: Any
+  ) -> list[int]:
+    """See Tokenizer."""
+    del variables
+    return self.encode(_added(self.chat(*before), self.chat(*after)))
 
-  def chat(self, messages, add_generation_prompt=True) -> str:
+  def chat(self, messages, add_generation_prompt=True, **variables) -> str:
     """The contents, joined by newlines."""
+    del add_generation_prompt, variables
     return '\n'.join(message['content'] for message in messages)
 
 
@@ -90,6 +108,7 @@ class ByteTokenizer(_PlainText):
   pad_id = 256
   eos_ids = (257,)
   vocab_size = 258
+  token_bytes = tuple(bytes([i]) for i in range(256)) + (b'', b'')
 
   def encode(self, text: str, control: bool = False) -> list[int]:
     """The UTF-8 bytes; lone surrogates become '?'."""
@@ -125,6 +144,11 @@ class CharTokenizer(_PlainText):
   def vocab_size(self) -> int:
     """Padding, end of sequence, and the alphabet."""
     return len(self.alphabet) + 2
+
+  @property
+  def token_bytes(self) -> tuple[bytes, ...]:
+    """Of the alphabet."""
+    return (b'', b'', *(letter.encode() for letter in self.alphabet))
 
   @functools.cached_property
   def _id_of(self) -> dict[str, int]:
@@ -196,14 +220,28 @@ class HFTokenizer:
     return ids if ids[: len(own)] == own else own + ids
 
   def encode_chat(
-    self, messages: Sequence[Message], prefill: str = ''
+    self, messages: Sequence[Message], prefill: str = '', **variables: Any
   ) -> list[int]:
     """See Tokenizer; the template itself writes what begins a text."""
-    escaped = [
+    text = self.chat(self._safe(messages), **variables)
+    return self._encode_escaped(text + prefill)
+
+  def encode_added(
+    self, before: Conversation, after: Conversation, **variables: Any
+  ) -> list[int]:
+    """See Tokenizer; special tokens are read in the template alone."""
+    texts = [
+      self.chat(self._safe(messages), is_open, **variables)
+      for messages, is_open in (before, after)
+    ]
+    return self._encode_escaped(_added(*texts))
+
+  def _safe(self, messages: Sequence[Message]) -> list[Message]:
+    """Messages in which special tokens are marked as text."""
+    return [
       {k: self._escaped(v) if isinstance(v, str) else v for k, v in m.items()}
       for m in messages
     ]
-    return self._encode_escaped(self.chat(escaped) + prefill)
 
   def _escaped(self, text: str) -> str:
     """With a mark within every special token that the text spells."""
@@ -231,12 +269,9 @@ class HFTokenizer:
     return ids + self.encode(rest, control=True)
 
   @functools.cached_property
-  def _texts(self) -> list[str]:
-    return [self.decode([i]) for i in range(self.vocab_size)]
-
-  def merged(self, text: str) -> list[int]:
-    """See Tokenizer."""
-    return [i for i, x in enumerate(self._texts) if text in x and text != x]
+  def token_bytes(self) -> tuple[bytes, ...]:
+    """See Tokenizer; ValueError if a text is not the sum of its tokens."""
+    return token_bytes.of_backend(self.backend, self.vocab_size)
 
   def decode(self, ids: Iterable[int]) -> str:
     """Special tokens and ids without a token are dropped."""
@@ -265,9 +300,15 @@ class HFTokenizer:
       add_generation_prompt: open the assistant's turn at the end.
       **variables: switches of the template, `enable_thinking=False` say.
 
-    Raises: ValueError without a template, or from the template itself, also
-      if it exceeds the limits of time and memory of `chat_template`.
+    Raises: ValueError without a template, for a variable that it does not
+      name, or from the template itself, also if it exceeds the limits of time
+      and memory of `chat_template`.
     """
+    unknown = [x for x in variables if x not in (self.chat_template or x)]
+    if unknown:
+      raise ValueError(
+        f'the chat template of this tokenizer reads no {", ".join(unknown)}'
+      )
     return self._template.render(
       messages=[dict(message) for message in messages],
       add_generation_prompt=add_generation_prompt,
@@ -275,6 +316,16 @@ class HFTokenizer:
       eos_token=self.token(self.eos_ids[0]) or '',
       **variables,
     )
+
+
+def _added(before: str, after: str) -> str:
+  """What a text adds to another."""
+  if not after.startswith(before):
+    raise ValueError(
+      'the chat template writes earlier turns otherwise when the conversation '
+      f'goes on: {after[:200]!r} does not begin with {before[:200]!r}'
+    )
+  return after[len(before) :]
 
 
 def check_vocabulary(tokenizer: Tokenizer, size: int, origin: str) -> None:

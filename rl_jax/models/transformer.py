@@ -217,10 +217,8 @@ def _attend(
     return attended
   k, v = (y.reshape(N * G, S, *y.shape[3:]) for y in (k, v))
   causal_ST = jnp.tril(jnp.ones((S, S), bool))
-  own = attention.attend_response(
-    q,
-    (*attention.cached(kp, vp), prompt_mask_NP),
-    (*attention.cached(k, v), causal_ST),
+  own = attention.attend_whole_responses(
+    q, (kp, vp, prompt_mask_NP), (k, v), causal_ST, causal=True
   )
   own = own.reshape(N, G * S, *attended.shape[2:])
   return jnp.concatenate([attended, own], axis=1)

@@ -9,15 +9,22 @@ piece, in `reads: ClassVar[dict[str, str]]`. `score` adds the statistics of the
 sampling policy that a piece names in `needs` ('hidden', 'group_probs', ...).
 """
 
+import jax.numpy as jnp
+
 from rl_jax.pieces.ops.masking import by_group, masked_mean
 from rl_jax.types import Array, Trajectories
 
 NO_CUT = 1 << 30  # in extras 'cut_BC': the row has fewer cuts
 
 KEYS = {
+  'chosen_B': (
+    'label of the data: 1 for a chosen or desirable response, 0 for a rejected '
+    'one, below 0 for rows without a label; filled by rows from data'
+  ),
   'cluster_id_B': (
     'a number for the final answer, equal for equivalent answers of one '
-    'prompt; below 0: the response has no answer'
+    'prompt; below 0: the response has no answer; QuestionAnswer has it with '
+    'clusters=True'
   ),
   'cut_BC': 'rising token positions behind which values are known, or NO_CUT',
   'cut_value_BC': 'mean reward of continuations from behind each cut',
@@ -31,9 +38,15 @@ KEYS = {
   ),
   'hidden': 'final hidden states [B, T, D]; filled by score',
   'hit_rank_B': 'rank, from 1, of the first right candidate; 0: none is right',
+  'logged_B': '1 on rows from data, 0 on sampled ones; filled by the source',
   'marginal_gain_BT': 'F(prefix and token) - F(prefix) of a set function F',
+  'mismatched_B': (
+    '1 on rows that hold the response to another prompt of the batch, else 0; '
+    'filled by rows from data where a piece reads it'
+  ),
   'mode_B': 'mode of the response: 0 is the cheapest (instant) mode',
   'num_answers_B': 'candidates in the response; below 0: it is malformed',
+  'opponent_B': '1 on rows that an opponent has sampled, else 0 (Against)',
   'reference_reward_NM': 'rewards of M reference responses to each prompt',
   'segment_start_BT': '1 on the first token of a segment (step, action)',
   'self_certainty': 'self-certainty of every token [B, T]; filled by score',
@@ -69,6 +82,11 @@ def read(traj: Trajectories, key: str, meaning: str = '') -> Array:
     f'traj.extras[{key!r}] is missing ({KEYS.get(key, meaning)}): fill it in '
     f'before make_batch{hint}'
   )
+
+
+def sampled_B(traj: Trajectories) -> Array:
+  """1 on rows that the policy has written, 0 on rows from data, [B]."""
+  return 1.0 - traj.extras.get('logged_B', jnp.zeros_like(traj.weight_B))
 
 
 def right_B(traj: Trajectories, above: float) -> Array:

@@ -14,8 +14,8 @@ from rl_jax.config import ExperimentConfig, optimizer_of
 from rl_jax.learning.optimizers import make_optimizer
 from rl_jax.learning.state import state_shapes
 from rl_jax.learning.update import Batch
-from rl_jax.models import spec, transformer
-from rl_jax.models.params import split_trainable
+from rl_jax.models import params as params_lib
+from rl_jax.models import transformer
 from rl_jax.rollouts.generate import start_trajectories
 from rl_jax.runs import stages as stages_lib
 from rl_jax.runs.policies import with_policies
@@ -27,19 +27,6 @@ def abstract(tree: Any, place: jax.sharding.Sharding) -> Any:
   """Shapes of a tree of arrays or shapes, all with one sharding."""
   return jax.tree.map(
     lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place), tree
-  )
-
-
-def parameters(
-  model: transformer.ModelConfig, mesh: jax.sharding.Mesh
-) -> dict[str, Any]:
-  """The shapes of all parameters, sharded as the run shards them."""
-  specs = transformer.specs(model)
-  return jax.tree.map(
-    lambda s, place: jax.ShapeDtypeStruct(s.shape, s.dtype, sharding=place),
-    specs,
-    mesh_lib.param_shardings(specs, mesh),
-    is_leaf=spec.is_spec,
   )
 
 
@@ -83,8 +70,8 @@ class AbstractRun:
   def _lower(self) -> dict[str, jax.stages.Lowered]:
     config, mesh = self.config, self.mesh
     whole = mesh_lib.replicated(mesh)
-    params = parameters(self.model, mesh)
-    trainable, frozen = split_trainable(self.model, params)
+    params = params_lib.shapes(self.model, mesh)
+    trainable, frozen = params_lib.split_trainable(self.model, params)
     state = train_state(config, trainable, mesh)
     copies = dict.fromkeys(config.method.policies(), trainable)
     frozen = with_policies(frozen, copies)

@@ -7,8 +7,9 @@ import dataclasses
 from absl import logging
 import jax
 
-from rl_jax.config import ExperimentConfig, validate
+from rl_jax.config import ExperimentConfig, on_devices, validate
 from rl_jax.planning import memory_plan
+from rl_jax.runs import assembly
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh
 
@@ -25,10 +26,15 @@ def advice(config: ExperimentConfig) -> str:
     'What helps, with the values now:\n'
     f'  update.microbatch_prompts = {groups}: fewer groups a forward pass; '
     'the numbers stay the same\n'
+    f'  update.microbatch_rows = {update.microbatch_rows}: fewer of the '
+    f'{rollout.group_size} rows of a group; the numbers stay the same\n'
     f'  model.remat = {config.model.remat}: True keeps only the inputs of '
     'layers and computes the rest twice\n'
     f'  rollout.slots = {rollout.slots}: fewer rows at a time, a smaller '
     'cache; the numbers stay the same\n'
+    f'  evaluation.batch_prompts = {config.evaluation.batch_prompts} (x '
+    f'num_samples = {config.evaluation.num_samples}): fewer rows at a time in '
+    'evaluations\n'
     f'  rollout.num_prompts = {rollout.num_prompts} (x group_size = '
     f'{rollout.group_size}), rollout.max_response_tokens = '
     f'{rollout.max_response_tokens}: a smaller cache and fewer activations'
@@ -60,6 +66,7 @@ def check(config: ExperimentConfig, limit: int | None) -> None:
   Raises ValueError if what is exact, the parameters, their reference copy and
   the optimizer's state, is larger than the limit; and what validate raises.
   """
+  config = on_devices(config, jax.device_count())
   validate(config)  # errors of the configuration come first
   model = policy_lib.planned_model(
     config.model, config.task, config.mesh.sequence
@@ -92,7 +99,7 @@ def guarded(config: ExperimentConfig) -> Iterator[None]:
   the mesh or the model of the path, and what `check` raises.
   """
   validate(config)
-  mesh.make_mesh(config.mesh)
+  assembly.make_mesh(config)
   policy_lib.check(config.model)
   check(config, device_limit())
   try:

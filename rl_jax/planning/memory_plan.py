@@ -3,8 +3,9 @@
   always    parameters + reference + optimizer + rollout
   update    gradients + activations + logits
   generate  the sampler's copy of the weights + cache + scratch
+  evaluate  the same of an evaluation
 
-The first and the larger of the others must fit. Parameters, optimizer, copies
+The first and the largest of the others must fit. Parameters, optimizer, copies
 and cache are exact; gradients, activations and logits count the arrays that the
 programs hold at their peak, one by one below, of full responses: an update that
 is packed needs less. tests/planning/test_memory_plan.py compares the sums with
@@ -18,8 +19,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from rl_jax.config import ExperimentConfig
+from rl_jax.config import ExperimentConfig, evaluated_tokens
 from rl_jax.learning import statistics
+from rl_jax.models import attention as attention_lib
 from rl_jax.models import kv_cache, spec, transformer
 from rl_jax.models import params as params_lib
 from rl_jax.planning import abstract_run
@@ -51,6 +53,7 @@ class MemoryPlan:
   cache: int
   scratch: int  # of sampling: prefill, and logits of a step
   rollout: int  # the [B, T] arrays of an iteration
+  evaluation: int = 0  # cache and scratch; 0 without evaluations
 
   @property
   def kept(self) -> int:
@@ -68,9 +71,14 @@ class MemoryPlan:
     return self.kept + self.sampler_weights + self.cache + self.scratch
 
   @property
+  def evaluate(self) -> int:
+    """While a policy is evaluated."""
+    return self.kept + self.sampler_weights + self.evaluation
+
+  @property
   def peak(self) -> int:
-    """The larger of both."""
-    return max(self.update, self.generate)
+    """The largest of the three."""
+    return max(self.update, self.generate, self.evaluate)
 
 
 def bytes_per_device(tree: Any) -> int:
@@ -85,7 +93,7 @@ def estimate(
   config: ExperimentConfig, model: transformer.ModelConfig, mesh: Any
 ) -> MemoryPlan:
   """The plan on a mesh, which may be abstract: nothing is allocated."""
-  params = abstract_run.parameters(model, mesh)
+  params = params_lib.shapes(model, mesh)
   trainable, _ = params_lib.split_trainable(model, params)
   state = abstract_run.train_state(config, trainable, mesh)
   copies = len(config.method.policies())
@@ -96,7 +104,8 @@ def estimate(
     math.prod(x.sharding.shard_shape(x.shape)) * 4
     for x in jax.tree.leaves(trainable)
   )
-  pieces = minibatch // (config.update.microbatch_prompts or minibatch)
+  parts = config.rollout.group_size // sizes.group_rows
+  pieces = minibatch // (config.update.microbatch_prompts or minibatch) * parts
   return MemoryPlan(
     parameters=bytes_per_device(params),
     reference=copies * bytes_per_device(trainable),
@@ -108,7 +117,29 @@ def estimate(
     cache=sizes.cache(),
     scratch=sizes.scratch(),
     rollout=_rollout_bytes(config),
+    evaluation=_evaluation_bytes(config, sizes, mesh),
   )
+
+
+def _evaluation_bytes(config: ExperimentConfig, sizes: '_Sizes', mesh) -> int:
+  """Cache and scratch of greedy responses or of samples, and their arrays."""
+  settings = config.evaluation
+  if not settings.every:
+    return 0
+  axes = dict(mesh.shape)
+  shards = math.prod(axes[axis] for axis in mesh_lib.ROW_AXES)
+  # Never more than there are prompts, in batches that rows share evenly.
+  prompts = min(settings.batch_prompts, settings.num_prompts)
+  prompts = -(-prompts // shards) * shards
+  tokens, group = evaluated_tokens(config), max(1, settings.num_samples)
+  sizes = dataclasses.replace(
+    sizes,
+    rollout=-(-prompts // layout.parts(prompts, 'sampled_rows', axes)),
+    group_size=group,
+    response=tokens,
+  )
+  rows = 4 * 4 * prompts * group * tokens  # ids, kinds, masks, log-probs
+  return sizes.cache() + sizes.scratch() + rows
 
 
 def _sampler_weights(model: transformer.ModelConfig, mesh: Any) -> int:
@@ -158,6 +189,7 @@ class _Sizes:
   microbatch: int  # groups of one forward pass
   rollout: int  # groups of one rollout
   group_size: int
+  group_rows: int  # of a group in one forward pass
   prompt: int  # P
   response: int  # T
   heads: int  # of queries
@@ -180,6 +212,7 @@ class _Sizes:
       microbatch=-(-(config.update.microbatch_prompts or minibatch) // shards),
       rollout=-(-rollout.num_prompts // samplers),
       group_size=rollout.group_size,
+      group_rows=config.update.microbatch_rows or rollout.group_size,
       prompt=rollout.max_prompt_tokens,
       response=rollout.max_response_tokens,
       heads=split(model.num_heads),
@@ -196,7 +229,7 @@ class _Sizes:
     m, own = self.model, self.response // self.spans
     # The last token is not fed; if responses are split, every place is.
     S = own if self.spans > 1 else own - 1
-    rows = self.microbatch * self.group_size
+    rows = self.microbatch * self.group_rows
     tokens = self.microbatch * self.prompt + rows * S
     products = (self.heads + 2 * self.kv_heads) * m.head_size
     products += 2 * m.width + 2 * self.mlp
@@ -205,8 +238,9 @@ class _Sizes:
     saved = m.num_layers * m.width
     saved += products * (1 if m.remat else m.num_layers)
     saved *= tokens * self.itemsize
+    queries = attention_lib.queries_at_once(S)
     scores = (
-      rows * S * (self.response - 1 + self.prompt)
+      rows * queries * (self.response - 1 + self.prompt)
       + self.microbatch * self.prompt**2
     )
     attention = SCORE_COPIES * self.heads * scores * 4
@@ -223,7 +257,7 @@ class _Sizes:
 
   def logits(self) -> int:
     """One chunk of scoring."""
-    step = self.microbatch * self.group_size * self.vocab
+    step = self.microbatch * self.group_rows * self.vocab
     own = self.response // self.spans
     span = max(1, min(own, statistics.chunk_elements() // step))
     return LOGIT_COPIES * span * step * 4

@@ -14,7 +14,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from rl_jax.config import ExperimentConfig
+from rl_jax.config import EvaluationConfig, ExperimentConfig
 from rl_jax.learning.update import UpdateConfig
 from rl_jax.models import ModelConfig, presets
 from rl_jax.planning import costs, memory_plan
@@ -88,10 +88,13 @@ def roofline(
   again = costs.model_flops(model, prompts, 'generate') / devices
   spread = forward + (spans - 1) * again
   # Devices that sample the same rows as others.
-  shards = config.mesh.data * config.mesh.fsdp * config.mesh.sequence
+  sizes = config.mesh.sizes(devices)
+  shards = sizes['data'] * sizes['fsdp'] * sizes['sequence']
   alike = shards // layout.parts(rollout.num_prompts, 'sampled_rows', sizes)
   minibatch = update.minibatch_prompts or rollout.num_prompts
+  parts = rollout.group_size // (update.microbatch_rows or rollout.group_size)
   pieces = rollout.num_prompts // (update.microbatch_prompts or minibatch)
+  pieces *= parts
   steps = update.epochs * rollout.num_prompts // minibatch
   # A forward pass reads weights in the compute dtype, gathered over fsdp.
   item = jnp.dtype(model.compute_dtype).itemsize
@@ -166,6 +169,7 @@ def largest(config, model, mesh, memory: float, response: int) -> int | None:
     smaller = dataclasses.replace(
       config,
       update=UpdateConfig(microbatch_prompts=1),
+      evaluation=EvaluationConfig(),
       rollout=dataclasses.replace(
         config.rollout, num_prompts=prompts, max_response_tokens=response
       ),

@@ -64,6 +64,24 @@ class LineFile:
     self._drop()
     self._reopen()
 
+  def set_aside(self) -> epath.Path | None:
+    """Begins an empty file; returns the new name of the old one, if any.
+
+    NAME becomes NAME.1, or the next number that is free.
+    """
+    if not self._size:
+      return None
+    self._drop()
+    number = 1
+    while (
+      kept := self._path.with_name(f'{self._path.name}.{number}')
+    ).exists():
+      number += 1
+    self._path.rename(kept)
+    self._size = 0
+    self._reopen()
+    return kept
+
   def close(self) -> None:
     """Closes the file."""
     self._drop()

@@ -1,4 +1,4 @@
-"""Writes metrics.jsonl, rollouts.jsonl and TensorBoard files of a run.
+"""Writes metrics.jsonl and rollouts.jsonl of a run, and rows to trackers.
 
 metrics.jsonl has one JSON object per iteration: `step`, `time/wall_seconds`
 (of all sessions of the run together) and metrics by their fixed names, such as
@@ -10,8 +10,7 @@ JSON has no NaN: non-finite numbers are written as the strings "NaN",
 "Infinity" and "-Infinity", which `float()` reads back, as `read_jsonl` does.
 """
 
-from collections.abc import Iterable, Mapping
-import contextlib
+from collections.abc import Iterable, Mapping, Sequence
 import json
 import math
 import os
@@ -23,10 +22,9 @@ from etils import epath
 import jax
 import numpy as np
 
-from rl_jax.records.event_file import EventFile
 from rl_jax.records.line_file import LineFile
+from rl_jax.records.trackers import Guarded, TensorBoard
 from rl_jax.runtime import processes
-from rl_jax.runtime.repeated_warnings import RepeatedWarnings
 
 METRICS, ROLLOUTS = 'metrics.jsonl', 'rollouts.jsonl'
 _NON_FINITE = {'NaN', 'Infinity', '-Infinity'}
@@ -107,26 +105,30 @@ class MetricsWriter:
 
   Every line is flushed when it is written; a full disk costs lines, which are
   counted in warnings, and never the run. A checkpoint stores `offsets()`.
-  Before its first line a run calls `truncate_to(offsets)`, or `truncate_to({})`
-  without a checkpoint: this removes what an interrupted iteration has written,
-  also a partial line, and the repeated iteration writes it again. Only process
-  0 writes files; on the other processes rows are only returned.
+  Before its first line a run calls `truncate_to(offsets)`: this removes what an
+  interrupted iteration has written, also a partial line, and the repeated
+  iteration writes it again. Only process 0 writes files; on the other processes
+  rows are only returned.
   """
 
   def __init__(
-    self, workdir: str | os.PathLike[str], *, tensorboard: bool = True
+    self,
+    workdir: str | os.PathLike[str],
+    *,
+    trackers: Sequence[Any] | None = None,
   ):
+    """trackers: what `trackers.make` returns; by default TensorBoard alone."""
     self.workdir = epath.Path(workdir)
     self._files = {}
     if processes.is_main():
       self.workdir.mkdir(parents=True, exist_ok=True)
       for name in (METRICS, ROLLOUTS):
         self._files[name] = LineFile(self.workdir / name)
-    self._use_tensorboard = tensorboard and processes.is_main()
-    self._tensorboard: EventFile | None = None
-    self._lost_points = 0  # rows that TensorBoard does not have
-    self._warnings = RepeatedWarnings()
-    self._purge_step: int | None = None
+    if trackers is None:
+      trackers = [Guarded(TensorBoard(self.workdir))]
+    self._trackers = list(trackers) if processes.is_main() else []
+    for tracker in self._trackers:
+      tracker.start(None)
     self._seconds_before = 0.0
     self._started = time.monotonic()
     self.last: dict[str, Any] = {}  # the newest row, as host numbers
@@ -157,8 +159,8 @@ class MetricsWriter:
       self.log_rollouts(step, rollouts.lines(arrays))
     self.last = row | metrics
     self._append(METRICS, [to_json(self.last)])
-    if self._use_tensorboard:
-      self._log_tensorboard(self.last)
+    for tracker in self._trackers:
+      tracker.log(self.last)
     return self.last
 
   def log_rollouts(self, step: int, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -174,30 +176,6 @@ class MetricsWriter:
       lines = [json.dumps(row, allow_nan=False) for row in rows]
       self._files[name].append(lines)
 
-  def _log_tensorboard(self, row: dict[str, Any]) -> None:
-    values = {name: x for name, x in row.items() if name != 'step'}
-    try:
-      if self._tensorboard is None:
-        # TensorBoard then hides the points that the resumed run repeats.
-        directory = self.workdir / 'tensorboard'
-        self._tensorboard = EventFile(directory, self._purge_step)
-      self._tensorboard.scalars(row['step'], values)
-    except OSError as error:
-      self._close_tensorboard()  # the next row begins a new file
-      self._purge_step = row['step']
-      self._lost_points += 1
-      self._warnings.warn(
-        'TensorBoard files cannot be written (%s): %d rows are lost so far, '
-        'the run goes on',
-        *(error, self._lost_points),
-      )
-
-  def _close_tensorboard(self):
-    events, self._tensorboard = self._tensorboard, None
-    with contextlib.suppress(OSError):  # of what is still buffered
-      if events is not None:
-        events.close()
-
   def offsets(self) -> dict[str, Any]:
     """Bytes of each file and seconds so far, for the checkpoint; JSON-able.
 
@@ -210,24 +188,32 @@ class MetricsWriter:
   def truncate_to(
     self, offsets: Mapping[str, Any], next_step: int | None = None
   ) -> None:
-    """Cuts the files to the sizes of a checkpoint; {} empties them.
+    """Cuts the files to the sizes of a checkpoint.
+
+    Without one, {}, they begin anew, and what was there keeps another name.
 
     Args:
       offsets: what `offsets` returned when the checkpoint was saved.
-      next_step: the first step that will be logged; TensorBoard drops the
-        points from there on.
+      next_step: the first step that will be logged, for trackers: they may
+        have it already.
     """
     self._seconds_before = float(offsets.get('time/wall_seconds', 0.0))
     self._started = time.monotonic()
-    self._purge_step = next_step
+    for tracker in self._trackers:
+      tracker.start(next_step)
     for name, file in self._files.items():
-      file.cut(int(offsets.get(name, 0)))
+      if offsets:
+        file.cut(int(offsets.get(name, 0)))
+      elif kept := file.set_aside():
+        logging.warning(
+          'there is no checkpoint to continue: %s is kept as %s',
+          *(self.workdir / name, kept.name),
+        )
 
   def close(self) -> None:
     """Closes the files; the writer cannot be used after."""
-    for file in self._files.values():
+    for file in (*self._files.values(), *self._trackers):
       file.close()
-    self._close_tensorboard()
 
 
 class DelayedMetrics:

@@ -38,16 +38,32 @@ def sampling_metrics(rounds: Sequence[Any]) -> dict[str, float]:
 
   rollout/reward: mean over every sample, also of groups that were dropped
   (`reward/mean` is that of the batch); samples without a reward do not count.
+  Of a mixture also rollout/reward/PART, and rollout/prompts/PART.
   """
-  rewards = np.concatenate([r.reward_NG.ravel() for r in rounds])
-  known = rewards[np.isfinite(rewards)]
+  rewards = [reward_G for r in rounds for reward_G in r.reward_NG]
+  parts: dict[str, list] = {}
+  names = [name for r in rounds for name in r.parts]
+  for name, reward_G in zip(names, rewards, strict=True):
+    if name is not None:
+      parts.setdefault(name, []).append(reward_G)
+  own = {name for r in rounds for name in r.metrics}
   return {
+    **{n: float(np.mean([r.metrics[n] for r in rounds])) for n in sorted(own)},
+    **{f'rollout/reward/{k}': _mean(parts[k]) for k in sorted(parts)},
+    **{f'rollout/prompts/{k}': len(parts[k]) for k in sorted(parts)},
     'rollout/rounds': len(rounds),
-    'rollout/reward': float(known.mean()) if len(known) else 0.0,
+    'rollout/reward': _mean(rewards),
     'rollout/reward_errors': sum(
       error is not None for r in rounds for error in r.errors
     ),
   }
+
+
+def _mean(rewards) -> float:
+  """Of the finite ones, 0 if there are none."""
+  rewards = np.concatenate(rewards)
+  known = rewards[np.isfinite(rewards)]
+  return float(known.mean()) if len(known) else 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +75,7 @@ class RolloutLog:
   arrays: Mapping[str, Any]  # on the device: see the function of that name
   prompts: int  # of the batch that are logged
   tokenizer: Any
-  stop: Sequence[int]  # tokens that end a text and are no part of it
+  stop: responses.Stop  # what ends a text and is no part of it
 
   def lines(self, host: Mapping[str, Any]) -> list[dict[str, Any]]:
     """One entry per response; host: what `arrays` holds, read."""
@@ -75,9 +91,7 @@ class RolloutLog:
       known.add((serial, sample))
       done = self.rounds[number]
       ids = host['response'][row][: host['length'][row]]
-      (text,) = responses.decode_responses(
-        {'response': [ids], 'length': [len(ids)]}, self.tokenizer, self.stop
-      )
+      text = self.stop.text(ids)
       lines.append(done.row(n, sample, text) | {'weight': float(weight_B[row])})
       if tokens is not None and row < len(tokens['seen']):
         lines[-1][TOKENS] = self._tokens(tokens, row, ids)

@@ -17,11 +17,13 @@ import numpy as np
 
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.method import Method
-from rl_jax.rollouts import responses
+from rl_jax.rollouts import responses, rounding
 from rl_jax.rollouts.engine import Engine
 from rl_jax.rollouts.host_selector import HostSelector
-from rl_jax.rollouts.prompts import PromptSet, stop_ids
-from rl_jax.rollouts.verifiers import TextVerifier, TokenVerifier
+from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.rollouts.stop import make_stop
+from rl_jax.rollouts.turns import TurnConfig
+from rl_jax.rollouts.verifiers import TextVerifier, TokenVerifier, token_inputs
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
 from rl_jax.runtime.repeated_warnings import RepeatedWarnings
@@ -34,8 +36,14 @@ from rl_jax.types import GroupSummary, Trajectories
 class RolloutConfig:
   """How many prompts and samples an iteration draws, and how long.
 
+  turns: limits of episodes, for tasks that are environments.
   slots: rows that are decoded at a time, on all devices; a row that ends makes
     room for the next. Memory and speed only, never mathematics. None: all rows.
+  logged_prompts: of num_prompts, those whose rows are the responses that the
+  task's data hold (tasks.base.Logged) instead of samples.
+  sampler_weights: 'bfloat16', 'int8' or 'int4' round the weights that sample,
+    so that sampler and trainer disagree as those of two engines do;
+    guards.max_logp_gap may then end a run.
   """
 
   num_prompts: int = ranged(64, 1)
@@ -43,10 +51,17 @@ class RolloutConfig:
   max_prompt_tokens: int = ranged(64, 1)
   max_response_tokens: int = ranged(32, 1)
   temperature: float = ranged(1.0, 0.0, open_low=True)
-  stop: tuple[str, ...] = ()  # one-token texts that end a response, as '\n'
+  stop: tuple[str, ...] = ()  # texts that end a response, as '\n\n'
   overlong_prompt: str = chosen('error', ('error', 'skip'))
   max_rounds: int = ranged(10, 1)  # generation rounds of dynamic sampling
   slots: int | None = ranged(None, 1)
+  turns: TurnConfig | None = None
+  logged_prompts: int = ranged(0, 0)
+  sampler_weights: str = chosen(rounding.TRAINER, rounding.SAMPLER_WEIGHTS)
+
+  def __post_init__(self):
+    if not all(isinstance(text, str) for text in self.stop):
+      raise ValueError(f'RolloutConfig.stop = {self.stop!r}: expected texts')
 
 
 @dataclasses.dataclass
@@ -60,6 +75,13 @@ class Round:
   reward_NG: np.ndarray
   tokens: int  # newly sampled
   responses: dict[str, np.ndarray]  # see responses.fetch_responses
+  shown: Callable[[int], dict] = lambda row: {}  # more of a row, for logs
+  metrics: dict[str, float] = dataclasses.field(default_factory=dict)
+
+  @property
+  def parts(self) -> list[str | None]:
+    """[N] Part of a mixture that each example is of."""
+    return [example.meta.get(base.PART) for example in self.examples]
 
   def row(self, n: int, sample: int, text: str) -> dict[str, Any]:
     """What is logged of one response, `text`, to the n-th prompt."""
@@ -73,6 +95,7 @@ class Round:
       'answer': example.answer,
       'reward': self.reward_NG[n, sample],
       'error': self.errors[place],
+      **self.shown(place),
     }
 
 
@@ -89,24 +112,34 @@ class Sampler:
     """Whether the prompt of a changed example is short enough."""
     return self._collector.prompts.fits(example)
 
-  def start(self, arrays: list[np.ndarray]) -> Trajectories:
-    """Responses to encoded prompts, not yet read by the host."""
+  def start(
+    self,
+    arrays: list[np.ndarray],
+    examples: list[Any],
+    transforms: tuple = (),
+  ) -> Trajectories:
+    """Responses to encoded prompts of the examples.
+
+    transforms: of the sampling distribution, behind those of the method.
+    """
     traj = self._collector.engine.start(
       *arrays, self.next_serial, self._policy_version
     )
-    return self._generate(traj)
+    return self._generate(traj, examples, transforms)
 
   def sample(
-    self, examples: list[Any], indices: np.ndarray
+    self, examples: list[Any], indices: np.ndarray, transforms: tuple = ()
   ) -> tuple[Trajectories, Round]:
     """Verified responses to other examples of the same prompts."""
-    traj = self.start(self._collector.prompts.arrays(examples))
+    arrays = self._collector.prompts.arrays(examples)
+    traj = self.start(arrays, examples, transforms)
     return self._collector.verify(traj, examples, indices)
 
   def go_on(self, traj: Trajectories, done: Round) -> Round:
     """Continues unfinished rows of the prompts of `done` and judges them."""
     given_B = processes.read(traj.length_B)
-    traj = self._generate(processes.put(traj, self._collector.rows))
+    traj = processes.put(traj, self._collector.rows)
+    traj = self._generate(traj, done.examples)
     judged, _ = self._collector.judge(
       traj, done.examples, done.indices, given_B
     )
@@ -118,10 +151,14 @@ class Sampler:
       *processes.put(arrays, self._collector.whole)
     )
 
-  def _generate(self, traj):
+  def _generate(self, traj, examples, transforms=()):
     self.next_serial += traj.num_prompts
-    return self._collector.engine.generate(
-      self._params, traj=traj, key=self._collector.key
+    collector = self._collector
+    engine = collector.engine
+    if transforms:
+      engine = engine.variant(transforms)
+    return collector.verifier.play(
+      engine, self._params, traj, collector.key, examples
     )
 
 
@@ -141,9 +178,12 @@ class Collector:
   ):
     self._rollout, self.engine, self._score = rollout, engine, score
     self.prompts, self.task = prompts, prompts.task
-    self.selector, self._verifier, self.key = selector, verifier, key
-    self.stop = stop_ids(prompts.tokenizer, rollout.stop)
+    self.selector, self.verifier, self.key = selector, verifier, key
+    self.stop = make_stop(prompts.tokenizer, rollout.stop)
     self._warnings, mesh = RepeatedWarnings(), engine.mesh
+    self._row_inputs = functools.partial(
+      token_inputs, prompts.task, prompts.tokenizer
+    )
     self.rows = mesh_lib.rows(mesh)
     self.whole = whole = mesh_lib.replicated(mesh)
     self.jitted = functools.cache(
@@ -170,7 +210,7 @@ class Collector:
     for number in range(rollout.max_rounds):
       indices = self.selector.select(rollout.num_prompts)
       examples, *arrays = self.prompts.batch(indices)
-      traj = sampler.start(arrays)
+      traj = sampler.start(arrays, examples)
       if early:
         traj, metrics = score(traj)  # runs while the host verifies
       done, components = self.judge(traj, examples, indices)
@@ -219,8 +259,8 @@ class Collector:
     """
     host = responses.fetch_responses(traj, len(examples))
     own = responses.own_rows(len(examples), traj.group_size)
-    texts = responses.Texts(host, own, self.prompts.tokenizer, self.stop)
-    outcomes = self._verifier.outcomes(traj, examples, texts)
+    texts = responses.Texts(host, own, self.stop)
+    outcomes = self.verifier.outcomes(traj, examples, texts)
     weights = self.task.reward_weights
     components = [o.components for o in outcomes]
     reward_B = np.asarray(
@@ -233,8 +273,10 @@ class Collector:
       texts=texts,
       errors=[o.error for o in outcomes],
       reward_NG=reward_B.reshape(-1, traj.group_size),
-      tokens=int((host['length'] - given_B).sum()),
+      tokens=int((host['sampled'] - given_B).sum()),
       responses=host,
+      shown=self.verifier.shown(),
+      metrics=self.verifier.metrics(),
     ), components
 
   def _summary(self, done, components):
@@ -242,7 +284,7 @@ class Collector:
     shape = done.reward_NG.shape
     logp = processes.gather(done.responses['logp'].sum(axis=1).tolist())
     logp_NG = np.asarray([x for part in logp for x in part], np.float32)
-    length_NG = done.responses['length'][: logp_NG.size].reshape(shape)
+    length_NG = done.responses['sampled'][: logp_NG.size].reshape(shape)
     outcome = [c[base.OUTCOME] if c else 0.0 for c in components]
     return GroupSummary(
       reward_NG=done.reward_NG,
@@ -269,8 +311,13 @@ class Collector:
     )
     valid = ok.astype(np.float32)
     rewards, total, valid = processes.put((rewards, total, valid), self.whole)
+    described = self.jitted(self._row_inputs)(traj)
     return traj.replace(
-      rewards=rewards, reward_B=total, valid_B=valid, weight_B=valid
+      rewards=rewards,
+      reward_B=total,
+      valid_B=valid,
+      weight_B=valid,
+      extras={**traj.extras, **described},
     )
 
   def _fill(self, trajs, kept):
@@ -306,13 +353,22 @@ def _same_fields(traj: Trajectories, width: int, names: list) -> Trajectories:
   )
 
 
-def _take_from_rounds(trajs: tuple, group_N: jax.Array) -> Trajectories:
-  """Groups picked out of several rounds laid end to end."""
-  num_prompts = trajs[0].num_prompts
+def _alike(trajs: tuple) -> list[Trajectories]:
+  """Rounds with equal shapes but for the number of groups."""
   # Prompt widths are bucketed, so rounds may differ.
   width = max(t.prompt_NP.shape[1] for t in trajs)
   names = sorted({name for t in trajs for name in t.rewards})
-  trajs = [_same_fields(t, width, names) for t in trajs]
+  return [_same_fields(t, width, names) for t in trajs]
+
+
+def join_rounds(trajs: tuple) -> Trajectories:
+  """All groups of several rounds laid end to end."""
+  return jax.tree.map(lambda *xs: jnp.concatenate(xs), *_alike(trajs))
+
+
+def _take_from_rounds(trajs: tuple, group_N: jax.Array) -> Trajectories:
+  """Groups picked out of several rounds laid end to end."""
+  num_prompts, trajs = trajs[0].num_prompts, _alike(trajs)
 
   def take(*xs):
     x = jnp.concatenate(xs)

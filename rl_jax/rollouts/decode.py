@@ -88,9 +88,9 @@ def decode(
   total = rows.length_B.shape[0]
   slots = min(slots, total)
   group = total // begun[0][0].shape[0]
-  decoder = _Decoder(weights, cfg, sampling, begun, group, max_tokens)
+  decoder = Decoder(weights, cfg, sampling, begun, group, max_tokens)
   widths = [slots]
-  if sampling.eos_ids:  # without any, rows last until their limit together
+  if sampling.may_end:  # without any, rows last until their limit together
     widths = batch_widths(slots, new_tokens, cfg.num_layers)
   wide = wide_widths(widths, total, max_tokens)
   if wide:
@@ -110,7 +110,7 @@ def decode(
 
 
 @dataclasses.dataclass(frozen=True)
-class _Decoder:
+class Decoder:
   """The steps of decode; its arguments, and rows a group."""
 
   weights: Sequence[Any]
@@ -255,6 +255,11 @@ class _Decoder:
       ended_W |= token_W == eos
     # Where nothing is to be written: past the last row.
     to_W = jnp.where(new_W, row_W, rows.length_B.shape[0])
+    if rows.stop_B is not None:
+      stop_W = self.sampling.follow(rows.stop_B[row_W], token_W)
+      ended_W |= stop_W < 0
+      stop_B = rows.stop_B.at[to_W].set(stop_W, mode='drop')
+      rows = rows.replace(stop_B=stop_B)
 
     def write(x_BT, value_W):
       return x_BT.at[to_W, step_W].set(value_W, mode='drop')

@@ -9,8 +9,10 @@ import jax
 import numpy as np
 
 from rl_jax.models import transformer
+from rl_jax.rollouts import turn_decode
 from rl_jax.rollouts.generate import generate, start_trajectories
 from rl_jax.rollouts.sampling import SamplingConfig
+from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.runtime import compilation, processes
 from rl_jax.runtime import mesh as mesh_lib
 
@@ -22,11 +24,20 @@ class Engine:
   start: (prompt_NP, mask_NP, id_N, first_serial, policy_version) -> empty
     trajectories, rows split over the mesh.
   generate: jitted; (params, traj=, key=) -> trajectories, replicated.
+  begin, turn, finish: of episodes, jitted; see turn_decode. begin: (params,
+    traj=, key=) -> weights, playing, tokens; turn: (weights, playing, said) ->
+    playing, tokens; finish: (traj, playing, finished_B, turn_BT, turns) ->
+    trajectories. None without a TurnConfig.
+  variant: (further transforms) -> the engine with them behind its own.
   """
 
   start: Callable
   generate: Any
   mesh: jax.sharding.Mesh
+  begin: Any = None
+  turn: Any = None
+  finish: Any = None
+  variant: Any = None
 
 
 def make_engine(
@@ -37,8 +48,24 @@ def make_engine(
   max_response_tokens: int,
   mesh: jax.sharding.Mesh,
   slots: int | None = None,
+  turns: TurnConfig | None = None,
 ) -> Engine:
-  """Jits both; shapes compile on first use. slots: see generate."""
+  """Jits all; shapes compile on first use. slots: see generate."""
+  whole = mesh_lib.replicated(mesh)
+
+  @functools.cache
+  def variant(transforms):
+    more = (*sampling.transforms, *transforms)
+    return make_engine(
+      model,
+      dataclasses.replace(sampling, transforms=more),
+      group_size=group_size,
+      max_response_tokens=max_response_tokens,
+      mesh=mesh,
+      slots=slots,
+    )
+
+  episodes = {} if turns is None else _episodes(model, sampling, turns, mesh)
   return Engine(
     start=_make_start(mesh, group_size, max_response_tokens),
     generate=jax.jit(
@@ -49,11 +76,49 @@ def make_engine(
         max_new_tokens=max_response_tokens,
         slots=slots,
       ),
-      out_shardings=mesh_lib.replicated(mesh),
+      out_shardings=whole,
       compiler_options=compilation.options(),
     ),
     mesh=mesh,
+    variant=variant,
+    **episodes,
   )
+
+
+def _episodes(model, sampling, turns, mesh):
+  """The functions of episodes; what the host reads is replicated."""
+  whole = mesh_lib.replicated(mesh)
+  # One layout for all turns, or the second would be compiled again; where heads
+  # are split the compiler chooses, as they must stay so.
+  split = mesh.shape['tensor'] > 1 or mesh.shape['sequence'] > 1
+  rows = None if split else mesh_lib.rows(mesh)
+  fixed = {
+    'cfg': model,
+    'sampling': sampling,
+    'turn_tokens': turns.max_turn_tokens,
+  }
+
+  def begin(params, traj, key):
+    weights, playing = turn_decode.begin(params, traj, key, **fixed)
+    return weights, playing, playing.tokens()
+
+  def turn(weights, playing, said):
+    playing = turn_decode.turn(weights, playing, said, **fixed)
+    return playing, playing.tokens()
+
+  options = compilation.options()
+  return {
+    'begin': jax.jit(
+      begin, out_shardings=(None, rows, whole), compiler_options=options
+    ),
+    'turn': jax.jit(
+      turn,
+      donate_argnames='playing',
+      out_shardings=(rows, whole),
+      compiler_options=options,
+    ),
+    'finish': jax.jit(turn_decode.finish, out_shardings=whole),
+  }
 
 
 def _make_start(mesh, group_size, max_response_tokens):

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from rl_jax import models, randomness
 from rl_jax.pieces.logits.transforms import policies_of
 from rl_jax.rollouts.decode import decode
+from rl_jax.rollouts.rounding import rounded
 from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.rollouts.slots import Rows
 from rl_jax.runtime import layout
@@ -67,9 +68,11 @@ def generate(
   """Continues every unfinished row from length_B.
 
   Tokens already in response_BT (the first length_B) are fed as they are and
-  keep their kind. A row stops at a token of sampling.eos_ids, which is part of
-  the response, after max_new_tokens new tokens, or when its T are full. Jit it
-  with cfg and max_new_tokens static. Works with and without a mesh in force.
+  keep their kind. A row stops at a token that ends it by `sampling`, which is
+  part of the response, after max_new_tokens new tokens, or when its T are full.
+  A stop text may begin in given tokens; one that is whole in them ends nothing.
+  Jit it with cfg and max_new_tokens static. Works with and without a mesh in
+  force.
 
   Args:
     slots: rows that are decoded at a time, of all devices; the cache grows with
@@ -82,7 +85,10 @@ def generate(
     transforms see the logits of those of params['policies'] that they name.
   """
   max_tokens = traj.response_BT.shape[1]
-  rows = _unfinished_rows(traj, key, max_new_tokens)
+  params = rounded(params, sampling.weights)
+  rows = unfinished_rows(traj, key, max_new_tokens)
+  if sampling.stop_SV is not None:
+    rows = rows.replace(stop_B=_stop_states(traj, sampling))
   others = policies_of(sampling.transforms, params)
   policies = [params, *others.values()]
   begun = [
@@ -124,7 +130,7 @@ def _filled(traj: Trajectories, rows: Rows) -> Trajectories:
   )
 
 
-def _unfinished_rows(traj, key, max_new_tokens):
+def unfinished_rows(traj, key, max_new_tokens):
   """The rows of traj, with their limits and keys."""
   limit_B = jnp.minimum(
     traj.length_B + max_new_tokens, traj.response_BT.shape[1]
@@ -141,6 +147,17 @@ def _unfinished_rows(traj, key, max_new_tokens):
       randomness.purpose_key(key, randomness.SAMPLING), traj.row_id_B2
     ),
   )
+
+
+def _stop_states(traj, sampling):
+  """After the tokens that rows have."""
+
+  def step(t, state_B):
+    after_B = sampling.follow(state_B, traj.response_BT[:, t])
+    return jnp.where(t < traj.length_B, after_B, state_B)
+
+  start_B = jnp.zeros_like(traj.length_B)
+  return jax.lax.fori_loop(0, traj.length_B.max(), step, start_B)
 
 
 def prepare_weights(params: dict[str, Any], cfg: models.ModelConfig) -> Any:

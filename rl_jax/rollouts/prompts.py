@@ -1,14 +1,13 @@
 """The prompts of a task's split as padded token arrays, checked at start-up."""
 
 from collections.abc import Callable, Sequence
-import functools
 from typing import Any
 
 from absl import logging
 import numpy as np
 
 from rl_jax.runtime.repeated_warnings import RepeatedWarnings
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import SPLITS, Example
 from rl_jax.tasks.templates import encode_prompt
 
 # Of larger splits some rows are checked at start, the others as they are drawn.
@@ -40,7 +39,12 @@ class PromptSet:
     self._overlong, self._warnings = overlong, RepeatedWarnings()
     total = self._total = task.num_prompts(split)
     if total < 1:
-      raise ValueError(f'{type(task).__name__}: split {split!r} is empty')
+      known = {name: task.num_prompts(name) for name in SPLITS}
+      others = ', '.join(f'{n}: {size}' for n, size in known.items() if size)
+      raise ValueError(
+        f'{type(task).__name__}: split {split!r} is empty; prompts of others: '
+        f'{others or "none"}'
+      )
     self._ids = None
     checked = self._checked_ids()
     fits = [i for i in checked if self._usable(self._example(i))]
@@ -171,40 +175,6 @@ class PromptSet:
       mask[row, width - len(t) :] = 1.0
     ids = np.asarray([example.id for example in examples], np.int32)
     return prompt, mask, ids
-
-
-def stop_ids(tokenizer: Any, stop: Sequence[str]) -> tuple[int, ...]:
-  """Ids that end a response: the tokenizer's own, and the stop texts'.
-
-  A token that holds a stop text together with its neighbours does not end a
-  response; a warning says how many there are.
-
-  Raises: ValueError if a text is not exactly one token.
-  """
-  ids = list(tokenizer.eos_ids)
-  for text in stop:
-    tokens = tokenizer.encode(text, control=True)
-    if len(tokens) != 1:
-      raise ValueError(
-        f'rollout.stop: {text!r} is {len(tokens)} tokens of this tokenizer; '
-        'only a text of one token can end a response'
-      )
-    merged = tokenizer.merged(text)
-    if merged:
-      _warn_of_merged(text, len(merged), tokenizer.decode(merged[:1]))
-    ids += tokens
-  return tuple(ids)
-
-
-@functools.cache  # once, though several stages ask
-def _warn_of_merged(text: str, count: int, example: str) -> None:
-  logging.warning(
-    'rollout.stop: %r ends a response where it is a token of its own, not in '
-    'the %d tokens that hold more, such as %r',
-    text,
-    count,
-    example,
-  )
 
 
 class OverlongPromptError(ValueError):

@@ -1,27 +1,13 @@
 """Responses on the host: read, decoded, and judged by their own process."""
 
 from collections.abc import Sequence
-from typing import Any
 
+import jax
 import numpy as np
 
+from rl_jax.rollouts.stop import Stop
 from rl_jax.runtime import processes
 from rl_jax.types import Trajectories
-
-
-def decode_responses(
-  traj_host: Any, tokenizer: Any, stop: Sequence[int]
-) -> list[str]:
-  """Text of every row without the token of `stop` that ended it."""
-  texts = []
-  for row, length in zip(
-    traj_host['response'], traj_host['length'], strict=True
-  ):
-    ids = [int(t) for t in row[:length]]
-    if ids and ids[-1] in stop:
-      ids = ids[:-1]
-    texts.append(tokenizer.decode(ids))
-  return texts
 
 
 def own_rows(num_prompts: int, group_size: int) -> slice:
@@ -36,15 +22,24 @@ def fetch_responses(
   """The host read of a generation round; there may be more prompts.
 
   response, logp: of this process' own rows of the first num_prompts. length,
-  finished: of all rows, two numbers each.
+  finished, sampled (tokens of the policy): of all rows, a number each.
   """
   every = {'length': traj.length_B, 'finished': traj.finished_B}
+  if traj.turn_BT is not None:
+    every['sampled'] = _row_sums(traj.mask_BT)
   own = {'response': traj.response_BT, 'logp': traj.logp_behaviour_BT}
   rows = own_rows(num_prompts, traj.group_size)
   if processes.count() == 1:  # in one read
     host = processes.read(every | own)
-    return host | {name: host[name][rows] for name in own}
-  return processes.read(every) | processes.fetch_rows(own, rows)
+    host |= {name: host[name][rows] for name in own}
+  else:
+    host = processes.read(every) | processes.fetch_rows(own, rows)
+  return {'sampled': host['length'], **host}
+
+
+@jax.jit
+def _row_sums(x_BT):
+  return x_BT.sum(axis=1)
 
 
 class Texts(Sequence):
@@ -54,20 +49,19 @@ class Texts(Sequence):
     self,
     host: dict[str, np.ndarray],
     own: slice,
-    tokenizer: Any,
-    stop: Sequence[int],
+    stop: Stop,
   ):
-    self._host = {'response': host['response'], 'length': host['length'][own]}
-    self._options = (tokenizer, stop)
+    self._response, self._length = host['response'], host['length'][own]
+    self._stop = stop
     self._known: dict[int, str] = {}
 
   def __len__(self) -> int:
-    return len(self._host['length'])
+    return len(self._length)
 
   def __getitem__(self, row: int) -> str:
     if row not in self._known:
       if not 0 <= row < len(self):
         raise IndexError(row)
-      one = {name: x[row : row + 1] for name, x in self._host.items()}
-      (self._known[row],) = decode_responses(one, *self._options)
+      ids = self._response[row][: self._length[row]]
+      self._known[row] = self._stop.text(ids)
     return self._known[row]

@@ -1,6 +1,7 @@
 """From logits to a token: how tokens are drawn, and the draw."""
 
 import math
+from typing import Any
 
 import chex
 from flax import struct
@@ -8,6 +9,8 @@ import jax.numpy as jnp
 
 from rl_jax.checks import checked, ranged
 from rl_jax.pieces.logits.transforms import apply_transforms, policy_names
+from rl_jax.rollouts.rounding import TRAINER
+from rl_jax.rollouts.stop import Stop
 from rl_jax.runtime import layout
 from rl_jax.types import Array, static
 
@@ -19,13 +22,33 @@ class SamplingConfig:
 
   temperature comes first, then the transforms, in order. greedy takes the
   most likely token; logp is then still that of the distribution. eos_ids end
-  a response and are part of it.
+  a response and are part of it. stop_SV: the table of a `stop.Stop`, or None.
+  weights: how those of the sampler are rounded, see `rounding`.
   """
 
   temperature: float = ranged(1.0, 0.0, open_low=True)
   greedy: bool = static(default=False)
   eos_ids: tuple[int, ...] = static(default=())
   transforms: tuple = ()
+  stop_SV: Any = None
+  weights: str = static(default=TRAINER)
+
+  @classmethod
+  def ended_by(cls, stop: Stop, **fields: Any) -> 'SamplingConfig':
+    """With what ends a response from a Stop."""
+    return cls(eos_ids=stop.ids, stop_SV=stop.table, **fields)
+
+  @property
+  def may_end(self) -> bool:
+    """False: responses end by their length alone."""
+    return bool(self.eos_ids) or self.stop_SV is not None
+
+  def follow(self, state_B: Array, token_B: Array) -> Array:
+    """The states of stop_SV after tokens; negative if a text is whole."""
+    table_SV = jnp.asarray(self.stop_SV)
+    token_B = jnp.minimum(token_B, table_SV.shape[1] - 1)
+    state_B = jnp.where(state_B < 0, ~state_B, state_B)
+    return table_SV[state_B, token_B].astype(state_B.dtype)
 
   def transform(self, logits_RV: Array, *others: Array) -> Array:
     """The logits that tokens are drawn from; replayed when scoring.

@@ -23,6 +23,7 @@ class Rows:
   given_B: Array  # tokens that were there before
   limit_B: Array  # tokens at most
   key_B: Array
+  stop_B: Array | None = None  # states of SamplingConfig.stop_SV
 
 
 @struct.dataclass(kw_only=True)

@@ -1,14 +1,19 @@
-"""Verifiers of two kinds behind one protocol: text in workers, tokens in jit.
+"""Verifiers of three kinds behind one protocol.
 
+  play(engine, params, traj, key, examples) -> the rows with their responses
   outcomes(traj, examples, texts) -> one Outcome for every row of the examples
+  shown() -> function of a row: what more is logged of it
+  metrics() -> of the last round
 
-A text verifier decodes and judges in worker processes; a token verifier is a
-pure function of the trajectories on the device. Only the code that makes them
-distinguishes the two. mark, forget, restore and close are those of a journal of
-outcomes, which only outcomes that are not reproducible need.
+The third are `episodes.Episodes`, whose environments answer every turn; a task
+is the environment that takes one action, a response. A text verifier decodes
+and judges in worker processes; a token verifier is a pure function of the
+trajectories on the device. Only the code that makes them distinguishes them.
+mark, forget, restore and close are those of a journal of outcomes, which only
+outcomes that are not reproducible need.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import functools
 from typing import Any
 import zlib
@@ -24,7 +29,26 @@ from rl_jax.types import Trajectories
 from rl_jax.verification.pool import Outcome
 
 
-class TextVerifier:
+class _OneTurn:
+  """A response is one turn of the policy."""
+
+  def play(
+    self, engine: Any, params: Any, traj: Trajectories, key: Any, examples: Any
+  ) -> Trajectories:
+    """Responses, not yet read by the host."""
+    del examples
+    return engine.generate(params, traj=traj, key=key)
+
+  def shown(self) -> Callable[[int], dict[str, Any]]:
+    """Nothing but the response."""
+    return lambda row: {}
+
+  def metrics(self) -> dict[str, float]:
+    """None of its own."""
+    return {}
+
+
+class TextVerifier(_OneTurn):
   """Outcomes of decoded responses, from a VerifierPool or a JournaledPool."""
 
   def __init__(self, pool: Any):
@@ -74,7 +98,7 @@ class TextVerifier:
     self._pool.close()
 
 
-class TokenVerifier:
+class TokenVerifier(_OneTurn):
   """Outcomes by the task's `reward_device`, a function of tokens; no text.
 
   Raises:
@@ -140,3 +164,12 @@ def token_rewards(
     jnp.repeat(answer_length_N, traj.group_size),
     tokenizer,
   )
+
+
+def token_inputs(
+  task: Any, tokenizer: Any, traj: Trajectories
+) -> dict[str, jax.Array]:
+  """Extras [B, T] by the task's `row_inputs_device`, if it has that."""
+  if not hasattr(task, 'row_inputs_device'):
+    return {}
+  return task.row_inputs_device(traj.response_BT, traj.length_B, tokenizer)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 import os
 from typing import Any
 
@@ -14,24 +15,30 @@ from rl_jax.learning.optimizers import make_optimizer
 from rl_jax.learning.state import sharded_state
 from rl_jax.method import Method, idle_pieces
 from rl_jax.models import platform, transformer
-from rl_jax.pieces.selection import ShuffledPass
-from rl_jax.rollouts.collect import Collector, RolloutConfig
 from rl_jax.rollouts.engine import make_engine
-from rl_jax.rollouts.host_selector import HostSelector
+from rl_jax.rollouts.episode_prompts import EpisodePrompts
+from rl_jax.rollouts.episodes import Episodes
 from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.verifiers import TextVerifier, TokenVerifier
-from rl_jax.runs import directory
+from rl_jax.runs import best_of
 from rl_jax.runs import policy as policy_lib
-from rl_jax.runs.evaluation import Evaluator
+from rl_jax.runs.evaluation import Evaluator, sampling_of
+from rl_jax.runs.influence import Probe
 from rl_jax.runs.policies import Policies
 from rl_jax.runs.policy import Policy
+from rl_jax.runs.sources import make_source, read_rows
 from rl_jax.runs.stages import Stages, make_stages
 from rl_jax.runtime import host_memory, processes
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.tasks.evaluation_set import judged
 from rl_jax.types import TrainState
 from rl_jax.verification.journal import FILE as JOURNAL_FILE
 from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.pool import VerifierPool
+from rl_jax.verification.sessions import SessionPool
+
+Verifier = TextVerifier | TokenVerifier | Episodes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,9 +52,10 @@ class Parts:
   stages: Stages
   policies: Policies
   key: jax.Array
-  verifier: TextVerifier | TokenVerifier
-  collector: Collector
+  verifier: Verifier
+  collector: Any  # where rows come from: see runs.sources
   evaluator: Evaluator | None
+  probe: Probe | None
 
 
 def assemble(
@@ -56,27 +64,40 @@ def assemble(
   """All parts of a run on a mesh that is in force."""
   policy = policy_lib.load(config.model, config.task, config.seed, mesh)
   rollout = config.rollout
-  check_lengths(rollout, policy.model)
+  check_lengths(config, policy.model)
   for line in idle_pieces(
     config.method,
     max_response_tokens=rollout.max_response_tokens,
     vocab_size=policy.model.vocab_size,
   ):
     logging.warning('%s', line)
-  prompts = _prompts(config, policy, 'train')
-  if hasattr(config.method.rollout, 'check_prompts'):
-    config.method.rollout.check_prompts(prompts)
+  verifier = make_verifier(config, workdir, policy.tokenizer, mesh)
+  rows = read_rows(
+    config,
+    policy,
+    functools.partial(_prompts, config, policy, verifier, 'train'),
+  )
   state = initial_state(config, policy, mesh)
   stages = make_stages(config, policy.model, policy.tokenizer, mesh, state)
   key = run_key(config.seed, mesh)
-  verifier = make_verifier(config, workdir, policy.tokenizer, mesh)
   evaluator = None
   if config.evaluation.every:
     evaluator = make_evaluator(config, policy, verifier, mesh)
+  method = method_on_mesh(config.method, mesh)
+  probe = None
+  if config.diagnostics.influence_every:
+    baseline = config.diagnostics.baseline or config.method
+    probe = Probe(
+      config,
+      stages.functions,
+      method,
+      method_on_mesh(baseline, mesh),
+      policy.trainable,
+    )
   return Parts(
     mesh=mesh,
     policy=policy,
-    method=method_on_mesh(config.method, mesh),
+    method=method,
     state=state,
     stages=stages,
     policies=Policies(
@@ -84,23 +105,18 @@ def assemble(
     ),
     key=key,
     verifier=verifier,
-    collector=Collector(
-      rollout,
-      engine=stages.engine,
-      score=stages.score,
-      prompts=prompts,
-      selector=HostSelector(selector_of(config), len(prompts), key),
-      verifier=verifier,
-      key=key,
-    ),
+    collector=make_source(config, rows, stages, verifier, key),
     evaluator=evaluator,
+    probe=probe,
   )
 
 
-def _prompts(config, policy, split):
-  rollout = config.rollout
-  return PromptSet(
-    config.task,
+def _prompts(config, policy, verifier, split, task=None):
+  rollout, kind = config.rollout, PromptSet
+  if rollout.turns is not None:
+    kind = functools.partial(EpisodePrompts, begin=verifier.open)
+  return kind(
+    config.task if task is None else task,
     split,
     policy.tokenizer,
     rollout.max_prompt_tokens,
@@ -121,19 +137,18 @@ def initial_state(
   )
 
 
-def selector_of(config: ExperimentConfig) -> Any:
-  """Which prompts come next: the method's selector, or a shuffled pass."""
-  return config.method.selector or ShuffledPass()
-
-
-def check_lengths(rollout: RolloutConfig, model: transformer.ModelConfig):
+def check_lengths(config: ExperimentConfig, model: transformer.ModelConfig):
   """Raises ValueError if a row could outgrow the positions of the model."""
-  longest = rollout.max_prompt_tokens + rollout.max_response_tokens
-  if longest > model.max_positions:
-    raise ValueError(
-      f'rollout.max_prompt_tokens + rollout.max_response_tokens = {longest}, '
-      f'but the model has {model.max_positions} positions'
-    )
+  prompt = config.rollout.max_prompt_tokens
+  limits = {'rollout': config.rollout.max_response_tokens}
+  if config.evaluation.every:
+    limits['evaluation'] = config_lib.evaluated_tokens(config)
+  for section, tokens in limits.items():
+    if prompt + tokens > model.max_positions:
+      raise ValueError(
+        f'rollout.max_prompt_tokens + {section}.max_response_tokens = '
+        f'{prompt + tokens}, but the model has {model.max_positions} positions'
+      )
 
 
 def run_key(seed: int, mesh: jax.sharding.Mesh) -> jax.Array:
@@ -160,62 +175,115 @@ def with_compute_dtype(config: ExperimentConfig) -> ExperimentConfig:
   )
 
 
-def prepare(config: ExperimentConfig, workdir: str | None) -> jax.sharding.Mesh:
-  """All checks that need no weights; returns the mesh."""
+def prepare(config: ExperimentConfig) -> jax.sharding.Mesh:
+  """All checks that need neither weights nor files; returns the mesh."""
   config_lib.validate(config)
   host_memory.give_back_after_compilations()
-  mesh = mesh_lib.make_mesh(config.mesh)
-  if workdir is not None:
-    # Process 0 reads: other hosts may have an older state of a shared disk.
-    processes.on_main(lambda: directory.check(config, workdir))
-  return mesh
+  return make_mesh(config)
+
+
+def make_mesh(config: ExperimentConfig) -> jax.sharding.Mesh:
+  """The mesh of a run on all devices, or on those that share its batch evenly.
+
+  Raises:
+    ValueError: the axes do not fit the devices, or some of several hosts would
+      have nothing to do.
+  """
+  devices = jax.devices()
+  mesh = config_lib.on_devices(config, len(devices)).mesh
+  used = math.prod(mesh.sizes().values())
+  if config.mesh.data is None and used < len(devices):
+    text = (
+      f'mesh.data = {mesh.data} uses {used} of {len(devices)} devices: more do '
+      'not divide the microbatch (rollout.num_prompts, '
+      'update.microbatch_prompts) or rollout.slots'
+    )
+    if processes.count() > 1:
+      raise ValueError(text)
+    logging.warning('%s', text)
+    devices = devices[:used]
+  return mesh_lib.make_mesh(mesh, devices)
 
 
 def make_verifier(
   config: ExperimentConfig,
-  workdir: str,
+  workdir: str | None,
   tokenizer: Any,
   mesh: jax.sharding.Mesh,
-) -> TextVerifier | TokenVerifier:
-  """Judges responses; only outcomes of workers may differ between runs."""
+) -> Verifier:
+  """Judges responses; only outcomes of workers may differ between runs.
+
+  workdir: where they are journaled, or None: nothing will be repeated.
+  """
   settings = config.verifier
   if settings.on_device:
     return TokenVerifier(config.task, tokenizer, mesh)
-  pool = VerifierPool(
+  episodes = config.rollout.turns is not None
+  limits = {
+    'num_workers': settings.workers,
+    'timeout_seconds': settings.timeout_seconds,
+    'memory_limit_bytes': settings.memory_limit_bytes,
+  }
+  if episodes:
+    pool = SessionPool(config.task, **limits)
+  else:
+    pool = VerifierPool(
+      judged(config.task, config.evaluation.sets),
+      on_timeout=settings.on_timeout,
+      **limits,
+    )
+  path = None
+  if workdir is not None and settings.workers:
+    path = os.path.join(workdir, JOURNAL_FILE)
+    if processes.count() > 1:  # each verifies rows of its own
+      name = f'process_{processes.index()}_{JOURNAL_FILE}'
+      path = os.path.join(workdir, name)
+  journal = JournaledPool(pool, path)
+  if not episodes:
+    return TextVerifier(journal)
+  return Episodes(
     config.task,
-    num_workers=settings.num_workers,
-    timeout_seconds=settings.timeout_seconds,
-    memory_limit_bytes=settings.memory_limit_bytes,
-    on_timeout=settings.on_timeout,
-  )
-  name = JOURNAL_FILE
-  if processes.count() > 1:  # each verifies rows of its own
-    name = f'process_{processes.index()}_{name}'
-  path = os.path.join(workdir, name)
-  return TextVerifier(
-    JournaledPool(pool, path if settings.num_workers else None)
+    pool,
+    journal,
+    tokenizer=tokenizer,
+    stop=make_stop(tokenizer, config.rollout.stop),
+    turns=config.rollout.turns,
   )
 
 
 def make_evaluator(
   config: ExperimentConfig,
   policy: Policy,
-  verifier: TextVerifier | TokenVerifier,
+  verifier: Verifier,
   mesh: jax.sharding.Mesh,
+  *,
+  seed: int = 0,
 ) -> Evaluator:
-  """The evaluation that `config.evaluation` describes."""
-  rollout, evaluation = config.rollout, config.evaluation
-  prompts = _prompts(config, policy, evaluation.split)
-  return Evaluator(
+  """The evaluation that `config.evaluation` describes; seed: of its draws."""
+  split = config.evaluation.split
+  bound = functools.partial(_prompts, config, policy, verifier)
+  prompts = {} if split is None else {'': bound(split)}
+  for one in config.evaluation.sets:
+    task = config.task if one.task is None else one
+    prompts[one.name] = bound(one.split, task)
+  evaluator = Evaluator(
     functools.partial(
       make_engine,
       policy.model,
-      max_response_tokens=rollout.max_response_tokens,
+      max_response_tokens=config_lib.evaluated_tokens(config),
       mesh=mesh,
+      slots=config.rollout.slots,
+      turns=config.rollout.turns,
     ),
     prompts,
     verifier,
-    evaluation,
-    temperature=rollout.temperature,
-    stop=rollout.stop,
+    config.evaluation,
+    sampling=sampling_of(config),
+    stop=config.rollout.stop,
+    seed=seed,
   )
+  power = config.evaluation.borda_power
+  if power is not None and config.evaluation.num_samples:
+    certainty = best_of.make_certainty(policy.model, mesh)
+    evaluator.votes = (certainty, power)
+  return evaluator

@@ -1,44 +1,84 @@
 """The work directory of a run: its configuration and its newest step."""
 
-import json
+from collections.abc import Sequence
+import dataclasses
 import os
+from typing import Any
 
 from absl import logging
 from etils import epath
 
-from rl_jax import serialization
-from rl_jax.config import ExperimentConfig
+from rl_jax import overrides, serialization
+from rl_jax.config import ExperimentConfig, optimizer_of
 from rl_jax.records.checkpoints import files
 from rl_jax.records.checkpoints.files import committed_steps
+from rl_jax.runs import fingerprints
 from rl_jax.runtime import processes
 
 CONFIG_FILE = 'experiment.json'  # HF directories have a config.json
-# Where a run is continued with other values: its length, its machine, its logs.
+# What changes no number of the training: length, machine, logs, limits. A time
+# limit of verifiers does so only where it is reached.
 FREE = (
   'iterations:',
   'mesh.',
   'checkpoint.',
+  'diagnostics.',
+  'evaluation.',
+  'guards.',
   'model.remat:',
   'model.attention:',
   'rollout.slots:',
+  'stopping.',
+  'tracking.',
   'update.microbatch_prompts:',
+  'update.microbatch_rows:',
   'update.pack:',
-  'evaluation.batch_prompts:',
   'verifier.num_workers:',
+  'verifier.timeout_seconds:',
   'verifier.memory_limit_bytes:',
-  'guards.log_rollouts:',
 )
 
 
-def check(config: ExperimentConfig, workdir: str) -> None:
+@dataclasses.dataclass(frozen=True)
+class Changes:
+  """How a start differs on purpose from what the directory records.
+
+  lines: 'path: old -> new', those that --allow_change names.
+  files: fingerprints of data and model now, on process 0.
+  """
+
+  lines: tuple[str, ...] = ()
+  files: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+
+def check(
+  config: ExperimentConfig, workdir: str, allowed: Sequence[str] = ()
+) -> Changes:
   """Raises ValueError if the directory holds the run of another configuration.
 
   Or if no checkpoint could be saved there.
 
+  Or of other data or another model: of the same fields, but with another
+  content. Files may move.
+
   Fields of FREE may change: the rest of the run is the same within tier E1, and
-  checkpoints restore on any mesh. What has changed is logged.
+  checkpoints restore on any mesh. What has changed is logged. allowed: dotted
+  paths of other fields (and all below them) that are changed on purpose.
   """
-  files.check_directory(workdir)
+  now: dict[str, Any] = {}
+
+  def main():
+    files.check_directory(workdir)
+    recorded = fingerprints.read(workdir)
+    now.update(fingerprints.of(config, recorded))
+    paths = [_by_index(config, path) for path in allowed]
+    return _check(config, workdir, paths, (recorded, now))
+
+  # Process 0 reads: other hosts may have an older state of a shared disk.
+  return Changes(lines=tuple(processes.on_main(main)), files=now)
+
+
+def _check(config, workdir, allowed, prints):
   path = os.path.join(workdir, CONFIG_FILE)
   if not os.path.exists(path):
     if committed_steps(epath.Path(workdir) / 'checkpoints'):
@@ -46,28 +86,116 @@ def check(config: ExperimentConfig, workdir: str) -> None:
         f'{workdir} has checkpoints but no {CONFIG_FILE}: it is unknown '
         'which run they continue. Use another --workdir, or remove them.'
       )
-    return
+    return []
   try:
-    with open(path) as f:
-      saved = serialization.from_json(f.read())
-  except (KeyError, TypeError, RecursionError, json.JSONDecodeError) as error:
+    saved = serialization.read(path, serialization.classes_of(config))
+  except ValueError as error:
+    if 'is damaged' not in str(error):
+      raise
     raise ValueError(
-      f'{path} is damaged ({type(error).__name__}: {error}). Remove it if the '
-      'given configuration is that of the run.'
+      f'{error}. Remove it if the given configuration is that of the run.'
     ) from error
-  # Through JSON once, so that only what is written is compared.
-  given = serialization.from_json(serialization.to_json(config))
-  changes = serialization.difference(saved, given)
-  lines = [line for line in changes if not line.startswith(FREE)]
-  if lines:
-    raise ValueError(
-      f'{path} differs from the given configuration (saved -> given):\n  '
-      + '\n  '.join(lines)
-      + '\nUse another --workdir, or give the saved values.'
-    )
+  if not isinstance(saved, ExperimentConfig):
+    raise ValueError(f'{path} is damaged: it holds no configuration of a run')
+  changes = _differences(saved, config)
+  with open(path, encoding='utf-8') as f:
+    code = serialization.changed_files(f.read())
+  edited = code + fingerprints.changes(*prints)
+  named = [
+    line
+    for line in changes + edited
+    if _is_named(line, allowed) or _has_moved(line, prints)
+  ]
+  changed = [x for x in changes if x not in named and not x.startswith(FREE)]
+  edited = [x for x in edited if x not in named]
+  if changed or edited:
+    raise ValueError(_refusal(path, changed, edited))
   logging.info('continuing the run in %s', workdir)
-  for line in changes:
+  for line in dict.fromkeys(changes + named):
     logging.warning('continuing with another %s', line)
+  return named
+
+
+def _refusal(path, changed, edited):
+  """The text of an error about fields and files that differ."""
+  lines = []
+  if changed:
+    lines += [f'{path} differs from the given configuration (saved -> given):']
+    lines += [f'  {line}' for line in changed]
+  if edited:
+    lines += [f'files of the run in {path} have changed (begun with -> now):']
+    lines += [f'  {line}' for line in edited]
+  keys = (line.split(': ', 1)[0].partition('/')[0] for line in changed + edited)
+  flags = ' '.join(f'--allow_change={key}' for key in dict.fromkeys(keys))
+  return '\n'.join(lines) + (
+    '\nUse another --workdir, or what the run began with; or change the rest '
+    f'of the run on purpose: {flags}'
+  )
+
+
+def _has_moved(line, prints):
+  """Whether a field names another place that has the same content."""
+  field = line.split(': ', 1)[0]
+  is_place = field == 'model.path' or field.endswith('.sources')
+  return is_place and fingerprints.same(field, *prints)
+
+
+def _differences(saved, given):
+  """Lines 'path: saved -> given'; also of the step at which a schedule ends."""
+  # Through JSON once, so that only what is written is compared.
+  text, classes = serialization.to_json(given), serialization.classes_of(given)
+  given = serialization.from_json(text, classes)
+  saved, given = (
+    dataclasses.replace(x, optimizer=optimizer_of(x)) for x in (saved, given)
+  )
+  return serialization.difference(saved, given)
+
+
+def _is_named(line, allowed):
+  field = line.split(': ', 1)[0]
+  return any(
+    field == path or field.startswith((f'{path}.', f'{path}/'))
+    for path in allowed
+  )
+
+
+def _by_index(config, path):
+  """The path with pieces by index, as `difference` writes them.
+
+  Raises ValueError naming the nearest field for one that does not exist.
+  """
+  node, keys = config, []
+  for key in path.split('.'):
+    if isinstance(node, tuple):
+      names = [type(piece).__name__ for piece in node]
+      key = str(names.index(key)) if key in names else key
+      node = node[int(key)] if key.isdigit() and int(key) < len(node) else None
+    elif dataclasses.is_dataclass(node):
+      fields = [f.name for f in dataclasses.fields(node)]
+      if key not in fields:
+        text = overrides.unknown_name(f'field in {path!r}', key, fields)
+        raise ValueError(f'--allow_change: {text}')
+      node = getattr(node, key)
+    elif isinstance(node, dict):
+      node = node.get(key)
+    keys.append(key)
+  return '.'.join(keys)
+
+
+def saved_config(workdir: str) -> ExperimentConfig:
+  """The configuration of a work directory.
+
+  A file of the user that has changed since is a warning. Raises ValueError
+  naming the file if it is damaged or holds a class that is not known.
+  """
+  path = os.path.join(workdir, CONFIG_FILE)
+  config = serialization.read(path)
+  if not isinstance(config, ExperimentConfig):
+    raise ValueError(f'{path} is damaged: it holds no ExperimentConfig')
+  with open(path, encoding='utf-8') as f:
+    for line in serialization.changed_files(f.read()):
+      logging.warning('changed since the run in %s began: %s', workdir, line)
+  return config
 
 
 def iterations_done(workdir: str) -> int:
@@ -76,24 +204,74 @@ def iterations_done(workdir: str) -> int:
   return steps[-1] if steps else 0
 
 
-def write_config(config: ExperimentConfig, workdir: str) -> None:
-  """Writes experiment.json if there is none.
+def write_config(
+  config: ExperimentConfig,
+  workdir: str,
+  changes: Changes | None = None,
+  iteration: int = 0,
+) -> None:
+  """Writes experiment.json if there is none, or if the run was changed.
+
+  And the fingerprints of its files.
 
   Called when everything else has been checked, so that a command that
   fails a check leaves no file that blocks the corrected one. Of several
   processes process 0 writes it.
+
+  iteration: the last one with the old values; `history` in the file keeps it
+  with the changes.
   """
-  processes.on_main(lambda: _write_config(config, workdir))
-
-
-def _write_config(config, workdir):
-  os.makedirs(workdir, exist_ok=True)
   path = os.path.join(workdir, CONFIG_FILE)
-  if os.path.exists(path):
-    return
+
+  def write():
+    saved = _history(path)
+    # Of a run that goes on from an older checkpoint than before.
+    known = [{**x, 'iteration': min(x['iteration'], iteration)} for x in saved]
+    if changes is not None and changes.lines:
+      known.append({'iteration': iteration, 'changes': list(changes.lines)})
+    if not os.path.exists(path) or known != saved:
+      os.makedirs(workdir, exist_ok=True)
+      _write(path, serialization.with_history(config, known))
+    if changes is not None and changes.files != fingerprints.read(workdir):
+      prints = os.path.join(workdir, fingerprints.FILE)
+      _write(prints, fingerprints.text(changes.files))
+
+  processes.on_main(write)
+
+
+def change_metrics(workdir: str) -> dict[int, dict[str, float]]:
+  """{iteration: metrics of its row} of iterations that begin with other values.
+
+  changed/PATH is the new value of a field, or 1 if that is no number.
+  """
+  path = os.path.join(workdir, CONFIG_FILE)
+  found: dict[int, dict[str, float]] = {}
+  for entry in processes.on_main(lambda: _history(path)):
+    row = found.setdefault(entry['iteration'] + 1, {})
+    for line in entry['changes']:
+      field, _, values = line.partition(': ')
+      row[f'changed/{field}'] = _number(values.rpartition(' -> ')[2])
+  return found
+
+
+def _history(path) -> list[dict[str, Any]]:
+  if not os.path.exists(path):
+    return []
+  with open(path) as file:
+    return serialization.history(file.read())
+
+
+def _number(text):
+  try:
+    return float(text)
+  except ValueError:
+    return 1.0
+
+
+def _write(path, text):
   temporary = path + '.tmp'
   with open(temporary, 'w') as f:
-    f.write(serialization.to_json(config))
+    f.write(text)
     f.flush()
     os.fsync(f.fileno())  # before it has its name: it is never empty
   os.replace(temporary, path)

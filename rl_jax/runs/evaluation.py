@@ -1,6 +1,6 @@
 """Accuracy of a policy on a split: pass@1 greedy, avg@k, pass@k, length."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import math
 from typing import Any
 
@@ -9,19 +9,24 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax import randomness
-from rl_jax.config import EvaluationConfig
+from rl_jax.config import EvaluationConfig, ExperimentConfig
+from rl_jax.pieces.logits import TopK, TopP
 from rl_jax.rollouts.engine import Engine
-from rl_jax.rollouts.prompts import PromptSet, stop_ids
+from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.responses import (
   Texts,
   fetch_responses,
   own_rows,
 )
 from rl_jax.rollouts.sampling import SamplingConfig
+from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.verifiers import TextVerifier, TokenVerifier
+from rl_jax.runs import best_of
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
 from rl_jax.tasks import base
+
+OUTCOME = f'reward/{base.OUTCOME}'
 
 
 def pass_at_k(num_samples: int, num_correct: int, k: int) -> float:
@@ -35,131 +40,245 @@ def pass_at_k(num_samples: int, num_correct: int, k: int) -> float:
   return 1.0 - math.comb(wrong, k) / math.comb(num_samples, k)
 
 
+def sampling_of(config: ExperimentConfig) -> SamplingConfig:
+  """Temperature and transforms of drawn responses, see EvaluationConfig."""
+  settings, transforms = config.evaluation, config.method.logits
+  if (settings.top_k, settings.top_p) != (None, None):
+    transforms = ()
+  if settings.top_k is not None:
+    transforms += (TopK(k=settings.top_k),)
+  if settings.top_p is not None and settings.top_p < 1.0:
+    transforms += (TopP(p=settings.top_p),)
+  temperature = settings.temperature
+  if temperature is None:
+    temperature = config.rollout.temperature
+  return SamplingConfig(temperature=temperature, transforms=transforms)
+
+
 def evaluation_metrics(
   greedy: dict[str, Any], samples: dict[str, Any] | None
 ) -> dict[str, Any]:
   """Metrics of one evaluation, of NumPy or (traced) JAX arrays alike.
 
+  A response that the verifier failed to judge counts in reward_errors and in
+  no mean of rewards: these are over the responses that were judged, pass_at_j
+  over the prompts with j judged samples at least. NaN if there are none.
+
   Args:
-    greedy: arrays [n, 1] `outcome`, `length`, `finished`, a response a prompt.
+    greedy: arrays [n, 1] `length`, `finished` and by `reward/NAME` the
+      components and their weighted sum `reward/mean`, a response a prompt; NaN
+      where a response was not judged.
     samples: the same [n, k] of drawn responses, and `logp`, the sum over their
       tokens; None if none were drawn.
 
   Returns:
-    pass_at_1, length, truncated_fraction and n of the greedy responses; of the
-    samples avg_at_k, pass_at_j for j = 2, 4, ..., k, sample_length,
-    sample_truncated_fraction, and entropy: the mean of -logp of drawn tokens,
-    an unbiased estimate in nats.
+    pass_at_1 (the mean outcome), the means by `reward/NAME`, length,
+    truncated_fraction and n of the greedy responses; of the samples avg_at_k,
+    pass_at_j for j = 2, 4, ..., k, the means by `sample_reward/NAME`,
+    sample_length, sample_truncated_fraction, and entropy: the mean of -logp of
+    drawn tokens, an unbiased estimate in nats; with votes (see best_of) also
+    borda_at_k, majority_at_k and certain_at_k. reward_errors of both.
   """
   metrics = {
-    'pass_at_1': greedy['outcome'].mean(),
+    'pass_at_1': _mean(greedy[OUTCOME]),
     'length': greedy['length'].mean(),
     'truncated_fraction': 1.0 - greedy['finished'].mean(),
-    'n': len(greedy['outcome']),
+    'n': len(greedy[OUTCOME]),
+    'reward_errors': _errors(greedy[OUTCOME]),
+    **_means(greedy, ''),
   }
   if samples is None:
     return metrics
-  outcome = samples['outcome']
+  outcome = samples[OUTCOME]
+  metrics['reward_errors'] += _errors(outcome)
   k = outcome.shape[1]
+  votes = {n: x for n, x in samples.items() if n.startswith('vote/')}
   return metrics | {
-    f'avg_at_{k}': outcome.mean(),
+    f'avg_at_{k}': _mean(outcome),
+    **{f'{n[len("vote/") :]}_at_{k}': _mean(x) for n, x in votes.items()},
     'entropy': -samples['logp'].sum() / samples['length'].sum(),
     'sample_length': samples['length'].mean(),
     'sample_truncated_fraction': 1.0 - samples['finished'].mean(),
+    **_means(samples, 'sample_'),
     **_pass_at_powers(outcome),
   }
 
 
-def _pass_at_powers(correct_NK):
+def _errors(reward):
+  return 0 if isinstance(reward, jax.Array) else int(np.isnan(reward).sum())
+
+
+def _mean(reward):
+  """Over what was judged; device verifiers judge everything."""
+  if not isinstance(reward, jax.Array):
+    reward = reward[~np.isnan(reward)]
+  return reward.mean() if reward.size else np.nan
+
+
+def _means(arrays, prefix):
+  rewards = {k: x for k, x in arrays.items() if k.startswith('reward/')}
+  return {f'{prefix}{name}': _mean(x) for name, x in sorted(rewards.items())}
+
+
+def _pass_at_powers(right_NK):
   """pass@j for j = 2, 4, ... and k."""
-  k, metrics, j = correct_NK.shape[1], {}, 1
-  count_N = correct_NK.sum(axis=1).astype(np.int32)
+  k, metrics, j = right_NK.shape[1], {}, 1
+  traced = isinstance(right_NK, jax.Array)
+  if traced:
+    count_N = right_NK.sum(axis=1).astype(np.int32)
+  else:
+    judged_N = (~np.isnan(right_NK)).sum(axis=1)
+    right_N = np.nansum(right_NK, axis=1).astype(np.int32)
   while j < k:
     j = min(2 * j, k)
-    by_count = np.asarray([pass_at_k(k, c, j) for c in range(k + 1)])
-    if isinstance(count_N, jax.Array):
-      by_count = jnp.asarray(by_count, jnp.float32)
-    metrics[f'pass_at_{j}'] = by_count[count_N].mean()
+    if traced:
+      by_count = [pass_at_k(k, c, j) for c in range(k + 1)]
+      found = jnp.asarray(by_count, jnp.float32)[count_N]
+    else:
+      pairs = zip(judged_N.tolist(), right_N.tolist(), strict=True)
+      found = np.asarray([pass_at_k(n, c, j) for n, c in pairs if n >= j])
+    metrics[f'pass_at_{j}'] = found.mean() if found.size else np.nan
   return metrics
 
 
 class Evaluator:
-  """Samples and verifies a fixed set of prompts; compiled once per shape."""
+  """Samples and verifies fixed sets of prompts; compiled once per shape.
+
+  Metrics of a set with a name, and of a part of a mixture, have the name before
+  them: NAME/pass_at_1.
+  """
 
   def __init__(
     self,
     engine: Callable[..., Engine],
-    prompts: PromptSet,
+    prompts: PromptSet | Mapping[str, PromptSet],
     verifier: TextVerifier | TokenVerifier,
     settings: EvaluationConfig,
     *,
-    temperature: float = 1.0,
+    sampling: SamplingConfig | None = None,
     stop: Sequence[str] = (),
     seed: int = 0,
   ):
-    """engine: make_engine with all but the sampling and the group size."""
-    self._tokenizer, self._prompts = prompts.tokenizer, prompts
+    """engine: make_engine with all but the sampling and the group size.
+
+    prompts: one set, or sets by name; '' has none.
+    sampling: temperature and transforms, see `sampling_of`; greedy responses
+    have the transforms.
+    """
+    sets = prompts if isinstance(prompts, Mapping) else {'': prompts}
+    self._sets, self._num_prompts = sets, settings.num_prompts
+    prompts = next(iter(sets.values()))
     self._verifier = verifier
-    self._indices = range(min(settings.num_prompts, len(prompts)))
+    # (self-certainty of rows by (params, traj), power), for votes of samples.
+    self.votes: tuple[Callable, float] | None = None
     self._num_samples = settings.num_samples
-    self._stop = eos = stop_ids(prompts.tokenizer, stop)
+    self._stop = make_stop(prompts.tokenizer, tuple(stop))
+    sampling = (sampling or SamplingConfig()).replace(
+      eos_ids=self._stop.ids, stop_SV=self._stop.table
+    )
     self._greedy = engine(
-      SamplingConfig(greedy=True, eos_ids=eos), group_size=1
+      sampling.replace(greedy=True, temperature=1.0), group_size=1
     )
-    self._sample = engine(
-      SamplingConfig(temperature=temperature, eos_ids=eos),
-      group_size=self._num_samples,
-    )
+    self._sample = engine(sampling, group_size=self._num_samples)
     mesh = self._greedy.mesh
     self._key = processes.put(
       randomness.purpose_key(jax.random.key(seed), randomness.EVALUATION),
       mesh_lib.replicated(mesh),
     )
     shards = mesh.shape['data'] * mesh.shape['fsdp']
-    self._batch = -(-settings.batch_prompts // shards) * shards
+    most = min(settings.num_prompts, max(map(len, sets.values())))
+    batch = min(settings.batch_prompts, most)
+    self._batch = -(-batch // shards) * shards
 
   def run(self, params: Any) -> tuple[dict[str, float], dict[str, np.ndarray]]:
-    """(metrics, per-prompt arrays 'greedy' [n] and 'samples' [n, k])."""
-    indices, num_samples = self._indices, self._num_samples
-    greedy = self._collect(params, indices, 1, self._greedy)
-    rows, samples = {'greedy': greedy['outcome'][:, 0]}, None
-    if num_samples:
-      samples = self._collect(params, indices, num_samples, self._sample)
-      rows['samples'] = samples['outcome']
-    metrics = evaluation_metrics(greedy, samples)
-    # As Python numbers; the count `n` stays an integer.
-    metrics = {name: np.asarray(x).item() for name, x in metrics.items()}
-    return metrics, rows
+    """(metrics, of prompts: 'greedy' [n], 'samples' [n, k], 'responses' [n]).
 
-  def _collect(self, params, indices, group_size, engine):
-    """Per-prompt arrays [n, group_size] over batches of fixed width."""
-    parts = []
+    The first two are outcomes, NaN of a response that was not judged; the last
+    are the texts of the greedy ones.
+    """
+    metrics, rows = {}, {}
+    for name, prompts in self._sets.items():
+      before = f'{name}/' * bool(name)
+      greedy, parts = self._collect(params, prompts, 1, self._greedy)
+      samples = None
+      rows[f'{before}greedy'] = greedy[OUTCOME][:, 0]
+      rows[f'{before}responses'] = greedy.pop('response')[:, 0]
+      if self._num_samples:
+        samples, _ = self._collect(
+          params, prompts, self._num_samples, self._sample
+        )
+        rows[f'{before}samples'] = samples[OUTCOME]
+      found = evaluation_metrics(greedy, samples)
+      for part in sorted(set(parts) - {None}):
+        own = np.asarray([x == part for x in parts])
+        of_part = evaluation_metrics(*_rows_of(own, greedy, samples))
+        found |= {f'{part}/{key}': x for key, x in of_part.items()}
+      metrics |= {f'{before}{key}': x for key, x in found.items()}
+    # As Python numbers; counts stay integers.
+    return {key: np.asarray(x).item() for key, x in metrics.items()}, rows
+
+  def _collect(self, params, prompts, group_size, engine):
+    """Per-prompt arrays [n, group_size], part of a mixture or None by prompt.
+
+    Batches have a fixed width.
+    """
+    indices, names = range(min(self._num_prompts, len(prompts))), []
+    parts, judged = [], []
     for start in range(0, len(indices), self._batch):
       real = list(indices[start : start + self._batch])
       padded = real + [real[0]] * (self._batch - len(real))
-      examples, prompt, mask, ids = self._prompts.batch(padded)
+      examples, prompt, mask, ids = prompts.batch(padded)
       # The counter of randomness is the position in the evaluation set.
       traj = engine.start(prompt, mask, ids, start, 0)
-      traj = engine.generate(params, traj=traj, key=self._key)
+      traj = self._verifier.play(engine, params, traj, self._key, examples)
       host = fetch_responses(traj, len(real))
       own = own_rows(len(real), group_size)
-      texts = Texts(host, own, self._tokenizer, self._stop)
+      texts = Texts(host, own, self._stop)
       logp = host['logp'].sum(axis=1).tolist()
       logp = [x for part in processes.gather(logp) for x in part]
       real_examples = examples[: len(real)]
+      names += [example.meta.get(base.PART) for example in real_examples]
       outcomes = self._verifier.outcomes(traj, real_examples, texts)
-      shape = (len(real), group_size)
-      correct = [
-        0.0 if o.components is None else o.components[base.OUTCOME]
-        for o in outcomes
-      ]
+      judged += [outcome.components for outcome in outcomes]
       count = len(real) * group_size
       parts.append(
         {
-          'outcome': np.asarray(correct).reshape(shape),
-          'length': host['length'][:count].reshape(shape),
-          'finished': host['finished'][:count].reshape(shape),
-          'logp': np.asarray(logp, np.float32).reshape(shape),
+          'length': host['length'][:count],
+          'finished': host['finished'][:count],
+          'logp': np.asarray(logp, np.float32),
         }
       )
-    return {k: np.concatenate([p[k] for p in parts]) for k in parts[0]}
+      if engine is self._greedy:
+        said = [x for part in processes.gather(list(texts)) for x in part]
+        parts[-1]['response'] = np.asarray(said, object)
+      if self.votes is not None and engine is self._sample:
+        keys = processes.gather(best_of.keys_of(texts))
+        certainty_B = processes.read(self.votes[0](params, traj))
+        parts[-1] |= {
+          'text': np.asarray([key for part in keys for key in part]),
+          'certainty': certainty_B[:count],
+        }
+    arrays = {k: np.concatenate([p[k] for p in parts]) for k in parts[0]}
+    arrays |= _rewards(judged, prompts.task.reward_weights)
+    shape = (len(indices), group_size)
+    arrays = {name: x.reshape(shape) for name, x in arrays.items()}
+    if 'certainty' in arrays:
+      arrays |= best_of.outcomes(arrays, self.votes[1])
+    return arrays, names
+
+
+def _rewards(judged, weights):
+  """reward/NAME: of each response; a component that it lacks counts 0."""
+  names = {base.OUTCOME, *weights, *(n for c in judged if c for n in c)}
+  of = {name: lambda c, name=name: c.get(name, 0.0) for name in sorted(names)}
+  of['mean'] = lambda c: base.combine(c, weights)
+  return {
+    f'reward/{name}': np.asarray(
+      [np.nan if c is None else value(c) for c in judged]
+    )
+    for name, value in of.items()
+  }
+
+
+def _rows_of(own, *arrays):
+  return [a if a is None else {k: x[own] for k, x in a.items()} for a in arrays]

@@ -14,57 +14,56 @@ Checkpoints are taken at iteration boundaries: an interrupted iteration is
 redone from its counters, bit for bit (tier E0).
 """
 
+from collections.abc import Sequence
 import contextlib
 import dataclasses
+import json
 import time
 from typing import Any
 
 from absl import logging
 import jax
 
+from rl_jax import serialization
 from rl_jax.config import ExperimentConfig
 from rl_jax.learning.update import Batch
 from rl_jax.records import metrics as metrics_lib
-from rl_jax.records import progress, rollout_log
-from rl_jax.records.checkpoints import checkpointer
-from rl_jax.runs import assembly, directory, guards, lock
+from rl_jax.records import progress, rollout_log, trackers
+from rl_jax.runs import assembly, directory, lock
+from rl_jax.runs import policy as policy_lib
 from rl_jax.runs import stages as stages_lib
+from rl_jax.runs.callbacks import Callbacks
+from rl_jax.runs.counters import Counters
 from rl_jax.runs.entropy_change import EntropyChange
+from rl_jax.runs.row_watch import RowWatch
+from rl_jax.runs.saving import Saver
+from rl_jax.runs.stopping import SessionClock
 from rl_jax.runtime import processes, profiling, stop_signal
-from rl_jax.runtime.repeated_warnings import RepeatedWarnings
-from rl_jax.types import Metrics, Trajectories
-
-
-@dataclasses.dataclass
-class Counters:
-  """The host's part of the state; JSON in every checkpoint."""
-
-  iteration: int = 0
-  optimizer_steps: int = 0
-  group_serial: int = 0  # groups ever drawn: the counter of all randomness
-  tokens: int = 0  # response tokens ever generated
-  skipped_in_a_row: int = 0
-  entropy: float | None = None  # of the iteration before
-
-  def note_skipped(self, skipped: bool) -> int:
-    """Iterations in a row without a finite step, the newest included."""
-    self.skipped_in_a_row = self.skipped_in_a_row + 1 if skipped else 0
-    return self.skipped_in_a_row
+from rl_jax.types import Metrics
 
 
 class Trainer:
   """One run in one work directory; continues the checkpoint it finds there.
 
-  take_over: see lock.Lock.
+  take_over: see lock.Lock. allow_change: see directory.check. callbacks: own
+  objects, see callbacks.Callback.
   """
 
   def __init__(
-    self, config: ExperimentConfig, workdir: str, *, take_over: bool = False
+    self,
+    config: ExperimentConfig,
+    workdir: str,
+    *,
+    take_over: bool = False,
+    allow_change: Sequence[str] = (),
+    callbacks: Sequence[Any] = (),
   ):
     config = assembly.with_compute_dtype(config)
     self.config, self.workdir = config, workdir
     self.profiler = profiling.Profiler()
-    mesh = assembly.prepare(config, workdir)
+    self.callbacks = Callbacks(callbacks)
+    mesh = assembly.prepare(config)
+    self.changes = directory.check(config, workdir, allow_change)
     self.lock = lock.Lock(workdir, take_over)
     try:
       with jax.set_mesh(mesh):
@@ -79,30 +78,29 @@ class Trainer:
     config, workdir = self.config, self.workdir
     self.state = self.parts.state
     self._config_written = False
+    self._begun_at = 0  # iterations done before this session
+    self._change_metrics: dict[int, dict[str, float]] = {}
     self.counters = Counters()
     rate = config.optimizer.learning_rate
     self.entropy_change = EntropyChange(rate, self.parts.mesh)
-    # By iteration: of the last two, as metrics are read one iteration late.
-    self.batches: dict[int, Trajectories] = {}
     self.rollouts: rollout_log.RolloutLog | None = None  # of the last one
-    self.warnings = RepeatedWarnings()
-    self.writer = metrics_lib.MetricsWriter(workdir)
-    self.pending = metrics_lib.DelayedMetrics(self.writer)
-    self.checkpointer = checkpointer.Checkpointer(
-      f'{workdir}/checkpoints',
-      keep_last=config.checkpoint.keep_last,
-      keep_best=config.checkpoint.keep_best,
-      best_metric=config.checkpoint.best_metric,
-      on_save_error=config.checkpoint.on_save_error,
+    self.watch = RowWatch(config, workdir, self.callbacks)
+    about = json.loads(serialization.to_json(config))
+    self.writer = metrics_lib.MetricsWriter(
+      workdir, trackers=trackers.make(config.tracking, workdir, about)
     )
+    self.pending = metrics_lib.DelayedMetrics(self.writer)
+    self.saver = Saver(workdir, config.checkpoint)
     self._restore()
 
   def run(self) -> dict[str, Any]:
     """Trains to config.iterations; returns the newest metrics.
 
-    SIGTERM and Ctrl-C save at the next boundary and exit (see `stop_signal`).
+    SIGTERM and Ctrl-C save at the next boundary and exit (see `stop_signal`),
+    and so does the end of stopping.session_seconds.
     """
     counters, total = self.counters, self.config.iterations
+    clock = SessionClock(self.config.stopping.session_seconds)
     row: dict[str, Any] = {}
     with (
       contextlib.closing(self),
@@ -113,25 +111,33 @@ class Trainer:
       ) as line,
       jax.transfer_guard('disallow'),
     ):
+      self.callbacks.call('on_start', self)
       if counters.iteration == 0 and self._evaluation_due():
-        self.writer.log(0, self._evaluate())
-      while counters.iteration < total and not stop.requested:
+        self.watch.stopping.see(self.writer.log(0, self._evaluate()))
+      while counters.iteration < total and not (
+        stop.requested or self.watch.has_ended(counters.iteration)
+      ):
         self.lock.check()
         metrics = self.profiler.run(self.iteration, counters.iteration + 1)
         self._write_config()
+        metrics |= self._change_metrics.get(counters.iteration, {})
         if self._evaluation_due():
           metrics |= self._evaluate()
         written = self.pending.push(counters.iteration, metrics, self.rollouts)
         if written is not None:
-          row = self._watch(written)
+          row = self.watch.see(written, counters)
           line.update(row)
-        if counters.iteration % self.config.checkpoint.every == 0:
+        if self.saver.due(counters.iteration, metrics):
           row = self.save() or row
           line.update(row)
+        self.saver.save_weights(counters.iteration, self.state.params)
+        if clock.is_over() and counters.iteration < total:
+          stop.request()
       if last := self.save():
         row = last
         line.update(row)
-      self.checkpointer.check_newest()
+      self.saver.check_newest()
+      self.callbacks.call('on_end', counters.iteration, row)
     if stop.requested:
       logging.warning(
         'saved iteration %d of %d in %s: run the same command to continue',
@@ -157,16 +163,23 @@ class Trainer:
     batch = Batch(
       frozen=frozen, method=self.parts.method, traj=traj, key=self.parts.key
     )
+    probe = self.parts.probe
+    if probe is not None and not probe.due(counters.iteration):
+      probe = None
     self.state, traj, learned, steps = stages_lib.update(
-      self.parts.stages, self.state, batch, counters.iteration, length_NG
+      self.parts.stages,
+      self.state,
+      batch,
+      counters.iteration,
+      length_NG,
+      probe,
     )
     tokens = sum(r.tokens for r in rounds)
     metrics = {**scores, **learned}
     metrics |= self.entropy_change(metrics)
     counters.iteration += 1
     self.parts.policies.renew(self.state.params, counters.iteration)
-    self.batches[counters.iteration] = traj
-    self.batches.pop(counters.iteration - 2, None)
+    self.watch.keep_batch(counters.iteration, traj)
     counters.optimizer_steps += steps
     self.rollouts = rollout_log.RolloutLog(
       rounds=rounds,
@@ -194,26 +207,32 @@ class Trainer:
     self.lock.check()
     self._write_config()
     written = self.pending.flush()
-    row = self._watch(written) if written else {}
+    row = self.watch.see(written, self.counters) if written else {}
     self.counters.entropy = row.get('policy/entropy', self.counters.entropy)
-    self.checkpointer.save(
+    self.saver.save(
       self.counters.iteration,
       self._tree(),
       {
         'counters': dataclasses.asdict(self.counters),
         'offsets': self.writer.offsets(),
+        'stopping': self.watch.stopping.state(),
         'verifications': self.parts.verifier.mark(),
       },
-      {k: v for k, v in row.items() if k.startswith(('evaluation', 'reward'))},
+      row,
     )
-    oldest = self.checkpointer.oldest_host_state() or {}
+    oldest = self.saver.oldest_host_state()
     self.parts.verifier.forget(oldest.get('verifications', 0))
+    self.callbacks.call('on_save', self.counters.iteration, row)
     return row
 
   def _write_config(self) -> None:
     """Once, when an iteration has been traced: it would refuse wrong pieces."""
     if not self._config_written:
-      directory.write_config(self.config, self.workdir)
+      directory.write_config(
+        *(self.config, self.workdir, self.changes, self._begun_at)
+      )
+      policy_lib.describe(self.parts.policy, self.workdir)
+      self._change_metrics = directory.change_metrics(self.workdir)
       self._config_written = True
 
   def close(self) -> None:
@@ -221,7 +240,7 @@ class Trainer:
     with contextlib.ExitStack() as stack:  # all, whichever of them fails
       stack.callback(self.lock.release)
       stack.callback(self.writer.close)
-      stack.callback(self.checkpointer.close)
+      stack.callback(self.saver.close)
       stack.callback(self.parts.verifier.close)
 
   def _tree(self) -> dict[str, Any]:
@@ -233,9 +252,7 @@ class Trainer:
     }
 
   def _restore(self) -> None:
-    restored = self.checkpointer.restore(
-      checkpointer.abstract_tree(self._tree())
-    )
+    restored = self.saver.restore(self._tree())
     if restored is None:
       self.writer.truncate_to({}, next_step=0)
       return
@@ -245,24 +262,15 @@ class Trainer:
       self.parts.policies.trees[name] = restored.tree[name]
     host = restored.host_state
     self.counters = Counters(**host['counters'])
+    self._begun_at = self.counters.iteration
     self.entropy_change.restore(self.counters.entropy)
+    if 'stopping' in host:
+      self.watch.stopping.restore(host['stopping'])
     self.parts.verifier.restore(host.get('verifications', 0))
     self.writer.truncate_to(
       host['offsets'], next_step=self.counters.iteration + 1
     )
     logging.info('continuing after iteration %d', self.counters.iteration)
-
-  def _watch(self, row: dict[str, Any]) -> dict[str, Any]:
-    """Ends the run if a guard's limit is reached; else returns the row."""
-    skipped = row['train/skipped'] > 0
-    if skipped:
-      path = f'{self.workdir}/skipped_{row["step"]}.npz'
-      metrics_lib.save_arrays(path, self.batches[row['step']])
-      text = 'non-finite loss or gradient: its batch is in %s'
-      self.warnings.warn(text, path)
-    in_a_row = self.counters.note_skipped(skipped)
-    guards.check(self.config.guards, row, in_a_row, self.workdir)
-    return row
 
   def _evaluation_due(self) -> bool:
     every = self.config.evaluation.every

@@ -4,17 +4,23 @@ import dataclasses
 import os
 from typing import Any
 
+from absl import logging
 import jax
 
-from rl_jax import randomness, serialization
+from rl_jax import randomness
 from rl_jax.models import params as params_lib
 from rl_jax.models import platform, transformer
 from rl_jax.models.files import model_dir
 from rl_jax.models.source import ModelSource
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.records.checkpoints import checkpointer
+from rl_jax.runs import directory, fingerprints, saving
 from rl_jax.runs.directory import CONFIG_FILE
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime import processes
+
+# In the work directory of a run: model.json and tokenizer of its policy.
+DESCRIPTION = 'policy'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,8 +81,12 @@ def planned_model(
     if source.config is not None:
       model = _with_vocabulary(source.config, task_tokenizer(task))
   elif os.path.exists(os.path.join(source.path, CONFIG_FILE)):
-    config = _saved_config(source.path)
-    model = saved = planned_model(config.model, config.task)
+    described = _description(source.path)
+    if described is not None:
+      model = saved = described[0]
+    else:
+      config = directory.saved_config(source.path)
+      model = saved = planned_model(config.model, config.task)
   elif os.path.exists(source.path):
     model = saved = model_dir.read_config(source.path)
   else:
@@ -96,12 +106,6 @@ def _resolved(source, model, saved, spans):
     source.attention,
     spans=spans,
   )
-
-
-def _saved_config(workdir):
-  """The configuration of a work directory of training."""
-  with open(os.path.join(workdir, CONFIG_FILE)) as file:
-    return serialization.from_json(file.read())
 
 
 def check(source: ModelSource) -> None:
@@ -131,9 +135,9 @@ def load_checkpoint(
     model, params, tokenizer = model_dir.load_any(source, mesh, **dtypes)
     model = platform.resolve(model, spans=mesh_lib.spans(mesh))
     return model, params, tokenizer
-  config = _saved_config(source)
-  policy = load(config.model, config.task, config.seed, mesh)
-  saver = checkpointer.Checkpointer(os.path.join(source, 'checkpoints'))
+  config = directory.saved_config(source)
+  policy = _abstract_policy(source, config, mesh)
+  saver = checkpointer.Checkpointer(saving.newest_of(source, step))
   abstract = checkpointer.abstract_tree({'state': {'params': policy.trainable}})
   restored = saver.restore(abstract, step, partial=True)
   saver.close()
@@ -141,6 +145,79 @@ def load_checkpoint(
     raise ValueError(f'{source} holds no checkpoint yet')
   params = {**policy.frozen, **restored.tree['state']['params']}
   return policy.model, params, policy.tokenizer
+
+
+def describe(policy: Policy, workdir: str) -> None:
+  """Writes what reading a checkpoint needs besides: model and tokenizer.
+
+  Of several processes process 0 writes it, once.
+  """
+  path = os.path.join(workdir, DESCRIPTION)
+
+  def write():
+    if model_dir.load_description(path) is not None:
+      return
+    try:
+      model_dir.save_description(path, policy.model, policy.tokenizer)
+    except (TypeError, OSError) as error:
+      logging.warning(
+        '%s is not written (%s): evaluation and export will need the model and '
+        'the task that the run began with',
+        *(path, error),
+      )
+
+  processes.on_main(write)
+
+
+def _description(workdir):
+  return model_dir.load_description(os.path.join(workdir, DESCRIPTION))
+
+
+def _abstract_policy(workdir, config, mesh):
+  """The policy of a run; what its checkpoints hold may be shapes alone."""
+  described, source = _description(workdir), config.model
+  if described is not None and not described[0].lora_rank:
+    model, tokenizer = described
+    model = platform.resolve(
+      *(model, source.compute_dtype, source.attention),
+      spans=mesh_lib.spans(mesh),
+    )
+    shapes = params_lib.shapes(model, mesh)
+    trainable, frozen = params_lib.split_trainable(model, shapes)
+    return Policy(
+      model=model, tokenizer=tokenizer, trainable=trainable, frozen=frozen
+    )
+  _check_base(workdir, config)
+  return load(source, config.task, config.seed, mesh)
+
+
+def _check_base(workdir, config):
+  """Raises ValueError if the weights below the trained ones are not there."""
+  path = config.model.path
+  if path is not None and not os.path.exists(path):
+    what = (
+      'holds adapters alone'
+      if config.model.lora_rank
+      else 'has no description of its model'
+    )
+    raise ValueError(
+      f'{workdir} {what}: the model that it trained is read from '
+      f'{os.path.abspath(path)}, which does not exist. Put it back there, or '
+      'make a symbolic link to where it is'
+    )
+  recorded = fingerprints.read(workdir)
+  edited = [
+    line
+    for line in fingerprints.changes(
+      recorded, fingerprints.of(config, recorded)
+    )
+    if line.startswith('model.path')
+  ]
+  if edited and config.model.lora_rank:
+    raise ValueError(
+      f'{workdir} holds adapters of a model that has changed since:\n  '
+      + '\n  '.join(edited)
+    )
 
 
 def task_tokenizer(task: Any) -> Any:

@@ -29,7 +29,7 @@ from rl_jax.learning.update import Batch
 from rl_jax.models import packing, transformer
 from rl_jax.rollouts import sampling
 from rl_jax.rollouts.engine import Engine, make_engine
-from rl_jax.rollouts.prompts import stop_ids
+from rl_jax.rollouts.stop import make_stop
 from rl_jax.runtime import compilation, processes
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.types import Metrics, TrainState, Trajectories
@@ -84,25 +84,29 @@ def make_functions(
   rollout = config.rollout
   minibatch = config.update.minibatch_prompts or rollout.num_prompts
   microbatch = config.update.microbatch_prompts or minibatch
+  rows = config.update.microbatch_rows or rollout.group_size
+  parts = rollout.group_size // rows
   forward = Forward(
     model=model,
     temperature=rollout.temperature,
-    microbatches=minibatch // microbatch,
+    microbatches=minibatch // microbatch * parts,
+    group_rows=rows,
   )
   steps = config.update.epochs * (rollout.num_prompts // minibatch)
   policy = score_lib.scores_first(config.method, steps)
   score = functools.partial(
     score_lib.score,
     dataclasses.replace(
-      forward, microbatches=rollout.num_prompts // microbatch
+      forward, microbatches=rollout.num_prompts // microbatch * parts
     ),
     policy=policy,
   )
   return Functions(
-    sampling=sampling.SamplingConfig(
+    sampling=sampling.SamplingConfig.ended_by(
+      make_stop(tokenizer, rollout.stop),
       temperature=rollout.temperature,
-      eos_ids=stop_ids(tokenizer, rollout.stop),
       transforms=config.method.logits,
+      weights=rollout.sampler_weights,
     ),
     score=score if policy or 'reference' in config.method.policies() else None,
     forward=forward,
@@ -140,6 +144,7 @@ def make_stages(
       max_response_tokens=rollout.max_response_tokens,
       mesh=mesh,
       slots=rollout.slots,
+      turns=rollout.turns,
     ),
     score=(
       training(functions.score, out_shardings=whole)
@@ -166,10 +171,12 @@ def update(
   batch: Batch,
   iteration: int,
   length_NG: np.ndarray,
+  probe: Any | None = None,
 ) -> tuple[TrainState, Trajectories, Metrics, int]:
   """learn on one rollout; also the number of optimizer steps.
 
   length_NG: of the responses, on the host; it chooses one of two programs.
+  probe: measures every step, see runs.influence.
   """
   # On the host: the order is a small function of (seed, iteration, epoch).
   traj, functions = batch.traj, stages.functions
@@ -177,9 +184,13 @@ def update(
   groups = [processes.put(group_M, stages.replicated) for group_M in groups_KM]
   forward = functions.forward
   if stages.pack:
+    if forward.group_rows:
+      length_NG = length_NG.reshape(-1, forward.group_rows)
     capacity = packing.capacity(length_NG, traj.response_BT.shape[1])
     forward = dataclasses.replace(forward, capacity=capacity)
   step = functools.partial(stages.update_minibatch, forward=forward)
+  if probe is not None:
+    step = probe.around(step, state, batch)
   state, traj, metrics = learn(
     stages.make_batch,
     functools.partial(optimizer_steps, step),

@@ -27,7 +27,7 @@ from rl_jax.runs import assembly
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import compilation
 from rl_jax.runtime import mesh as mesh_lib
-from rl_jax.types import PAD, POLICY, Metrics, Trajectories
+from rl_jax.types import ENVIRONMENT, PAD, POLICY, Metrics, Trajectories
 
 
 def supervised_method() -> Method:
@@ -41,11 +41,12 @@ def supervised_rows(
   prompts: tuple[np.ndarray, np.ndarray, np.ndarray],
   targets: Sequence[Sequence[int]],
   max_response_tokens: int,
+  trained: Sequence[Sequence[bool]] | None = None,
 ) -> Trajectories:
   """Rows (numpy) with given responses, which must fit; groups of one.
 
   prompts: (tokens [N, P], mask [N, P], ids [N]). targets include the
-  end-of-sequence token.
+  end-of-sequence token. trained: of each token; None: all.
   """
   prompt, mask, ids = prompts
   shape = (len(targets), max_response_tokens)
@@ -58,7 +59,8 @@ def supervised_rows(
         f'max_response_tokens = {max_response_tokens}'
       )
     response[row, : len(tokens)] = tokens
-    kind[row, : len(tokens)] = POLICY
+    by_policy = True if trained is None else np.asarray(trained[row])
+    kind[row, : len(tokens)] = np.where(by_policy, POLICY, ENVIRONMENT)
   length = np.asarray([len(t) for t in targets], np.int32)
   ones = np.ones(len(targets), np.float32)
   zeros = np.zeros(shape, np.float32)

@@ -10,9 +10,11 @@ from typing import Any
 from absl import logging
 import numpy as np
 
+from rl_jax.checks import checked, ranged
 from rl_jax.records.checkpoints import checkpointer
 from rl_jax.records.checkpoints.files import check_directory
 from rl_jax.records.metrics import MetricsWriter
+from rl_jax.rollouts.completions import encode_logged
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.runs.lock import Lock
 from rl_jax.runs.supervised import (
@@ -21,10 +23,12 @@ from rl_jax.runs.supervised import (
   supervised_rows,
 )
 from rl_jax.runtime.stop_signal import StopSignal
+from rl_jax.tasks import base
 from rl_jax.types import Trajectories
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
 class FitConfig:
   """When supervised training stops, evaluates and saves.
 
@@ -32,25 +36,29 @@ class FitConfig:
   counted), or an evaluation with accuracy at or above stop_accuracy.
   """
 
-  batch_size: int = 256
-  max_steps: int = 1000
-  max_seconds: float = float('inf')
-  stop_accuracy: float = float('inf')
-  evaluate_every: int = 100
-  max_response_tokens: int = 32
+  batch_size: int = ranged(256, 1)
+  max_steps: int = ranged(1000, 1)
+  max_seconds: float = ranged(float('inf'), 0.0)
+  stop_accuracy: float = ranged(float('inf'), 0.0)
+  evaluate_every: int = ranged(100, 1)
+  max_response_tokens: int = ranged(32, 1)
 
 
 def pair_rows(
   prompts: PromptSet, indices: np.ndarray, max_response_tokens: int
 ) -> Trajectories:
-  """Rows of a task's own targets, each closed by the end token."""
+  """Rows of the first recorded response, or of the task's own target.
+
+  Each is closed by the end token; of a conversation the assistant's turns are
+  trained (rollouts.completions).
+  """
   examples, *arrays = prompts.batch(indices)
-  tokenizer = prompts.tokenizer
-  targets = [
-    [*tokenizer.encode(prompts.task.target(e)), tokenizer.eos_ids[0]]
+  encoded = [
+    encode_logged(e, base.logged(prompts.task, e)[0], prompts.tokenizer)
     for e in examples
   ]
-  return supervised_rows(tuple(arrays), targets, max_response_tokens)
+  targets, trained = zip(*encoded, strict=True)
+  return supervised_rows(tuple(arrays), targets, max_response_tokens, trained)
 
 
 @dataclasses.dataclass

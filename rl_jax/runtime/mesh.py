@@ -42,15 +42,24 @@ RULES = {
 class MeshConfig:
   """Devices along each mesh axis.
 
-  data: copies of the parameters. fsdp: splits rows and parameters. sequence:
-  splits the tokens of responses in score and update, and rows in sampling.
-  tensor: splits heads, MLP and vocabulary.
+  data: copies of the parameters; null: all devices that the other axes leave,
+  or as many of them as share a batch evenly (config.on_devices). fsdp: splits
+  rows and parameters. sequence: splits the tokens of responses in score and
+  update, and rows in sampling. tensor: splits heads, MLP and vocabulary.
   """
 
-  data: int = ranged(1, 1)
+  data: int | None = ranged(None, 1)
   fsdp: int = ranged(1, 1)
   sequence: int = ranged(1, 1)
   tensor: int = ranged(1, 1)
+
+  def sizes(self, devices: int = 1) -> dict[str, int]:
+    """Devices along each axis; data by default what so many devices leave."""
+    given = dataclasses.asdict(self)
+    if self.data is None:
+      others = math.prod(n for n in given.values() if n is not None)
+      given['data'] = max(1, devices // others)
+    return {axis: given[axis] for axis in AXES}
 
 
 def make_mesh(cfg: MeshConfig, devices: list | None = None) -> Mesh:
@@ -60,7 +69,7 @@ def make_mesh(cfg: MeshConfig, devices: list | None = None) -> Mesh:
     ValueError: the axes do not multiply to the number of devices.
   """
   devices = jax.devices() if devices is None else devices
-  shape = tuple(getattr(cfg, axis) for axis in AXES)
+  shape = tuple(cfg.sizes(len(devices)).values())
   if math.prod(shape) != len(devices):
     axes = ' '.join(f'{axis}={n}' for axis, n in zip(AXES, shape, strict=True))
     raise ValueError(
@@ -73,7 +82,7 @@ def make_mesh(cfg: MeshConfig, devices: list | None = None) -> Mesh:
 
 def abstract_mesh(cfg: MeshConfig) -> AbstractMesh:
   """The mesh without devices, for shapes and their shardings."""
-  shape = tuple(getattr(cfg, axis) for axis in AXES)
+  shape = tuple(cfg.sizes().values())
   return AbstractMesh(shape, AXES, (AxisType.Auto,) * len(AXES))
 
 

@@ -3,33 +3,50 @@
 from rl_jax.tasks.arithmetic import Arithmetic
 from rl_jax.tasks.bandit import Bandit
 from rl_jax.tasks.base import OUTCOME, Example, Task, combine
+from rl_jax.tasks.chain import Chain
 from rl_jax.tasks.countdown import Countdown
 from rl_jax.tasks.described import Described
+from rl_jax.tasks.environments.key_door import KeyDoor
+from rl_jax.tasks.evaluation_set import EvaluationSet
 from rl_jax.tasks.gym import ReasoningGym
+from rl_jax.tasks.mixture import Mixture, MixturePart
+from rl_jax.tasks.preference_rows import PreferenceRows
 from rl_jax.tasks.prompt_response import PromptResponse
 from rl_jax.tasks.python_function import PythonFunction
 from rl_jax.tasks.question_answer import QuestionAnswer
+from rl_jax.tasks.reward_functions import RewardFunctions
+from rl_jax.tasks.rule_pairs import RulePairs
 from rl_jax.tasks.templates import (
   ChatTemplate,
   PlainTemplate,
   encode_prompt,
   render_prompt,
 )
+from rl_jax.tasks.word_problems import WordProblems
 
 __all__ = [
   'OUTCOME',
   'Arithmetic',
   'Bandit',
+  'Chain',
   'ChatTemplate',
   'Countdown',
   'Described',
+  'EvaluationSet',
   'Example',
+  'KeyDoor',
+  'Mixture',
+  'MixturePart',
   'PlainTemplate',
+  'PreferenceRows',
   'PromptResponse',
   'PythonFunction',
   'QuestionAnswer',
   'ReasoningGym',
+  'RewardFunctions',
+  'RulePairs',
   'Task',
+  'WordProblems',
   'combine',
   'encode_prompt',
   'render_prompt',

@@ -101,6 +101,18 @@ def numbers_equal(answer: str, gold: str, tolerance: float) -> bool:
   return abs(left - right) <= Fraction(tolerance)
 
 
+def normal_form(answer: str, verifier: str) -> str:
+  """A text that answers share which the verifier takes for the same.
+
+  Numbers of equal value, texts that are equal without surrounding spaces,
+  formulas as in `math_answers.normal_form`.
+  """
+  if verifier == 'math':
+    return math_answers.normal_form(answer)
+  value = parse_number(answer) if verifier == 'number' else None
+  return answer.strip() if value is None else str(value)
+
+
 def math_equal(
   answer: str, gold: str, extracted: bool = True, tolerance: float = 1e-6
 ) -> bool:

@@ -82,6 +82,10 @@ class Arithmetic:
     """1 if the text before the end token is the answer, exactly."""
     return {base.OUTCOME: float(response == example.answer)}
 
+  def as_read(self, text: str) -> str:
+    """An answer or a response with its first digit first."""
+    return text[::-1] if self.reverse else text
+
   def device_answers(self, examples: Sequence[Example], tokenizer: Any) -> Any:
     """(answer tokens i32[B, A], their number i32[B])."""
     from rl_jax.tasks import device_verifiers
@@ -115,7 +119,7 @@ class Arithmetic:
 
   def answer_number(self, response: str) -> int | None:
     """Twice the absolute value, 1 more if negative: '07' and '7' are equal."""
-    text = response[::-1] if self.reverse else response
+    text = self.as_read(response)
     number = text.removeprefix('-')
     decimal = number.isascii() and number.isdecimal()
     if not decimal or len(number) > self.digits + 1:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 SPLITS = ('train', 'validation', 'test')
 OUTCOME = 'outcome'  # the component that every task returns: 1 is solved
+PART = 'mixture_part'  # in Example.meta: the name that metrics are split by
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,6 +20,7 @@ class Example:
   `prompt` is what the policy continues, unless `messages` is set: then it is
   the tokenizer's chat form of them followed by `prefill` (see
   `templates.encode_prompt`). The verifier judges `prefill + response`.
+  `arguments` are variables of the chat template, such as enable_thinking.
   Special tokens that data spell are ordinary text: `parts` is the prompt as
   template, data, template, ... in turn; without it all of the prompt is data.
   """
@@ -30,6 +32,7 @@ class Example:
   messages: tuple[dict[str, str], ...] = ()
   prefill: str = ''
   parts: tuple[str, ...] = ()
+  arguments: dict[str, Any] = dataclasses.field(default_factory=dict)
 
   def __post_init__(self):
     if self.parts and ''.join(self.parts) != self.prompt:
@@ -39,16 +42,36 @@ class Example:
       )
 
 
+@dataclasses.dataclass(frozen=True)
+class Logged:
+  """A response to a prompt that data hold.
+
+  `text`, or for a conversation `messages`: the assistant's turn and what
+  follows it. reward: of the data, 1 where they have none. label: 1 for a chosen
+  or desirable response, 0 for a rejected one, None without a label.
+  """
+
+  text: str = ''
+  messages: tuple[dict[str, str], ...] = ()
+  reward: float = 1.0
+  label: int | None = None
+
+
 class Task(Protocol):
   """A frozen dataclass with JSON-friendly fields.
 
   Optional attributes: `needs_workers` (a reward call may not end) and
   `reward_seconds` (how long it may take), see `pool.check_limits`.
-  Optional members: `prepare()` imports what `reward` needs, once, before
-  workers are forked; `alphabet` for a character tokenizer;
+  Optional members: `logged(example) -> (Logged, ...)`, responses that data
+  hold, `num_logged` of every prompt; `prepare()` imports what `reward` needs,
+  once, before workers are forked; `alphabet` for a character tokenizer;
+  `as_read(text)`, an answer or response as a person reads it, where it is
+  written otherwise;
   `device_answers(examples, tokenizer) -> (i32[B, A], i32[B])` and
   `reward_device(response_BT, length_B, answer_BA, answer_length_B, tokenizer)
-  -> {component: f32[B]}`, the jittable form of `reward`.
+  -> {component: f32[B]}`, the jittable form of `reward`;
+  `row_inputs_device(response_BT, length_B, tokenizer) -> {key: f32[B, T]}`,
+  what pieces read of tokens (pieces/row_inputs.py).
   """
 
   reward_weights: dict[str, float]
@@ -64,6 +87,18 @@ class Task(Protocol):
 
   def reward(self, example: Example, response: str) -> Mapping[str, float]:
     """Components of the text before the end token; `outcome` is one."""
+
+
+def logged(task: Task, example: Example) -> tuple[Logged, ...]:
+  """The responses of the data; of other tasks the target alone."""
+  if hasattr(task, 'logged'):
+    return task.logged(example)
+  return (Logged(text=task.target(example)),)
+
+
+def num_logged(task: Task) -> int:
+  """How many of them each prompt has."""
+  return getattr(task, 'num_logged', 1)
 
 
 def outcome_only() -> Any:

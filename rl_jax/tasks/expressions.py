@@ -47,6 +47,14 @@ def evaluate(text: str) -> tuple[Fraction, list[int]]:
   return value, used
 
 
+def first_line_value(text: str) -> Fraction | None:
+  """The exact value of the first line that is not empty, or None."""
+  try:
+    return evaluate(text.lstrip().split('\n', 1)[0])[0]
+  except ExpressionError:
+    return None
+
+
 def _value(node: ast.expr, used: list[int]) -> Fraction:
   if isinstance(node, ast.Constant) and type(node.value) is int:
     used.append(node.value)

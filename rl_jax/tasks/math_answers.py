@@ -68,6 +68,41 @@ def equal(answer: str, gold: str, tolerance: float = 1e-6) -> bool:
   return _squeezed(answer) == _squeezed(gold) or _equal(answer, gold, tolerance)
 
 
+def normal_form(answer: str) -> str:
+  """A text that answers of equal value share, of the same kind and shape.
+
+  A numeral is its value, a formula its value at fixed points (formulas and
+  numerals differ, as for `equal`), a set is sorted, 50% is 50; what cannot be
+  evaluated within the limits is its own text.
+  """
+  if len(answer) > _MAX_CHARACTERS:
+    return _squeezed(answer)
+  return _normal(_clean(answer))
+
+
+def _normal(text):
+  text = _without_names(text)
+  sides = text.split('=')
+  if len(sides) == 2 and _SYMBOL.fullmatch(sides[0]):
+    text = sides[1]
+  if _RELATION.search(text):
+    return _squeezed(text)
+  kind, parts = _parts(text)
+  if kind == 'scalar':
+    return _normal_scalar(parts[0].removeprefix('+').strip())
+  forms = [_normal(part) for part in parts]
+  if kind in ('set', 'union'):
+    forms.sort()
+  return f'{kind}: ' + '; '.join(forms)
+
+
+def _normal_scalar(text):
+  found = numeral(text.removesuffix('%'))
+  if found is not None:
+    return str(found[0])
+  return _words(text) or math_forms.value_text(text) or _squeezed(text)
+
+
 def copied(answer: str, gold: str, question: str) -> bool:
   """Whether a formula of the question is given as its answer.
 

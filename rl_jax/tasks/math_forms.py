@@ -65,6 +65,21 @@ def equations_equal(answer: list[str], gold: list[str]) -> bool:
   return factor is not None
 
 
+def value_text(text: str) -> str:
+  """Symbols and values of a formula at two points; '' if it has none."""
+  tree = parsed(text) if allowed(text) else None
+  if tree is None or not _small(tree):
+    return ''
+  symbols = sorted(tree.free_symbols, key=str)
+  values = [_value(tree, symbols, k) for k in range(2 if symbols else 1)]
+  if None in values:
+    return ''
+  # Signs of zero and the last digits are those of rounding.
+  digits = lambda x: f'{0.0 if abs(x) < 1e-12 else x:.9e}'
+  numbers = [f'{digits(z.real)},{digits(z.imag)}' for z in map(complex, values)]
+  return f'{symbols} {numbers}'
+
+
 def allowed(text: str) -> bool:
   """Whether the parser may read it: known commands, short exponents."""
   if _nesting(text) > _MAX_NESTING or len(text) > _MAX_CHARACTERS:

@@ -1,4 +1,4 @@
-"""Prompt/response pairs from JSONL, for supervised training."""
+"""Prompt/response pairs from files of rows, for supervised training."""
 
 import dataclasses
 import functools
@@ -6,8 +6,9 @@ import functools
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import base
 from rl_jax.tasks import rows as rows_lib
-from rl_jax.tasks.base import Example
-from rl_jax.tasks.rows import BadRowError
+from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.sources import BadRowError
+from rl_jax.tasks.templates import ChatTemplate, PlainTemplate
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -18,12 +19,15 @@ class PromptResponse:
 
   The last num_validation rows of the file are held out. The outcome is exact
   equality with the response. bad_rows: 'error' names file and line of the first
-  bad row, 'skip' counts them.
+  bad row, 'skip' counts them. template: around the prompt; with a ChatTemplate
+  the response is the assistant's turn, which the model's template ends (behind
+  a `prefill` it ends with the tokenizer's end token).
   """
 
   path: str
   prompt: str = 'prompt'
   response: str = 'response'
+  template: PlainTemplate | ChatTemplate | None = None
   num_validation: int = ranged(0, 0)
   bad_rows: str = chosen('error', ('error', 'skip'))
   max_row_bytes: int = ranged(1_000_000, 1)
@@ -45,7 +49,17 @@ class PromptResponse:
     base.check_index(self, split, index)
     first = 0 if split == 'train' else self.num_prompts('train')
     row = self._rows()[first + index]
-    return Example(prompt=row.question, answer=row.solution, id=index)
+    prompt = {'prompt': row.question}
+    if self.template is not None:
+      prompt = self.template.fields(row.question)
+    return Example(**prompt, answer=row.solution, id=index)
+
+  def logged(self, example: Example) -> tuple[Logged, ...]:
+    """The response."""
+    if not example.messages or example.prefill:
+      return (Logged(text=example.answer),)
+    turn = {'role': 'assistant', 'content': example.answer}
+    return (Logged(messages=(turn,)),)
 
   def target(self, example: Example) -> str:
     """The response."""
@@ -72,4 +86,6 @@ def _load(path, prompt, response, bad_rows, max_row_bytes):
       texts.append(text)
     return None, rows_lib.Row(texts[0], texts[1], texts[1], where)
 
-  return rows_lib.collect(path, 'train', reader, bad_rows, max_row_bytes).rows
+  return rows_lib.collect(
+    path, 'train', reader, bad_rows, max_row_bytes, (prompt, response)
+  )

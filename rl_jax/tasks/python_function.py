@@ -12,7 +12,7 @@ from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import base
 from rl_jax.tasks import rows as rows_lib
 from rl_jax.tasks.base import Example
-from rl_jax.tasks.rows import BadRowError
+from rl_jax.tasks.sources import BadRowError
 from rl_jax.tasks.templates import ChatTemplate, PlainTemplate
 from rl_jax.verification import sandbox
 
@@ -176,8 +176,11 @@ def _load(path, bad_rows, max_row_bytes):
         'wrong_type',
         'tests is not a list of {"arguments": [...], "expected": ...}',
       )
-    answer = json.dumps({'function': name, 'tests': tests})
+    try:
+      answer = json.dumps({'function': name, 'tests': tests})
+    except (TypeError, ValueError, RecursionError) as error:  # of a table
+      raise BadRowError(where, 'wrong_type', f'tests: {error}') from error
     solution = str(record.get('solution', ''))
     return None, rows_lib.Row(prompt, answer, solution, where)
 
-  return rows_lib.collect(path, 'train', reader, bad_rows, max_row_bytes).rows
+  return rows_lib.collect(path, 'train', reader, bad_rows, max_row_bytes)

@@ -1,13 +1,21 @@
-"""Question-answer sets from JSONL files or tensorflow_datasets."""
+"""Question-answer sets from files of rows: JSONL, Parquet, Arrow and others."""
 
+import array
 import dataclasses
 import functools
 
 from rl_jax.checks import checked, chosen, ranged
-from rl_jax.tasks import answers, base, draws, math_answers, math_forms
+from rl_jax.tasks import (
+  answers,
+  base,
+  draws,
+  expressions,
+  math_answers,
+  math_forms,
+)
 from rl_jax.tasks import rows as rows_lib
 from rl_jax.tasks.base import Example
-from rl_jax.tasks.rows import BadRowError
+from rl_jax.tasks.sources import BadRowError
 from rl_jax.tasks.templates import ChatTemplate, PlainTemplate
 
 
@@ -16,7 +24,8 @@ from rl_jax.tasks.templates import ChatTemplate, PlainTemplate
 class QuestionAnswer:
   r"""Problems with a right answer; the response is searched for one.
 
-  sources: split -> 'file.jsonl', 'tfds:DIRECTORY' or 'tfds:NAME', the last two
+  sources: split -> 'file.jsonl', 'file.parquet', a folder of Parquet files or
+    of `datasets.save_to_disk`, 'tfds:DIRECTORY' or 'tfds:NAME'; the last three
     with '@SPLIT' if the data set calls the split otherwise.
   question, answer: templates of the row's fields: '{Body} {Question}'.
   gold: where the right answer stands in the answer field (a mode of
@@ -24,7 +33,10 @@ class QuestionAnswer:
   extract: where the answer stands in the response, prefill included.
   verifier: 'number' compares plain numbers, integers exactly and others
     within `tolerance`; 'math' accepts what `math_answers` finds equal: a form
-    that is as far evaluated as the right answer; 'text' compares stripped text.
+    that is as far evaluated as the right answer; 'text' compares stripped text;
+    'expression' takes the first line of the response as an expression of
+    integers (see `expressions`) whose exact value must be the right answer;
+    `extract` is not used then.
   hold_out: how num_validation and num_test rows leave the train source for
     splits without a source of their own: the last rows of the file ('last':
     test at the very end, validation before it), or the last in the order of a
@@ -37,6 +49,11 @@ class QuestionAnswer:
     5 ms at start-up for each right answer that is no plain number, and needs
     verifier.num_workers > 0.)
 
+  clusters: adds the component `cluster_id`, which methods read that compare
+    the answers of a group (empo, copo, seed_grpo): equal for answers of equal
+    value (`normal_form`), -1 without an answer. For data without right answers
+    set answer='0', or any text that the verifier can read.
+
   Components: `outcome` and `format` (the response has exactly the form that
   `extract` asks for).
   """
@@ -47,7 +64,7 @@ class QuestionAnswer:
   gold: str = chosen('whole', answers.MODES)
   template: PlainTemplate | ChatTemplate = PlainTemplate()
   extract: str = chosen('last_number', answers.MODES)
-  verifier: str = chosen('number', ('number', 'math', 'text'))
+  verifier: str = chosen('number', ('number', 'math', 'text', 'expression'))
   tolerance: float = ranged(1e-6, 0.0)
   hold_out: str = chosen('none', ('none', 'last', 'hash'))
   num_validation: int = ranged(0, 0)
@@ -55,6 +72,7 @@ class QuestionAnswer:
   id_field: str = ''
   bad_rows: str = chosen('error', ('error', 'skip'))
   max_row_bytes: int = ranged(1_000_000, 1)
+  clusters: bool = False
   reward_weights: dict[str, float] = base.outcome_only()
 
   def __post_init__(self):
@@ -119,13 +137,32 @@ class QuestionAnswer:
   def reward(self, example: Example, response: str) -> dict[str, float]:
     """Judges prefill + response, the text before the end token."""
     text = example.prefill + response
+    if self.verifier == 'expression':
+      value = expressions.first_line_value(text)
+      right = value is not None and value == answers.parse_number(
+        example.answer
+      )
+      return {base.OUTCOME: float(right), 'format': float(value is not None)}
     found = answers.extract(text, self.extract)
     question = example.meta.get('question', '')
     solved = found is not None and self._equal(found, example.answer, question)
-    return {
+    components = {
       base.OUTCOME: float(solved),
       'format': float(answers.well_formed(text, self.extract)),
     }
+    if self.clusters:
+      same = example.answer if solved else found
+      components['cluster_id'] = self._cluster(same)
+    return components
+
+  def _cluster(self, answer):
+    """Below 2^24: exact in float32."""
+    if answer is None:
+      return -1.0
+    if self.verifier == 'math' and self.extract == 'whole':
+      answer = answers.last_formula(answer)
+    form = answers.normal_form(answer, self.verifier)
+    return float(draws.stable_hash('answer', form) % (1 << 24))
 
   def _equal(self, found, gold, question):
     if self.verifier == 'text':
@@ -156,12 +193,12 @@ class QuestionAnswer:
 
   def _rows(self, split):
     if split != 'train' and split in self.sources:
-      return self._source(split).rows
+      return self._source(split)
     if 'train' not in self.sources:
       return ()
     loaded = self._source('train')
     if self.hold_out == 'none':
-      return loaded.rows if split == 'train' else ()
+      return loaded if split == 'train' else ()
     parts = _partition(
       loaded, self.hold_out, self.num_validation, self.num_test
     )
@@ -171,20 +208,21 @@ class QuestionAnswer:
 @functools.lru_cache(maxsize=32)
 def _partition(loaded, hold_out, num_validation, num_test):
   """split -> rows; train gets the rows that are in no other split."""
-  if num_validation + num_test >= len(loaded.rows):
+  if num_validation + num_test >= len(loaded):
     raise ValueError(
       f'num_validation + num_test = {num_validation + num_test} leaves nothing '
-      f'to train on: the source has {len(loaded.rows)} usable rows'
+      f'to train on: the source has {len(loaded)} usable rows'
     )
-  order = list(loaded.rows)
+  order = range(len(loaded))
   if hold_out == 'hash':
-    order.sort(key=lambda row: draws.stable_hash('row', row.question))
+    keys = [draws.stable_hash('row', row.question) for row in loaded]
+    order = array.array('q', sorted(order, key=keys.__getitem__))
   end_train = len(order) - num_validation - num_test
   end_validation = len(order) - num_test
   return {
-    'train': tuple(order[:end_train]),
-    'validation': tuple(order[end_train:end_validation]),
-    'test': tuple(order[end_validation:]),
+    'train': rows_lib.Part(loaded, order[:end_train]),
+    'validation': rows_lib.Part(loaded, order[end_train:end_validation]),
+    'test': rows_lib.Part(loaded, order[end_validation:]),
   }
 
 
@@ -219,7 +257,13 @@ def _load(
       row_id = rows_lib.fill('{' + id_field + '}', record, where)
     return row_id, rows_lib.Row(text, right, solution, where)
 
-  return rows_lib.collect(source, split, reader, bad_rows, max_row_bytes)
+  fields = (
+    *rows_lib.fields_of(question, answer),
+    *([id_field] * bool(id_field)),
+  )
+  return rows_lib.collect(
+    source, split, reader, bad_rows, max_row_bytes, fields
+  )
 
 
 def _parses(right, verifier):

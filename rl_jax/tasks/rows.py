@@ -1,23 +1,18 @@
-"""Rows of question-answer files; a bad row is an error or is counted."""
+"""Rows of question-answer data; a bad row is an error or is counted."""
 
-from collections.abc import Iterator, Mapping
+import array
+from collections.abc import Iterator, Mapping, Sequence
 import dataclasses
-import json
 import logging
 import os
 import re
 from typing import Any
 
+from rl_jax.tasks import sources, tables
+from rl_jax.tasks.sources import BadRowError
+
 _FIELD = re.compile(r'\{(\w+)\}')
 _LOGGER = logging.getLogger(__name__)
-
-
-class BadRowError(ValueError):
-  """A row that cannot be used; `kind` is for counting."""
-
-  def __init__(self, where: str, kind: str, problem: str):
-    super().__init__(f'{where}: {problem}')
-    self.kind = kind
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,25 +25,83 @@ class Row:
   where: str  # file and line
 
 
-@dataclasses.dataclass(frozen=True, eq=False)  # hashed by identity
-class Rows:
-  """The usable rows of one source, and what was skipped, by kind."""
+class Rows(Sequence):
+  """The usable rows of one source, and what was skipped, by kind.
 
-  rows: tuple[Row, ...]
-  skipped: dict[str, int]
-  first_bad: str = ''
+  A row is made when it is asked for: memory holds the texts once, in UTF-8,
+  and 64 bytes a row. Hashed by identity.
+  """
+
+  def __init__(self):
+    self.skipped: dict[str, int] = {}
+    self.first_bad = ''
+    self._text = bytearray()
+    self._spans = array.array('q')  # of a row: 3 x (begin, end), file, number
+    self._files: dict[str, int] = {}
+
+  __hash__ = object.__hash__
+
+  def __len__(self) -> int:
+    return len(self._spans) // 8
+
+  def __getitem__(self, index: int) -> Row:
+    if not 0 <= index < len(self):
+      raise IndexError(index)
+    *spans, file, number = self._spans[8 * index : 8 * index + 8]
+    places = zip(spans[::2], spans[1::2], strict=True)
+    texts = [self._text[begin:end].decode() for begin, end in places]
+    return Row(*texts, f'{list(self._files)[file]}{number}')
+
+  def append(self, file: str, number: int, row: Row) -> None:
+    """Adds a row; its place is the file's name followed by the number."""
+    spans, known = [], {}
+    for text in (row.question, row.solution, row.answer):
+      if text not in known:
+        encoded, begin = text.encode(), len(self._text)
+        self._text += encoded
+        known[text] = (begin, begin + len(encoded))
+      spans.append(known[text])
+    question, solution, answer = spans
+    self._spans.extend((*question, *answer, *solution))
+    self._spans.extend((self._files.setdefault(file, len(self._files)), number))
+
+  def bad(self, error: BadRowError) -> None:
+    """Counts a row that is skipped."""
+    self.first_bad = self.first_bad or str(error)
+    self.skipped[error.kind] = self.skipped.get(error.kind, 0) + 1
+
+
+class Part(Sequence):
+  """Some of the rows, by their indices."""
+
+  def __init__(self, rows: Sequence[Row], indices: Sequence[int]):
+    self._rows, self._indices = rows, indices
+
+  def __len__(self) -> int:
+    return len(self._indices)
+
+  def __getitem__(self, index: int) -> Row:
+    return self._rows[self._indices[index]]
 
 
 def collect(
-  source: str, split: str, reader: Any, bad_rows: str, max_row_bytes: int
+  source: str,
+  split: str,
+  reader: Any,
+  bad_rows: str,
+  max_row_bytes: int,
+  fields: Sequence[str] | None = None,
 ) -> Rows:
   """Reads a whole source.
 
   `reader(record, where) -> (id or None, Row)` raises BadRowError. `bad_rows` is
-  'error' (raise the first) or 'skip' (count by kind and warn).
+  'error' (raise the first) or 'skip' (count by kind and warn). `fields`: those
+  that the reader needs; None: all.
   """
-  good, skipped, first, seen = [], {}, '', {}
-  for where, record in read_records(source, split, max_row_bytes):
+  rows, seen = Rows(), {}
+  records = read_records(source, split, max_row_bytes, fields)
+  for file, number, record in records:
+    where = f'{file}{number}'
     try:
       if isinstance(record, BadRowError):
         raise record
@@ -59,37 +112,67 @@ def collect(
           'duplicate_id',
           f'id {row_id!r} was used before at {seen[row_id]}',
         )
+      try:
+        rows.append(file, number, row)
+      except UnicodeEncodeError as error:  # half a character
+        raise BadRowError(where, 'invalid_utf8', str(error)) from error
     except BadRowError as error:
       if bad_rows == 'error':
         raise
-      first = first or str(error)
-      skipped[error.kind] = skipped.get(error.kind, 0) + 1
+      rows.bad(error)
       continue
     if row_id is not None:
       seen[row_id] = where
-    good.append(row)
-  if skipped:
+  if rows.skipped:
     _LOGGER.warning(
       '%s: skipped %d bad rows %s; the first: %s',
       source,
-      sum(skipped.values()),
-      skipped,
-      first,
+      sum(rows.skipped.values()),
+      rows.skipped,
+      rows.first_bad,
     )
-  if not good:
+  if not rows:
+    first = rows.first_bad
     reason = f'; the first bad row: {first}' if first else ''
     raise ValueError(f'{source}: no usable row{reason}')
-  return Rows(tuple(good), skipped, first)
+  return rows
+
+
+def is_source(text: str) -> bool:
+  """Whether a text names data rather than a configuration."""
+  endings = ('.jsonl', '.parquet', '.arrow')
+  path = text.rpartition('@')[0] or text
+  return (
+    text.startswith('tfds:')
+    or text.endswith(endings)
+    or tables.is_folder(text)
+    or tables.is_folder(path)
+  )
 
 
 def read_records(
-  source: str, split: str, max_row_bytes: int
-) -> Iterator[tuple[str, Mapping[str, Any] | BadRowError]]:
-  """Yields (place, record or what is wrong with it)."""
+  source: str, split: str, max_row_bytes: int, fields: Sequence[str] | None
+) -> Iterator[sources.Record]:
+  """Yields (file, number of the row, record or what is wrong with it).
+
+  source: 'tfds:NAME', a
+  `.parquet` or `.arrow` file, a folder of `datasets.save_to_disk` or of Parquet
+  files, each but the files with '@SPLIT' if it calls the split otherwise;
+  anything else is JSONL. fields: those that are read of tables; None: all.
+  """
   if source.startswith('tfds:'):
-    yield from _read_tfds(source.removeprefix('tfds:'), split)
-  else:
-    yield from _read_jsonl(source, max_row_bytes)
+    return sources.read_tfds(source.removeprefix('tfds:'), split)
+  path, _, given = source.rpartition('@')
+  if not path or os.path.exists(source) or not os.path.isdir(path):
+    path, given = source, ''
+  if os.path.isdir(path) or path.endswith(('.parquet', '.arrow')):
+    return tables.read(path, given or split, max_row_bytes, fields)
+  return sources.read_jsonl(source, max_row_bytes)
+
+
+def fields_of(*templates: str) -> tuple[str, ...]:
+  """Names of the fields in templates such as '{Body} {Question}'."""
+  return tuple(name for text in templates for name in _FIELD.findall(text))
 
 
 def fill(template: str, record: Mapping[str, Any], where: str) -> str:
@@ -133,66 +216,3 @@ def as_text(value: Any, name: str, where: str) -> str:
   if isinstance(value, float) and value.is_integer():
     return str(int(value))
   return repr(value)
-
-
-def _read_jsonl(path, max_row_bytes):
-  if not os.path.isfile(path):
-    raise FileNotFoundError(f'no such data file: {os.path.abspath(path)}')
-  with open(path, 'rb') as f:
-    number = 0
-    while line := f.readline(max_row_bytes + 1):
-      number += 1
-      where = f'{path}:{number}'
-      if len(line) > max_row_bytes:
-        while line and not line.endswith(b'\n'):
-          line = f.readline(max_row_bytes)
-        yield (
-          where,
-          BadRowError(where, 'too_long', f'more than {max_row_bytes} bytes'),
-        )
-      elif line.strip():  # blank lines are ignored
-        yield where, _parse_line(line, where)
-
-
-def _parse_line(line, where):
-  try:
-    record = json.loads(line.decode('utf-8-sig'))
-    if b'\\u' in line:  # the escape of half a character is text of no encoding
-      json.dumps(record, ensure_ascii=False).encode()
-  except UnicodeError as error:
-    return BadRowError(where, 'invalid_utf8', f'not valid UTF-8: {error}')
-  except (ValueError, RecursionError) as error:
-    return BadRowError(where, 'malformed', f'not valid JSON: {error}')
-  if not isinstance(record, dict):
-    return BadRowError(
-      where, 'wrong_type', f'a JSON {type(record).__name__}, not an object'
-    )
-  return record
-
-
-def _read_tfds(name, split):
-  """ArrayRecord files through tensorflow_datasets; needs no TensorFlow."""
-  try:
-    import tensorflow_datasets as tfds
-  except ImportError as error:
-    raise ImportError(
-      f'source tfds:{name} needs the packages tensorflow-datasets and '
-      'array_record: pip install tensorflow-datasets array_record '
-      'importlib_resources'
-    ) from error
-  name, _, given = name.partition('@')
-  split = given or split
-  try:
-    if os.path.isdir(name):
-      builder = tfds.builder_from_directory(name)
-    else:
-      builder = tfds.builder(name)
-    data = builder.as_data_source(split)
-  except Exception as error:
-    raise ValueError(
-      f'tfds:{name}@{split} cannot be read: give the directory of a data set '
-      "prepared with file_format='array_record', or its name and the "
-      f'environment variable TFDS_DATA_DIR. {type(error).__name__}: {error}'
-    ) from error
-  for i in range(len(data)):
-    yield f'tfds:{name}@{split} row {i}', data[i]

@@ -31,13 +31,17 @@ class ChatTemplate:
 
   `shots` are worked examples, (user, assistant) pairs in front of the question.
   `prefill` opens the assistant's turn: it is part of the prompt for the policy
-  and part of the answer for the verifier.
+  and part of the answer for the verifier. `arguments` are variables of the
+  model's own template: {'enable_thinking': False} for Qwen3.
   """
 
   user: str = '{question}'
   system: str = ''
   prefill: str = ''
   shots: tuple[tuple[str, str], ...] = ()
+  arguments: dict[str, Any] = dataclasses.field(
+    default_factory=dict, hash=False
+  )
 
   def __post_init__(self):
     _require_slot('ChatTemplate.user', self.user)
@@ -57,6 +61,7 @@ class ChatTemplate:
       'prompt': text,
       'messages': tuple(messages),
       'prefill': self.prefill,
+      'arguments': dict(self.arguments),
     }
 
 
@@ -64,14 +69,18 @@ def render_prompt(example: Example, tokenizer: Any) -> str:
   """The text that the policy continues, chat form and prefill included."""
   if not example.messages:
     return example.prompt + example.prefill
-  chat = tokenizer.chat(list(example.messages), add_generation_prompt=True)
+  chat = tokenizer.chat(
+    list(example.messages), add_generation_prompt=True, **example.arguments
+  )
   return chat + example.prefill
 
 
 def encode_prompt(example: Example, tokenizer: Any) -> list[int]:
   """Token ids of render_prompt; special tokens are read in templates alone."""
   if example.messages:
-    return tokenizer.encode_chat(list(example.messages), example.prefill)
+    return tokenizer.encode_chat(
+      list(example.messages), example.prefill, **example.arguments
+    )
   parts = example.parts or ('', example.prompt)
   if len(parts) % 2:  # prefill stands where a template does
     parts = (*parts, '')

@@ -1,12 +1,12 @@
-"""Outcomes of reward calls, kept until the next checkpoints hold them.
+"""Outcomes of workers, kept until the next checkpoints hold them.
 
 Timeouts are not reproducible, so a redone iteration could see another outcome
-than the one that was trained on and logged. Calls of `reward` are numbered from
+than the one that was trained on and logged. Calls of a pool are numbered from
 the start of the run; the number is part of a checkpoint, and a run that
 continues there is given the journaled outcomes of the calls that it repeats.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import contextlib
 import json
 import os
@@ -16,23 +16,22 @@ import zlib
 from absl import logging
 from etils import epath
 
-from rl_jax.verification.pool import Outcome, VerifierPool
+from rl_jax.verification.pool import Outcome
+from rl_jax.verification.sessions import Answer, Request
 
 FILE = 'verifications.jsonl'
 
 
 class JournaledPool:
-  """A VerifierPool with a journal; with path=None it only counts calls.
+  """A VerifierPool or SessionPool with a journal.
 
-  The journal has one line of JSON per call, flushed before `reward` returns.
-  `forget` drops lines that no checkpoint needs any more. A line is used
-  only for the same examples and responses (CRC-32), so a file of another run
-  changes no outcome.
+  With path=None it only counts calls. The journal has one line of JSON per
+  call, flushed before the call returns. `forget` drops lines that no checkpoint
+  needs any more. A line is used only for the same inputs (CRC-32), so a file of
+  another run changes no outcome.
   """
 
-  def __init__(
-    self, pool: VerifierPool, path: str | os.PathLike[str] | None = None
-  ):
+  def __init__(self, pool: Any, path: str | os.PathLike[str] | None = None):
     self._pool = pool
     self._path = None if path is None else epath.Path(path)
     self._calls = 0
@@ -44,18 +43,37 @@ class JournaledPool:
     self, examples: Sequence[Any], responses: Sequence[str]
   ) -> list[Outcome]:
     """As VerifierPool.reward, or what it said the first time."""
-    call, self._calls = self._calls, self._calls + 1
+    outcomes = self._known(
+      lambda: [[e.id, r] for e, r in zip(examples, responses, strict=True)],
+      lambda: [
+        [o.components, o.kind, o.detail]
+        for o in self._pool.reward(examples, responses)
+      ],
+    )
+    return [Outcome(*outcome) for outcome in outcomes]
+
+  def ask(self, requests: Sequence[Request]) -> list[Answer]:
+    """As SessionPool.ask, or what it said the first time."""
+    answers = self._known(
+      lambda: [[r.example.id, r.seed, *r.actions] for r in requests],
+      lambda: [[a.reply, a.kind, a.detail] for a in self._pool.ask(requests)],
+    )
+    return [Answer(*answer) for answer in answers]
+
+  def _known(
+    self, inputs: Callable[[], list], call: Callable[[], list]
+  ) -> list:
+    """The result of the next call of the pool, as JSON."""
+    number, self._calls = self._calls, self._calls + 1
     if self._path is None:
-      return self._pool.reward(examples, responses)
-    inputs = [[e.id, r] for e, r in zip(examples, responses, strict=True)]
-    crc = zlib.crc32(json.dumps(inputs).encode())
-    line = self._lines.get(call)
+      return call()
+    crc = zlib.crc32(json.dumps(inputs()).encode())
+    line = self._lines.get(number)
     if line is not None and line['crc'] == crc:
-      return [Outcome(*outcome) for outcome in line['outcomes']]
-    outcomes = self._pool.reward(examples, responses)
-    rows = [[o.components, o.kind, o.detail] for o in outcomes]
-    self._lines[call] = {'call': call, 'crc': crc, 'outcomes': rows}
-    self._append(self._lines[call])
+      return line['outcomes']
+    outcomes = call()
+    self._lines[number] = {'call': number, 'crc': crc, 'outcomes': outcomes}
+    self._append(self._lines[number])
     return outcomes
 
   def mark(self) -> int:

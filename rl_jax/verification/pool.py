@@ -3,23 +3,17 @@
 import collections
 from collections.abc import Sequence
 import dataclasses
-import json
 import logging
 import math
-from multiprocessing import connection as connection_lib
-import pickle
 import threading
-import time
 from typing import Any
 
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.verification import processes
 from rl_jax.verification import worker as worker_lib
+from rl_jax.verification.rounds import Round
 
 KINDS = ('ok', 'error', 'invalid', 'timeout', 'died', 'stray')
-_MAX_CHUNK = 32
-_MAX_REPLY_BYTES = 1 << 20  # a worker with a larger reply is killed
-_MAX_RESTARTS = 3  # of the nursery in one call of reward
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -28,7 +22,8 @@ _LOGGER = logging.getLogger(__name__)
 class VerifierConfig:
   """Worker processes that compute rewards.
 
-  num_workers: 0 computes them in this process (trusted, fast tasks only).
+  num_workers: null is one, and none with `on_device` or in a scanned run. 0
+    computes rewards in this process, without any limit (trusted tasks only).
   memory_limit_bytes: address space of a worker, so that a call that allocates
     too much fails alone; null: no limit.
   on_timeout: 'invalid' leaves a sample beyond the limit out of its group;
@@ -37,11 +32,18 @@ class VerifierConfig:
     there are no workers.
   """
 
-  num_workers: int = ranged(0, 0, 1024)
+  num_workers: int | None = ranged(None, 0, 1024)
   timeout_seconds: float = ranged(10.0, 0.0, open_low=True)
   memory_limit_bytes: int | None = ranged(8 << 30, 1 << 20)
   on_timeout: str = chosen('invalid', ('invalid', 'wrong'))
   on_device: bool = False
+
+  @property
+  def workers(self) -> int:
+    """Processes that are started."""
+    if self.num_workers is not None:
+      return self.num_workers
+    return 0 if self.on_device else 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +88,7 @@ class VerifierPool:
   def __init__(
     self,
     task: Any,
-    num_workers: int = 0,
+    num_workers: int = 1,
     timeout_seconds: float = 10.0,
     *,
     memory_limit_bytes: int | None = None,
@@ -158,10 +160,19 @@ class VerifierPool:
           )
         ]
       else:
-        round_ = _Round(self._crew, samples, self._timeout)
+        round_ = Round(
+          self._crew,
+          samples,
+          self._timeout,
+          parse=_parsed,
+          failed=lambda kind, detail: Outcome(None, kind, detail),
+        )
         outcomes = round_.run()
         self._counts['stray'] += round_.late_strays
-      outcomes = [self._with_weighted(outcome) for outcome in outcomes]
+      outcomes = [
+        self._with_weighted(example, outcome)
+        for example, outcome in zip(examples, outcomes, strict=True)
+      ]
     self._count(samples, outcomes)
     if self._on_timeout == 'wrong':
       return self._timeouts_as_wrong(outcomes)
@@ -176,11 +187,13 @@ class VerifierPool:
       for o in outcomes
     ]
 
-  def _with_weighted(self, outcome):
+  def _with_weighted(self, example, outcome):
     """The outcome, or an invalid one if a weighted component is missing."""
     if outcome.components is None:
       return outcome
     weighted = getattr(self._task, 'reward_weights', {})
+    if hasattr(self._task, 'weights_of'):  # of several tasks
+      weighted = self._task.weights_of(example)
     missing = sorted(set(weighted) - set(outcome.components))
     if not missing:
       return outcome
@@ -242,137 +255,3 @@ def _parsed(number, kind, components, detail):
   if kind == 'ok':
     return number, Outcome(worker_lib.check_components(components))
   return number, Outcome(None, kind, str(detail))
-
-
-def _is_alive(worker):
-  """Whether what can be read is a message, not the end of the worker."""
-  try:
-    worker.connection.recv_bytes(_MAX_REPLY_BYTES)
-  except (EOFError, ConnectionError):
-    return False
-  except OSError:
-    pass  # incomplete or too long
-  return True
-
-
-class _Round:
-  """One call of reward: hands out chunks and checks time limits."""
-
-  def __init__(self, crew, samples, timeout_seconds):
-    self._crew, self._samples = crew, samples
-    self._timeout = timeout_seconds
-    self._waiting = collections.deque(range(len(samples)))
-    self._outcomes = [None] * len(samples)
-    self._judges = [None] * len(samples)  # the worker that has answered
-    self._first = crew.numbers(len(samples))  # number of the first sample
-    self.late_strays = 0
-    self._restarts = 0
-    per_worker = math.ceil(len(samples) / (4 * crew.num_workers))
-    self._chunk = max(1, min(per_worker, _MAX_CHUNK))
-
-  def run(self):
-    """Returns the outcomes, in the order of the samples."""
-    try:
-      if not self._crew.workers:
-        self._crew.restart()
-      while self._hand_out():
-        self._listen()
-    except BaseException:
-      # Busy workers would reply to the next call: start new ones there.
-      self._crew.close()
-      raise
-    return self._outcomes
-
-  def _hand_out(self):
-    """Sends chunks to idle workers; False when all samples are done."""
-    for i in range(self._crew.num_workers):
-      worker = self._crew.workers[i]
-      if self._waiting and not worker.pending:
-        self._give(worker)
-    return self._waiting or any(w.pending for w in self._crew.workers)
-
-  def _give(self, worker):
-    if worker.connection.poll():  # a late reply, or its end
-      self.late_strays += _is_alive(worker)
-      self._replace(worker)
-      return
-    size = min(self._chunk, len(self._waiting))
-    chunk = [self._waiting.popleft() for _ in range(size)]
-    payload = pickle.dumps(
-      [(self._first + i, *self._samples[i]) for i in chunk]
-    )
-    worker.pending.extend(chunk)
-    worker.since = time.monotonic()
-    try:
-      worker.connection.send_bytes(payload)
-    except OSError:
-      # It died while idle, or does not read: these samples did not cause it.
-      self._replace(worker)
-
-  def _listen(self):
-    busy = {w.connection: w for w in self._crew.workers if w.pending}
-    if not busy:
-      return
-    first = min(worker.since for worker in busy.values())
-    wait = max(0.0, first + self._timeout - time.monotonic())
-    for ready in connection_lib.wait(list(busy), wait):
-      worker = busy.pop(ready)
-      if worker.pending:  # else a restart has requeued its samples
-        self._read(worker)
-    late = time.monotonic() - self._timeout
-    for worker in busy.values():
-      overdue = worker.pending and worker.since <= late
-      if overdue and not worker.connection.poll():
-        self._fail(worker, 'timeout', f'killed after {self._timeout} seconds')
-
-  def _read(self, worker):
-    try:
-      reply = json.loads(worker.connection.recv_bytes(_MAX_REPLY_BYTES))
-      number, outcome = _parsed(*reply)
-    except (EOFError, OSError, ValueError, TypeError, RecursionError) as error:
-      self._fail(worker, 'died', f'the worker process ended ({error!r})')
-      return
-    index = number - self._first
-    if index != worker.pending[0]:
-      self._stray(worker, index)
-      return
-    worker.pending.popleft()
-    self._judges[index], self._outcomes[index] = worker, outcome
-    worker.since = time.monotonic()
-
-  def _stray(self, worker, index):
-    """Voids the sample that was answered twice, else the one being judged."""
-    if 0 <= index < len(self._judges) and self._judges[index] is worker:
-      self._outcomes[index] = Outcome(None, 'stray', 'it was answered twice')
-      self._replace(worker)
-    else:
-      self._fail(worker, 'stray', 'a reply that was not due')
-
-  def _fail(self, worker, kind, detail):
-    """Fails the sample being judged; those behind it are queued again."""
-    guilty = worker.pending[0]
-    if self._replace(worker):
-      self._waiting.remove(guilty)
-      self._outcomes[guilty] = Outcome(None, kind, detail)
-
-  def _replace(self, worker):
-    """Requeues its samples; False if the nursery has ended, too."""
-    self._requeue(worker)
-    try:
-      self._crew.replace(worker)
-      return True
-    except OSError:
-      self._restarts += 1
-      if self._restarts > _MAX_RESTARTS:
-        raise RuntimeError(
-          f'the verifier processes ended {self._restarts} times in one call: '
-          'is the machine out of memory?'
-        ) from None
-      for other in self._crew.workers:
-        self._requeue(other)
-      self._crew.restart()
-      return False
-
-  def _requeue(self, worker):
-    self._waiting.extendleft(reversed(worker.pending))
-    worker.pending.clear()

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import weakref
 
+from rl_jax import user_modules
 from rl_jax.verification import worker as worker_lib
 
 _START = (
@@ -29,9 +30,16 @@ class Worker:
 
 
 class Crew:
-  """The nursery and its workers."""
+  """The nursery and its workers; sessions: of episodes, not of rewards."""
 
-  def __init__(self, task, num_workers, memory_limit_bytes, start_seconds):
+  def __init__(
+    self,
+    task,
+    num_workers,
+    memory_limit_bytes,
+    start_seconds,
+    sessions=False,
+  ):
     try:
       pickled = pickle.dumps(task)
     except Exception as error:
@@ -44,7 +52,9 @@ class Crew:
       {
         'task': pickled,
         'main_path': getattr(main, '__file__', None),
+        'user_files': user_modules.files(),
         'memory_limit_bytes': memory_limit_bytes,
+        'sessions': sessions,
       }
     )
     self.num_workers, self._start_seconds = num_workers, start_seconds
@@ -87,7 +97,11 @@ class Crew:
       message = f'it did not start: {error!r}'
     if message != 'ready':
       self.close()
-      raise RuntimeError(f'a verifier process cannot load the task:\n{message}')
+      raise RuntimeError(
+        f'a verifier process cannot load the task:\n{message}\n'
+        'Define its class in a module that can be imported; only if its reward '
+        'always ends, verifier.num_workers=0 computes rewards in this process'
+      )
     self.workers.extend(self._fork() for _ in range(self.num_workers))
 
   def replace(self, worker):
@@ -112,8 +126,12 @@ class Crew:
 
   def _fork(self):
     ours, theirs = socket.socketpair()
-    with theirs:
-      pid = self._ask(b'f', 0, [theirs.fileno()])
+    try:
+      with theirs:
+        pid = self._ask(b'f', 0, [theirs.fileno()])
+    except OSError:
+      ours.close()
+      raise
     # A worker that stops in the middle of a message must not block the pool.
     for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
       limit = struct.pack('ll', 10, 0)

@@ -1,4 +1,4 @@
-"""The processes behind VerifierPool: one nursery that forks reward workers.
+"""The processes behind the pools: one nursery that forks their workers.
 
 The nursery is started once as a new interpreter. It unpickles the task, calls
 its `prepare` and then only forks, so that a killed worker is replaced in
@@ -6,8 +6,8 @@ milliseconds and no process with threads of JAX is forked. This module must not
 import JAX.
 """
 
-from collections.abc import Mapping
 import ctypes
+import functools
 import json
 from multiprocessing.connection import Connection
 import os
@@ -23,6 +23,9 @@ import traceback
 import types
 from typing import Any
 
+from rl_jax import user_modules
+from rl_jax.verification import numbers, session_host
+
 # Commands to the nursery: letter (f: fork, k: kill), process id.
 COMMAND = struct.Struct('=cI')
 REPLY = struct.Struct('=I')
@@ -34,12 +37,9 @@ def judge(task: Any, example: Any, response: str) -> tuple[str, Any, str]:
 
   A process that the call has forked does not return from here: it ends.
   """
-  process = os.getpid()
-  try:
-    return _judge(task, example, response)
-  finally:
-    if os.getpid() != process:
-      os._exit(1)
+  return session_host.in_this_process(
+    functools.partial(_judge, task, example, response)
+  )
 
 
 def _judge(task, example, response):
@@ -57,22 +57,7 @@ def _judge(task, example, response):
 
 def check_components(components: Any) -> dict[str, float]:
   """Finite Python floats by name, `outcome` among them, or ValueError."""
-  if not isinstance(components, Mapping):
-    raise ValueError(
-      f'reward returned {type(components).__name__}, not a dict of components'
-    )
-  checked = {}
-  for name, value in components.items():
-    is_number = (
-      hasattr(value, '__float__') and getattr(value, 'shape', ()) == ()
-    )
-    if not isinstance(name, str) or not is_number:
-      raise ValueError(
-        f'component {name!r} is {type(value).__name__}, not a number'
-      )
-    checked[name] = float(value)
-    if checked[name] - checked[name] != 0.0:
-      raise ValueError(f'component {name!r} is {checked[name]}')
+  checked = numbers.check_numbers(components, 'reward')
   if 'outcome' not in checked:
     raise ValueError(f"no component 'outcome' among {sorted(checked)}")
   return checked
@@ -96,7 +81,7 @@ def nursery(control_fd: int) -> None:
     # Processes of a killed worker, also in other sessions, become children.
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
   try:
-    _serve(control, parent, children, task, settings['memory_limit_bytes'])
+    _serve(control, parent, children, task, settings)
   finally:
     for pid in children:
       _end(pid)
@@ -104,6 +89,7 @@ def nursery(control_fd: int) -> None:
 
 
 def _load_task(settings):
+  user_modules.register(settings['user_files'])
   try:
     task = pickle.loads(settings['task'])
   except AttributeError:
@@ -122,7 +108,7 @@ def _load_task(settings):
   return task
 
 
-def _serve(control, parent, children, task, memory_limit_bytes):
+def _serve(control, parent, children, task, settings):
   while True:
     readable, _, _ = select.select([control], [], [], 1.0)
     if os.getppid() != parent:
@@ -137,7 +123,7 @@ def _serve(control, parent, children, task, memory_limit_bytes):
       pid = os.fork()
       if pid == 0:
         control.close()
-        _work(task, fds[0], memory_limit_bytes)
+        _work(task, fds[0], settings)
       children.add(pid)
       os.close(fds[0])
     elif pid in children:
@@ -189,10 +175,11 @@ def _children():
   return found
 
 
-def _work(task, fd, memory_limit_bytes):
-  """Reads chunks of numbered samples, writes a line of JSON for each.
+def _work(task, fd, settings):
+  """Reads chunks of numbered requests, writes a line of JSON for each.
 
-  Processes that a call has left are killed before its reply is sent.
+  Processes that a call has left are killed before its reply is sent; those of
+  an episode live as long as it does.
   """
   code = 1
   try:
@@ -204,19 +191,24 @@ def _work(task, fd, memory_limit_bytes):
       libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)  # to see what a call leaves
     if os.getppid() != nursery_pid:
       return
-    if memory_limit_bytes is not None:
-      limit = (memory_limit_bytes, memory_limit_bytes)
-      resource.setrlimit(resource.RLIMIT_AS, limit)
+    if (most := settings['memory_limit_bytes']) is not None:
+      resource.setrlimit(resource.RLIMIT_AS, (most, most))
     null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):  # what the task prints is discarded
       os.dup2(null, standard)
     connection = Connection(fd)
+    send = lambda *reply: connection.send_bytes(json.dumps(reply).encode())
+    host = session_host.Host(task) if settings['sessions'] else None
     while True:
-      for number, *sample in pickle.loads(connection.recv_bytes()):
-        outcome = judge(task, *sample)
-        if _has_children():
+      for number, *request in pickle.loads(connection.recv_bytes()):
+        if host is None:
+          reply = judge(task, *request)
+        else:
+          busy = functools.partial(send, number, session_host.BUSY, None, '')
+          reply = host.answer(*request, busy=busy)
+        if not (host and host.live) and _has_children():
           _end_orphans(set())
-        connection.send_bytes(json.dumps([number, *outcome]).encode())
+        send(number, *reply)
   except (EOFError, OSError):
     code = 0  # the trainer has closed the connection
   finally:

@@ -9,6 +9,7 @@ import shlex
 import pytest
 
 from experiments.flags import configuration
+from experiments.sweeps import grid
 from experiments.sweeps import runs as sweep_runs
 from rl_jax import config as config_lib
 
@@ -23,10 +24,16 @@ FOLDER = configuration.ROOT / 'experiments'
 # Imported name -> module that defines flags for several binaries.
 SHARED = {
   'configuration': 'flags.configuration',
+  'evaluation_flags': 'flags.evaluation',
   'process_flags': 'flags.processes',
 }
 # Arguments for the reader to replace.
-PLACEHOLDERS = ('--paper=NAME', '--config=configs/NAME.py')
+PLACEHOLDERS = (
+  '--paper=NAME',
+  '--config=configs/NAME.py',
+  '--config=my_config.py',
+  '--config=runs/my/experiment.json',
+)
 # Every text in which a module or file of experiments may be named.
 SOURCES = [
   path
@@ -67,7 +74,7 @@ def flags_of(binary: str) -> set[str]:
 
   Read from the source: two binaries cannot define their flags in one process.
   """
-  names = {'helpfull'}
+  names = {'helpfull', 'import'}  # `configuration.run` defines the second
   tree = ast.parse(source_of(binary).read_text())
   nodes = list(ast.walk(tree))
   defining = {  # names for `functools.partial(flags.DEFINE_...)`
@@ -100,7 +107,15 @@ def check(binary: str, arguments: list[str]) -> None:
     return
   if 'paper' in options:
     assert options['paper'] in PAPERS
-  if binary == 'train' or str(options.get('config')).startswith('configs/'):
+  if binary == 'sweep' and 'config' in options:
+    method, seeds = options.get('method', 'grpo'), options.get('seeds')
+    settings = grid.settings(
+      *(options['config'], method, every('set'), every('add')),
+      seeds=seeds and int(seeds),
+    )
+    for run in sweep_runs.runs(settings):
+      config_lib.validate(run.config)
+  elif binary == 'train' or str(options.get('config')).startswith('configs/'):
     config = configuration.build(
       options['config'],
       options.get('method', 'grpo'),

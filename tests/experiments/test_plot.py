@@ -59,26 +59,38 @@ def test_the_command_writes_a_png_of_two_runs(tmp_path):
   assert width > height > 300
 
 
-def test_labels_leave_out_shared_parents_and_seeds(tmp_path):
-  write_run(tmp_path / 'a' / 'x' / 'seed1', 1)
-  write_run(tmp_path / 'a' / 'x' / 'seed22', 1)
-  write_run(tmp_path / 'b' / 'x', 1)
-  names = ('a/x/seed1', 'a/x/seed22', 'b/x')
-  runs = plot.load_runs([str(tmp_path / n) for n in names])
-  assert {label: len(seeds) for label, seeds in runs.items()} == {
-    'a/x': 2,
-    'b/x': 1,
-  }
-  alone = plot.load_runs([str(tmp_path / 'b' / 'x') + '/'])
-  assert list(alone) == ['x']
-
-
 def test_a_missing_or_repeated_workdir_is_named(tmp_path):
   write_run(tmp_path / 'a', 1)
-  with pytest.raises(FileNotFoundError, match='nothing has no metrics.jsonl'):
+  with pytest.raises(ValueError, match="nothing' is not a work directory"):
     plot.load_runs([str(tmp_path / 'nothing')])
   with pytest.raises(ValueError, match='given twice'):
     plot.load_runs([str(tmp_path / 'a'), f'{tmp_path}/a/'])
+  (tmp_path / 'b').mkdir()
+  (tmp_path / 'b' / 'metrics.jsonl').write_text('')
+  with pytest.raises(ValueError, match='no run has metrics yet: .*b: metrics'):
+    plot.load_runs([str(tmp_path / 'b')])
+
+
+def test_bands_are_intervals_of_the_mean():
+  """1, 2, 3: 2 -+ 4.303 / sqrt(3); of two seeds from one to the other."""
+  low, high = plot.band(np.array([[1.0, 5], [2, 5], [3, 5]]))
+  np.testing.assert_allclose(low, [-0.48414, 5], rtol=1e-4)
+  np.testing.assert_allclose(high, [4.48414, 5], rtol=1e-4)
+  low, high = plot.band(np.array([[1.0], [2.0]]))
+  assert (low, high) == (1, 2)
+
+
+def test_an_outlier_does_not_flatten_a_plot():
+  """It is cut where it lies further from the curve than the curve is high."""
+  rise = np.linspace(0, 1, 40)
+  assert plot.limits([rise]) is None
+  assert plot.limits([np.eye(40)[3]]) is None  # flat otherwise
+  assert plot.limits([np.array([0, 0.9, 0.95, 1, 1, 1.0])]) is None
+  spiked = rise.copy()
+  spiked[20] = 1e6
+  low, high = plot.limits([rise, spiked])
+  assert -0.1 < low < 0 and 1 < high < 1.1
+  assert plot.limits([]) is None
 
 
 def test_curve_leaves_out_missing_and_non_finite_points():

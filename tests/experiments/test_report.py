@@ -6,19 +6,21 @@ import hashlib
 import html.parser
 import json
 import re
-import shutil
 import subprocess
 import sys
 
 import pytest
 
 from configs import bandit
+from experiments import report
 from experiments.flags import configuration
+from experiments.reports import curves as report_curves
 from experiments.reports import html as report_html
 from experiments.reports import rollouts as report_rollouts
-from experiments.reports import runs as report_runs
+from experiments.reports import workdirs as workdirs_lib
 from experiments.tables import result_checks
 from rl_jax import serialization
+from rl_jax.tasks import Arithmetic
 
 EVIL = '</script><script>alert(1)</script><img src=x onerror=alert(1)>\u2028'
 
@@ -92,8 +94,8 @@ def write(path, rows=(), rollouts=None, config=None, tail=''):
   return str(path)
 
 
-def page(*paths, mixed=False, **options):
-  runs = report_runs.read_runs(paths, mixed)
+def page(*paths, **options):
+  runs = workdirs_lib.read_runs(paths)
   return Page(report_html.render('title', runs, **options))
 
 
@@ -110,7 +112,7 @@ def test_what_a_model_wrote_is_never_markup(tmp_path):
   (run,) = found.data['rollouts']
   assert run['rows'][0]['tokens']['text'] == [EVIL, '']
   assert run['rows'][0]['error'] == EVIL and run['prompts'] == [EVIL]
-  assert EVIL in found.data['curves'][0]['metrics']
+  assert EVIL in found.data['curves']['runs'][0]['metrics']
   assert name in found.text
 
 
@@ -131,28 +133,25 @@ def test_the_page_loads_nothing_and_its_policy_names_its_own_script(tmp_path):
   assert re.search(r"^'use strict';", script)
 
 
-@pytest.mark.skipif(not shutil.which('node'), reason='needs node')
-def test_the_script_is_javascript():
-  """Node parses the script."""
-  script = report_html.TEMPLATE / 'page.js'
-  subprocess.run(['node', '--check', str(script)], check=True)
-
-
-def test_seeds_are_joined_by_iteration(tmp_path):
-  """Rewards 1, 2 and 3, 4: mean 2, 3, from the lowest to the highest seed."""
-  for seed, start in ((0, 1.0), (1, 3.0)):
-    rows = metric_rows(2, **{'reward/mean': [start, start + 1]})
-    write(tmp_path / f'x/seed{seed}', rows)
-  paths = [str(tmp_path / 'x/seed0'), str(tmp_path / 'x/seed1')]
-  (curve,) = report_runs.curves(report_runs.read_runs(paths, False))
-  assert (curve['label'], curve['seeds']) == ('x', 2)
-  assert curve['x'] == {'iteration': [1, 2], 'tokens': [100, 200]}
-  assert curve['metrics']['reward/mean'] == {
-    'mean': [2, 3],
-    'low': [1, 2],
-    'high': [3, 4],
-    'gaps': [],
-    'bad': 0,
+def test_runs_lie_on_one_grid_of_iterations(tmp_path):
+  """Rewards 1, 2 and 3, 4; a seed that is behind has no value yet."""
+  for name, start, steps in (('one', 1.0, 2), ('two', 3.0, 1)):
+    rows = metric_rows(steps, **{'reward/mean': [start, start + 1]})
+    write(tmp_path / name, rows, config=config(seed=steps))
+  found = report_curves.collect(workdirs_lib.read_runs([str(tmp_path)]))
+  assert found['steps'] == [1, 2] and found['iterations'] == 2
+  one, two = found['runs']
+  assert one['label'] == two['label'] == 'one'
+  assert (one['name'], two['name']) == ('one, seed 2', 'one, seed 1')
+  assert one['fields'] == {'seed': '2'} and one['x']['tokens'] == [100, 200]
+  series = {'mean': [1, 2], 'gaps': [], 'bad': 0}
+  assert one['metrics']['reward/mean'] == series
+  assert two['metrics']['reward/mean']['mean'] == [3, None]
+  assert found['quantiles'] == [None, 12.7062]  # of two runs, one degree
+  ends = report_curves.ends(found, ['reward/mean', 'other'])
+  assert ends == {
+    'labels': ['one'],
+    'rows': [('reward/mean', ['2 \u2192 2'])],
   }
 
 
@@ -162,10 +161,10 @@ def test_values_that_are_not_finite_are_gaps_and_counted(tmp_path):
   rows[2]['evaluation/pass_at_1'] = 0.5
   rows[2]['train/skipped'] = 1.0
   path = write(tmp_path / 'a', rows)
-  (run,) = report_runs.read_runs([path], False)
+  (run,) = workdirs_lib.read_runs([path])
   assert 'FAILED: train/loss not finite in the last row' in run.notes
   assert '1 iterations had a step that was not finite' in run.notes
-  found = report_runs.curves([run])[0]['metrics']
+  found = report_curves.collect([run])['runs'][0]['metrics']
   assert found['train/loss']['mean'] == [1, None, None]
   assert (found['train/loss']['gaps'], found['train/loss']['bad']) == (
     [1, 2],
@@ -180,12 +179,12 @@ def test_ten_thousand_iterations_keep_their_extremes(tmp_path):
   """400 means of 25 values; one outlier is visible in its band."""
   rows = [{'step': i, 'reward/mean': float(i == 5000)} for i in range(10_000)]
   found = page(write(tmp_path / 'a', rows))
-  (curve,) = found.data['curves']
-  series = curve['metrics']['reward/mean']
-  assert curve['iterations'] == 10_000
-  assert len(series['mean']) == len(curve['x']['iteration']) == 400
+  curves = found.data['curves']
+  series = curves['runs'][0]['metrics']['reward/mean']
+  assert curves['iterations'] == 10_000
+  assert len(series['mean']) == len(curves['steps']) == 400
   assert series['mean'][200] == 0.04 and series['high'][200] == 1
-  assert curve['x']['iteration'][0] == 12
+  assert curves['steps'][0] == 12
   assert '10,000 iterations are drawn as 400 means' in found.text
 
 
@@ -197,7 +196,9 @@ def test_empty_states(tmp_path):
   )
   assert 'rollouts.jsonl is missing' in found.text
   one = page(write(tmp_path / 'b', metric_rows(1), []))
-  assert one.data['curves'][0]['metrics']['reward/mean']['mean'] == [0.1]
+  assert one.data['curves']['runs'][0]['metrics']['reward/mean']['mean'] == [
+    0.1
+  ]
   assert 'rollouts.jsonl holds no response' in one.text
   (tmp_path / 'c').mkdir()
   text = serialization.to_json(config())
@@ -215,7 +216,7 @@ def test_half_lines_are_left_out_and_named(tmp_path):
   assert 'a line of iteration 1 in rollouts.jsonl is broken' in found.text
   assert len(found.data['rollouts'][0]['rows']) == 1
   (tmp_path / 'a' / 'metrics.jsonl').write_text('[1]\n{"step": 1}\n')
-  rows, notes = report_runs.read_lines(str(tmp_path / 'a' / 'metrics.jsonl'))
+  rows, notes = workdirs_lib.read_lines(str(tmp_path / 'a' / 'metrics.jsonl'))
   assert rows == [{'step': 1}]
   assert notes == ['line 1 of metrics.jsonl is not a row: left out']
 
@@ -252,9 +253,9 @@ def test_bad_input_is_named(tmp_path):
   """Wrong workdirs, baselines and output paths."""
   path = write(tmp_path / 'a', metric_rows(1), config=config())
   with pytest.raises(ValueError, match="nowhere' is not a work directory"):
-    report_runs.read_runs([str(tmp_path / 'nowhere')], False)
+    workdirs_lib.read_runs([str(tmp_path / 'nowhere')])
   with pytest.raises(ValueError, match='given twice'):
-    report_runs.read_runs([path, path + '/'], False)
+    workdirs_lib.read_runs([path, path + '/'])
   with pytest.raises(ValueError, match="baseline: 'grop'. Did you mean 'grpo'"):
     page(path, baseline='grop')
   with pytest.raises(ValueError, match='is a directory'):
@@ -263,22 +264,42 @@ def test_bad_input_is_named(tmp_path):
     report_html.check_writable(f'{path}/metrics.jsonl/page.html')
 
 
-def test_seeds_of_different_configurations_are_refused_or_marked(tmp_path):
-  """The seed and an unreadable configuration do not count."""
-  one = write(tmp_path / 'x/seed0', metric_rows(1), config=config())
-  same = write(tmp_path / 'x/seed1', metric_rows(1), config=config(seed=1))
-  other = config(seed=2, iterations=99)
-  two = write(tmp_path / 'x/seed2', metric_rows(1), config=other)
-  report_runs.read_runs([one, same], False)
-  with pytest.raises(ValueError, match='iterations: 60 -> 99.*--allow_mixed'):
-    report_runs.read_runs([one, same, two], False)
-  found = page(one, same, two, mixed=True)
-  assert 'x, seed2: MIXED: ' in found.text
-  names = [run['name'] for run in found.data['rollouts']]
-  assert names == ['x, seed0', 'x, seed1', 'x, seed2']
-  (tmp_path / 'x/seed2/experiment.json').write_text('{"class": "os.x"}')
-  text = page(one, two).text
-  assert 'experiment.json cannot be read: refusing to build' in text
+def test_rollouts_of_an_unreadable_configuration_are_shown(tmp_path):
+  """The page says why, and has no difference to show."""
+  one = write(tmp_path / 'one', metric_rows(1), [rollout(1)], config())
+  two = write(tmp_path / 'two', metric_rows(1), [rollout(1)])
+  (tmp_path / 'two/experiment.json').write_text('{"class": "os.x"}')
+  found = page(one, two)
+  assert 'experiment.json: refusing to build' in found.text
+  assert [run['name'] for run in found.data['rollouts']] == ['one', 'two']
+
+
+def test_answers_are_shown_as_a_person_reads_them(tmp_path):
+  """Digits from the last to the first; other tasks have no such fields."""
+  task = dataclasses.replace(config(), task=Arithmetic(reverse=True))
+  written = [rollout(1, answer='48', text='48')]
+  (run,) = page(write(tmp_path / 'a', [], written, task)).data['rollouts']
+  assert (
+    run['rows'][0]['answer_read'] == run['rows'][0]['response_read'] == '84'
+  )
+  (run,) = page(write(tmp_path / 'b', [], written, config())).data['rollouts']
+  assert not {'answer_read', 'response_read'} & run['rows'][0].keys()
+
+
+def test_a_page_that_is_watched_loads_itself_again(tmp_path):
+  """Until Ctrl-C; the last one that is written does not."""
+  written = []
+
+  def sleep(seconds):
+    assert seconds == 5
+    if len(written) == 3:
+      raise KeyboardInterrupt
+
+  report.watch(written.append, 5, sleep)
+  assert written == [5, 5, 5, 0]
+  path = write(tmp_path / 'a', metric_rows(1))
+  assert page(path, reload_seconds=5).data['reload'] == 5
+  assert page(path).data['reload'] == 0
 
 
 def test_configurations_are_compared_with_the_baseline(tmp_path):
@@ -286,15 +307,13 @@ def test_configurations_are_compared_with_the_baseline(tmp_path):
   one = write(tmp_path / 'one', metric_rows(1), config=config())
   two = config('clip_cov', iterations=7)
   two = write(tmp_path / 'two', metric_rows(1), config=two)
-  (single,) = report_html.configurations(
-    report_runs.read_runs([two], False), ''
-  )
+  (single,) = report_html.configurations(workdirs_lib.read_runs([two]), '')
   assert single['title'] == 'the method grpo \u2192 two'
   assert any('+ weights.ClipCovDrop(' in line for line in single['lines'])
   base, changed = report_html.configurations(
-    report_runs.read_runs([one, two], False), ''
+    workdirs_lib.read_runs([one, two]), ''
   )
-  assert (base['title'], base['lines']) == ('one: the baseline', [])
+  assert (base['title'], base['lines']) == ('grpo: the baseline', [])
   assert changed['lines'] == [*single['lines'], 'iterations: 60 -> 7']
   assert 'ClipCovDrop' in page(one, two).text
 

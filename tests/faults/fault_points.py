@@ -86,7 +86,12 @@ def faults() -> list[Fault]:
     ('writer', f'{WRITER}._append', 3, 'after'),
     ('writer', f'{WRITER}._append', 5, 'half'),
     ('writer', f'{WRITER}._append', 6, 'half'),
-    ('writer', f'{WRITER}._log_tensorboard', 2, 'before'),
+    (
+      'writer',
+      'rl_jax.records.trackers.tensorboard:TensorBoard.log',
+      2,
+      'before',
+    ),
     ('writer', f'{WRITER}.offsets', 3, 'after'),
     ('writer', f'{WRITER}.truncate_to', 1, 'after'),
   ]

@@ -29,7 +29,7 @@ COUNTING_RUN = textwrap.dedent("""
 
   workdir, total = sys.argv[1], int(sys.argv[2])
   saver = Checkpointer(f'{workdir}/checkpoints', keep_last=2)
-  writer = MetricsWriter(workdir, tensorboard=False)
+  writer = MetricsWriter(workdir, trackers=())
   delayed = DelayedMetrics(writer)
   state = {'x': jnp.zeros(3000), 'key': jax.random.key(0)}
   found, step = saver.restore(abstract_tree(state)), 0
@@ -59,7 +59,7 @@ COUNTING_RUN = textwrap.dedent("""
 
 def make_run(workdir, values=(1.0, 2.0), parameter=1.0, step=2):
   saver = Checkpointer(workdir / 'checkpoints')
-  writer = MetricsWriter(workdir, tensorboard=False)
+  writer = MetricsWriter(workdir, trackers=())
   for i, value in enumerate(values, start=1):
     writer.log_rollouts(i, [{'reward': value}])
     writer.log(i, {'reward/mean': value, 'time/x': np.random.rand()})

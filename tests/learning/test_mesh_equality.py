@@ -26,6 +26,7 @@ from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.runs import assembly, loop, stages
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.serialization import from_json
 from rl_jax.tasks import Arithmetic
 from rl_jax.types import LEARNED
 
@@ -245,6 +246,10 @@ def test_an_iteration_on_a_mesh(toy, tiny, name, shape):
     # In one pass and in two; without fsdp and with it.
     ('grpo', (2, 2, 1)),
     ('clip_cov', (4, 1, 1)),
+    # By group, and sorted over the batch.
+    pytest.param('dpo', (2, 2, 1), marks=SLOW),
+    pytest.param('aot', (4, 1, 1), marks=SLOW),
+    pytest.param('kto', (2, 2, 1), marks=SLOW),
     pytest.param('ppo', (4, 1, 1), marks=SLOW),
     pytest.param('ppo', (2, 2, 1), marks=SLOW),
     pytest.param('clip_cov', (2, 2, 1), marks=SLOW),
@@ -348,6 +353,25 @@ def test_a_run_on_8_devices(toy, tmp_path):
       (params, {**trainer.parts.policy.frozen, **trainer.state.params})
     ),
   )
+
+
+def test_a_run_takes_the_devices_that_share_its_batch(toy, tmp_path, caplog):
+  """Six of eight for 6 prompts; said once, and recorded as no choice."""
+  config = make_config(toy, 'grpo')
+  for path, text in {
+    'iterations': '1',
+    'rollout.num_prompts': '6',
+    'evaluation.every': '1',
+    'verifier.num_workers': '0',
+  }.items():
+    config = override(config, path, text)
+  trainer = loop.Trainer(config, str(tmp_path))
+  assert dict(trainer.parts.mesh.shape)['data'] == 6
+  assert 'mesh.data = 6 uses 6 of 8 devices' in caplog.text
+  row = trainer.run()
+  assert row['train/skipped'] == 0 and row['evaluation/n'] == 4
+  saved = from_json((tmp_path / 'experiment.json').read_text())
+  assert saved.mesh == mesh_lib.MeshConfig()
 
 
 @pytest.mark.slow

@@ -85,7 +85,7 @@ def assert_equal_to_one_device(tiny, axes, needs, tokens, **changes):
     grads, stats = scored(cfg, needs, tokens, mesh)
   whole = dataclasses.replace(cfg, remat=False)
   one_grads, one_stats = on_one_device(whole, needs, tokens)
-  for name in needs:
+  for name in map(statistics.name_of, needs):
     np.testing.assert_allclose(
       stats[name], one_stats[name], rtol=1e-5, atol=2e-5, err_msg=name
     )

@@ -70,15 +70,18 @@ def nudged(tiny, scale):
 
 
 @functools.cache
-def gradient(tiny, method, count, *, reuse_scores=False, capacity=None):
+def gradient(
+  tiny, method, count, *, reuse_scores=False, capacity=None, rows=None
+):
   """A jitted (params, traj) -> (gradient, loss, metrics), compiled once.
 
-  count: of microbatches.
+  count: of microbatches. rows: of a group in each of them.
   """
   forward = Forward(
     model=tiny.CFG,
     temperature=tiny.TEMPERATURE,
     microbatches=count,
+    group_rows=rows,
     capacity=capacity,
   )
 
@@ -118,6 +121,40 @@ def test_microbatches_change_nothing(toy, tiny, scored, name, counts):
     np.testing.assert_allclose(got[1], loss, rtol=1e-5, atol=1e-6)
     assert got[2].keys() == metrics.keys()
     for key, value in metrics.items():
+      np.testing.assert_allclose(got[2][key], value, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+  ('name', 'count', 'capacity'),
+  [
+    ('grpo', 4, None),  # one pass
+    ('clip_cov', 8, None),  # two passes, a ranking over the minibatch
+    pytest.param('grpo', 8, 3, marks=pytest.mark.slow),  # packed
+    pytest.param('gspo', 8, None, marks=pytest.mark.slow),
+    pytest.param('disco', 4, None, marks=pytest.mark.slow),  # groups
+    pytest.param('ppo', 8, None, marks=pytest.mark.slow),  # a value head
+  ],
+)
+def test_microbatches_of_rows_change_nothing(
+  toy, tiny, scored, name, count, capacity
+):
+  """E1: groups of two rows, one row of each at a time, as all at once."""
+  method = get_method(toy, name)
+  traj = shortened(scored, [5, 0, 1, 4, 2, 2, 1, 1])
+  if capacity is None:
+    traj = scored
+  expected = gradient(tiny, method, 1)(tiny.params(), traj)
+  assert optax.tree.norm(expected[0]) > 1e-3
+  compute = gradient(tiny, method, count, rows=1, capacity=capacity)
+  for unscored in (False, True):
+    if unscored:
+      traj = traj.replace(logp_old_BT=None, entropy_BT=None, values_BT=None)
+      expected = gradient(tiny, method, 1)(tiny.params(), traj)
+    got = compute(tiny.params(), traj)
+    assert tiny.relative_gap(got[0], expected[0]) < 1e-5
+    np.testing.assert_allclose(got[1], expected[1], rtol=1e-5, atol=1e-6)
+    assert got[2].keys() == expected[2].keys()
+    for key, value in expected[2].items():
       np.testing.assert_allclose(got[2][key], value, rtol=1e-4, atol=1e-5)
 
 

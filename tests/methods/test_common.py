@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from rl_jax.learning.batch import make_batch
-from rl_jax.learning.objective import is_per_token
+from rl_jax.learning.objective import is_per_group, is_per_token
 from rl_jax.learning.score import scores_first
 from rl_jax.method import validate
 from rl_jax.runtime.mesh import MeshConfig, make_mesh
@@ -185,6 +185,16 @@ def test_per_token_methods_look_at_one_token_at_a_time(case):
   found = case.run(stats=moved)['grads']
   for name, grad in case.result['grads'].items():
     assert_close(found[name][:, 1::2], grad[:, 1::2])
+
+
+def test_per_group_methods_look_at_one_group_at_a_time(case):
+  """E1: the same for groups, which microbatches never split."""
+  if not is_per_group(case.method):
+    return
+  moved = {name: x.at[4:].multiply(1.25) for name, x in case.stats.items()}
+  found = case.run(stats=moved)['grads']
+  for name, grad in case.result['grads'].items():
+    assert_close(found[name][:4], grad[:4])
 
 
 def test_credit_is_zero_where_nothing_is_trained(case):

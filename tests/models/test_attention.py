@@ -74,3 +74,50 @@ def test_blocks_have_128_queries_or_are_eight(length, blocks):
     shape((1, length), jnp.float32),
   )
   assert str(jaxpr).count('dot_general[') == 2 * blocks
+
+
+def whole_responses(causal):
+  """attend_whole_responses of two groups, and the gradient of its inputs."""
+  rng = np.random.default_rng(2)
+  G, S = 2, 9
+  q = rng.normal(size=(N, G, S, J, R, K)).astype(np.float32)
+  k, v = rng.normal(size=(2, N * G, S, J, K)).astype(np.float32)
+  _, kp, vp, mask_NP = make_inputs()
+  cotangent = rng.normal(size=q.shape)
+  seen = np.tril(np.ones((S, S), bool))
+
+  def out(q, kp, vp, k, v):
+    found = attention.attend_whole_responses(
+      q, (kp, vp, mask_NP), (k, v), seen, causal=causal
+    )
+    return (found * cotangent).sum(), found
+
+  grads, found = jax.grad(out, argnums=range(5), has_aux=True)(q, kp, vp, k, v)
+  return *grads, found
+
+
+@pytest.mark.parametrize('causal', [True, False])
+@pytest.mark.parametrize('span', [2, 4])
+def test_responses_do_not_depend_on_the_blocks(monkeypatch, causal, span):
+  """E1, in values and gradients; with spans that are computed again."""
+  expected = whole_responses(causal=False)
+  monkeypatch.setattr(attention, 'LEAST_QUERIES', 4)
+  monkeypatch.setattr(attention, 'SPAN_QUERIES', span)
+  for found, wanted in zip(whole_responses(causal), expected, strict=True):
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_a_span_that_is_not_full(monkeypatch):
+  """Nine queries in one block of spans of four."""
+  expected = whole_responses(causal=True)
+  monkeypatch.setattr(attention, 'SPAN_QUERIES', 4)
+  for found, wanted in zip(whole_responses(True), expected, strict=True):
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+  ('length', 'queries'), [(100, 100), (512, 256), (1024, 512), (8192, 256)]
+)
+def test_scores_of_long_responses_are_few(length, queries):
+  """What the memory plan counts."""
+  assert attention.queries_at_once(length) == queries

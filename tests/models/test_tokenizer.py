@@ -14,7 +14,7 @@ from rl_jax.models import chat_template
 from rl_jax.models import tokenizer as tokenizer_lib
 from rl_jax.models.files import gguf_import, tokenizer_files
 from rl_jax.models.tokenizer import ByteTokenizer, CharTokenizer, HFTokenizer
-from rl_jax.rollouts.prompts import stop_ids
+from rl_jax.rollouts.stop import make_stop
 from rl_jax.tasks import ChatTemplate, Example, PlainTemplate, encode_prompt
 
 TEXTS = ('', 'the 3 tests', 'wörld\n\t日本 🙂', 'a<b & "c"')
@@ -198,6 +198,8 @@ def test_chat_template_variables_json_and_errors():
     bpe("{{ raise_exception('roles must alternate') }}").chat(messages)
   with pytest.raises(ValueError, match='no chat template'):
     bpe(None).chat(messages)
+  with pytest.raises(ValueError, match='reads no mood'):
+    bpe(template).chat(messages, mood='on')
 
 
 @pytest.mark.parametrize('name', ALL)
@@ -337,15 +339,71 @@ def test_damaged_tokenizer_files_are_named(tmp_path):
     tokenizer_files.load_tokenizer(str(tmp_path))
 
 
-def test_a_stop_text_within_larger_tokens_is_said(caplog):
-  """'t' is a token; 'th', 'the' and ' t' would not end a response."""
+def sentence_piece():
+  """As Llama 2: a mark for a space, bytes for what has no token."""
+  tokens = ['</s>', *(f'<0x{byte:02X}>' for byte in range(256))]
+  tokens += ['\u2581', 'a', 'b', '\u2581a', 'ab']
+  vocabulary = {token: i for i, token in enumerate(tokens)}
+  merges = [('\u2581', 'a'), ('a', 'b')]
+  backend = tokenizers.Tokenizer(
+    tokenizers.models.BPE(vocabulary, merges, byte_fallback=True)
+  )
+  normal, decoders = tokenizers.normalizers, tokenizers.decoders
+  backend.normalizer = normal.Sequence(
+    [normal.Prepend('\u2581'), normal.Replace(' ', '\u2581')]
+  )
+  backend.decoder = decoders.Sequence(
+    [
+      decoders.Replace('\u2581', ' '),
+      decoders.ByteFallback(),
+      decoders.Fuse(),
+      decoders.Strip(' ', 1, 0),
+    ]
+  )
+  backend.add_special_tokens(['</s>'])
+  return HFTokenizer(backend, eos_ids=(0,), pad_id=0)
+
+
+def test_stop_texts_of_sentence_piece():
+  """A space that is dropped at the beginning may be part of the text."""
+  tokenizer = sentence_piece()
+  stop = make_stop(tokenizer, (' a', 'é'))
+  assert stop.text(tokenizer.encode('b a')) == 'b'
+  assert stop.text(tokenizer.encode('a')) == ''
+  assert stop.text(tokenizer.encode('b é')) == 'b '
+  assert stop.text(tokenizer.encode('bab')) == 'bab'
+
+
+@pytest.mark.parametrize('make', [bpe, ByteTokenizer, sentence_piece])
+def test_a_text_is_that_of_the_bytes_of_its_tokens(make):
+  """Any ids, with invalid UTF-8 and control tokens among them."""
+  tokenizer, rng = make(), np.random.default_rng(0)
+  assert len(tokenizer.token_bytes) == tokenizer.vocab_size
+  for length in range(40):
+    ids = rng.integers(0, tokenizer.vocab_size, length).tolist()
+    first = make is sentence_piece  # its first space is dropped
+    if first:  # and several invalid bytes are one sign more or less
+      ids = tokenizer.encode(tokenizer.decode(ids))
+    data = b''.join(tokenizer.token_bytes[i] for i in ids)
+    text = data.decode('utf-8', 'replace')
+    assert tokenizer.decode(ids) == text.removeprefix(' ' * first)
+
+
+def test_stop_texts_of_a_bpe():
+  """'t' within 'th', 'the' and ' t'; a control token; 'then' of two."""
   tokenizer = bpe()
-  found = [tokenizer.token(i) for i in tokenizer.merged('t')]
-  assert found == ['th', 'the', 'Ġt']
-  assert not tokenizer.merged('z') and not ByteTokenizer().merged('t')
-  with caplog.at_level('WARNING', 'absl'):
-    stop_ids(tokenizer, ('t',))
-    stop_ids(tokenizer, ('t', '<|im_start|>'))
-  (record,) = caplog.records
-  assert "not in the 3 tokens that hold more, such as 'th'" in record.message
-  assert stop_ids(tokenizer, ('<|im_start|>',)) == (1, 0, 0)
+  find = lambda text: tokenizer.backend.token_to_id(text)
+  stop = make_stop(tokenizer, ('t', '<|im_start|>'))
+  tokens = [find(text) for text in ('t', 'th', 'the', 'Ġt')]
+  assert set(stop.ids) == {*tokenizer.eos_ids, *tokens} and stop.table is None
+  for text in ('a b', 'a b<|im_start|>', 'a b th', 'a bt'):
+    ids = tokenizer.encode(text, control=True)
+    assert stop.text(ids) == 'a b' + ' ' * (' th' in text)
+  stop = make_stop(tokenizer, ('hen',))
+  assert stop.text(tokenizer.encode('is the')) == 'is the'
+  assert stop.text(tokenizer.encode('is then')) == 'is t'
+  with pytest.raises(ValueError, match='holds a control token and more'):
+    make_stop(tokenizer, ('<|im_end|>a',))
+  tokenizer.backend.decoder = tokenizers.decoders.WordPiece()
+  with pytest.raises(ValueError, match=r"decodes by \['WordPiece'\]"):
+    make_stop(HFTokenizer(tokenizer.backend, (1,), 0), ('a',))

@@ -12,6 +12,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 ROLES = {
   'credit': ('credit', 'value_target'),
   'losses': ('policy', 'value'),
+  'preferences': (
+    *('pairs', 'score', 'link', 'edge_weight'),
+    *('policy', 'regularizer'),
+  ),
   'regularizers': ('regularizer',),
   'selection': ('selector', 'group_filter'),
   'shaping': ('shaping',),

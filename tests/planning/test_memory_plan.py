@@ -83,6 +83,22 @@ def test_a_small_update_needs_what_is_planned(toy):
     assert 1 / 1.5 < ratio < 1.5, stage
 
 
+@pytest.mark.slow
+def test_long_responses_need_what_is_planned(toy):
+  """One row of a group at a time, scores of one block of queries."""
+  changes = {
+    'rollout__num_prompts': '1',
+    'rollout__max_response_tokens': '4096',
+    'update__microbatch_prompts': '1',
+    'model__remat': 'True',
+  }
+  model = dataclasses.replace(SMALL, remat=True)
+  whole = plan(make_config(toy, model, **changes), model)
+  config = make_config(toy, model, **changes, update__microbatch_rows='1')
+  assert plan(config, model).activations < whole.activations / 6
+  assert 1 / 1.5 < ratios(config, model)['update'] < 1.5
+
+
 @pytest.mark.devices
 @pytest.mark.slow
 def test_a_split_update_needs_what_is_planned(toy):
@@ -127,6 +143,16 @@ def test_what_is_exact(toy):
   assert adapted.parameters > found.parameters
   assert adapted.optimizer < found.optimizer / 4
   assert adapted.reference == (adapted.optimizer - 8) // 2
+
+
+def test_another_optimizer_is_counted(toy):
+  """Lion keeps one moment, Adafactor sums of rows and columns."""
+  found = [
+    plan(make_config(toy, optimizer__name=name), SMALL).optimizer
+    for name in ('adamw', 'lion', 'adafactor')
+  ]
+  assert found[1] == pytest.approx(found[0] / 2, rel=1e-4)
+  assert found[2] < found[0]
 
 
 def test_the_cache_grows_with_the_slots(toy):
@@ -206,6 +232,7 @@ def test_a_limit_is_compared_before_anything_is_loaded(toy, caplog):
   (record,) = caplog.records
   for text in (
     'update.microbatch_prompts = 4',
+    'update.microbatch_rows = None',
     'model.remat = False',
     'rollout.slots = None',
     'rollout.num_prompts = 16',
@@ -254,5 +281,37 @@ def test_fused_attention_has_no_scores(toy):
   )
   plain = plan(config, SMALL)
   fused = plan(config, dataclasses.replace(SMALL, attention='cudnn'))
-  assert fused.activations < plain.activations / 10
+  assert fused.activations < plain.activations / 3
   assert fused.scratch < plain.scratch / 10
+
+
+def test_an_evaluation_is_planned_as_a_rollout_of_its_size(toy):
+  """Its batch, samples and limit; slots count; nothing if there is none."""
+  shape = dict(num_prompts=32, group_size=4, max_response_tokens=64)
+  rollout = {f'rollout__{name}': str(x) for name, x in shape.items()}
+  evaluation = {
+    'evaluation__every': '1',
+    'evaluation__num_prompts': '100',
+    'evaluation__batch_prompts': '32',
+    'evaluation__num_samples': '4',
+    'evaluation__max_response_tokens': '64',
+  }
+  for slots in ('null', '16'):
+    config = make_config(toy, rollout__slots=slots, **evaluation)
+    wanted = plan(make_config(toy, rollout__slots=slots, **rollout), SMALL)
+    found = plan(config, SMALL)
+    arrays = 4 * 4 * 32 * 4 * 64
+    assert found.evaluation == wanted.cache + wanted.scratch + arrays
+    assert found.peak >= found.evaluate > found.generate
+  none = make_config(toy, **{**evaluation, 'evaluation__every': '0'})
+  assert plan(none, SMALL).evaluation == 0
+  # No more prompts than there are; rows that devices share evenly.
+  few = {**evaluation, 'evaluation__num_prompts': '5'}
+  found = plan(make_config(toy, **few), SMALL, data=2)
+  six = {
+    **rollout,
+    'rollout__num_prompts': '6',
+    'update__microbatch_prompts': '6',
+  }
+  wanted = plan(make_config(toy, **six), SMALL, data=2)
+  assert found.evaluation == wanted.cache + wanted.scratch + 4 * 4 * 6 * 4 * 64

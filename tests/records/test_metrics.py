@@ -100,16 +100,19 @@ def test_resume_cuts_what_was_written_after_the_checkpoint(tmp_path):
     assert rows[0] == rows[1]
 
 
-def test_a_fresh_start_empties_the_files(tmp_path):
-  """Killed before the first checkpoint: the steps are written again."""
-  writer = MetricsWriter(tmp_path)
-  write_steps(writer, range(2))
-  writer.close()
-  writer = MetricsWriter(tmp_path)
-  writer.truncate_to({})
-  write_steps(writer, range(1))
-  writer.close()
-  assert [r['step'] for r in read_jsonl(tmp_path / 'metrics.jsonl')] == [0]
+def test_a_fresh_start_keeps_the_files_aside(tmp_path, caplog):
+  """Without a checkpoint the steps are written again; nothing is lost."""
+  for count in (2, 3, 1):
+    writer = MetricsWriter(tmp_path)
+    writer.truncate_to({})
+    write_steps(writer, range(count))
+    writer.close()
+  steps = {'': [0], '.1': [0, 1], '.2': [0, 1, 2]}
+  for name in ('metrics.jsonl', 'rollouts.jsonl'):
+    for number, expected in steps.items():
+      rows = read_jsonl(tmp_path / f'{name}{number}')
+      assert [row['step'] for row in rows] == expected
+    assert f'{name} is kept as {name}.2' in caplog.text
 
 
 def test_lost_lines_are_warned_about_and_the_run_continues(tmp_path, caplog):
@@ -202,7 +205,7 @@ def test_tensorboard_gets_scalars_and_the_purge_step(tmp_path):
 
 
 def test_without_tensorboard_no_directory_appears(tmp_path):
-  writer = MetricsWriter(tmp_path, tensorboard=False)
+  writer = MetricsWriter(tmp_path, trackers=())
   writer.log(0, {'a': 1})
   writer.close()
   assert not (tmp_path / 'tensorboard').exists()

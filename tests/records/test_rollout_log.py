@@ -12,6 +12,7 @@ from rl_jax.models.tokenizer import ByteTokenizer
 from rl_jax.overrides import override
 from rl_jax.records import rollout_log
 from rl_jax.rollouts.collect import Round
+from rl_jax.rollouts.stop import make_stop
 from rl_jax.runs import stages as stages_lib
 
 
@@ -79,7 +80,9 @@ def make_round(texts, serial):
   """One prompt, two samples, of which this process may have read none."""
   return Round(
     indices=np.array([0]),
-    examples=[types.SimpleNamespace(id=serial, prompt='p', answer=None)],
+    examples=[
+      types.SimpleNamespace(id=serial, prompt='p', answer=None, meta={})
+    ],
     texts=texts,
     errors=[None, None],
     reward_NG=np.array([[0.5, 1.0]], np.float32),
@@ -96,7 +99,7 @@ def test_lines_are_those_of_the_trained_rows():
     arrays={},
     prompts=1,
     tokenizer=ByteTokenizer(),
-    stop=(257,),
+    stop=make_stop(ByteTokenizer()),
   )
   field = np.array([[0.123456, 2.0]])
   host = {

@@ -126,7 +126,7 @@ def run(answers, method=PLAIN, max_rounds=4, first_serial=10, limit=4):
     score=lambda params, traj, method: (traj, {'scored': 1}),
     prompts=prompts,
     selector=HostSelector(InOrder(), len(prompts), KEY),
-    verifier=TextVerifier(VerifierPool(Letters())),
+    verifier=TextVerifier(VerifierPool(Letters(), 0)),
     key=KEY,
   )
   with jax.transfer_guard('disallow'):

@@ -7,7 +7,7 @@ import pytest
 
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.rollouts import prompts as prompts_lib
-from rl_jax.rollouts.prompts import OverlongPromptError, PromptSet, stop_ids
+from rl_jax.rollouts.prompts import OverlongPromptError, PromptSet
 from rl_jax.tasks.base import Example
 
 TOKENIZER = CharTokenizer('abc')
@@ -99,12 +99,3 @@ def test_nothing_to_draw_from_is_an_error():
     prompt_set(limit=2, overlong='skip', prompts=('abc', 'abca'))
   with pytest.raises(ValueError, match=r'Fixed train\[1\]: .* empty'):
     prompt_set(prompts=('a', ''))
-
-
-def test_a_stop_text_is_one_token():
-  """It ends a response besides the tokenizer's own end token."""
-  (end,) = TOKENIZER.eos_ids
-  assert stop_ids(TOKENIZER, ()) == (end,)
-  assert stop_ids(TOKENIZER, ('b',)) == (end, *TOKENIZER.encode('b'))
-  with pytest.raises(ValueError, match="stop: 'ab' is 2 tokens"):
-    stop_ids(TOKENIZER, ('ab',))

@@ -7,12 +7,16 @@ import numpy as np
 import pytest
 
 from configs import bandit
+from rl_jax.config import validate
 from rl_jax.overrides import override
-from rl_jax.runs import assembly, directory
+from rl_jax.runs import assembly, directory, loop
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.policies import Policies
+from rl_jax.runs.scanned import program
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks import Bandit, QuestionAnswer
+from rl_jax.verification.journal import FILE as JOURNAL_FILE
+from rl_jax.verification.pool import VerifierConfig
 
 
 @pytest.fixture(scope='module')
@@ -101,7 +105,7 @@ def test_a_wrong_mesh_is_refused_before_anything_else(config):
   """Both numbers are named."""
   config = override(config, 'mesh.tensor', '64')
   with pytest.raises(ValueError, match='needs 64 devices, but there are'):
-    assembly.prepare(config, None)
+    assembly.prepare(config)
 
 
 def test_a_refused_configuration_leaves_no_trace(config, tmp_path):
@@ -109,8 +113,8 @@ def test_a_refused_configuration_leaves_no_trace(config, tmp_path):
   workdir = str(tmp_path / 'run')
   bad = override(config, 'update.minibatch_prompts', '3')
   with pytest.raises(ValueError, match='must divide'):
-    assembly.prepare(bad, workdir)
-  assembly.prepare(config, workdir)
+    loop.Trainer(bad, workdir)
+  directory.check(config, workdir)
   assert not (tmp_path / 'run').exists()
 
 
@@ -126,3 +130,45 @@ def test_a_step_of_a_model_is_refused(mesh, tmp_path):
   """Only a work directory of training has steps; it is not ignored."""
   with pytest.raises(ValueError, match='no work directory .* no step 3'):
     policy_lib.load_checkpoint(str(tmp_path), mesh, 3)
+
+
+@pytest.mark.parametrize(
+  ('fields', 'workers'),
+  [({}, 1), ({'on_device': True}, 0), ({'num_workers': 0}, 0)],
+)
+def test_rewards_have_a_worker_by_default(config, fields, workers):
+  """With a time limit, unless the user says otherwise or text is not judged."""
+  config = dataclasses.replace(config, verifier=VerifierConfig(**fields))
+  validate(config)
+  assert config.verifier.workers == workers
+  assert program.refusal(config) is None  # scanned runs have none
+
+
+def test_the_default_worker_is_started(config, mesh, tmp_path):
+  """And its outcomes are journaled."""
+  tokenizer = policy_lib.task_tokenizer(config.task)
+  verifier = assembly.make_verifier(config, str(tmp_path), tokenizer, mesh)
+  pool = verifier._pool
+  assert len(pool._pool.worker_pids()) == 1
+  example = config.task.example('train', 0)
+  target = config.task.target(example)
+  (outcome,) = pool.reward([example], [target])
+  assert outcome.components == config.task.reward(example, target)
+  assert len((tmp_path / JOURNAL_FILE).read_text().splitlines()) == 1
+  verifier.close()
+
+
+def test_an_evaluation_goes_through_the_slots(config, mesh, monkeypatch):
+  """As many rows at a time as the rollout, and the same limit by default."""
+  made = []
+  make = assembly.make_engine
+  spy = lambda *args, **kwargs: made.append(kwargs) or make(*args, **kwargs)
+  monkeypatch.setattr(assembly, 'make_engine', spy)
+  config = override(config, 'rollout.slots', '4')
+  tokenizer = policy_lib.task_tokenizer(config.task)
+  policy = policy_lib.Policy(
+    model=None, tokenizer=tokenizer, trainable=None, frozen={}
+  )
+  assembly.make_evaluator(config, policy, None, mesh)
+  assert [fields['slots'] for fields in made] == [4, 4]
+  assert {fields['max_response_tokens'] for fields in made} == {2}

@@ -7,6 +7,7 @@ import pytest
 from configs import bandit
 from rl_jax.overrides import override
 from rl_jax.runs import directory
+from rl_jax.serialization import from_json
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def test_a_workdir_belongs_to_one_configuration(config, tmp_path):
 
 
 def test_a_run_may_move(config, tmp_path, caplog):
-  """Mesh, microbatches, checkpoints, logs: each change is logged, none hidden.
+  """Mesh, checkpoints, logs, limits: each change is logged, none hidden.
 
   Fields with similar names that do decide numbers are still refused.
   """
@@ -46,6 +47,10 @@ def test_a_run_may_move(config, tmp_path, caplog):
     'checkpoint.every': '3',
     'verifier.num_workers': '2',
     'model.remat': 'true',
+    'verifier.timeout_seconds': '9.0',
+    'evaluation.num_prompts': '9',
+    'guards.max_logp_gap': 'null',
+    'guards.log_rollouts': '1',
   }
   moved = config
   for path, text in free.items():
@@ -58,11 +63,50 @@ def test_a_run_may_move(config, tmp_path, caplog):
   assert 'another' not in caplog.text
   for path, text in {
     'update.minibatch_prompts': '4',
-    'verifier.timeout_seconds': '9.0',
-    'evaluation.num_prompts': '9',
+    'verifier.on_timeout': 'wrong',
+    'model.compute_dtype': 'bfloat16',
   }.items():
     with pytest.raises(ValueError, match=path):
       directory.check(override(moved, path, text), workdir)
+
+
+def test_a_change_on_purpose_is_named_and_recorded(config, tmp_path):
+  """The error says how; the file then has the new value and the old one."""
+  workdir = str(tmp_path / 'run')
+  directory.write_config(config, workdir)
+  other = override(config, 'optimizer.learning_rate', '0.5')
+  other = override(other, 'method.losses.PPOClip.clip_high', '0.28')
+  with pytest.raises(ValueError) as error:
+    directory.check(other, workdir, ['optimizer'])
+  assert 'optimizer.learning_rate' not in str(error.value)
+  assert '--allow_change=method.losses.0.clip_high' in str(error.value)
+  allowed = ['optimizer.learning_rate', 'method.losses.PPOClip.clip_high']
+  changes = directory.check(other, workdir, allowed)
+  directory.write_config(other, workdir, changes, 20)
+  assert not directory.check(other, workdir).lines
+  metrics = {
+    'changed/method.losses.0.clip_high': 0.28,
+    'changed/optimizer.learning_rate': 0.5,
+  }
+  assert directory.change_metrics(workdir) == {21: metrics}
+  directory.write_config(other, workdir, None, 10)  # an older checkpoint
+  assert directory.change_metrics(workdir) == {11: metrics}
+  text = (tmp_path / 'run' / 'experiment.json').read_text()
+  assert from_json(text) == other
+  assert 'optimizer.learning_rate: 0.01 -> 0.5' in text
+  with pytest.raises(ValueError, match="Did you mean 'learning_rate'"):
+    directory.check(other, workdir, ['optimizer.learning_rat'])
+
+
+def test_the_end_of_a_schedule_is_no_free_change(config, tmp_path):
+  """With more iterations a cosine has other rates from the first step on."""
+  workdir = str(tmp_path / 'run')
+  config = override(config, 'optimizer.schedule', 'cosine')
+  directory.write_config(config, workdir)
+  longer = override(config, 'iterations', '99')
+  with pytest.raises(ValueError, match='total_steps: 60 -> 99'):
+    directory.check(longer, workdir)
+  directory.check(longer, workdir, ['optimizer.total_steps'])
 
 
 def test_checkpoints_without_a_configuration_are_refused(config, tmp_path):

@@ -9,13 +9,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax.config import EvaluationConfig
+from configs import bandit
+from rl_jax.config import EvaluationConfig, evaluated_tokens
 from rl_jax.models.tokenizer import CharTokenizer
-from rl_jax.rollouts import engine, responses
+from rl_jax.overrides import override
+from rl_jax.pieces.logits import MinP, TopK, TopP
+from rl_jax.rollouts import engine
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.runs import evaluation
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.tasks import EvaluationSet
 from rl_jax.tasks.base import Example
 from rl_jax.verification.pool import VerifierPool
 
@@ -28,7 +32,7 @@ END = TOKENIZER.eos_ids[0]
 class Letters:
   """Five prompts; 'y' is right, 'e' raises."""
 
-  reward_weights = {'outcome': 1.0}
+  reward_weights = {'outcome': 2.0, 'letters': 0.25}
 
   def num_prompts(self, split):
     """Five."""
@@ -42,7 +46,7 @@ class Letters:
     """Exact match."""
     if response == 'e':
       raise KeyError('a bug')
-    return {'outcome': float(response == 'y')}
+    return {'outcome': float(response == 'y'), 'letters': len(response)}
 
 
 def generate(params, traj, key, *, cfg, sampling, max_new_tokens, slots):
@@ -78,7 +82,7 @@ def run(monkeypatch, batch_prompts=128, num_prompts=5, num_samples=4):
       engine.make_engine, None, max_response_tokens=3, mesh=mesh
     ),
     PromptSet(Letters(), 'validation', TOKENIZER, 4),
-    TextVerifier(VerifierPool(Letters())),
+    TextVerifier(VerifierPool(Letters(), 0)),
     EvaluationConfig(
       num_prompts=num_prompts,
       num_samples=num_samples,
@@ -101,19 +105,26 @@ def test_pass_at_k_is_the_mean_over_all_subsets():
 
 
 def test_metrics_by_hand(monkeypatch):
-  """Greedy: ids 0, 2, 4 of 5 right. Samples right of 4: 0, 1, 2, 3, 4.
+  """Greedy: ids 0, 2, 4 of 4 judged ones right. Samples right of 4: 0 to 4.
 
   pass@2 = 1 - C(4 - c, 2) / 6: 0, 1/2, 5/6, 1, 1.
   """
   metrics, rows = run(monkeypatch)
-  np.testing.assert_array_equal(rows['greedy'], [1, 0, 1, 0, 1])
+  np.testing.assert_array_equal(rows['greedy'], [1, 0, 1, np.nan, 1])
   np.testing.assert_array_equal(rows['samples'].sum(1), [0, 1, 2, 3, 4])
   expected = {
-    'pass_at_1': 0.6,
+    'pass_at_1': 0.75,
+    'reward/mean': 0.75 * 2 + 0.25,  # letters of 1, 1, 1 and 1
+    'reward/outcome': 0.75,
+    'reward/letters': 1.0,
     'length': (3 * 2 + 2 * 3) / 5,
     'truncated_fraction': 0.4,
     'n': 5,
+    'reward_errors': 1,
     'avg_at_4': 0.5,
+    'sample_reward/mean': 0.5 * 2 + 0.25,
+    'sample_reward/outcome': 0.5,
+    'sample_reward/letters': 1.0,
     'entropy': 0.5,
     'sample_length': 2.5,
     'sample_truncated_fraction': 0.5,
@@ -121,6 +132,47 @@ def test_metrics_by_hand(monkeypatch):
     'pass_at_4': 0.8,
   }
   assert metrics == pytest.approx(expected)
+
+
+def test_what_was_not_judged_is_in_no_mean():
+  """3 of 4 samples of the first prompt: pass@2 = 1 - C(2, 2) / C(3, 2)."""
+  nan = np.nan
+  rest = {name: np.ones((2, 4)) for name in ('length', 'finished', 'logp')}
+  reward = np.array([[1.0, 0.0, nan, 0.0], [1.0, 1.0, 1.0, 1.0]])
+  greedy = {'reward/outcome': np.array([[nan], [0.0]])}
+  greedy |= {name: x[:, :1] for name, x in rest.items()}
+  samples = {'reward/outcome': reward, **rest}
+  metrics = evaluation.evaluation_metrics(greedy, samples)
+  assert metrics['pass_at_1'] == 0.0 and metrics['reward_errors'] == 2
+  assert metrics['avg_at_4'] == pytest.approx(5 / 7)
+  assert metrics['pass_at_2'] == pytest.approx((2 / 3 + 1) / 2)
+  assert metrics['pass_at_4'] == 1.0  # of the second prompt alone
+  none = {**greedy, 'reward/outcome': np.full((2, 1), nan)}
+  assert np.isnan(evaluation.evaluation_metrics(none, None)['pass_at_1'])
+
+
+def test_sampling_is_that_of_the_rollout_unless_it_has_its_own(toy):
+  """Temperature, transforms of the method, limit; greedy ignores the first."""
+  method = toy.get_method('grpo').replace(logits=(MinP(p=0.1),))
+  config = bandit.get_config(method)
+  config = override(config, 'rollout.temperature', '0.7')
+  found = evaluation.sampling_of(config)
+  assert found.temperature == 0.7 and found.transforms == (MinP(p=0.1),)
+  assert evaluated_tokens(config) == config.rollout.max_response_tokens
+  for path, text in (
+    ('temperature', '0.2'),
+    ('top_k', '5'),
+    ('top_p', '0.9'),
+    ('max_response_tokens', '7'),
+  ):
+    config = override(config, f'evaluation.{path}', text)
+  found = evaluation.sampling_of(config)
+  assert found.temperature == 0.2
+  assert found.transforms == (TopK(k=5), TopP(p=0.9))
+  assert evaluated_tokens(config) == 7
+  config = override(config, 'evaluation.top_k', 'null')
+  config = override(config, 'evaluation.top_p', '1.0')
+  assert evaluation.sampling_of(config).transforms == ()
 
 
 def test_the_last_batch_is_padded_but_not_counted(monkeypatch):
@@ -135,18 +187,52 @@ def test_the_last_batch_is_padded_but_not_counted(monkeypatch):
 def test_fewer_prompts_and_no_samples(monkeypatch):
   """Only greedy numbers, over the first ones."""
   metrics, rows = run(monkeypatch, num_prompts=3, num_samples=0)
-  assert metrics['n'] == 3 and set(rows) == {'greedy'}
+  assert metrics['n'] == 3 and set(rows) == {'greedy', 'responses'}
   assert metrics['pass_at_1'] == pytest.approx(2 / 3)
-  assert set(metrics) == {'pass_at_1', 'length', 'truncated_fraction', 'n'}
+  names = {'pass_at_1', 'length', 'truncated_fraction', 'n', 'reward_errors'}
+  names |= {f'reward/{name}' for name in ('mean', 'outcome', 'letters')}
+  assert set(metrics) == names
 
 
-def test_the_token_that_ended_a_response_is_no_text():
-  """Neither it (the end token or a stop text) nor what lies behind it."""
-  host = {
-    'response': np.array([[Y, N, END], [Y, END, N], [END, Y, Y], [Y, N, N]]),
-    'length': np.array([3, 2, 1, 2]),
-  }
-  texts = responses.decode_responses(host, TOKENIZER, (END,))
-  assert texts == ['yn', 'y', '', 'yn']
-  texts = responses.decode_responses(host, TOKENIZER, (END, N))
-  assert texts == ['yn', 'y', '', 'y']
+@dataclasses.dataclass(frozen=True)
+class Parts(Letters):
+  """Ids 0, 2, 4 are of part a, the others of part b."""
+
+  def example(self, split, index):
+    found = super().example(split, index)
+    return dataclasses.replace(found, meta={'mixture_part': 'ab'[index % 2]})
+
+
+def test_sets_and_parts_have_metrics_of_their_own(monkeypatch):
+  """Ids 0, 2, 4 are right: all of part a; of b 1 is wrong, 3 not judged."""
+  monkeypatch.setattr(engine, 'generate', generate)
+  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
+  make = lambda task: PromptSet(task, 'validation', TOKENIZER, 4)
+  evaluator = evaluation.Evaluator(
+    functools.partial(
+      engine.make_engine, None, max_response_tokens=3, mesh=mesh
+    ),
+    {'': make(Parts()), 'other': make(Letters())},
+    TextVerifier(VerifierPool(Letters(), 0)),
+    EvaluationConfig(num_prompts=4, num_samples=2, batch_prompts=3),
+  )
+  metrics, rows = evaluator.run(None)
+  assert metrics['pass_at_1'] == metrics['other/pass_at_1'] == 2 / 3
+  assert (metrics['a/pass_at_1'], metrics['b/pass_at_1']) == (1.0, 0.0)
+  assert metrics['a/n'] == metrics['b/n'] == 2 and metrics['n'] == 4
+  np.testing.assert_array_equal(rows['other/greedy'], [1, 0, 1, np.nan])
+  assert metrics['b/reward_errors'] == metrics['reward_errors'] == 1
+  # Sample g is right where g < id: of ids 0 and 2 none and both.
+  assert metrics['a/avg_at_2'] == 0.5 and metrics['b/avg_at_2'] == 0.75
+
+
+@pytest.mark.parametrize(
+  ('fields', 'message'),
+  [
+    (dict(sets=(EvaluationSet('a'), EvaluationSet('a'))), 'occur twice'),
+    (dict(split=None), 'evaluation.split = None'),
+  ],
+)
+def test_bad_settings_are_named(fields, message):
+  with pytest.raises(ValueError, match=message):
+    EvaluationConfig(**fields)

@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import shutil
 from typing import ClassVar
 
 from flax import struct
@@ -21,8 +22,11 @@ from rl_jax.pieces.policies import Average
 from rl_jax.records.checkpoints.checkpointer import Checkpointer
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.runs import guards, loop
+from rl_jax.runs import policy as policy_lib
+from rl_jax.runs.callbacks import Callback, Callbacks
+from rl_jax.runs.counters import Counters
+from rl_jax.runs.row_watch import RowWatch
 from rl_jax.runtime import mesh, profiling
-from rl_jax.runtime.repeated_warnings import RepeatedWarnings
 from rl_jax.tasks import Arithmetic, QuestionAnswer
 
 HALF = 20
@@ -37,9 +41,13 @@ def no_mesh_left():
 
 
 def make_config(method, **changes):
-  """The bandit without evaluation; overrides by path (__ for a dot)."""
+  """The bandit without evaluation; overrides by path (__ for a dot).
+
+  Rewards are computed in this process unless a test sets workers.
+  """
   config = bandit.get_config(method)
-  changes = {'evaluation__every': '0', **changes}
+  own = {'evaluation__every': '0', 'verifier__num_workers': '0'}
+  changes = {**own, **changes}
   for path, text in changes.items():
     config = override(config, path.replace('__', '.'), text)
   return config
@@ -264,6 +272,28 @@ def test_rollouts_tell_every_token(whole):
       assert np.abs(tokens['logp_gap']).max() <= gaps[row['step']] * 1.001
 
 
+@pytest.mark.slow
+def test_another_optimizer_resumes_exactly(config, tmp_path):
+  """E0: Lion on a schedule that has its end by name."""
+  changes = {
+    'optimizer.name': 'lion',
+    'optimizer.arguments': "{'weight_decay': 0.0}",
+    'optimizer.schedule': 'wsd',
+    'optimizer.total_steps': '3',
+    'evaluation.every': '0',
+    'iterations': '3',
+  }
+  for path, text in changes.items():
+    config = override(config, path, text)
+  whole = loop.Trainer(config, str(tmp_path / 'whole'))
+  whole.run()
+  parts = str(tmp_path / 'parts')
+  loop.Trainer(override(config, 'iterations', '2'), parts).run()
+  resumed = loop.Trainer(config, parts)
+  resumed.run()
+  jax.tree.map(np.testing.assert_array_equal, resumed.state, whole.state)
+
+
 def test_another_configuration_is_refused(config, whole):
   """The difference is shown before anything is loaded."""
   other = override(config, 'rollout.temperature', '0.5')
@@ -355,19 +385,137 @@ def test_a_run_of_skipped_updates_stops(tmp_path):
   )
 
 
+def test_a_stopped_run_goes_on_with_a_relaxed_guard(config, tmp_path):
+  """From its last checkpoint; the rate of the rest is changed by name."""
+  config = override(config, 'iterations', '4')
+  config = override(config, 'checkpoint.every', '2')
+  config = override(config, 'evaluation.every', '0')
+  strict = override(config, 'guards.max_logp_gap', '1e-12')
+  loop.Trainer(override(config, 'iterations', '2'), str(tmp_path)).run()
+  with pytest.raises(guards.StopRunError, match='max_logp_gap'):
+    loop.Trainer(strict, str(tmp_path)).run()
+  config = override(config, 'optimizer.learning_rate', '0.5')
+  field = 'optimizer.learning_rate'
+  loop.Trainer(config, str(tmp_path), allow_change=[field]).run()
+  rows = read_jsonl(tmp_path / 'metrics.jsonl')
+  assert [row['step'] for row in rows] == [1, 2, 3, 4]
+  assert [row.get(f'changed/{field}') for row in rows] == [None] * 2 + [
+    0.5,
+    None,
+  ]
+
+
+class Recorder(Callback):
+  """What a run says."""
+
+  def __init__(self):
+    self.seen = []
+
+  def on_start(self, trainer):
+    self.seen.append(('start', trainer.counters.iteration))
+
+  def on_iteration(self, step, row):
+    assert float(jnp.float32(row['reward/mean'])) >= 0  # transfers are allowed
+    self.seen.append(('iteration', step))
+    return step == 6
+
+  def on_save(self, step, row):
+    self.seen.append(('save', step))
+
+  def on_end(self, step, row):
+    self.seen.append(('end', step))
+
+
+def test_best_checkpoints_weights_callbacks_and_limits(
+  config, tmp_path, caplog
+):
+  """One run: saves off its rhythm, own code, a time limit, a deleted folder."""
+  changes = {
+    'iterations': '9',
+    'checkpoint.every': '100',
+    'checkpoint.keep_last': '1',
+    'checkpoint.weights_every': '3',
+    'evaluation.every': '2',
+    'evaluation.num_samples': '0',
+  }
+  for path, text in changes.items():
+    config = override(config, path, text)
+  workdir, recorder = str(tmp_path), Recorder()
+  trainer = loop.Trainer(config, workdir, callbacks=[recorder])
+  trainer.run()  # which the callback ends: row 6 is read after iteration 7
+  rows = read_jsonl(tmp_path / 'metrics.jsonl')
+  accuracy = {
+    row['step']: row['evaluation/pass_at_1']
+    for row in rows
+    if row['step'] and 'evaluation/pass_at_1' in row
+  }
+  assert list(accuracy) == [2, 4, 6]
+  best = max(accuracy, key=lambda step: (accuracy[step], -step))
+  saver = Checkpointer(tmp_path / 'checkpoints')
+  assert saver.best_step() == best and saver.steps()[-1] == 7
+  weights = Checkpointer(tmp_path / 'weights')
+  assert weights.steps() == [3, 6]
+  assert all('.params.' in name for name in weights.arrays(6))
+  for one in (saver, weights):
+    one.close()
+  saves = [step for what, step in recorder.seen if what == 'save']
+  assert recorder.seen[0] == ('start', 0) and recorder.seen[-1] == ('end', 7)
+  assert saves[-1] == 7 and best in saves and 3 not in saves
+  assert [s for what, s in recorder.seen if what == 'iteration'] == [
+    *range(1, 8)
+  ]
+  limited = override(config, 'stopping.session_seconds', '1e-9')
+  with pytest.raises(SystemExit) as ended:
+    loop.Trainer(limited, workdir).run()
+  assert ended.value.code == 143
+  assert read_jsonl(tmp_path / 'metrics.jsonl')[-1]['step'] == 8
+  _, at_3, _ = policy_lib.load_checkpoint(workdir, trainer.parts.mesh, 3)
+  shutil.rmtree(tmp_path / 'checkpoints')
+  _, at_6, _ = policy_lib.load_checkpoint(workdir, trainer.parts.mesh)
+  embed = [np.asarray(x['model']['embed']) for x in (at_3, at_6)]
+  assert np.abs(embed[0] - embed[1]).max() > 0
+  loop.Trainer(config, workdir).close()
+  for name in ('metrics.jsonl', 'rollouts.jsonl', 'weights'):
+    assert (tmp_path / f'{name}.1').exists() and f'{name}.1' in caplog.text
+  assert (tmp_path / 'weights.1' / 'step_00000006').exists()
+
+
+@pytest.mark.slow
+def test_early_stopping_is_exact(config, tmp_path):
+  """A row is read earlier where the run was interrupted: the same end."""
+  changes = {
+    'iterations': '20',
+    'evaluation.every': '0',
+    'stopping.metric': 'rollout/tokens_total',
+    'stopping.mode': 'min',
+    'stopping.patience': '3',
+  }
+  for path, text in changes.items():
+    config = override(config, path, text)
+  loop.Trainer(config, str(tmp_path / 'whole')).run()
+  parts = str(tmp_path / 'parts')
+  loop.Trainer(override(config, 'iterations', '4'), parts).run()
+  for _ in range(2):  # the second finds the run at its end
+    loop.Trainer(config, parts).run()
+  rows = [
+    stripped(read_jsonl(tmp_path / x / 'metrics.jsonl'))
+    for x in ('whole', 'parts')
+  ]
+  assert rows[0] == rows[1] and rows[0][-1]['step'] == 5
+
+
 def watcher(workdir='unused', **guards):
-  """The part of a Trainer that `_watch` reads."""
-  trainer = object.__new__(loop.Trainer)
-  trainer.config = make_config(
+  """Reads rows of one run."""
+  config = make_config(
     Method(losses=(losses.Reinforce(),), aggregation=TokenMean()),
     **{f'guards__{k}': v for k, v in guards.items()},
   )
-  trainer.counters, trainer.workdir = loop.Counters(), workdir
-  trainer.batches, trainer.warnings = {1: {}}, RepeatedWarnings()
+  rows, counters = RowWatch(config, workdir, Callbacks()), Counters()
+  rows.keep_batch(1, {})
 
   def watch(skipped=0.0, gap=0.0):
     row = {'step': 1, 'train/skipped': skipped, 'rollout/logp_gap_max': gap}
-    return trainer._watch(row)
+    return rows.see(row, counters)
 
   return watch
 
@@ -525,7 +673,7 @@ def test_packed_runs(toy, tmp_path, monkeypatch):
       toy.get_method('grpo'),
       iterations='4',
       rollout__max_response_tokens='6',
-      rollout__stop="('1', '3', '4', '7')",
+      rollout__stop="('1', '3', '4', '7', '26')",
       guards__log_rollouts='8',
     ),
     task=Arithmetic(digits=1),

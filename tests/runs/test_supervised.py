@@ -18,7 +18,7 @@ from rl_jax.runs import supervised
 from rl_jax.runs import supervised_fit as fit_lib
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks import Bandit
-from rl_jax.types import PAD, POLICY
+from rl_jax.types import ENVIRONMENT, PAD, POLICY
 
 MODEL = ModelConfig(
   vocab_size=1,
@@ -72,6 +72,15 @@ def test_targets_are_closed_by_the_end_token():
   answer = prompts().tokenizer.encode(Bandit().example('train', 3).answer)
   assert rows.response_BT[0].tolist() == [*answer, 1]
   assert rows.mask_BT.tolist() == [[1, 1]]
+
+
+def test_turns_of_others_are_not_trained():
+  """Of a recorded conversation; without it all tokens are."""
+  arrays = (np.ones((1, 1), np.int32), np.ones((1, 1)), np.array([4]))
+  trained = [[True, False, True]]
+  rows = supervised.supervised_rows(arrays, [[5, 6, 1]], 4, trained)
+  assert rows.mask_BT.tolist() == [[1, 0, 1, 0]]
+  assert rows.kind_BT.tolist() == [[POLICY, ENVIRONMENT, POLICY, PAD]]
 
 
 def test_batches_are_passes_in_new_orders():

@@ -476,16 +476,17 @@ def test_only_own_rows_leave_the_device(monkeypatch):
     logp_behaviour_BT=-token_BT,
     length_B=jnp.arange(8),
     finished_B=jnp.ones(8, bool),
+    turn_BT=None,
   )
   host = responses.fetch_responses(traj, 3)
   np.testing.assert_array_equal(host['response'], token_BT[2:6])
   np.testing.assert_array_equal(host['logp'], -token_BT[2:6])
   np.testing.assert_array_equal(host['length'], range(8))
   assert set(fetched) == {(8,), (4, 5)}
-  tokenizer = types.SimpleNamespace(decode=lambda ids: f'{ids[-1]}')
+  stop = types.SimpleNamespace(text=lambda ids: f'{ids[-1]}')
   own = responses.own_rows(3, 2)
-  texts = responses.Texts(host, own, tokenizer, stop=[29])
-  assert list(texts) == ['11', '17', '23', '28']
+  texts = responses.Texts(host, own, stop)
+  assert list(texts) == ['11', '17', '23', '29']
 
 
 class Hub:

@@ -117,3 +117,36 @@ def test_copying_the_question_earns_nothing(tmp_path, extract):
   reward = lambda text: task.reward(example, rf'\boxed{{{text}}}')['outcome']
   assert reward(r'\sqrt{12}') == 0.0
   assert reward(r'2 \sqrt 3') == reward(r'\sqrt{3} \cdot 2') == 1.0
+
+
+SAME_FORMS = [
+  ['3', '+3', '3.0', r'\frac{6}{2}', 'x = 3', r'3\text{ cm}', r'\$3'],
+  ['-3', '−3', 'x=-3', '-3.0'],
+  ['0.5', r'\frac12', '1/2', r'\dfrac{2}{4}', '50/100'],
+  ['50', r'50\%'],
+  [r'2\sqrt{3}', r'\sqrt{12}', r'\sqrt{3} \cdot 2', r'\sqrt 3 \times 2'],
+  ['2+x', 'x + 2', 'y = x+2'],
+  ['2 + y'],
+  ['(1, 2)', r'\left(1, \frac{4}{2}\right)'],
+  ['[1,2]', '[1, 2.0]'],
+  ['(2,1)'],
+  [r'\{1, 2\}', '2,1', '1, 2', 'x = 1, x = 2'],
+  [r'\text{yes}', 'Yes'],
+  ['6'],
+  [r'2 \times 3'],  # a formula is no numeral
+  ['x < 3', 'x<3'],
+  ['1=2=3'],
+]
+
+
+def test_normal_forms():
+  """Equal within a line of the table, different between lines."""
+  forms = [{math_answers.normal_form(x) for x in line} for line in SAME_FORMS]
+  assert [len(line) for line in forms] == [1] * len(SAME_FORMS), forms
+  assert len(set.union(*forms)) == len(SAME_FORMS), forms
+
+
+def test_normal_forms_of_long_answers_are_their_text():
+  text = '(' * 50_000
+  assert math_answers.normal_form(text) == text
+  assert math_answers.normal_form('9' * 299 + '!')

@@ -1,10 +1,20 @@
 """Question-answer files: fields, splits, templates, verifiers."""
 
+import dataclasses
+import importlib
 import json
 import pickle
 
+import jax
+import numpy as np
 import pytest
 
+from configs import bandit
+from rl_jax.config import EvaluationConfig
+from rl_jax.overrides import override
+from rl_jax.runs import loop
+from rl_jax.runtime import mesh
+from rl_jax.serialization import from_json, to_json
 from rl_jax.tasks import (
   ChatTemplate,
   PlainTemplate,
@@ -12,7 +22,7 @@ from rl_jax.tasks import (
   render_prompt,
 )
 from rl_jax.tasks.base import SPLITS
-from rl_jax.verification.pool import VerifierPool
+from rl_jax.verification.pool import VerifierConfig, VerifierPool
 
 
 def _write(path, rows):
@@ -150,9 +160,10 @@ def test_bad_arguments_are_named(fields):
 class _Tags:
   """A tokenizer whose chat form is easy to read."""
 
-  def chat(self, messages, add_generation_prompt=True):
-    """<role>content ... <assistant>."""
-    text = ''.join(f'<{m["role"]}>{m["content"]}' for m in messages)
+  def chat(self, messages, add_generation_prompt=True, **variables):
+    """<role>content ... <assistant>, and what else is asked for."""
+    text = ''.join(f'[{k}={v}]' for k, v in variables.items())
+    text += ''.join(f'<{m["role"]}>{m["content"]}' for m in messages)
     return text + ('<assistant>' if add_generation_prompt else '')
 
 
@@ -173,6 +184,14 @@ def test_templates_render(tmp_path):
   assert render_prompt(chat.example('train', 3), _Tags()) == (
     '<system>S<user>Q: 1+1<assistant>2<user>Q: q3<assistant>I say '
   )
+  quick = dataclasses.replace(
+    chat, template=ChatTemplate(arguments={'enable_thinking': False})
+  )
+  text = render_prompt(quick.example('train', 3), _Tags())
+  assert text == '[enable_thinking=False]<user>q3<assistant>'
+  assert from_json(to_json(quick)) == quick
+  path = 'template.arguments'
+  assert override(chat, path, "{'a': 1}").template.arguments == {'a': 1}
 
 
 def test_the_prefill_is_part_of_what_is_judged(tmp_path):
@@ -229,3 +248,58 @@ def test_math_verify_in_worker_processes(tmp_path):
     right, wrong = pool.reward([example] * 2, [r'\boxed{6/8}', r'\boxed{4/3}'])
   assert right.components == {'outcome': 1.0, 'format': 1.0}
   assert wrong.components == {'outcome': 0.0, 'format': 1.0}
+
+
+def test_clusters_are_answers_of_equal_value(tmp_path):
+  """-1 without an answer; what is right is one cluster; no labels needed."""
+  task = QuestionAnswer(sources={'train': _numbered(tmp_path)}, clusters=True)
+  example = task.example('train', 7)
+  cluster = lambda text: task.reward(example, text)['cluster_id']
+  assert cluster('7') == cluster('it is 7.00') == cluster('14/2')
+  assert cluster('8') == cluster('so 16/2') != cluster('7')
+  assert cluster('none') == -1.0
+  assert 0 <= cluster('8') < 2**24 and cluster('8') == np.float32(cluster('8'))
+  maths = dataclasses.replace(task, verifier='math', extract='boxed')
+  cluster = lambda text: maths.reward(example, text)['cluster_id']
+  assert cluster(r'\boxed{\sqrt{12}}') == cluster(r'\boxed{2\sqrt 3}')
+  assert cluster(r'\boxed{7}') == cluster(r'\boxed{x = 7}') != -1.0
+  assert cluster('7') == -1.0
+  unlabelled = dataclasses.replace(task, answer='0', verifier='text')
+  assert unlabelled.example('train', 7).answer == '0'
+  assert 'cluster_id' not in dataclasses.replace(task, clusters=False).reward(
+    example, '7'
+  )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', ['empo', 'copo', 'seed_grpo'])
+def test_methods_that_compare_answers_run_on_own_data(
+  tmp_path, name, monkeypatch
+):
+  """Unlabelled rows of a file and one field of the task."""
+  letters = ''.join(sorted({*'Question: Answer:\nq0123456789'}))
+  monkeypatch.setattr(QuestionAnswer, 'alphabet', letters, raising=False)
+  method = importlib.import_module(f'configs.methods.{name}').get_method()
+  config = bandit.get_config(method)
+  task = QuestionAnswer(
+    sources={'train': _numbered(tmp_path)}, answer='0', clusters=True
+  )
+  rollout = dataclasses.replace(config.rollout, max_prompt_tokens=32)
+  config = dataclasses.replace(
+    config,
+    task=task,
+    rollout=rollout,
+    iterations=2,
+    evaluation=EvaluationConfig(),
+    verifier=VerifierConfig(num_workers=0),
+  )
+  with jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), jax.devices()[:1])):
+    row = loop.Trainer(config, str(tmp_path / 'run')).run()
+  assert row['step'] == 2 and np.isfinite(row['train/loss'])
+  no_clusters = dataclasses.replace(task, clusters=False)
+  config = dataclasses.replace(config, task=no_clusters)
+  with (
+    jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), jax.devices()[:1])),
+    pytest.raises(ValueError, match='clusters=True'),
+  ):
+    loop.Trainer(config, str(tmp_path / 'other')).run()

@@ -11,6 +11,7 @@ import time
 import pytest
 
 from rl_jax.tasks import Arithmetic, Example
+from rl_jax.verification import processes
 from rl_jax.verification.pool import VerifierPool
 
 SOON = 20.0  # seconds; an upper bound for waits, never an expectation
@@ -249,6 +250,32 @@ def test_idle_workers_and_the_nursery_may_be_killed_from_outside(bad):
     assert not set(old) & set(pool.worker_pids())
 
 
+@pytest.mark.parametrize('kills', [2, 9])
+def test_a_nursery_that_is_killed_while_it_starts(bad, monkeypatch, kills):
+  """It starts again, three times a call; then the call is an error."""
+  fork, left = processes.Crew._fork, [kills]
+
+  def killed(crew):
+    if left[0]:
+      left[0] -= 1
+      crew._process.kill()
+      crew._process.wait()
+    return fork(crew)
+
+  with VerifierPool(bad.Misbehaving(), 2) as pool:
+    pool.reward(_examples(6), list('012345'))
+    old = pool.worker_pids()
+    pool._crew._process.kill()
+    _wait_until(lambda: not any(map(_is_running, old)))
+    monkeypatch.setattr(processes.Crew, '_fork', killed)
+    if kills > 3:
+      with pytest.raises(RuntimeError, match='out of memory'):
+        pool.reward(_examples(6), list('012345'))
+      left[0] = 0
+    outcomes = pool.reward(_examples(6), list('012345'))
+  assert {o.kind for o in outcomes} == {'ok'}
+
+
 def test_unloadable_tasks_are_errors_at_start_up(bad):
   with pytest.raises(RuntimeError, match='needs the package nowhere'):
     VerifierPool(bad.Unloadable(), 1)
@@ -298,7 +325,7 @@ def test_an_interrupted_call_leaves_no_stale_answers(bad, monkeypatch):
 
   with VerifierPool(bad.Misbehaving(), 2) as pool:
     with monkeypatch.context() as patch:
-      patch.setattr(pool_lib._Round, '_listen', interrupted)
+      patch.setattr(pool_lib.Round, '_listen', interrupted)
       with pytest.raises(KeyboardInterrupt):
         pool.reward(_examples(9), ['wrong'] * 9)
     outcomes = pool.reward(_examples(9), list('012345678'))

@@ -8,7 +8,6 @@ python -m experiments.table --workdir=runs/bandit_methods --comparison
 python -m experiments.table --paper=bandit_methods
 """
 
-from experiments.flags import configuration
 from experiments.sweeps import runs as sweep_runs
 
 BASELINE = 'method=reinforce'
@@ -38,8 +37,8 @@ CHANGES = {
 
 
 def get_sweep() -> list[sweep_runs.Setting]:
-  """All of configs/methods but one, five seeds each; REINFORCE first."""
-  names = configuration.names('configs.methods')
+  """All methods that sample but one, five seeds each; REINFORCE first."""
+  names = sweep_runs.sampling_methods()
   names.remove('subpo')  # a response is one action: no set function
   names.sort(key=lambda name: name != 'reinforce')
   plain = [name for name in names if name not in DESCRIBED]

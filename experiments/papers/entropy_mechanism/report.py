@@ -45,7 +45,7 @@ def main(argv):
     print(f'{name}\n\n{cells_lib.render(cells, "markdown")}')
   for name in _UPDATE.value:
     path = pathlib.Path(name)
-    path.write_text(entropy_tables.with_tables(path.read_text(), found))
+    path.write_text(cells_lib.with_tables(path.read_text(), found))
   if _FIGURES.value:
     for path in figures.draw(lines, _FIGURES.value):
       print(path)

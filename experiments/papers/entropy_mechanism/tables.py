@@ -10,10 +10,9 @@ import numpy as np
 from experiments.papers.entropy_mechanism import fits
 from experiments.papers.entropy_mechanism.sweep import BASELINE, COMPARED
 from experiments.tables import cells as cells_lib
-from experiments.tables import result_checks
+from experiments.tables import intervals, result_checks
 from rl_jax.records import metrics
 
-BEGIN, END = '<!-- entropy {}: begin -->', '<!-- entropy {}: end -->'
 AT_THE_END = ('pass_at_1', 'avg_at_8', 'pass_at_8', 'entropy', 'sample_length')
 LAW = ('a', 'b', 'R^2 exp(H)', 'R^2 H', 'R^2 log step')
 ERRORS = ('exp(H)', 'H', 'log step', 'constant')
@@ -95,12 +94,11 @@ def compared(
   )
 
 
-def cell(values: list[float], sign: str = '') -> str:
+def cell(values: list[float]) -> str:
   """Mean and 95% interval (Student's t over seeds)."""
-  low, high = cells_lib.mean_interval(np.array(values))
-  return (
-    f'{np.mean(values):{sign}.3f} {cells_lib.interval_text(low, high, sign)}'
-  )
+  low, high = intervals.mean_interval(np.array(values))
+  interval = cells_lib.interval_text(low, high)
+  return f'{np.mean(values):.3f} {interval}'
 
 
 def table(
@@ -153,23 +151,31 @@ def methods(courses: Mapping[str, Mapping[int, dict]]) -> Cells:
 
 
 def differences(courses: Mapping[str, Mapping[int, dict]]) -> Cells:
-  """Paired differences to GRPO with bootstrap intervals."""
+  """Paired differences to GRPO; `*` where the row is separated from it.
+
+  p-values are adjusted for the rows of the table, for each metric alone.
+  """
   found = ends(courses)
-  base = found[BASELINE]
+  columns = {
+    metric: intervals.against(
+      {
+        name: {seed: end[metric] for seed, end in seeds.items()}
+        for name, seeds in found.items()
+      },
+      BASELINE,
+    )
+    for metric in AT_THE_END
+  }
   lines = [['row minus GRPO', 'pairs', *AT_THE_END]]
-  for name, seeds in found.items():
-    common = sorted(set(seeds) & set(base))
-    if name == BASELINE or not common:
-      continue
+  for name in columns[AT_THE_END[0]]:
     cells = []
     for metric in AT_THE_END:
-      difference = np.array(
-        [seeds[s][metric] - base[s][metric] for s in common]
-      )
-      low, high = cells_lib.paired_interval(difference)
-      interval = cells_lib.interval_text(low, high, '+')
-      cells.append(f'{difference.mean():+.3f} {interval}')
-    lines.append([name, str(len(common)), *cells])
+      one = columns[metric][name]
+      mean, interval, _ = cells_lib.comparison_text(one)
+      star = ' *' if one.p <= intervals.FALSE_DISCOVERIES else ''
+      cells.append(f'{mean} {interval}{star}')
+    count = len(set(found[name]) & set(found[BASELINE]))
+    lines.append([name, str(count), *cells])
   return lines
 
 
@@ -195,14 +201,3 @@ def all_tables(lines: list[Line]) -> dict[str, Cells]:
       f'differences on {where}': differences(x) for where, x in others.items()
     },
   }
-
-
-def with_tables(text: str, found: Mapping[str, Cells]) -> str:
-  """The text with the tables replaced whose two markers it has."""
-  for name, cells in found.items():
-    rendered = cells_lib.render(cells, 'markdown')
-    begin, end = BEGIN.format(name), END.format(name)
-    if begin in text:
-      before, rest = text.split(begin)
-      text = f'{before}{begin}\n{rendered}{end}{rest.split(end)[1]}'
-  return text

@@ -17,7 +17,6 @@ A method's learning rate is one of three, chosen on other seeds: see
 experiments/tables/leaderboard.py.
 """
 
-from experiments.flags import configuration
 from experiments.sweeps import runs as sweep_runs
 
 CONFIG = 'arithmetic_tiny'
@@ -35,8 +34,8 @@ NOT_RUN = {
 
 
 def get_sweep() -> list[sweep_runs.Setting]:
-  """All of configs/methods but NOT_RUN, with all rates; GRPO first."""
-  names = configuration.names('configs.methods')
+  """All methods that sample but NOT_RUN, with all rates; GRPO first."""
+  names = sweep_runs.sampling_methods()
   names = [name for name in names if name not in NOT_RUN]
   names.sort(key=lambda name: name != 'grpo')
   settings = sweep_runs.equal_conditions(CONFIG, names, SETTING, SEEDS)

@@ -8,8 +8,8 @@ of mawps_addsub.jsonl and svamp_test.jsonl, with the prompt of
 configs/smollm2_word_problems.py: greedy accuracy and the mean of 8 samples. The
 first policy is also evaluated with four worked examples, and with the chat
 prompt and a prefilled answer, as a weak prompt would exaggerate the gain. Every
-policy is compared with the last: mean paired difference per row, 95% bootstrap
-over rows.
+policy is compared with the last: mean paired difference per row with its 95%
+interval over rows (Student's t).
 """
 
 import dataclasses
@@ -22,11 +22,12 @@ import jax
 import numpy as np
 
 from experiments.flags import configuration
-from experiments.tables import cells
+from experiments.tables import intervals
 from rl_jax.config import EvaluationConfig
 from rl_jax.records import metrics
 from rl_jax.rollouts.engine import make_engine
 from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.evaluation import Evaluator
@@ -109,7 +110,7 @@ def outcomes(source, config, sets, mesh):
           num_samples=_SAMPLES.value,
           batch_prompts=25,
         ),
-        temperature=_TEMPERATURE.value,
+        sampling=SamplingConfig(temperature=_TEMPERATURE.value),
         stop=rollout.stop,
       )
       summary, found[name] = evaluator.run(params)
@@ -159,14 +160,13 @@ def comparison(before, after):
         )
         for side in (before, after)
       ]
-      change = rows[1] - rows[0]
-      low, high = cells.paired_interval(change)
+      change = intervals.difference(rows[1], rows[0])
       label = names[0] if len(names) == 1 else 'pooled'
       kind = 'greedy' if measure == 'greedy' else f'avg@{_SAMPLES.value}'
       yield (
         f'| {label} | {len(rows[0])} | {kind} | {rows[0].mean():.1%} | '
-        f'{rows[1].mean():.1%} | {change.mean():+.1%} '
-        f'[{low:+.1%}, {high:+.1%}] |'
+        f'{rows[1].mean():.1%} | {change.effect:+.1%} '
+        f'[{change.low:+.1%}, {change.high:+.1%}] |'
       )
 
 

@@ -45,12 +45,27 @@ def save_model(
   _check_leaves(expected, {k: v.shape for k, v in flat.items()}, 'params')
   check_vocabulary(tokenizer, cfg.vocab_size, directory)
   with directories.replace_directory(directory) as temporary:
-    path = os.path.join(temporary, CONFIG)
-    with open(path, 'w', encoding='utf-8') as file:
-      file.write(serialization.to_json(cfg))
+    _write_config(temporary, cfg)
     tensors = {k: np.asarray(v, order='C') for k, v in flat.items()}
     directories.save_tensors(temporary, WEIGHTS, tensors)
     save_tokenizer(tokenizer, temporary)
+
+
+def save_description(
+  directory: str, cfg: ModelConfig, tokenizer: Tokenizer
+) -> None:
+  """Writes model.json and the tokenizer's files: a model without weights."""
+  check_vocabulary(tokenizer, cfg.vocab_size, directory)
+  with directories.replace_directory(directory) as temporary:
+    _write_config(temporary, cfg)
+    save_tokenizer(tokenizer, temporary)
+
+
+def load_description(directory: str) -> tuple[ModelConfig, Tokenizer] | None:
+  """What save_description wrote, or None if it wrote nothing there."""
+  if not os.path.exists(os.path.join(directory, CONFIG)):
+    return None
+  return _own_config(directory), load_tokenizer(directory)
 
 
 def load_model(
@@ -107,6 +122,12 @@ def read_config(source: str) -> ModelConfig | None:
   if os.path.exists(path):
     return hf_import.config_from_hf(directories.read_json(path), path)
   return None
+
+
+def _write_config(directory: str, cfg: ModelConfig) -> None:
+  path = os.path.join(directory, CONFIG)
+  with open(path, 'w', encoding='utf-8') as file:
+    file.write(serialization.to_json(cfg))
 
 
 def _own_config(directory: str) -> ModelConfig:

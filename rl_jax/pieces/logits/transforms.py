@@ -46,7 +46,7 @@ class TopK:
     self, logits_RV: Array, others: Mapping[str, Array] = NO_OTHERS
   ) -> Array:
     k = min(self.k, logits_RV.shape[-1])
-    least_R1 = jax.lax.top_k(logits_RV, k)[0][:, -1:]
+    least_R1 = jax.lax.top_k(logits_RV, k)[0][..., -1:]
     return jnp.where(logits_RV >= least_R1, logits_RV, -jnp.inf)
 
 

@@ -12,10 +12,10 @@ from rl_jax.pieces.ops.masking import (
   safe_divide,
 )
 from rl_jax.pieces.ops.sequences import (
+  exact_log_ratio,
   mean_over_groups,
   row_credit,
   row_weight,
-  summed_log_ratio,
 )
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
@@ -26,7 +26,7 @@ class CoPG:
   """L = mean over groups of 1 / (k - 1) sum_{i > j} (S_i - S_j)^2.
 
     S_i = R_i - coef h_i,  h_i = sum over the row's trained tokens of
-                                 logp - logp_ref, within +-20 nats
+                                 logp - logp_ref
 
   R is the row's credit without a baseline, k the rows of the group. The
   gradient is -2 coef sum_i (S_i - mean of the other S) grad logp(y_i): RLOO
@@ -50,7 +50,7 @@ class CoPG:
     del key
     logp_BT, mask_BT = stats['logp'], traj.mask_BT
     chex.assert_equal_shape([logp_BT, traj.logp_ref_BT, mask_BT])
-    ratio_B = summed_log_ratio(logp_BT, traj.logp_ref_BT, mask_BT)
+    ratio_B = exact_log_ratio(logp_BT, traj.logp_ref_BT, mask_BT)
     score_NG = by_group(row_credit(traj) - self.coef * ratio_B, traj.group_size)
     weight_NG = by_group(row_weight(traj), traj.group_size)
     # sum_{i > j} (S_i - S_j)^2 = k sum_i (S_i - mean S)^2.

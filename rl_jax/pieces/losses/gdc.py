@@ -6,8 +6,8 @@ import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
-from rl_jax.pieces.ops.masking import masked_mean
-from rl_jax.pieces.ops.sequences import row_credit, row_weight, summed_log_ratio
+from rl_jax.pieces.ops.masking import masked_mean, safe_divide
+from rl_jax.pieces.ops.sequences import exact_log_ratio, row_credit, row_weight
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories, static
 
@@ -21,8 +21,9 @@ class GDC:
                   KL-regularised reinforcement learning
 
   q is the policy that drew the rows (logp_old); Z is the mean weight of the
-  trained rows, or 1 without `normalize`. Weights have no gradient and their
-  log-ratio is within +-20 nats. Leave the credit chain without a baseline.
+  trained rows, or 1 without `normalize`; with it weights are formed from
+  log-ratios less their maximum, so that long rows do not overflow. Weights have
+  no gradient. Leave the credit chain without a baseline.
   Source: "RL with KL penalties is better viewed as Bayesian inference";
   naver/gdc pointwise_gdc.py, whose weights are not normalised.
   """
@@ -44,13 +45,21 @@ class GDC:
     logp_BT, ref_BT = stats['logp'], traj.logp_ref_BT
     chex.assert_equal_shape([logp_BT, ref_BT, traj.logp_old_BT, traj.mask_BT])
     reward_B = row_credit(traj)
-    prior_B = jnp.exp(summed_log_ratio(ref_BT, traj.logp_old_BT, traj.mask_BT))
+    log_prior_B = exact_log_ratio(ref_BT, traj.logp_old_BT, traj.mask_BT)
+    shift, factor_B = jnp.float32(0.0), reward_B
     if self.target == 'posterior':
-      weight_B = prior_B * jnp.exp(reward_B / self.temperature)
-    else:
-      weight_B = prior_B * reward_B
-    partition = masked_mean(weight_B, row_weight(traj))
+      log_prior_B += reward_B / self.temperature
+      factor_B = jnp.ones_like(reward_B)
+    live_B = row_weight(traj)
+    if self.normalize:
+      used_B = (live_B > 0) & (factor_B != 0)
+      shift = jnp.where(used_B, log_prior_B, -jnp.inf).max()
+      shift = jnp.where(jnp.isfinite(shift), shift, 0.0)
+      log_prior_B = jnp.where(used_B, log_prior_B - shift, 0.0)
+    weight_B = jnp.exp(log_prior_B) * factor_B
+    scaled = masked_mean(weight_B, live_B)
     if self.normalize:
       # Without a satisfied row there is nothing to learn and Z is 0.
-      weight_B = weight_B / jnp.maximum(partition, jnp.finfo('float32').tiny)
+      weight_B = safe_divide(weight_B, scaled)
+    partition = scaled * jnp.exp(shift)
     return -weight_B[:, None] * logp_BT, {'policy/partition': partition}

@@ -17,6 +17,7 @@ class NegativeLogLikelihood:
   aggregation: Any = None  # overrides the method's
   role: ClassVar[str] = 'policy'
   per_token: ClassVar[bool] = True
+  from_data: ClassVar[bool] = True
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

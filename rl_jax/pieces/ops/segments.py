@@ -8,7 +8,8 @@ from rl_jax.pieces.ops.masking import safe_divide
 from rl_jax.pieces.ops.sequences import run_starts
 from rl_jax.types import Array, Trajectories
 
-# turns: every run of trained tokens between environment tokens is a segment.
+# turns: every turn of an episode is a segment; without a record of turns every
+# run of trained tokens between environment tokens.
 # extras: segments begin where extras['segment_start_BT'] says so.
 SOURCES = ('turns', 'extras')
 
@@ -16,6 +17,12 @@ SOURCES = ('turns', 'extras')
 def segment_starts(traj: Trajectories, source: str) -> Array:
   """1 on the first trained token of every segment, [B, T] bool."""
   kept_BT = traj.mask_BT > 0
+  if source == 'turns' and traj.turn_BT is not None:
+    # An observation may be empty, so that two turns touch.
+    turn_BT = traj.turn_BT
+    before_BT = jnp.pad(turn_BT[:, :-1], ((0, 0), (1, 0)), constant_values=-1)
+    begins_BT = (run_starts(traj.mask_BT) > 0) | (turn_BT != before_BT)
+    return kept_BT & begins_BT
   if source == 'turns':
     return run_starts(traj.mask_BT) > 0
   first_BT = kept_BT & (jnp.cumsum(kept_BT, axis=1) == 1)

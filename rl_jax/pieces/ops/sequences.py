@@ -34,6 +34,12 @@ def summed_log_ratio(logp_BT: Array, base_BT: Array, mask_BT: Array) -> Array:
   return jnp.clip(total_B, -LOG_RATIO_BOUND, LOG_RATIO_BOUND)
 
 
+def exact_log_ratio(logp_BT: Array, base_BT: Array, mask_BT: Array) -> Array:
+  """log of the product ratio of each row, however large, [B]."""
+  kept_BT = mask_BT > 0
+  return jnp.where(kept_BT, logp_BT - base_BT, 0.0).sum(axis=1)
+
+
 def mean_over_groups(value_N: Array, weight_B: Array) -> Array:
   """Mean over the groups in which at least one row has a weight."""
   group_size = weight_B.shape[0] // value_N.shape[0]

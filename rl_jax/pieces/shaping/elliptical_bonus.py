@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 import chex
+import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
@@ -11,6 +12,7 @@ from rl_jax.pieces.ops.masking import (
   by_group,
   masked_center,
   masked_mean,
+  safe_divide,
   ungroup,
 )
 from rl_jax.pieces.piece import piece
@@ -28,7 +30,10 @@ class EllipticalBonus:
   0 in groups without a right row.
   Computed from the [G, G] inner products, which is the same number for any
   width, so the random projection of the code (to 32 sizes, in float64) is not
-  needed. Hidden states are those of the sampling policy, where the code has a
+  needed: with P the centring of n valid rows, K = P K P and any c > 0,
+    b_k = 1 - 1 / n - ridge [P (K + ridge I + c (I - P))^-1 P]_kk
+  whose last term is small where K is large, and is no difference of large
+  numbers. Hidden states are those of the sampling policy, where the code has a
   frozen model.
   Source: "Representation-Based Exploration for Language Models" (RepExp);
   verl-recipe rep_exp, elliptical_reward_model_worker.py.
@@ -51,13 +56,24 @@ class EllipticalBonus:
     mean_NGD = by_group(mean_BD, traj.group_size)
     x_NGD = masked_center(mean_NGD, valid_NG1, axis=1)
     gram_NGG = jnp.einsum('ngd,nhd->ngh', x_NGD, x_NGD)
-    # x' (ridge I + X'X)^-1 x = 1 - ridge ((ridge I + XX')^-1)_kk
+    size_N11 = jnp.trace(gram_NGG, axis1=1, axis2=2)[:, None, None]
+    count_N11 = jnp.maximum(valid_NG1.sum(1, keepdims=True), 1.0)
+    valid_N1G = jnp.swapaxes(valid_NG1, 1, 2)
     eye_1GG = jnp.eye(traj.group_size)[None]
-    leverage_NG = jnp.linalg.solve(gram_NGG + self.ridge * eye_1GG, gram_NGG)
-    leverage_NG = jnp.diagonal(leverage_NG, axis1=1, axis2=2)
-    leverage_NG = jnp.clip(leverage_NG, 0.0, 1.0 - 1e-6)
+    center_NGG = valid_NG1 * eye_1GG - valid_NG1 * valid_N1G / count_N11
+    # Without c the directions that centring removes have 1 / ridge.
+    c_N11 = size_N11 / count_N11 + self.ridge
+    whole_NGG = gram_NGG + self.ridge * eye_1GG + c_N11 * (eye_1GG - center_NGG)
+    root_NGG = jnp.linalg.cholesky(whole_NGG)
+    solved_NGG = jax.lax.linalg.triangular_solve(
+      root_NGG, center_NGG, left_side=True, lower=True
+    )
+    lost_NG = self.ridge * (solved_NGG**2).sum(1)
+    alone_NG = (valid_NG1 / count_N11)[:, :, 0]  # 1 - b = 1 / n + lost
+    leverage_NG = jnp.maximum(valid_NG1[:, :, 0] - alone_NG - lost_NG, 0.0)
+    leverage_NG = jnp.where(size_N11[:, :, 0] > 0, leverage_NG, 0.0)
     if self.kind == 'leave_one_out':
-      return leverage_NG / (1.0 - leverage_NG)
+      return safe_divide(leverage_NG, alone_NG + lost_NG)
     return leverage_NG
 
   def __call__(self, reward_B: Array, traj: Trajectories) -> Array:

@@ -47,9 +47,16 @@ _SMALL = 1 << 20  # elements of an array that check_newest reads
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
 class CheckpointConfig:
-  """When to save, and what to do when saving fails."""
+  """When to save, and what to do when saving fails.
+
+  keep_best: checkpoints with the largest best_metric are kept besides the last
+    ones, and saved also where an evaluation falls between two of `every`.
+  weights_every: iterations between saves of the trained weights alone, all of
+    which are kept; 0: none.
+  """
 
   every: int = ranged(10, 1)
+  weights_every: int = ranged(0, 0)
   keep_last: int = ranged(2, 1)
   keep_best: int = ranged(1, 0)
   best_metric: str = 'evaluation/pass_at_1'

@@ -107,6 +107,7 @@ class SegmentValues:
       weight_B=ones_B,
       reward_B=None,
       rewards={},
+      extras={},
     )
 
   def with_values(

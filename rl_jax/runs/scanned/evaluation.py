@@ -8,13 +8,12 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax import randomness
-from rl_jax.config import ExperimentConfig
+from rl_jax.config import ExperimentConfig, evaluated_tokens
 from rl_jax.models import transformer
 from rl_jax.pieces.ops.masking import by_group
-from rl_jax.rollouts import sampling
 from rl_jax.rollouts.generate import generate
-from rl_jax.rollouts.prompts import stop_ids
-from rl_jax.runs.evaluation import evaluation_metrics
+from rl_jax.rollouts.stop import make_stop
+from rl_jax.runs.evaluation import evaluation_metrics, sampling_of
 from rl_jax.runs.scanned.prompts import Prompts
 from rl_jax.tasks import base
 from rl_jax.types import Metrics, Trajectories
@@ -32,33 +31,36 @@ class JittedEvaluation:
 
   def __call__(self, prompts: Prompts, params: Any) -> Metrics:
     """The Evaluator's metrics by its names, with `evaluation/` in front."""
-    stop = stop_ids(self.tokenizer, self.config.rollout.stop)
-    greedy = sampling.SamplingConfig(greedy=True, eos_ids=stop)
+    stop = make_stop(self.tokenizer, self.config.rollout.stop)
+    drawn = sampling_of(self.config).replace(
+      eos_ids=stop.ids, stop_SV=stop.table
+    )
+    greedy = drawn.replace(greedy=True, temperature=1.0)
     judged_N1 = self._judged(prompts, params, 1, greedy)
     judged_NK, samples = None, self.config.evaluation.num_samples
     if samples:
-      temperature = self.config.rollout.temperature
-      drawn = sampling.SamplingConfig(temperature=temperature, eos_ids=stop)
       judged_NK = self._judged(prompts, params, samples, drawn)
     found = evaluation_metrics(judged_N1, judged_NK)
     return {f'evaluation/{name}': jnp.asarray(x) for name, x in found.items()}
 
   def _judged(self, prompts, params, group_size, how):
     """Arrays [N, G] of the responses, see evaluation_metrics."""
-    rollout = self.config.rollout
+    tokens = evaluated_tokens(self.config)
     sample = functools.partial(
       generate,
       cfg=self.model,
       sampling=how,
-      max_new_tokens=rollout.max_response_tokens,
+      max_new_tokens=tokens,
     )
     key = randomness.purpose_key(jax.random.key(SEED), randomness.EVALUATION)
     # The counter of randomness is the position in the evaluation set.
-    start = prompts.start(group_size, rollout.max_response_tokens, 0, 0)
+    start = prompts.start(group_size, tokens, 0, 0)
     traj: Trajectories = sample(params, traj=start, key=key)
     rewards = prompts.rewards(self.config.task, self.tokenizer, traj)
+    weights = self.config.task.reward_weights
     judged = {
-      'outcome': rewards[base.OUTCOME],
+      **{f'reward/{name}': x for name, x in rewards.items()},
+      'reward/mean': base.combine(rewards, weights),
       'length': traj.length_B.astype(jnp.float32),
       'finished': traj.finished_B.astype(jnp.float32),
       'logp': traj.logp_behaviour_BT.sum(axis=1),

@@ -13,6 +13,7 @@ before the end: no checkpoints, and guards judge the finished run.
 
 from collections.abc import Callable, Sequence
 import dataclasses
+import math
 import time
 from typing import Any
 
@@ -55,11 +56,19 @@ def _reason(config: ExperimentConfig) -> str | None:
       'method.group_filter: dynamic sampling draws rounds until the host has '
       'counted enough groups'
     )
+  if config.rollout.logged_prompts:
+    return 'rollout.logged_prompts: data are read on the host'
   if method.rollout is not None:
     name = type(method.rollout).__name__
     return f'method.rollout: {name} reads responses on the host'
-  if config.mesh != mesh.MeshConfig():
+  if config.evaluation.borda_power is not None:
+    return 'evaluation.borda_power: votes are counted on the host'
+  if config.evaluation.sets:
+    return 'evaluation.sets: one split of the task is evaluated'
+  if math.prod(config.mesh.sizes().values()) > 1:
     return 'mesh: one run stays on one device; leave all its axes at 1'
+  if config.diagnostics.influence_every:
+    return 'diagnostics.influence_every: influence is measured in the loop'
   count = task.num_prompts('train')
   if count > MAX_PROMPTS:
     return f'task: {count} prompts, of which {MAX_PROMPTS} fit on the device'
@@ -132,7 +141,7 @@ class WholeRuns:
     self._one = one = mesh.make_mesh(first.mesh, devices[:1])
     policies = [policy_lib.load(c.model, c.task, c.seed, one) for c in configs]
     policy = policies[0]
-    assembly.check_lengths(first.rollout, policy.model)
+    assembly.check_lengths(first, policy.model)
     static = (first, policy.model, policy.tokenizer)
     functions, evaluation = stages.make_functions(*static), first.evaluation
     held_out = judge = None

@@ -23,8 +23,9 @@ from rl_jax.method import Method
 from rl_jax.models import transformer
 from rl_jax.pieces.ops.masking import by_group
 from rl_jax.rollouts.generate import generate
-from rl_jax.runs import assembly, stages
+from rl_jax.rollouts.verifiers import token_inputs
 from rl_jax.runs import policies as policies_lib
+from rl_jax.runs import sources, stages
 from rl_jax.runs.scanned.evaluation import JittedEvaluation
 from rl_jax.runs.scanned.prompts import Prompts
 from rl_jax.tasks import base
@@ -74,7 +75,7 @@ class JittedRun:
   @property
   def selector(self) -> Any:
     """Which prompts come next."""
-    return assembly.selector_of(self.config)
+    return sources.selector_of(self.config)
 
   def __call__(
     self, shared: Shared, run: Run, keep: Callable
@@ -211,7 +212,10 @@ class JittedRun:
     )
     rewards = drawn.rewards(task, self.tokenizer, traj)
     reward_B = base.combine(rewards, task.reward_weights)
-    traj = traj.replace(rewards=rewards, reward_B=reward_B)
+    described = token_inputs(task, self.tokenizer, traj)
+    traj = traj.replace(
+      rewards=rewards, reward_B=reward_B, extras={**traj.extras, **described}
+    )
     grouped = lambda x_B: by_group(x_B, rollout.group_size)
     mean_logp_B = traj.logp_behaviour_BT.sum(1) / jnp.maximum(traj.length_B, 1)
     summary = GroupSummary(
@@ -246,7 +250,7 @@ class JittedRun:
       self.functions.forward,
       optimizer=make_optimizer(optimizer_of(self.config), run.learning_rate),
     )
-    if self.config.update.microbatch_prompts is None:
+    if self.functions.forward.microbatches == 1:
       steps = functools.partial(stages.scanned_steps, update)
     else:  # the first of several steps reads the scores
       steps = functools.partial(stages.optimizer_steps, update)

@@ -124,7 +124,7 @@ def test_the_jobset():
   The API is that of the JobSet that a sweep prints.
   """
   found = jobset()
-  printed = json.loads(cluster_jobs.jobset('name', '/runs', 2, 'image'))
+  printed = json.loads(cluster_jobs.Job('name', (), '/runs').jobset(2, 'image'))
   top = found['JobSet']
   assert top['apiVersion'] == printed['apiVersion']
   (job,) = top['spec']['replicatedJobs']

@@ -56,8 +56,10 @@ def test_committed_tables_are_fresh(name):
   """What `experiments.table --paper=NAME` prints stands in its README.md."""
   found, notes = paper_tables.read(name)
   text = (PAPERS / name / 'README.md').read_text()
-  for cells in found.values():
+  for table, cells in found.items():
     assert cells_lib.render(cells, 'markdown') in text
+    assert cells_lib.BEGIN.format(table) in text  # for table --update
+  assert cells_lib.with_tables(text, found) == text
   for note in notes:  # every failed row is mentioned
     if note.startswith('FAILED: '):
       row = note.removeprefix('FAILED: ').removeprefix('method=').split(':')[0]

@@ -41,6 +41,28 @@ def test_runs_are_told_apart_by_their_configuration():
     )
 
 
+def test_another_configuration_under_a_known_name_is_refused(tmp_path):
+  """A line with the setting of a run and another digest; progress by state."""
+  settings = sweep_runs.product({'config': ['bandit'], 'seed': [0, 1, 2]})
+  members = sweep_runs.runs(settings)
+  lines = [{'setting': settings[0], 'digest': members[0].digest}]
+  lines.append(
+    {'setting': settings[1], 'digest': members[1].digest, 'failed': 'why'}
+  )
+  path = tmp_path / sweep_runs.RESULTS
+  write = lambda: path.write_text(''.join(json.dumps(x) + '\n' for x in lines))
+  write()
+  sweep_runs.check_clashes(members, str(tmp_path))
+  text = sweep_runs.progress(members, str(tmp_path))
+  assert text.startswith('1 of 3 runs are finished, 1 failed')
+  states = [x.split(': ', 1)[1] for x in sweep_runs.states(members, tmp_path)]
+  assert states == ['finished', 'failed: why', '0 of 60 iterations']
+  lines[0]['digest'] = 'other'
+  write()
+  with pytest.raises(ValueError, match="'seed': 0} with another configuration"):
+    sweep_runs.execute_all([members], str(tmp_path))
+
+
 def test_a_mistake_is_found_before_the_first_run():
   """Every configuration is resolved when the sweep is read."""
   with pytest.raises(ValueError, match='group_sise'):
@@ -61,9 +83,15 @@ def test_shards_are_a_partition():
       list(sweep_runs.shard(members, wrong))
 
 
+def job_in(workdir):
+  return cluster_jobs.Job(
+    'bandit_methods', ('--paper=bandit_methods',), workdir
+  )
+
+
 def test_the_slurm_script_is_bash(tmp_path):
   """One task per run; `bash -n` accepts the script."""
-  script = cluster_jobs.slurm_script('bandit_methods', '/a dir/x', 21)
+  script = job_in('/a dir/x').slurm_script(21)
   path = tmp_path / 'job.sh'
   path.write_text(script)
   subprocess.run(['bash', '-n', str(path)], check=True)
@@ -74,9 +102,7 @@ def test_the_slurm_script_is_bash(tmp_path):
 
 def test_the_jobset_is_an_indexed_job():
   """The JSON; the job index is in the flag --shard."""
-  found = json.loads(
-    cluster_jobs.jobset('bandit_methods', '/runs', 21, 'image:1')
-  )
+  found = json.loads(job_in('/runs').jobset(21, 'image:1'))
   assert found['kind'] == 'JobSet'
   job = found['spec']['replicatedJobs'][0]['template']['spec']
   assert job['completions'] == job['parallelism'] == 21
@@ -115,7 +141,7 @@ def test_printing_jobs_touches_nothing(tmp_path):
   target = tmp_path / 'runs'
   out = subprocess.run(
     [
-      *cluster_jobs.command('bandit_methods', str(target), '0/1'),
+      *job_in(str(target)).command('0/1'),
       '--launch=slurm',
     ],
     check=True,

@@ -58,10 +58,12 @@ def test_the_table_counts_failed_runs_and_pairs_seeds():
   assert by_name['b']['final accuracy'] == '0.400'
   assert by_name['b']['area'] == '0.200'
   assert by_name['b']['to baseline'] == '+0.200'
-  assert by_name['b']['95% paired'] == '[+0.100, +0.300]'
-  assert by_name['a']['to baseline'] == ''
-  few = ('2', '1', '0.600', 'too few seeds')
-  names = ('seeds', 'failed', 'final accuracy', '95% final')
+  # 0.2 -+ 12.706 * 0.1; t = 2 with one degree of freedom: p = 0.295.
+  assert by_name['b']['95% paired'] == '[-1.071, +1.471]'
+  assert by_name['b']['adjusted p'] == '0.295'
+  assert by_name['a']['to baseline'] == by_name['a']['adjusted p'] == ''
+  few = ('2 (1 failed)', '0.600', 'too few seeds')
+  names = ('seeds', 'final accuracy', '95% final')
   assert tuple(by_name['c'][name] for name in names) == few
   assert by_name['d']['final accuracy'] == ''
   assert cells_lib.render([header, *cells], 'markdown').count('\n') == 6

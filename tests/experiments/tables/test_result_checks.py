@@ -31,3 +31,16 @@ def test_mixtures_are_refused_or_marked():
   found = {'all': {0: 1.0, 1: 2.0}}
   header = cells.lines(found, None, None, [commits])[0]
   assert header[0] == f'setting (MIXED: {commits})'
+
+
+def test_a_line_that_is_no_run_is_named(tmp_path):
+  """A list, and an object without a setting; a lost number is named later."""
+  path = tmp_path / 'results.jsonl'
+  for text in ('[1]', '{"step": 1}'):
+    path.write_text('{"setting": {}}\n' + text + '\n')
+    with pytest.raises(ValueError, match='results.jsonl:2 is not the line of'):
+      result_checks.read_rows(str(tmp_path), None, False)
+  path.write_text('{"setting": {}}\n')
+  rows, _ = result_checks.read_rows(str(tmp_path), None, False)
+  with pytest.raises(ValueError, match="line 1 has no 'reward/mean'"):
+    cells.by_setting(rows, 'reward/mean')

@@ -81,3 +81,14 @@ def test_fields_are_checked():
   """Names the field."""
   with pytest.raises(ValueError, match='CoPG.coef = 0'):
     losses.CoPG(coef=0.0)
+
+
+def test_long_rows_have_gradients(toy):
+  """h = (60, 0, -60), far beyond 20 nats: S = (-5, 0, 6.5) with coef .1.
+
+  -2 (.1) (S - mean of the others) = (1.65, .15, -1.8); no row is cut off.
+  """
+  change = np.array([[60.0], [0.0], [-60.0]])
+  reward = np.array([[1.0], [0.0], [0.5]])
+  _, gradient = evaluate(toy, losses.CoPG(coef=0.1), change, reward)
+  np.testing.assert_allclose(gradient, [[1.65], [0.15], [-1.8]], rtol=1e-4)

@@ -86,3 +86,29 @@ def test_fields_are_checked():
   """Names the choices."""
   with pytest.raises(ValueError, match='constraint, posterior'):
     losses.GDC(target='reward')
+
+
+def test_long_rows_are_not_cut(toy):
+  """Log-ratios of -40 and -41.0986 weigh 1 and 1/3 after normalisation by Z."""
+  old = np.array([[39.0], [40.0 - np.log(1.5)]])
+  ref = np.array([[-1.0], [-1.0 - np.log(4.5)]])
+  loss = losses.GDC(normalize=True)
+  found = toy.coefficient(
+    loss,
+    old,
+    logp_old_BT=old,
+    logp_ref_BT=ref,
+    advantages_BT=np.ones((2, 1)),
+  )[:, 0]
+  ratio = np.exp(ref - old)[:, 0]
+  np.testing.assert_allclose(found, ratio / ratio.mean(), rtol=1e-5)
+  assert found[0] > 1.2 * found[1]
+  # Unnormalised weights underflow, which is right: both are rare by far.
+  plain = toy.coefficient(
+    losses.GDC(),
+    old,
+    logp_old_BT=old,
+    logp_ref_BT=ref,
+    advantages_BT=np.ones((2, 1)),
+  )[:, 0]
+  np.testing.assert_allclose(plain, ratio, rtol=1e-4)

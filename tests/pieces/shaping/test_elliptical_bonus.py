@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from rl_jax.pieces import shaping
 
@@ -77,3 +78,21 @@ def test_rotations_shifts_and_invalid_rows(toy):
   actual = piece.bonus(group(toy, more, (1, 0, 0, 0), valid_B=valid))
   np.testing.assert_allclose(actual[:, :3], expected, rtol=1e-4)
   np.testing.assert_array_equal(actual[:, 3], 0)
+
+
+@pytest.mark.parametrize('width', [16, 128, 896])
+def test_float32_keeps_the_differences_of_a_group(toy, width):
+  """Eight rows of large hidden states: 0.875 but for differences near 1e-6.
+
+  They are within 1e-7 of those in float64; the group's scale enlarges noise.
+  """
+  hidden = np.random.RandomState(width).normal(size=(8, width)) * 3 + 5
+  x = hidden - hidden.mean(0)
+  gram = x @ x.T
+  expected = np.diag(np.linalg.solve(gram + 0.01 * np.eye(8), gram))
+  traj = group(toy, hidden, reward=np.ones(8))
+  found = shaping.EllipticalBonus(ridge=0.01).bonus(traj)[0]
+  np.testing.assert_allclose(found, expected, rtol=0, atol=1.2e-7)
+  one = shaping.EllipticalBonus(ridge=0.01, kind='leave_one_out')
+  found = one.bonus(traj)[0]
+  np.testing.assert_allclose(found, expected / (1 - expected), rtol=2e-6)

@@ -44,7 +44,7 @@ def loop_run(config, workdir):
   with jax.set_mesh(trainer.parts.mesh):
     for i in range(config.iterations):
       rows.append(jax.device_get(trainer.iteration()))
-      tokens.append(np.asarray(trainer.batches[i + 1].response_BT))
+      tokens.append(np.asarray(trainer.watch._batches[i + 1].response_BT))
   trainer.close()
   return np.stack(tokens), rows
 

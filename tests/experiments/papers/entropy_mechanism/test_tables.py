@@ -17,8 +17,8 @@ def test_committed_tables_are_fresh():
   assert not cells.failures(lines)
   text = RESULTS.with_name('README.md').read_text()
   found = entropy_tables.all_tables(lines)
-  assert all(entropy_tables.BEGIN.format(name) in text for name in found)
-  assert entropy_tables.with_tables(text, found) == text
+  assert all(cells.BEGIN.format(name) in text for name in found)
+  assert cells.with_tables(text, found) == text
 
 
 def test_differences_are_paired_at_equal_tokens():
@@ -32,7 +32,7 @@ def test_differences_are_paired_at_equal_tokens():
     'other': {0: course(200, 0.6), 1: course(200, 1.0)},
   }
   last = entropy_tables.differences(courses)[-1]
-  assert last[:3] == ['other', '2', '+0.200 [+0.200, +0.200]']
+  assert last[:3] == ['other', '2', '+0.200 [+0.200, +0.200] *']
 
 
 def test_nothing_to_show_is_an_error(tmp_path):

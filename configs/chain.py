@@ -1,0 +1,53 @@
+"""World chain: 4 to 8 operations, thought step by step, by 130,000 weights.
+
+  python -m experiments.sft --config=configs/chain.py
+    --set=task.num_train=100000 --set=task.guesses=0.4 --set=task.slips=0.12
+    --set=task.hints=0.25 --steps=1500 --learning_rate=2e-3
+    --max_prompt_tokens=32 --max_response_tokens=52 --evaluate_every=250
+    --out=runs/chain_warm
+  python -m experiments.train --config=configs/chain.py --method=grpo
+    --set=model.path=runs/chain_warm --workdir=runs/chain
+Cost: about 7 minutes for the first command, one for the second, on 2 CPU cores.
+Expected: see experiments/papers/worlds/README.md.
+"""
+
+from rl_jax.config import EvaluationConfig, ExperimentConfig
+from rl_jax.learning.optimizers import OptimizerConfig
+from rl_jax.learning.update import UpdateConfig
+from rl_jax.method import Method
+from rl_jax.models import ModelConfig
+from rl_jax.models.source import ModelSource
+from rl_jax.rollouts.collect import RolloutConfig
+from rl_jax.tasks import Chain
+
+
+def get_config(method: Method) -> ExperimentConfig:
+  """32 prompts x 8 samples, two optimizer steps a rollout."""
+  return ExperimentConfig(
+    iterations=40,
+    task=Chain(),
+    method=method,
+    model=ModelSource(
+      config=ModelConfig(
+        vocab_size=1,  # replaced by the size of the task's alphabet
+        num_layers=2,
+        width=64,
+        num_heads=2,
+        num_kv_heads=2,
+        head_size=32,
+        mlp_size=256,
+        max_positions=96,
+      )
+    ),
+    rollout=RolloutConfig(
+      num_prompts=32,
+      group_size=8,
+      max_prompt_tokens=32,
+      max_response_tokens=52,
+    ),
+    update=UpdateConfig(minibatch_prompts=16),
+    optimizer=OptimizerConfig(learning_rate=3e-4),
+    evaluation=EvaluationConfig(
+      every=10, num_prompts=128, num_samples=4, batch_prompts=128
+    ),
+  )

@@ -1,0 +1,52 @@
+"""Episodes of a key, a door and a goal, by a decoder of 30,000 parameters.
+
+Command: python -m experiments.train --config=configs/keydoor.py --method=grpo
+  --workdir=runs/keydoor
+Cost: about 4 minutes on 2 CPU cores.
+Expected: reward/mean 0.86 after 150 iterations with seed 0 (random: 0.05).
+"""
+
+from rl_jax.config import EvaluationConfig, ExperimentConfig
+from rl_jax.learning.optimizers import OptimizerConfig
+from rl_jax.learning.update import UpdateConfig
+from rl_jax.method import Method
+from rl_jax.models import ModelConfig
+from rl_jax.models.source import ModelSource
+from rl_jax.rollouts.collect import RolloutConfig
+from rl_jax.rollouts.turns import TurnConfig
+from rl_jax.tasks import KeyDoor
+from rl_jax.verification.pool import VerifierConfig
+
+
+def get_config(method: Method) -> ExperimentConfig:
+  """128 episodes an iteration, of at most 16 turns."""
+  turns = 16
+  return ExperimentConfig(
+    iterations=150,
+    task=KeyDoor(reward_weights={'outcome': 0.5, 'progress': 0.5}),
+    method=method,
+    model=ModelSource(
+      config=ModelConfig(
+        vocab_size=1,  # replaced by the size of the task's alphabet
+        num_layers=2,
+        width=64,
+        num_heads=4,
+        num_kv_heads=4,
+        head_size=16,
+        mlp_size=128,
+      )
+    ),
+    rollout=RolloutConfig(
+      num_prompts=16,
+      group_size=8,
+      max_prompt_tokens=14,
+      max_response_tokens=5 * turns,
+      turns=TurnConfig(
+        max_turns=turns, max_turn_tokens=1, max_observation_tokens=4
+      ),
+    ),
+    update=UpdateConfig(minibatch_prompts=4),
+    optimizer=OptimizerConfig(learning_rate=1e-3),
+    evaluation=EvaluationConfig(every=50, num_prompts=64),
+    verifier=VerifierConfig(num_workers=0),
+  )

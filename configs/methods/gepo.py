@@ -1,0 +1,26 @@
+"""GEPO: equivalent winners against losers, tied by their variance.
+
+Paper: "Group Equivalent Preference Optimization", in OORL (reinforcement
+  learning for code translation), 2025.
+Change: against DPO, the mean log-ratio of a group of winners against that of
+  losers; winners that mean the same get the same log-ratio.
+Defaults: variance 1 (paper); beta 0.1 (ours, unverified there).
+Pieces: GroupContrast(beta=0.1, variance=1.0); TokenMean();
+  AllPairs(min_gap=0.0, margin_scale=0.0)
+Headline: unverified.
+Evidence: read in paper (digest; equations inferred from the text).
+Command: python -m experiments.train --config=configs/bandit.py --method=gepo
+"""
+
+from rl_jax.method import Method
+from rl_jax.pieces import preferences as pref
+from rl_jax.pieces.aggregation import TokenMean
+
+
+def get_method() -> Method:
+  """One winner and one loser are DPO."""
+  return Method(
+    losses=(pref.GroupContrast(),),
+    aggregation=TokenMean(),
+    pairs=pref.AllPairs(),
+  )

@@ -1,0 +1,62 @@
+"""Rule-made pairs of 2-digit arithmetic: every preference method on data.
+
+A pair is the right answer and the same with one wrong digit. Groups of kto have
+a third row, for its reference point. A file of your own, in one of TRL's forms:
+  python -m experiments.train --config=configs/preferences.py --method=dpo
+    --set="task=PreferenceRows(path='pairs.jsonl')"
+    --set=model.path=models/smollm2 --set=rollout.max_prompt_tokens=256
+    --set=rollout.max_response_tokens=256 --set=optimizer.learning_rate=1e-6
+    --workdir=runs/dpo
+rollout.group_size is the number of responses of a row, for kto one more.
+Command: python -m experiments.train --config=configs/preferences.py
+  --method=cpo --workdir=runs/cpo
+Losses that do not raise the likelihood of chosen responses teach an untrained
+model no answers; warm it up on right responses alone:
+  python -m experiments.train --config=configs/preferences.py --method=sft
+    --set=task.form=right --set=rollout.group_size=1 --workdir=runs/warm
+  python -m experiments.train --config=configs/preferences.py --method=dpo
+    --set=model.path=runs/warm --set=optimizer.learning_rate=1e-4
+    --workdir=runs/dpo
+Cost: about 20 seconds on 2 CPU cores.
+Expected: cpo preference/accuracy 0.83 and greedy accuracy 0.11 with seed 0.
+After the warm start (greedy accuracy 0.17) dpo ends with preference/accuracy
+0.91 and greedy accuracy 0.13, simpo with 0.97 and 0.18: wrong digits become
+less likely, the right answer hardly more.
+"""
+
+from rl_jax.config import EvaluationConfig, ExperimentConfig, reads_mismatched
+from rl_jax.learning.optimizers import OptimizerConfig
+from rl_jax.method import Method
+from rl_jax.models import ModelConfig
+from rl_jax.models.source import ModelSource
+from rl_jax.rollouts.collect import RolloutConfig
+from rl_jax.tasks import Arithmetic, RulePairs
+
+
+def get_config(method: Method) -> ExperimentConfig:
+  """64 pairs an iteration; KTO's groups have the row of its baseline, too."""
+  return ExperimentConfig(
+    iterations=300,
+    task=RulePairs(Arithmetic(digits=2, signed=False, reverse=True)),
+    method=method,
+    model=ModelSource(
+      config=ModelConfig(
+        vocab_size=1,  # replaced by the size of the task's alphabet
+        num_layers=2,
+        width=64,
+        num_heads=4,
+        num_kv_heads=2,
+        head_size=16,
+        mlp_size=256,
+      )
+    ),
+    rollout=RolloutConfig(
+      num_prompts=64,
+      group_size=2 + reads_mismatched(method),
+      max_prompt_tokens=6,
+      max_response_tokens=5,
+      logged_prompts=64,
+    ),
+    optimizer=OptimizerConfig(learning_rate=1e-3),
+    evaluation=EvaluationConfig(every=50, num_prompts=256),
+  )

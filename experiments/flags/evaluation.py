@@ -1,0 +1,202 @@
+"""Flags of an evaluation, and the configuration that they describe.
+
+The fields are those of a run's configuration, so that what no flag says is as
+in the run, and --set changes the rest.
+"""
+
+import dataclasses
+import functools
+
+from absl import flags
+
+from experiments.flags import configuration
+from rl_jax.config import (
+  EvaluationConfig,
+  ExperimentConfig,
+  evaluated_tokens,
+)
+from rl_jax.models.transformer import ModelConfig
+from rl_jax.rollouts.collect import RolloutConfig
+from rl_jax.runtime.mesh import MeshConfig
+from rl_jax.tasks import ChatTemplate, PlainTemplate, QuestionAnswer
+from rl_jax.tasks.rows import is_source
+
+# Without a run or a configuration that says otherwise.
+NEW_TOKENS, PROMPT_TOKENS = 64, 512
+_ANSWERS = ('question', 'answer', 'gold', 'extract', 'verifier')
+_PROMPTS = ('template', 'chat', 'prefill')
+
+
+def define_flags(values: flags.FlagValues = flags.FLAGS) -> None:
+  """Defines all of them; None is a value that is not given."""
+  own = {'flag_values': values}
+  string = functools.partial(flags.DEFINE_string, **own)
+  integer = functools.partial(flags.DEFINE_integer, **own)
+  number = functools.partial(flags.DEFINE_float, **own)
+  several = functools.partial(flags.DEFINE_multi_string, **own)
+  string('data', None, 'Configuration or data; by default the task of the run.')
+  string('split', 'test', 'Split of the task.')
+  string('question', None, 'From a row: {question}, or as the run has it.')
+  string('answer', None, 'From a row: {answer}, or as the run has it.')
+  string('gold', None, "'hash' for GSM8K's ####; whole, or as the run.")
+  string('template', None, 'Of the prompt: {question}, or as the run has it.')
+  text = 'Apply the chat template to the prompt.'
+  flags.DEFINE_bool('chat', None, text, **own)
+  string('prefill', None, 'Start of the response, with a chat template.')
+  string('extract', None, 'Answer extraction: last_number, or as the run.')
+  string('verifier', None, 'number, math or text; number, or as the run.')
+  string('bad_rows', None, "Of the data: 'error' or 'skip', which counts them.")
+  integer('num_samples', 0, 'Samples for pass@k.')
+  integer('max_new_tokens', None, f'Per response: {NEW_TOKENS}, or as the run.')
+  integer('max_prompt_tokens', None, 'A longer prompt is an error.')
+  integer('limit', 1000, 'Maximum number of rows.')
+  integer('batch_prompts', 64, 'Prompts per batch.')
+  number('temperature', None, 'Of sampling: 1, or as the run.')
+  integer('top_k', None, 'Likeliest tokens; no transforms of the run.')
+  number('top_p', None, 'Mass of tokens; no transforms of the run.')
+  several('stop', None, r"Text that ends a response, as '\n\n'; '' is none.")
+  text = 'Adds votes of samples by self-certainty to this power, as 0.5.'
+  number('borda_power', None, text)
+  integer('num_workers', None, 'Verifier processes: 1, or as the run.')
+  several('set', [], 'PATH=LITERAL of any other field.')
+
+
+def from_flags(
+  run: ExperimentConfig | None, values: flags.FlagValues = flags.FLAGS
+) -> ExperimentConfig:
+  """The configuration of the run, or of --data, changed by flags.
+
+  Its mesh has all devices: that of the run is of its machine.
+  """
+  config = _with_task(run, values)
+  stop = values.stop
+  if stop is not None:
+    stop = tuple(configuration.unescaped(text) for text in stop if text)
+  own = config.evaluation
+  config = dataclasses.replace(
+    config,
+    mesh=MeshConfig(),
+    rollout=_given(
+      config.rollout, stop=stop, max_prompt_tokens=values.max_prompt_tokens
+    ),
+    evaluation=_given(
+      EvaluationConfig(
+        split=values.split,
+        num_prompts=values.limit,
+        num_samples=values.num_samples,
+        batch_prompts=values.batch_prompts,
+        temperature=own.temperature,
+        top_k=own.top_k,
+        top_p=own.top_p,
+        max_response_tokens=own.max_response_tokens,
+        borda_power=own.borda_power,
+      ),
+      temperature=values.temperature,
+      top_k=values.top_k,
+      top_p=values.top_p,
+      max_response_tokens=values.max_new_tokens,
+      borda_power=values.borda_power,
+    ),
+    verifier=_given(
+      # 0 workers, once the default, have no time limit.
+      dataclasses.replace(
+        config.verifier,
+        num_workers=config.verifier.num_workers or None,
+        on_device=False,
+      ),
+      num_workers=values.num_workers,
+    ),
+  )
+  return configuration.changed(config, values['set'].value)
+
+
+def within(config: ExperimentConfig, model: ModelConfig) -> ExperimentConfig:
+  """With prompts as long as the model allows.
+
+  Raises:
+    ValueError: the model has no place for a prompt.
+  """
+  room = model.max_positions - evaluated_tokens(config)
+  if room < 1:
+    raise ValueError(
+      f'--max_new_tokens={evaluated_tokens(config)}: the model has '
+      f'{model.max_positions} positions in all'
+    )
+  prompt = min(config.rollout.max_prompt_tokens, room)
+  return dataclasses.replace(
+    config, rollout=_given(config.rollout, max_prompt_tokens=prompt)
+  )
+
+
+def _with_task(run, values):
+  """The run, the configuration of --data, or one of the library's defaults."""
+  data, method = values.data, configuration.load_method('reinforce')
+  if data is None:
+    if run is None:
+      raise ValueError(
+        '--data is missing: --checkpoint is no work directory of a run, whose '
+        'task would be taken'
+      )
+    return dataclasses.replace(run, task=_changed_task(run.task, values))
+  if not is_source(data):
+    named = configuration.load_config(data, method)
+    task = _changed_task(named.task, values)
+    if run is not None:  # the task with its own limits of time
+      named = dataclasses.replace(run, verifier=named.verifier)
+    return dataclasses.replace(named, task=task)
+  own = None if run is None else run.task
+  sources = {values.split: data}
+  if isinstance(own, QuestionAnswer):
+    task = dataclasses.replace(
+      own, sources=sources, hold_out='none', num_validation=0, num_test=0
+    )
+  else:
+    task = QuestionAnswer(
+      sources=sources, template=PlainTemplate(text='{question}')
+    )
+  task = _changed_task(task, values)
+  if run is None:
+    rollout = RolloutConfig(
+      max_prompt_tokens=PROMPT_TOKENS, max_response_tokens=NEW_TOKENS
+    )
+    return ExperimentConfig(task=task, method=method, rollout=rollout)
+  prompt = max(run.rollout.max_prompt_tokens, PROMPT_TOKENS)
+  rollout = _given(run.rollout, max_prompt_tokens=prompt)
+  return dataclasses.replace(run, task=task, rollout=rollout)
+
+
+def _changed_task(task, values):
+  """With what flags say of its data, templates and answers.
+
+  Raises ValueError for a flag that the task has no field for.
+  """
+  changes = {name: values[name].value for name in (*_ANSWERS, 'bad_rows')}
+  prompt = {name: values[name].value for name in _PROMPTS}
+  changes = {k: v for k, v in changes.items() if v is not None}
+  prompt = {k: v for k, v in prompt.items() if v is not None}
+  known = {field.name for field in dataclasses.fields(task)}
+  for name in (*changes, *prompt):
+    field = 'template' if name in prompt else name
+    if field not in known:
+      raise ValueError(f'--{name}: {type(task).__name__} has no such field')
+  if prompt:
+    changes['template'] = _template(task.template, **prompt)
+  return dataclasses.replace(task, **changes)
+
+
+def _template(old, template=None, chat=None, prefill=None):
+  """The template that flags change, or another of its kind."""
+  chat = isinstance(old, ChatTemplate) if chat is None else chat
+  if chat:
+    new = old if isinstance(old, ChatTemplate) else ChatTemplate()
+    return _given(new, user=template, prefill=prefill)
+  if prefill:
+    raise ValueError('--prefill needs --chat: there is no turn to begin')
+  new = old if isinstance(old, PlainTemplate) else PlainTemplate('{question}')
+  return _given(new, text=template)
+
+
+def _given(section, **values):
+  """With the values that are not None."""
+  given = {name: x for name, x in values.items() if x is not None}
+  return dataclasses.replace(section, **given)

@@ -1,0 +1,1 @@
+"""Where each method acts: the worlds, their measurements, influence."""

@@ -1,0 +1,87 @@
+"""A world for every method in which it changes what its baseline does."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+  """world: of configs/. sets: changes of the method, as `--set` without
+  `method.`. loop: what it changes is seen in rollouts or draws alone.
+  """
+
+  world: str
+  sets: tuple[str, ...] = ()
+  loop: bool = False
+
+
+# How far the weights have moved from those that sampled, in a test, and how
+# the sampler's are rounded.
+DRIFT = {
+  'chain': 0.0,
+  'mismatch': 0.02,
+  'returning': 0.02,
+  'stale': 0.15,
+  'unlabelled': 0.02,
+}
+SAMPLER = {name: 'trainer' for name in DRIFT} | {'mismatch': 'int4'}
+_STALE = (
+  *('cispo', 'clip_higher', 'dppo_kl', 'dppo_tv', 'dual_clip_grpo', 'gmpo'),
+  *('gspo', 'minpro', 'sapo', 'topr', 'vespo', 'luspo', 'kl_cov', 'clip_cov'),
+  *('dro', 'nft', 'p3o_v1', 'p3o_v2', 'disco', 'pf_ppo'),
+)
+_MISMATCH = ('icepop', 'seq_mask_tis', 'tis', 'tis_sequence')
+_UNLABELLED = ('empo', 'self_certainty')
+_CHAIN = (
+  *('ada_grpo', 'adaptive_kl', 'adora', 'aepo', 'apo', 'balanced_filtering'),
+  *('constrained_rlhf', 'copg', 'copo', 'dapo', 'degrpo'),
+  *('direct_advantage', 'dr_grpo', 'egpo', 'empg', 'entropy_quantile', 'gdc'),
+  *('gpg', 'grpo', 'gui_g1', 'lambda_grpo', 'lite_ppo', 'llds'),
+  *('nlpo', 'nthr', 'opo', 'pass_at_k_grpo', 'poad', 'ppo'),
+  *('ppo_max', 'reg_grpo', 'reinforce', 'reinforce_plus_plus'),
+  *('reinforce_plus_plus_baseline', 'rep_exp', 'riskpo', 'rloo'),
+  *('seed_grpo', 't_ppo', 'thr', 'tw_grpo', 'xrpo'),
+  # On pairs among samples.
+  *('dno', 'gepo', 'iterative_dpo', 'online_dpo', 'rebel', 'rso'),
+  *('sft', 'spo', 'sppo'),
+)
+_SETS = {
+  'nlpo': ('logits.LaggedSupport.min_tokens=2',),
+  'riskpo': ('credit.BundleRisk.bundle=3',),
+}
+_PLACES = {
+  'guide_grpo': Place('chain', loop=True),
+  'mopps': Place('chain', loop=True),
+  'spo_chain': Place('bandit', loop=True),
+}
+WHERE = {
+  name: Place(world, _SETS.get(name, ()))
+  for world, names in (
+    ('stale', _STALE),
+    ('mismatch', _MISMATCH),
+    ('unlabelled', _UNLABELLED),
+    ('returning', ('hapo',)),
+    ('chain', _CHAIN),
+  )
+  for name in names
+} | _PLACES
+_OF_DATA = (
+  *('alphapo', 'aot', 'apo_down', 'apo_zero', 'bco', 'cdpo', 'cpo', 'discopop'),
+  *('dpo', 'dpop', 'exo', 'fdpo', 'hypo', 'ipo', 'kto', 'ld_dpo', 'ln_dpo'),
+  *('nca', 'orpo', 'robust_dpo', 'rpo', 'simpo', 'slic', 'wpo'),
+)
+_AGAINST = ('ipo_md', 'nash_md', 'xpo')
+_OF_EPISODES = ('gigpo', 'salt', 'starpo', 'turn_ppo', 'turn_rloo')
+NOWHERE = {
+  **dict.fromkeys(
+    _OF_DATA, 'learns from pairs of data (configs/preferences.py): not measured'
+  ),
+  **dict.fromkeys(
+    _OF_EPISODES, 'acts on turns of episodes (configs/keydoor.py): not measured'
+  ),
+  **dict.fromkeys(_AGAINST, 'samples an opponent, too: not measured'),
+  'a2fm': 'needs rows whose mode was forced; no world forces one yet',
+  'aspo': 'needs responses that call tools',
+  'disco_b': 'mean log-probs of wrong rows differ by far less than tau = 10',
+  'par': 'its sigmoid is affine on rewards of 0 and 1',
+  'subpo': 'no task has a set function of the tokens',
+}

@@ -1,0 +1,60 @@
+"""Weights of comparisons, without gradient: (stats, traj) -> [N, E].
+
+They multiply the loss of an edge; means still divide by the number of edges.
+"""
+
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+
+from rl_jax.checks import ranged
+from rl_jax.pieces.ops.edges import ends
+from rl_jax.pieces.ops.masking import masked_mean
+from rl_jax.pieces.piece import piece
+from rl_jax.pieces.statistics.collision import Collision
+from rl_jax.types import Array, Trajectories
+
+
+@piece
+class OnPolicy:
+  """w = min(1, exp(m_win + m_lose)), m = mean_t(logp_t - log sum_v p_v^2).
+
+  Pairs that the policy would write itself count more; 1 where each token is as
+  likely as a token that the policy draws is on average. Source: WPO, as in TRL
+  dpo_trainer.py (by a digest; the limit 1 is from memory).
+  """
+
+  role: ClassVar[str] = 'edge_weight'
+  needs: ClassVar[tuple[Any, ...]] = (Collision(),)
+
+  def __call__(self, stats: dict[str, Array], traj: Trajectories) -> Array:
+    """[N, E]."""
+    excess_BT = stats['logp'] - stats[Collision.name]
+    win_NE, lose_NE = ends(
+      masked_mean(excess_BT, traj.mask_BT, axis=1), traj.edges
+    )
+    return jnp.minimum(1.0, jnp.exp(win_NE + lose_NE))
+
+
+@piece
+class RewardGap:
+  """w = |reward_win - reward_lose|^power, of the unshaped rewards.
+
+  power 0 changes nothing. Source: reconstructed (W-DPO's process gap, weighted
+  pairs of StepORLM).
+  """
+
+  power: float = ranged(1.0, 0.0)
+  role: ClassVar[str] = 'edge_weight'
+  needs: ClassVar[tuple[Any, ...]] = ()
+
+  def __call__(self, stats: dict[str, Array], traj: Trajectories) -> Array:
+    """[N, E]."""
+    del stats
+    win_NE, lose_NE = ends(traj.reward_B, traj.edges)
+    gap_NE = jax.lax.stop_gradient(jnp.abs(win_NE - lose_NE))
+    known_NE = gap_NE > 0
+    return jnp.where(
+      known_NE, jnp.where(known_NE, gap_NE, 1.0) ** self.power, 0
+    )

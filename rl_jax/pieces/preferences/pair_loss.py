@@ -1,0 +1,91 @@
+"""A loss on comparisons: a score of each row, a link, a weight of each edge."""
+
+from typing import Any, ClassVar
+
+import chex
+import jax
+import jax.numpy as jnp
+
+from rl_jax.checks import ranged
+from rl_jax.pieces.ops.edges import (
+  edge_mean,
+  ends,
+  live_weights,
+  pair_metrics,
+)
+from rl_jax.pieces.ops.masking import masked_sum
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Metrics, Trajectories
+
+
+@piece
+class PairLoss:
+  """L = coef sum over edges of w link(s_win, s_lose, margin) / edges.
+
+  Edges of weight 0 or with a row that is not trained count nowhere. s is a
+  score of a row, w the weight of an edge without gradient (1 by default).
+  The number of edges is that of the whole minibatch.
+  """
+
+  score: Any  # preferences.scores
+  link: Any  # preferences.links
+  weight: Any = None  # preferences.edge_weights
+  coef: float = ranged(1.0, 0.0)
+  aggregation: Any = None  # a scalar loss is not aggregated
+  role: ClassVar[str] = 'policy'
+  per_token: ClassVar[bool] = False
+  per_group: ClassVar[bool] = True
+  min_group_size: ClassVar[int] = 2
+
+  @property
+  def needs(self) -> tuple[Any, ...]:
+    """What the score and the weight read of the model."""
+    return (*self.score.needs, *getattr(self.weight, 'needs', ()))
+
+  def check_method(self, method: Any) -> None:
+    """Raises ValueError for choices of another kind, or without pairs."""
+    parts = {
+      'score': ('score', self.score),
+      'link': ('link', self.link),
+      'weight': ('edge_weight', self.weight),
+    }
+    for field, (role, part) in parts.items():
+      optional = field == 'weight' and part is None
+      if not optional and getattr(part, 'role', None) != role:
+        raise ValueError(
+          f'PairLoss.{field} holds {type(part).__name__}, which is no {role} '
+          'of rl_jax/pieces/preferences'
+        )
+    if method.pairs is None:
+      raise ValueError(
+        'method.losses.PairLoss compares samples: set method.pairs, for '
+        'example to BestWorst() or, for pairs from data, Given()'
+      )
+
+  def __call__(
+    self, stats: dict[str, Array], traj: Trajectories, key: Array
+  ) -> tuple[Array, Metrics]:
+    """A scalar."""
+    del key
+    logp_BT, mask_BT = stats['logp'], traj.mask_BT
+    chex.assert_equal_shape([logp_BT, mask_BT])
+    weight_NE = live_weights(traj)
+    win_NE, lose_NE = ends(self.score(stats, traj), traj.edges)
+    # Values of edges that do not count may be anything.
+    live_NE = weight_NE != 0
+    win_NE, lose_NE, margin_NE = (
+      jnp.where(live_NE, x, 0.0)
+      for x in (win_NE, lose_NE, traj.edges.margin_NE)
+    )
+    factor_NE = 1.0
+    if self.weight is not None:
+      factor_NE = jax.lax.stop_gradient(self.weight(stats, traj))
+      factor_NE = jnp.where(live_NE, factor_NE, 0.0)
+    loss_NE = self.link(win_NE, lose_NE, margin_NE)
+    logp_B = masked_sum(logp_BT, mask_BT, axis=1)
+    metrics = pair_metrics(win_NE, lose_NE, logp_B, traj)
+    if self.weight is not None:
+      ones_NE = jnp.ones_like(loss_NE)
+      metrics['preference/weight'] = edge_mean(ones_NE, weight_NE, factor_NE)
+    loss = edge_mean(loss_NE, weight_NE, factor_NE)
+    return self.coef * loss, metrics

@@ -1,0 +1,164 @@
+"""Scores of a row for losses on pairs: (stats, traj) -> [B].
+
+S is the sum of logp over the row's trained tokens, S_ref that of logp_ref, T
+their number, D = S - S_ref, all in nats and float32. The gradient reaches logp.
+"""
+
+from typing import ClassVar
+
+import jax.numpy as jnp
+
+from rl_jax.checks import chosen, ranged
+from rl_jax.pieces.ops.masking import by_group, masked_sum, safe_divide
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Trajectories
+
+_REFERENCE = ('logp_ref',)
+_LARGEST_EXPONENT = 80.0  # exp(80) is below the float32 maximum
+_CERTAIN = -1e-6  # mean log-prob from which on the odds are held
+
+
+def _log_ratio_sum(stats, traj, weight_BT):
+  difference_BT = stats['logp'] - traj.logp_ref_BT
+  return masked_sum(difference_BT, weight_BT, axis=1)
+
+
+def _mean_logp(stats, traj):
+  total_B = masked_sum(stats['logp'], traj.mask_BT, axis=1)
+  return safe_divide(total_B, traj.mask_BT.sum(1))
+
+
+@piece
+class LogRatio:
+  """s = beta D, or beta D / T by length='mean'.
+
+  Source: DPO; the mean is Tulu 3's length-normalised DPO (open-instruct
+  dpo_utils.py, by a digest of the code).
+  """
+
+  beta: float = ranged(0.1, 0.0, open_low=True)  # per nat
+  length: str = chosen('sum', ('sum', 'mean'))
+  role: ClassVar[str] = 'score'
+  needs: ClassVar[tuple[str, ...]] = _REFERENCE
+
+  def __call__(self, stats: dict[str, Array], traj: Trajectories) -> Array:
+    """[B]."""
+    total_B = _log_ratio_sum(stats, traj, traj.mask_BT)
+    if self.length == 'mean':
+      total_B = safe_divide(total_B, traj.mask_BT.sum(1))
+    return self.beta * total_B
+
+
+@piece
+class SumLogp:
+  """s = beta S: no reference. Source: CPO; SLiC with beta 1."""
+
+  beta: float = ranged(0.1, 0.0, open_low=True)
+  role: ClassVar[str] = 'score'
+  needs: ClassVar[tuple[str, ...]] = ()
+
+  def __call__(self, stats: dict[str, Array], traj: Trajectories) -> Array:
+    """[B]."""
+    return self.beta * masked_sum(stats['logp'], traj.mask_BT, axis=1)
+
+
+@piece
+class MeanLogp:
+  """s = beta S / T: no reference, lengths do not count.
+
+  With alpha > 0 the mean a = S / T becomes (1 - exp(-alpha a)) / alpha
+  (AlphaPO). Source: princeton-nlp/SimPO simpo_trainer.py, by a digest.
+  """
+
+  beta: float = ranged(2.0, 0.0, open_low=True)
+  alpha: float | None = ranged(None, 0.0, open_low=True)
+  role: ClassVar[str] = 'score'
+  needs: ClassVar[tuple[str, ...]] = ()
+
+  def __call__(self, stats: dict[str, Array], traj: Trajectories) -> Array:
+    """[B]."""
+    mean_B = _mean_logp(stats, traj)
+    if self.alpha is not None:
+      exponent_B = jnp.minimum(-self.alpha * mean_B, _LARGEST_EXPONENT)
+      mean_B = -jnp.expm1(exponent_B) / self.alpha
+    return self.beta * mean_B
+
+
+@piece
+class LogOdds:
+  """s = a - log(1 - exp(a)), a = S / T, held at a = -1e-6.
+
+  Source: ORPO (xfactlab/orpo orpo_trainer.py, by a digest), with a stable
+  log(1 - exp(a)).
+  """
+
+  role: ClassVar[str] = 'score'
+  needs: ClassVar[tuple[str, ...]] = ()
+
+  def __call__(self, stats: dict[str, Array], traj: Trajectories) -> Array:
+    """[B]."""
+    mean_B = _mean_logp(stats, traj)
+    mean_B = jnp.where(mean_B < _CERTAIN, mean_B, _CERTAIN)
+    near_B = mean_B > -jnp.log(2.0)
+    # Each form where it is exact; the double where keeps gradients finite.
+    small_B = jnp.log(-jnp.expm1(jnp.where(near_B, mean_B, -1.0)))
+    large_B = jnp.log1p(-jnp.exp(jnp.where(near_B, -1.0, mean_B)))
+    return mean_B - jnp.where(near_B, small_B, large_B)
+
+
+@piece
+class DivergenceRatio:
+  """s = beta g(D): DPO under another divergence than the reverse KL.
+
+    'reverse_kl' D   'forward_kl' -exp(-D)   'js' log sigmoid(D)
+    'alpha' exp((alpha - 1) D) / (alpha - 1)
+
+  Exponents stop at 80. Source: f-DPO as in TRL dpo_trainer.py (by a digest).
+  """
+
+  divergence: str = chosen('js', ('reverse_kl', 'forward_kl', 'js', 'alpha'))
+  beta: float = ranged(0.1, 0.0, open_low=True)
+  alpha: float = ranged(0.5, 0.0, 1.0, open_high=True)  # of 'alpha' alone
+  role: ClassVar[str] = 'score'
+  needs: ClassVar[tuple[str, ...]] = _REFERENCE
+
+  def __call__(self, stats: dict[str, Array], traj: Trajectories) -> Array:
+    """[B]."""
+    ratio_B = _log_ratio_sum(stats, traj, traj.mask_BT)
+    if self.divergence == 'forward_kl':
+      ratio_B = -jnp.exp(jnp.minimum(-ratio_B, _LARGEST_EXPONENT))
+    elif self.divergence == 'js':
+      ratio_B = -jnp.logaddexp(0.0, -ratio_B)
+    elif self.divergence == 'alpha':
+      power = self.alpha - 1.0
+      exponent_B = jnp.minimum(power * ratio_B, _LARGEST_EXPONENT)
+      ratio_B = jnp.exp(exponent_B) / power
+    return self.beta * ratio_B
+
+
+@piece
+class CommonLengthRatio:
+  """s = beta sum_t w_t (logp_t - logp_ref_t), w = 1, and alpha beyond L.
+
+  L is the number of trained tokens of the shortest trained row of the group:
+  of a pair that of its shorter row. alpha 1 is DPO.
+  Source: LD-DPO, "Length Desensitization in Direct Preference Optimization", as
+  in TRL dpo_trainer.py (by a digest).
+  """
+
+  beta: float = ranged(0.1, 0.0, open_low=True)
+  alpha: float = ranged(0.5, 0.0, 1.0)
+  role: ClassVar[str] = 'score'
+  needs: ClassVar[tuple[str, ...]] = _REFERENCE
+
+  def __call__(self, stats: dict[str, Array], traj: Trajectories) -> Array:
+    """[B]."""
+    place_BT = jnp.cumsum(traj.mask_BT, axis=1)
+    tokens_B = traj.mask_BT.sum(1)
+    live_B = (traj.weight_B * traj.valid_B != 0) & (tokens_B > 0)
+    tokens_NG = by_group(jnp.where(live_B, tokens_B, jnp.inf), traj.group_size)
+    common_B = jnp.repeat(tokens_NG.min(1), traj.group_size)
+    weight_BT = jnp.where(place_BT <= common_B[:, None], 1.0, self.alpha)
+    difference_BT = stats['logp'] - traj.logp_ref_BT
+    total_B = masked_sum(difference_BT * weight_BT, traj.mask_BT, axis=1)
+    return self.beta * total_B

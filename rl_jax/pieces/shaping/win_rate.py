@@ -1,0 +1,54 @@
+"""The reward of a sample is how often it wins against its group."""
+
+from typing import ClassVar
+
+import chex
+import jax
+import jax.numpy as jnp
+
+from rl_jax.checks import chosen, ranged
+from rl_jax.pieces import row_inputs
+from rl_jax.pieces.ops.masking import by_group, masked_sum, safe_divide
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Trajectories
+
+
+@piece
+class WinRate:
+  """R_i = mean over valid j of the group of P(i beats j), j = i left out.
+
+    P = sigmoid((r_i - r_j) / temperature), or by None 1, 1/2, 0 as r_i >, =, <
+
+  with_self counts j = i, too, with P = 1/2 (SPPO). Without rivals R is 1/2.
+  against='opponent': only over rows with opponent_B (Nash-MD). `center` is
+  taken off the result.
+  Source: "A Minimaximalist Approach to Reinforcement Learning from Human
+  Feedback" (SPO; reconstructed); SPPO compute_prob.py (by a digest).
+  """
+
+  temperature: float | None = ranged(None, 0.0, open_low=True)
+  with_self: float = ranged(0.0, 0.0, 1.0)  # weight of the row itself
+  against: str = chosen('group', ('group', 'opponent'))
+  center: float = ranged(0.0)
+  role: ClassVar[str] = 'shaping'
+  min_group_size: ClassVar[int] = 2
+
+  def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
+    """[B]."""
+    chex.assert_equal_shape([reward_B, traj.valid_B])
+    reward_NG = by_group(reward_B, traj.group_size)
+    valid_NG = by_group(traj.valid_B, traj.group_size)
+    if self.against == 'opponent':
+      opponent_B = row_inputs.read(traj, 'opponent_B')
+      valid_NG = valid_NG * by_group(opponent_B, traj.group_size)
+    gap_NGG = reward_NG[:, :, None] - reward_NG[:, None]
+    if self.temperature is None:
+      win_NGG = 0.5 * (1.0 + jnp.sign(gap_NGG))
+    else:
+      win_NGG = jax.nn.sigmoid(gap_NGG / self.temperature)
+    self_GG = jnp.eye(traj.group_size)
+    weight_NGG = jnp.where(self_GG > 0, self.with_self, valid_NG[:, None])
+    total_NG = masked_sum(win_NGG, weight_NGG, axis=2)
+    count_NG = weight_NGG.sum(2)
+    rate_NG = jnp.where(count_NG > 0, safe_divide(total_NG, count_NG), 0.5)
+    return rate_NG.ravel() - self.center

@@ -1,0 +1,18 @@
+"""Where else the rows of metrics go: one seam, a file for each service.
+
+A tracker has a name, `start(next_step)` before its first row, `log(row)` and
+`close()`; any of them may raise. `Guarded` keeps that from the run.
+"""
+
+from rl_jax.records.trackers.guarded import Guarded, InBackground
+from rl_jax.records.trackers.services import TrackingConfig, check, make
+from rl_jax.records.trackers.tensorboard import TensorBoard
+
+__all__ = [
+  'Guarded',
+  'InBackground',
+  'TensorBoard',
+  'TrackingConfig',
+  'check',
+  'make',
+]

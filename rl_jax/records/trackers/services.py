@@ -1,0 +1,111 @@
+"""Which trackers a run has, and the names of its runs at services."""
+
+from collections.abc import Mapping
+import dataclasses
+import importlib.util
+import json
+import os
+from typing import Any
+import uuid
+
+from rl_jax.checks import checked
+from rl_jax.records.trackers.guarded import Guarded, InBackground
+from rl_jax.records.trackers.mlflow import MLflow
+from rl_jax.records.trackers.tensorboard import TensorBoard
+from rl_jax.records.trackers.wandb import WeightsAndBiases
+
+FILE = 'trackers.json'
+# Name -> (class, package); None: always installed.
+KNOWN = {
+  'tensorboard': (TensorBoard, None),
+  'wandb': (WeightsAndBiases, 'wandb'),
+  'mlflow': (MLflow, 'mlflow'),
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
+class TrackingConfig:
+  """Where metrics go besides metrics.jsonl.
+
+  trackers: 'tensorboard' (files in the work directory), 'wandb', 'mlflow'.
+  project: of wandb; the experiment of mlflow; None: 'rl_jax'. name: of the run
+    there; None: the name of the work directory.
+  """
+
+  trackers: tuple[str, ...] = ('tensorboard',)
+  project: str | None = None
+  name: str | None = None
+
+  def __post_init__(self):
+    for name in self.trackers:
+      if not isinstance(name, str) or name not in KNOWN:
+        raise ValueError(
+          f'tracking.trackers: {name!r} is none of {", ".join(KNOWN)}'
+        )
+
+
+def check(config: TrackingConfig) -> None:
+  """Raises ValueError naming the extra of a package that is missing."""
+  for name in config.trackers:
+    package = KNOWN[name][1]
+    if package is not None and importlib.util.find_spec(package) is None:
+      raise ValueError(
+        f'tracking.trackers has {name!r}, but the package {package} is not '
+        f"installed: pip install 'rl_jax[{name}]'"
+      )
+
+
+def make(
+  config: TrackingConfig, workdir: str | os.PathLike[str], about: Any
+) -> list[Guarded | InBackground]:
+  """The trackers of a run; a continued run keeps its names at services.
+
+  about: the configuration of the run as JSON holds it, for services to show.
+  """
+  found: list[Guarded | InBackground] = []
+  for name in config.trackers:
+    cls, package = KNOWN[name]
+    if package is None:
+      found.append(Guarded(cls(workdir)))
+      continue
+    title = config.name or os.path.basename(os.path.abspath(workdir))
+    place = Place(os.fspath(workdir), config.project or 'rl_jax', title, about)
+    found.append(InBackground(cls(place)))
+  return found
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+  """Where a service keeps the run of a work directory."""
+
+  workdir: str
+  project: str
+  name: str
+  config: Mapping[str, Any]
+
+  def run_id(self, service: str) -> str | None:
+    """What `remember` kept, or None."""
+    try:
+      with open(self._path, encoding='utf-8') as file:
+        return json.load(file).get(service)
+    except (OSError, ValueError, AttributeError):
+      return None
+
+  def remember(self, service: str, run_id: str | None = None) -> str:
+    """Keeps the id of a run, by default a new one, in the work directory."""
+    run_id = run_id or uuid.uuid4().hex[:12]
+    try:
+      with open(self._path, encoding='utf-8') as file:
+        known = dict(json.load(file))
+    except (OSError, TypeError, ValueError):
+      known = {}
+    temporary = f'{self._path}.tmp'
+    with open(temporary, 'w', encoding='utf-8') as file:
+      json.dump({**known, service: run_id}, file)
+    os.replace(temporary, self._path)
+    return run_id
+
+  @property
+  def _path(self):
+    return os.path.join(self.workdir, FILE)

@@ -1,0 +1,48 @@
+"""Token ids of recorded responses, and which of them the policy would write."""
+
+from typing import Any
+
+from rl_jax.tasks.base import Example, Logged
+
+
+def encode_logged(
+  example: Example, logged: Logged, tokenizer: Any
+) -> tuple[list[int], list[bool]]:
+  """(ids, whether the policy is trained on each), the end token included.
+
+  A text is closed by the tokenizer's end token. Of a conversation the turns of
+  the assistant are trained, each to its end token; what the template and other
+  turns write between them is not.
+
+  Raises: ValueError if the template writes earlier turns otherwise when the
+    conversation goes on.
+  """
+  end = tokenizer.eos_ids[0]
+  if not logged.messages:
+    ids = [*tokenizer.encode(logged.text), end]
+    return ids, [True] * len(ids)
+  ids, trained = [], []
+
+  def add(more, by_policy):
+    ids.extend(more)
+    trained.extend([by_policy] * len(more))
+
+  messages, closed = list(example.messages), None
+  for turn in logged.messages:
+    if turn['role'] == 'assistant':
+      opened = (tuple(messages), True)
+      if closed is not None:
+        more = tokenizer.encode_added(closed, opened, **example.arguments)
+        add(more, False)
+      closed = ((*messages, turn), False)
+      answer = tokenizer.encode_added(opened, closed, **example.arguments)
+      ends = [i for i, x in enumerate(answer) if x in tokenizer.eos_ids]
+      size = ends[-1] + 1 if ends else len(answer)
+      add(answer[:size], True)
+      if not ends:
+        add([end], True)
+      rest = answer[size:]
+      if turn is not logged.messages[-1]:
+        add(rest, False)
+    messages.append(turn)
+  return ids, trained

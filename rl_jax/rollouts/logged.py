@@ -1,0 +1,240 @@
+"""Rows from data instead of the sampler: the responses that a task records.
+
+  prompts of the selector -> recorded responses as tokens -> score -> batch
+
+They go through the same score, batch and update stages as sampled rows. Their
+behaviour log-probs are those of the score: nobody else knows them.
+"""
+
+from collections.abc import Callable, Sequence
+import dataclasses
+import functools
+from typing import Any
+import zlib
+
+import jax
+import numpy as np
+
+from rl_jax.method import Method
+from rl_jax.rollouts.collect import Round
+from rl_jax.rollouts.completions import encode_logged
+from rl_jax.rollouts.host_selector import HostSelector
+from rl_jax.rollouts.prompts import OverlongPromptError, PromptSet
+from rl_jax.rollouts.stop import Stop, make_stop
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime import processes
+from rl_jax.tasks import base
+from rl_jax.types import ENVIRONMENT, PAD, POLICY, Trajectories
+
+
+class LoggedSet(PromptSet):
+  """Prompts whose recorded responses also fit; over-long ones are handled
+  alike."""
+
+  def __init__(self, *args: Any, max_response_tokens: int, **kwargs: Any):
+    self.max_response_tokens = max_response_tokens
+    super().__init__(*args, **kwargs)
+
+  def _encode(self, example: base.Example) -> list[int]:
+    ids = super()._encode(example)
+    self.responses(example)
+    return ids
+
+  def check_labels(self, method: Method) -> None:
+    """Raises ValueError if a piece reads labels that the data do not have."""
+    first = self._example(self.example_id(0))
+    if base.logged(self.task, first)[0].label is not None:
+      return
+    for path, piece in method.pieces():
+      if getattr(piece, 'labelled', False):
+        raise ValueError(
+          f'method.{path} reads labels (chosen, rejected; true, false), which '
+          f'the data of {type(self.task).__name__} do not have; for scores '
+          'there are preferences.BestWorst and AllPairs'
+        )
+
+  def responses(
+    self, example: base.Example
+  ) -> list[tuple[base.Logged, list[int], list[bool]]]:
+    """(response, its token ids, which are trained) of every record.
+
+    Raises: OverlongPromptError names a response with too many tokens.
+    """
+    where = f'{type(self.task).__name__} {self.split}[{example.id}]'
+    found = []
+    for number, logged in enumerate(base.logged(self.task, example)):
+      try:
+        ids, trained = encode_logged(example, logged, self.tokenizer)
+      except ValueError as error:
+        raise ValueError(f'{where}: response {number}: {error}') from error
+      if len(ids) > self.max_response_tokens:
+        raise OverlongPromptError(
+          f'{where}: response {number} has {len(ids)} tokens, more than '
+          f'rollout.max_response_tokens = {self.max_response_tokens}; raise '
+          "it, or set rollout.overlong_prompt='skip'"
+        )
+      found.append((logged, ids, trained))
+    return found
+
+
+@dataclasses.dataclass
+class LoggedSource:
+  """Groups of recorded responses; made like a Collector and called like it.
+
+  mismatched: each group gets one more row, the first response to the prompt
+  before it in the batch, with weight 0 (KTO's reference point).
+  """
+
+  prompts: LoggedSet
+  selector: HostSelector
+  score: Callable
+  mesh: jax.sharding.Mesh
+  num_prompts: int
+  mismatched: bool = False
+
+  @functools.cached_property
+  def stop(self) -> Stop:
+    """What ends a response: the tokenizer's end tokens."""
+    return make_stop(self.prompts.tokenizer, ())
+
+  def collect(
+    self, params: Any, method: Method, first_serial: int, policy_version: int
+  ) -> tuple[Trajectories, dict, list[Round], np.ndarray]:
+    """See Collector.collect: one round."""
+    traj, done = self.rows(first_serial, policy_version)
+    traj, metrics = self.score(params, traj, method)
+    return (
+      traj,
+      metrics,
+      [done],
+      done.responses['length'].reshape(traj.num_prompts, -1),
+    )
+
+  def rows(
+    self, first_serial: int, policy_version: int
+  ) -> tuple[Trajectories, Round]:
+    """The next groups, not yet scored."""
+    indices = self.selector.select(self.num_prompts)
+    examples, *arrays = self.prompts.batch(indices)
+    records = [self.prompts.responses(example) for example in examples]
+    if self.mismatched:
+      records = [
+        [*group, before[0]]
+        for group, before in zip(
+          records, records[-1:] + records[:-1], strict=True
+        )
+      ]
+    traj = logged_rows(
+      tuple(arrays),
+      records,
+      self.prompts.max_response_tokens,
+      first_serial,
+      mismatched=self.mismatched,
+    )
+    traj = traj.replace(
+      policy_version_B=np.full_like(traj.policy_version_B, policy_version)
+    )
+    done = Round(
+      indices=indices,
+      examples=examples,
+      texts=_Texts(traj, self.prompts.tokenizer),
+      errors=[None] * len(traj.length_B),
+      reward_NG=np.where(traj.valid_B > 0, traj.reward_B, np.nan).reshape(
+        traj.num_prompts, -1
+      ),
+      tokens=0,  # none is sampled
+      responses={
+        'response': traj.response_BT,
+        'length': traj.length_B,
+        'finished': traj.finished_B,
+        'logp': traj.logp_behaviour_BT,
+      },
+    )
+    self._check_agreement(done)
+    whole = mesh_lib.replicated(self.mesh)
+    return processes.put(traj, whole), done
+
+  def _check_agreement(self, done: Round) -> None:
+    """All processes read the same rows; carries requests to stop, too."""
+    if processes.count() == 1:
+      return
+    rows = zlib.crc32(done.responses['response'].tobytes())
+    if any(other != rows for other in processes.gather(rows)):
+      raise RuntimeError(
+        'the processes read different rows: is the data the same on all hosts?'
+      )
+
+
+def logged_rows(
+  prompts: tuple[np.ndarray, np.ndarray, np.ndarray],
+  records: Sequence[Sequence[tuple[base.Logged, list[int], list[bool]]]],
+  max_response_tokens: int,
+  first_serial: int = 0,
+  *,
+  mismatched: bool = False,
+) -> Trajectories:
+  """Rows (numpy) with given responses, which must fit; N groups alike.
+
+  prompts: (tokens [N, P], mask [N, P], ids [N]). The reward of the data is the
+  component `outcome` and reward_B. With mismatched the last row of each group
+  has no label, and weight 0.
+  """
+  prompt, prompt_mask, ids = prompts
+  rows = [row for group in records for row in group]
+  N, G = len(records), len(records[0])
+  B, T = len(rows), max_response_tokens
+  response, kind = np.zeros((B, T), np.int32), np.full((B, T), PAD, np.int32)
+  for b, (_, tokens, trained) in enumerate(rows):
+    response[b, : len(tokens)] = tokens
+    kind[b, : len(tokens)] = np.where(trained, POLICY, ENVIRONMENT)
+  reward = np.asarray([logged.reward for logged, *_ in rows], np.float32)
+  label = np.asarray(
+    [-1 if logged.label is None else logged.label for logged, *_ in rows],
+    np.float32,
+  )
+  live = np.ones((N, G), np.float32)
+  if mismatched:
+    live[:, -1] = 0.0
+  live = live.reshape(-1)
+  label = np.where(live > 0, label, -1.0).astype(np.float32)
+  extras = {'logged_B': np.ones(B, np.float32), 'chosen_B': label}
+  if (label[live > 0] < 0).any():  # the data have no labels
+    extras.pop('chosen_B')
+  if mismatched:
+    extras['mismatched_B'] = 1.0 - live
+  length = np.asarray([len(tokens) for _, tokens, _ in rows], np.int32)
+  n = np.arange(B, dtype=np.int32)
+  return Trajectories(
+    prompt_NP=prompt,
+    prompt_mask_NP=prompt_mask,
+    prompt_id_N=ids,
+    group_size=G,
+    response_BT=response,
+    kind_BT=kind,
+    length_B=length,
+    finished_B=np.ones(B, bool),
+    row_id_B2=np.stack([first_serial + n // G, n % G], 1).astype(np.int32),
+    policy_version_B=np.zeros(B, np.int32),
+    mask_BT=(kind == POLICY).astype(np.float32),
+    valid_B=live,
+    weight_B=live,
+    logp_behaviour_BT=np.zeros((B, T), np.float32),
+    rewards={base.OUTCOME: reward},
+    reward_B=reward,
+    extras=extras,
+  )
+
+
+class _Texts(Sequence):
+  """The texts of recorded responses, decoded when they are asked for."""
+
+  def __init__(self, traj: Trajectories, tokenizer: Any):
+    self._rows, self._lengths = traj.response_BT, traj.length_B
+    self._tokenizer = tokenizer
+
+  def __len__(self) -> int:
+    return len(self._lengths)
+
+  def __getitem__(self, row: int) -> str:
+    ids = self._rows[row, : self._lengths[row]]
+    return self._tokenizer.decode(int(i) for i in ids)

@@ -1,0 +1,217 @@
+"""Turns of episodes on the device, with caches that are kept between them.
+
+A prompt is encoded once for its group, and every token of an episode is fed
+once: those of an observation as they are, by the same steps that draw tokens.
+Each row samples as soon as its own observation has been fed.
+"""
+
+import functools
+from typing import Any
+
+from flax import struct
+from jax import lax
+import jax.numpy as jnp
+
+from rl_jax import models
+from rl_jax.models import rope
+from rl_jax.pieces.logits.transforms import policies_of
+from rl_jax.rollouts import decode
+from rl_jax.rollouts.generate import prepare_weights, unfinished_rows
+from rl_jax.rollouts.sampling import SamplingConfig
+from rl_jax.rollouts.slots import Rows
+from rl_jax.runtime import layout
+from rl_jax.types import ENVIRONMENT, POLICY, Array, Trajectories, Turns
+
+
+@struct.dataclass(kw_only=True)
+class Playing:
+  """Episodes between two turns.
+
+  caches: keys and values of the policy and of others that transforms read,
+  without rotations. step: the token that a row gets next; all before the last
+  one have been fed.
+  """
+
+  rows: Rows
+  step_B: Array
+  caches: tuple[models.RowCache, ...]
+
+  def tokens(self) -> dict[str, Array]:
+    """What the host reads after a turn."""
+    return {
+      'response': self.rows.response_BT,
+      'length': self.rows.length_B,
+      'finished': self.rows.finished_B,
+    }
+
+
+@struct.dataclass(kw_only=True)
+class Said:
+  """What environments have said: `length` of the ids; live: still playing."""
+
+  ids_BO: Array
+  length_B: Array
+  live_B: Array
+
+
+def begin(
+  params: dict[str, Any],
+  traj: Trajectories,
+  key: Array,
+  *,
+  cfg: models.ModelConfig,
+  sampling: SamplingConfig,
+  turn_tokens: int,
+) -> tuple[Any, Playing]:
+  """(weights for the turns, the episodes after their first turn).
+
+  traj: empty rows. A turn ends at a token of sampling.eos_ids, or after
+  turn_tokens.
+  """
+  max_tokens = traj.response_BT.shape[1]
+  rows = unfinished_rows(traj, key, turn_tokens)
+  if sampling.stop_SV is not None:
+    rows = rows.replace(stop_B=jnp.zeros_like(rows.length_B))
+  policies = [params, *policies_of(sampling.transforms, params).values()]
+  begun = [
+    models.prefill(policy, cfg, traj.prompt_NP, traj.prompt_mask_NP)
+    for policy in policies
+  ]
+  weights = [prepare_weights(policy, cfg) for policy in policies]
+
+  def shard(weights, sampling, begun, rows):
+    total = rows.length_B.shape[0]
+    decoder = _decoder(weights, cfg, sampling, begun, total, max_tokens)
+    row_B = jnp.arange(total, dtype=jnp.int32)
+    caches = [
+      models.extend(cfg, prompt, total, max_tokens, places=max_tokens)
+      for _, prompt in begun
+    ]
+    playing = Playing(
+      rows=decoder.first_tokens(rows, row_B, jnp.ones(total, bool)),
+      step_B=jnp.ones_like(row_B),
+      caches=tuple(_stored(cache) for cache in caches),
+    )
+    return _until_all_wait(decoder, playing)
+
+  by_rows = layout.by_rows(shard, (False, False, True, True), traj.num_prompts)
+  return weights, by_rows(weights, sampling, begun, rows)
+
+
+def turn(
+  weights: Any,
+  playing: Playing,
+  said: Said,
+  *,
+  cfg: models.ModelConfig,
+  sampling: SamplingConfig,
+  turn_tokens: int,
+) -> Playing:
+  """Feeds what environments have said, and draws the next turn."""
+
+  def shard(weights, sampling, playing, said):
+    rows = _with_observation(playing.rows, said, turn_tokens)
+    total, max_tokens = rows.response_BT.shape
+    decoder = _decoder(weights, cfg, sampling, (), total, max_tokens)
+    return _until_all_wait(decoder, playing.replace(rows=rows))
+
+  num_prompts = playing.caches[0].prompt.num_prompts
+  by_rows = layout.by_rows(shard, (False, False, True, True), num_prompts)
+  return by_rows(weights, sampling, playing, said)
+
+
+def _decoder(weights, cfg, sampling, begun, total, max_tokens):
+  group = total // begun[0][0].shape[0] if begun else 1
+  return decode.Decoder(weights, cfg, sampling, begun, group, max_tokens)
+
+
+def _with_observation(rows: Rows, said: Said, turn_tokens: int) -> Rows:
+  """Rows that go on have the ids behind their tokens, and a new limit."""
+  total, max_tokens = rows.response_BT.shape
+  row_B1 = jnp.arange(total)[:, None]
+  place_1O = jnp.arange(said.ids_BO.shape[1])[None]
+  new_BO = (place_1O < said.length_B[:, None]) & said.live_B[:, None]
+  # Where nothing is to be written: past the last token.
+  to_BO = jnp.where(new_BO, rows.length_B[:, None] + place_1O, max_tokens)
+  write = lambda x, value: x.at[row_B1, to_BO].set(value, mode='drop')
+  length_B = rows.length_B + jnp.where(said.live_B, said.length_B, 0)
+  limit_B = jnp.minimum(length_B + turn_tokens, max_tokens)
+  if rows.stop_B is not None:  # a stop text is one of a turn
+    rows = rows.replace(stop_B=jnp.zeros_like(rows.stop_B))
+  return rows.replace(
+    response_BT=write(rows.response_BT, said.ids_BO),
+    kind_BT=write(rows.kind_BT, ENVIRONMENT),
+    length_B=length_B,
+    given_B=length_B,
+    limit_B=jnp.where(said.live_B, limit_B, 0),
+    finished_B=jnp.zeros_like(rows.finished_B),
+  )
+
+
+def _until_all_wait(decoder: Any, playing: Playing) -> Playing:
+  """Steps until every row has ended its turn."""
+  row_B = jnp.arange(playing.step_B.shape[0], dtype=jnp.int32)
+
+  def going(p):
+    return (p.step_B < p.rows.limit_B) & ~p.rows.finished_B
+
+  def advance(p):
+    token_B = p.rows.response_BT.at[row_B, p.step_B - 1].get(mode='clip')
+    caches = [_with_rotations(decoder.cfg, c) for c in p.caches]
+    fed = [
+      models.decode_step(
+        w, decoder.cfg, token_B, p.step_B - 1, jnp.int32(0), cache
+      )
+      for w, cache in zip(decoder.weights, caches, strict=True)
+    ]
+    hidden, caches = zip(*fed, strict=True)
+    going_B = going(p)
+    draw = functools.partial(
+      decoder.draw, row_W=row_B, step_W=p.step_B, hidden=hidden, new_W=going_B
+    )
+    # While observations are fed there are no logits to compute.
+    samples = (going_B & (p.step_B >= p.rows.given_B)).any()
+    return p.replace(
+      rows=lax.cond(samples, draw, lambda rows: rows, p.rows),
+      step_B=p.step_B + going_B,
+      caches=tuple(_stored(cache) for cache in caches),
+    )
+
+  return lax.while_loop(lambda p: going(p).any(), advance, playing)
+
+
+def _stored(cache: models.Cache) -> models.RowCache:
+  """Blocks and prompts alone: all that remains has rows."""
+  return models.RowCache(
+    prompt=cache.prompt,
+    k_BJKT=cache.k_BJKT,
+    v_BJTK=cache.v_BJTK,
+    rotations=(),
+  )
+
+
+def _with_rotations(cfg: models.ModelConfig, cache: models.RowCache):
+  """Constants of the loop, of all positions."""
+  positions = cache.prompt.mask_NP.shape[1] + cache.places
+  return cache.replace(rotations=rope.tables(cfg, jnp.arange(positions)))
+
+
+def finish(
+  traj: Trajectories,
+  playing: Playing,
+  finished_B: Array,
+  turn_BT: Array,
+  turns: Turns,
+) -> Trajectories:
+  """The record of episodes that are over."""
+  rows = playing.rows
+  return traj.replace(
+    response_BT=rows.response_BT,
+    kind_BT=rows.kind_BT,
+    logp_behaviour_BT=rows.logp_BT,
+    length_B=rows.length_B,
+    finished_B=finished_B,
+    mask_BT=(rows.kind_BT == POLICY).astype(jnp.float32),
+    turn_BT=turn_BT,
+    turns=turns,
+  )

@@ -1,0 +1,113 @@
+"""Limits of episodes, and the tokens of what environments say."""
+
+from collections.abc import Sequence
+import dataclasses
+from typing import Any
+
+from rl_jax.checks import checked, chosen, ranged
+from rl_jax.tasks.environments.base import is_environment
+
+_ACTION, _OBSERVATION = 'anaction', 'anobservation'  # in a probe of a template
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
+class TurnConfig:
+  """Limits of an episode; rollout.max_response_tokens limits its sum.
+
+  An episode that reaches one is cut: its reward counts.
+  """
+
+  max_turns: int = ranged(8, 1)
+  max_turn_tokens: int = ranged(16, 1)  # with the token that ends the turn
+  max_observation_tokens: int = ranged(64, 1)  # longer ones lose a side, `cut`
+  cut: str = chosen('end', ('start', 'end'))
+
+
+def check(task: Any, rollout: Any, method: Any) -> None:
+  """Raises ValueError if task, rollout and method do not agree on episodes."""
+  name, turns = type(task).__name__, rollout.turns
+  if is_environment(task):
+    if turns is None:
+      raise ValueError(
+        f'rollout.turns is missing: {name} has episodes of several turns; '
+        'give it, for example TurnConfig(max_turns=8)'
+      )
+    if rollout.slots is not None:
+      raise ValueError(
+        f'rollout.slots = {rollout.slots}, but all episodes of {name} are '
+        'played at a time: set it to null'
+      )
+    if method.rollout is not None:
+      raise ValueError(
+        f'method.rollout = {type(method.rollout).__name__} is for single '
+        f'responses, but {name} has episodes: set it to null'
+      )
+  elif turns is not None:
+    raise ValueError(
+      f'rollout.turns is set, but {name} is no environment (it has no method '
+      '`make`): set it to null'
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class TurnFormat:
+  """Token ids around the observations of an episode.
+
+  before: after a turn that has ended by itself. closing: in front of it after
+  one that was cut. after: what opens the policy's turn.
+  """
+
+  tokenizer: Any
+  limits: TurnConfig
+  before: tuple[int, ...] = ()
+  closing: tuple[int, ...] = ()
+  after: tuple[int, ...] = ()
+
+  @property
+  def most(self) -> int:
+    """Tokens between two turns, at most."""
+    around = (*self.before, *self.closing, *self.after)
+    return len(around) + self.limits.max_observation_tokens
+
+  def observation(self, text: str, cut: bool) -> tuple[list[int], bool]:
+    """(ids, whether some were left out); cut: so was the turn before.
+
+    Special tokens that the text spells are ordinary text.
+    """
+    ids, most = self.tokenizer.encode(text), self.limits.max_observation_tokens
+    closing = self.closing if cut else ()
+    if len(ids) <= most:
+      return [*closing, *self.before, *ids, *self.after], False
+    kept = ids[:most] if self.limits.cut == 'end' else ids[-most:]
+    return [*closing, *self.before, *kept, *self.after], True
+
+
+def turn_format(task: Any, tokenizer: Any, limits: TurnConfig) -> TurnFormat:
+  """In plain text nothing; in chat form what the model's template writes.
+
+  Raises: ValueError if the template changes or repeats what is said.
+  """
+  if not getattr(task, 'chat', False):
+    return TurnFormat(tokenizer, limits)
+  messages = [
+    {'role': 'user', 'content': 'aquestion'},
+    {'role': 'assistant', 'content': _ACTION},
+    {'role': task.role, 'content': _OBSERVATION},
+  ]
+  text = tokenizer.chat(messages, add_generation_prompt=True)
+  parts = text.split(_ACTION)
+  parts = parts[-1].split(_OBSERVATION) if len(parts) == 2 else []
+  if len(parts) != 2:
+    raise ValueError(
+      f'{type(task).__name__}: the chat template does not write a turn and '
+      f'an observation of role {task.role!r} as they are: {text!r}'
+    )
+  before, after = (tuple(tokenizer.encode(x, control=True)) for x in parts)
+  closing = _end(before, tokenizer.eos_ids)
+  return TurnFormat(tokenizer, limits, before[len(closing) :], closing, after)
+
+
+def _end(ids: tuple[int, ...], eos_ids: Sequence[int]) -> tuple[int, ...]:
+  """The end token if the ids begin with it: a whole turn has its own."""
+  return ids[:1] if ids and ids[0] in eos_ids else ()

@@ -1,0 +1,51 @@
+"""What follows from a row of metrics when the host has read it."""
+
+from typing import Any
+
+from rl_jax.config import ExperimentConfig
+from rl_jax.records.metrics import save_arrays
+from rl_jax.runs import guards
+from rl_jax.runs.callbacks import Callbacks
+from rl_jax.runs.counters import Counters
+from rl_jax.runs.stopping import EarlyStopping
+from rl_jax.runtime.repeated_warnings import RepeatedWarnings
+from rl_jax.types import Trajectories
+
+
+class RowWatch:
+  """Guards, batches of skipped updates, early stopping and callbacks."""
+
+  def __init__(
+    self, config: ExperimentConfig, workdir: str, callbacks: Callbacks
+  ):
+    self._guards, self._workdir = config.guards, workdir
+    self._callbacks = callbacks
+    self._warnings = RepeatedWarnings()
+    # By iteration: of the last two, as metrics are read one iteration late.
+    self._batches: dict[int, Trajectories] = {}
+    self.stopping = EarlyStopping(config.stopping)
+    self.asked_to_end = False  # by a callback
+
+  def keep_batch(self, iteration: int, traj: Trajectories) -> None:
+    """Until its row has been read."""
+    self._batches[iteration] = traj
+    self._batches.pop(iteration - 2, None)
+
+  def see(self, row: dict[str, Any], counters: Counters) -> dict[str, Any]:
+    """Ends the run if a guard's limit is reached; else returns the row."""
+    skipped = row['train/skipped'] > 0
+    if skipped:
+      path = f'{self._workdir}/skipped_{row["step"]}.npz'
+      save_arrays(path, self._batches[row['step']])
+      text = 'non-finite loss or gradient: its batch is in %s'
+      self._warnings.warn(text, path)
+    in_a_row = counters.note_skipped(skipped)
+    guards.check(self._guards, row, in_a_row, self._workdir)
+    self.stopping.see(row)
+    if self._callbacks.call('on_iteration', row['step'], row):
+      self.asked_to_end = True
+    return row
+
+  def has_ended(self, iteration: int) -> bool:
+    """Whether the run ends with this iteration, before its last one."""
+    return self.asked_to_end or self.stopping.due(iteration)

@@ -1,0 +1,140 @@
+"""What a run saves: checkpoints to continue, the best ones, weights alone."""
+
+from collections.abc import Mapping
+import contextlib
+import math
+import os
+from typing import Any
+
+from absl import logging
+
+from rl_jax.records.checkpoints import checkpointer, files
+from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
+from rl_jax.runtime import processes
+
+CHECKPOINTS, WEIGHTS = 'checkpoints', 'weights'
+_ALL = 1 << 60  # steps
+
+
+class Saver:
+  """The checkpoints of one work directory.
+
+  `checkpoints/` has the newest and the best steps of the whole state;
+  `weights/`, with checkpoint.weights_every, the trained weights of all its
+  steps, in the same form: about a third of the size, for evaluation and export.
+  """
+
+  def __init__(self, workdir: str, config: CheckpointConfig):
+    self._config, self._workdir = config, workdir
+    self._full = checkpointer.Checkpointer(
+      os.path.join(workdir, CHECKPOINTS),
+      keep_last=config.keep_last,
+      keep_best=config.keep_best,
+      best_metric=config.best_metric,
+      on_save_error=config.on_save_error,
+    )
+    self._weights = None
+    if config.weights_every:
+      self._weights = checkpointer.Checkpointer(
+        os.path.join(workdir, WEIGHTS),
+        keep_last=_ALL,
+        keep_best=0,
+        on_save_error=config.on_save_error,
+      )
+    self._best: list[float] = processes.on_main(self._best_on_disk)
+
+  def _best_on_disk(self):
+    directory, metric = self._full.directory, self._config.best_metric
+    scores = []
+    for step in files.committed_steps(directory):
+      manifest, _ = files.read_manifest(files.step_path(directory, step))
+      scores.append((manifest or {}).get('metrics', {}).get(metric, math.nan))
+    return [score for score in scores if math.isfinite(score)]
+
+  def due(self, iteration: int, metrics: Mapping[str, Any]) -> bool:
+    """Whether the state of an iteration is to be saved.
+
+    At every checkpoint.every, and where an evaluation is better than the
+    checkpoints that are kept for theirs, so that the best is never lost.
+    """
+    if iteration % self._config.every == 0:
+      return True
+    score = metrics.get(self._config.best_metric)
+    if not isinstance(score, float) or not math.isfinite(score):
+      return False  # known on the host: metrics of an evaluation
+    count = self._config.keep_best
+    best = sorted(self._best, reverse=True)[:count]
+    return count > 0 and (len(best) < count or score > best[-1])
+
+  def save(
+    self,
+    step: int,
+    tree: dict[str, Any],
+    host_state: dict[str, Any],
+    row: Mapping[str, Any],
+  ) -> None:
+    """Starts a checkpoint; metrics of the row decide whether it is kept."""
+    metrics = {
+      name: value
+      for name, value in row.items()
+      if name.startswith(('evaluation', 'reward'))
+    }
+    self._full.save(step, tree, host_state, metrics)
+    score = metrics.get(self._config.best_metric, math.nan)
+    if math.isfinite(score):
+      self._best.append(score)
+
+  def save_weights(self, step: int, params: Any) -> None:
+    """Starts to save the trained weights of an iteration, if it is due."""
+    if self._weights and step % self._config.weights_every == 0:
+      self._weights.save(step, {'state': {'params': params}})
+
+  def restore(self, tree: Any) -> checkpointer.Restored | None:
+    """The newest valid step onto the tree; None for a run that begins."""
+    restored = self._full.restore(checkpointer.abstract_tree(tree))
+    if restored is None:
+      processes.on_main(self._set_weights_aside)
+    return restored
+
+  def _set_weights_aside(self):
+    path = os.path.join(self._workdir, WEIGHTS)
+    if not os.path.exists(path):
+      return
+    number = 1
+    while os.path.exists(f'{path}.{number}'):
+      number += 1
+    os.rename(path, f'{path}.{number}')
+    logging.warning(
+      'there is no checkpoint to continue: %s is kept as %s.%d',
+      *(path, WEIGHTS, number),
+    )
+
+  def oldest_host_state(self) -> dict[str, Any]:
+    """See Checkpointer; {} without a checkpoint."""
+    return self._full.oldest_host_state() or {}
+
+  def check_newest(self) -> None:
+    """Waits, and reads the newest checkpoint back."""
+    self._full.check_newest()
+    if self._weights:
+      self._weights.wait()
+
+  def close(self) -> None:
+    """Waits for what is in flight."""
+    with contextlib.ExitStack() as stack:
+      stack.callback(self._full.close)
+      if self._weights:
+        stack.callback(self._weights.close)
+
+
+def newest_of(workdir: str, step: int | None) -> str:
+  """The folder to read weights from: checkpoints/, or weights/ if need be."""
+  full, weights = (
+    os.path.join(workdir, name) for name in (CHECKPOINTS, WEIGHTS)
+  )
+  steps, others = (
+    files.committed_steps(files.epath.Path(path)) for path in (full, weights)
+  )
+  wanted = others if step is None else {step} & set(others)
+  has_it = steps if step is None else {step} & set(steps)
+  return weights if wanted and not has_it else full

@@ -1,0 +1,176 @@
+"""Where the rows of an iteration come from: the sampler, data, or both.
+
+A source has `collect(params, method, first_serial, policy_version)`, which
+returns scored trajectories with rewards, metrics of the score, the rounds and
+the lengths of the responses; `selector`, whose state a checkpoint holds; and
+`stop`, what ends a response.
+"""
+
+from collections.abc import Callable
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rl_jax.config import ExperimentConfig, check_recorded, reads_mismatched
+from rl_jax.method import Method
+from rl_jax.pieces.selection import ShuffledPass
+from rl_jax.rollouts.collect import Collector, join_rounds
+from rl_jax.rollouts.host_selector import HostSelector
+from rl_jax.rollouts.logged import LoggedSet, LoggedSource
+from rl_jax.rollouts.mixed_selector import MixedSelector, usable_sizes
+from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.runs.policy import Policy
+from rl_jax.runs.stages import Stages
+from rl_jax.tasks import Mixture as TaskMixture
+from rl_jax.types import Trajectories
+
+
+def read_rows(
+  config: ExperimentConfig, policy: Policy, sampled: Callable[[], PromptSet]
+) -> tuple[PromptSet | None, LoggedSet | None]:
+  """(prompts to sample for, recorded responses) that the run needs, read.
+
+  sampled: makes the former.
+
+  Raises: ValueError if a prompt, a response, or the method does not fit.
+  """
+  rollout, method = config.rollout, config.method
+  prompts = records = None
+  if rollout.logged_prompts < rollout.num_prompts:
+    prompts = sampled()
+    if hasattr(method.rollout, 'check_prompts'):
+      method.rollout.check_prompts(prompts)
+  if rollout.logged_prompts:
+    check_recorded(config)
+    records = LoggedSet(
+      *(config.task, 'train', policy.tokenizer),
+      *(rollout.max_prompt_tokens, rollout.overlong_prompt),
+      max_response_tokens=rollout.max_response_tokens,
+    )
+    records.check_labels(method)
+  return prompts, records
+
+
+def selector_of(config: ExperimentConfig) -> Any:
+  """Which prompts come next: the method's selector, or a shuffled pass."""
+  return config.method.selector or ShuffledPass()
+
+
+def _host_selector(selector, task, prompts, key):
+  if not isinstance(task, TaskMixture):
+    return HostSelector(selector, len(prompts), key)
+  weights = {part.name: part.weight for part in task.parts}
+  return MixedSelector(selector, usable_sizes(prompts), weights, key)
+
+
+def make_source(
+  config: ExperimentConfig,
+  rows: tuple[PromptSet | None, LoggedSet | None],
+  stages: Stages,
+  verifier: Any,
+  key: jax.Array,
+) -> Any:
+  """The source that rollout.logged_prompts asks for; rows: of read_rows."""
+  rollout, (prompts, records) = config.rollout, rows
+  chooses, task = selector_of(config), config.task
+
+  def sampler(rollout, score):
+    return Collector(
+      rollout,
+      engine=stages.engine,
+      score=score,
+      prompts=prompts,
+      selector=_host_selector(chooses, task, prompts, key),
+      verifier=verifier,
+      key=key,
+    )
+
+  def logged(selector, key):
+    return LoggedSource(
+      prompts=records,
+      selector=_host_selector(selector, task, records, key),
+      score=stages.score,
+      mesh=stages.engine.mesh,
+      num_prompts=rollout.logged_prompts,
+      mismatched=reads_mismatched(config.method),
+    )
+
+  if records is None:
+    return sampler(rollout, stages.score)
+  if prompts is None:
+    return logged(chooses, key)
+  count = rollout.num_prompts - rollout.logged_prompts
+  sampled = sampler(dataclasses.replace(rollout, num_prompts=count), _unscored)
+  # Draws of its own: it reads other prompts than are sampled for.
+  other = jax.random.fold_in(key, rollout.logged_prompts)
+  return MixedSource(sampled, logged(ShuffledPass(), other), stages.score)
+
+
+def _unscored(params, traj, method):
+  """The score of a part of a batch: the whole is scored later."""
+  del params, method
+  return traj, {}
+
+
+class _Selectors:
+  """The selectors of two sources as one."""
+
+  def __init__(self, sampled: HostSelector, logged: HostSelector):
+    self._parts = {'sampled': sampled, 'logged': logged}
+
+  @property
+  def state(self) -> dict[str, Any]:
+    """By source."""
+    return {name: part.state for name, part in self._parts.items()}
+
+  @state.setter
+  def state(self, value: dict[str, Any]) -> None:
+    for name, part in self._parts.items():
+      part.state = value[name]
+
+
+class MixedSource:
+  """Sampled groups followed by recorded ones, a fixed number of each.
+
+  Sampled rows have logged_B 0 and, where the data have labels, chosen_B -1.
+  """
+
+  def __init__(self, sampled: Collector, logged: LoggedSource, score: Any):
+    self._sampled, self._logged, self._score = sampled, logged, score
+    self.stop = sampled.stop
+    self.selector = _Selectors(sampled.selector, logged.selector)
+    self._join = jax.jit(_join, out_shardings=sampled.whole)
+
+  def collect(
+    self, params: Any, method: Method, first_serial: int, policy_version: int
+  ) -> tuple[Trajectories, dict, list[Any], np.ndarray]:
+    """See Collector.collect: one round, which holds both."""
+    drawn, _, (first,), lengths = self._sampled.collect(
+      params, method, first_serial, policy_version
+    )
+    rows, second = self._logged.rows(
+      first_serial + drawn.num_prompts, policy_version
+    )
+    traj, metrics = self._score(params, self._join(drawn, rows), method)
+    done = dataclasses.replace(
+      first,
+      indices=np.concatenate([first.indices, second.indices]),
+      examples=[*first.examples, *second.examples],
+      errors=[*first.errors, *second.errors],
+      reward_NG=np.concatenate([first.reward_NG, second.reward_NG]),
+    )
+    more = second.responses['length'].reshape(-1, lengths.shape[1])
+    return traj, metrics, [done], np.concatenate([lengths, more])
+
+
+def _join(drawn: Trajectories, rows: Trajectories) -> Trajectories:
+  """The groups of both, the sampled ones first."""
+  absent = {'logged_B': 0.0, 'chosen_B': -1.0, 'mismatched_B': 0.0}
+  extras = {
+    name: jnp.full_like(drawn.weight_B, absent[name]) for name in rows.extras
+  }
+  drawn = drawn.replace(extras=extras)
+  return join_rounds((drawn, rows))

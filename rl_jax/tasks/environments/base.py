@@ -1,0 +1,133 @@
+"""What an environment is: an episode in which text answers text.
+
+An episode is a function of (example, seed, actions): so a lost one is found
+again by repeating its actions, and a run that continues has the same episodes.
+Nothing here imports JAX: environments live in worker processes.
+"""
+
+from collections.abc import Hashable, Mapping
+import dataclasses
+from typing import Any, ClassVar, Protocol
+
+from rl_jax.checks import checked, ranged
+from rl_jax.tasks import base, draws
+from rl_jax.tasks.base import Example
+
+SEED = 'seed'  # in Example.meta
+
+
+@dataclasses.dataclass(frozen=True)
+class Reply:
+  """What an environment says after `reset` or a step.
+
+  observation: text that the policy reads next, all of it new.
+  rewards: components of this step; their sums are those of the episode.
+  done: the episode has ended. truncated: it was cut (its reward counts).
+  state: what tells apart the situations that the policy faces now, for methods
+    that compare equal states of a group; None: unknown.
+  action: the action as it was understood; None: as the text says.
+  calls: tool calls made by this action.
+  info: small JSON, which is logged.
+  """
+
+  observation: str = ''
+  rewards: Mapping[str, float] = dataclasses.field(default_factory=dict)
+  done: bool = False
+  truncated: bool = False
+  state: Hashable = None
+  action: str | None = None
+  calls: int = 0
+  info: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+class Environment(Protocol):
+  """One episode; a method `close()` is called at its end if there is one."""
+
+  def reset(self, seed: int) -> Reply:
+    """Begins; the same seed has the same first observation, always."""
+
+  def step(self, action: str) -> Reply:
+    """Answers an action: the text of a turn, without the token that ends it."""
+
+
+@dataclasses.dataclass(frozen=True)
+@checked
+class EnvironmentTask:
+  """A task whose prompts are the first observations of episodes.
+
+  A subclass writes `make`. The prompt is `instructions` followed by what
+  `reset` says; in chat form (`chat`) the first is the system's message and
+  observations have the role `role`. `example` may give data to `make`.
+  Optional: `prepare()` imports what episodes need, before workers are forked.
+  """
+
+  num_train: int = ranged(1000, 1)
+  num_held_out: int = ranged(100, 1)  # of validation and test each
+  seed: int = 0
+  reward_weights: dict[str, float] = base.outcome_only()
+  instructions: ClassVar[str] = ''
+  chat: ClassVar[bool] = False
+  role: ClassVar[str] = 'user'
+  # False if episodes draw from generators of their own alone: several may then
+  # share a process without an exchange of the states of the global ones.
+  global_random: ClassVar[bool] = True
+
+  def make(self, example: Example) -> Environment:
+    """An episode that has not begun."""
+    raise NotImplementedError(f'{type(self).__name__} has no method make')
+
+  def num_prompts(self, split: str) -> int:
+    """Initial states of a split."""
+    base.check_split(split)
+    return self.num_train if split == 'train' else self.num_held_out
+
+  def example(self, split: str, index: int) -> Example:
+    """An initial state: its seed is a function of task, split and index."""
+    base.check_index(self, split, index)
+    words = (type(self).__name__, self.seed, split, index)
+    return Example(
+      prompt=self.instructions,
+      answer='',
+      id=index,
+      meta={SEED: draws.stable_hash(*words) % (1 << 31)},
+    )
+
+
+def is_environment(task: Any) -> bool:
+  """Whether the task has episodes, not single responses."""
+  return callable(getattr(task, 'make', None))
+
+
+def seed_of(example: Example) -> int:
+  """The seed of an example's episodes."""
+  return int(example.meta.get(SEED, example.id))
+
+
+@dataclasses.dataclass(frozen=True)
+class Opened(Example):
+  """The example `origin` whose prompt ends with the first observation."""
+
+  origin: Example | None = None
+  observation: str = ''
+
+
+def opened(task: Any, example: Example, observation: str) -> Opened:
+  """The example with the first observation of its episodes."""
+  fields = {
+    f.name: getattr(example, f.name) for f in dataclasses.fields(example)
+  }
+  fields |= {'origin': example, 'observation': observation}
+  if not (example.messages or getattr(task, 'chat', False)):
+    parts = example.parts or (example.prompt, '')
+    if len(parts) % 2:
+      parts = (*parts, '')
+    parts = (*parts[:-1], parts[-1] + observation)
+    return Opened(**{**fields, 'prompt': ''.join(parts), 'parts': parts})
+  messages = example.messages
+  if not messages and example.prompt:
+    messages = ({'role': 'system', 'content': example.prompt},)
+  if observation:
+    messages = (*messages, {'role': 'user', 'content': observation})
+  prompt = example.prompt + observation
+  fields |= {'prompt': prompt, 'messages': messages, 'parts': ()}
+  return Opened(**fields)

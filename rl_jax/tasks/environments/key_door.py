@@ -1,0 +1,199 @@
+"""KeyDoor: a grid in which a key opens the door to the goal, told in text."""
+
+import collections
+import dataclasses
+import functools
+from typing import ClassVar
+
+from rl_jax.checks import checked, chosen, ranged
+from rl_jax.tasks import base, draws
+from rl_jax.tasks.base import Example
+from rl_jax.tasks.environments.base import SEED, EnvironmentTask, Reply
+
+# Words of the actions, in the order of ACTIONS.
+ACTIONS = ('up', 'down', 'left', 'right', 'take', 'open')
+WORDS = {
+  'letter': ('u', 'd', 'l', 'r', 't', 'o'),
+  'word': ACTIONS,
+  'phrase': (
+    *('go up', 'go down', 'go left', 'go right'),
+    *('take the key', 'open the door'),
+  ),
+}
+_MOVES = ((0, -1), (0, 1), (-1, 0), (1, 0))
+_HOLDS = '-ko'  # nothing, the key, the door is open
+State = tuple[int, int, int]  # column, row, place in _HOLDS
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+  """A grid: a wall fills the column `wall` but for the door, in row `door`."""
+
+  size: int
+  wall: int
+  door: int
+  key: tuple[int, int]
+  goal: tuple[int, int]
+  start: tuple[int, int]
+
+  def told(self) -> str:
+    """What does not change, as 'k01d11g20:'."""
+    places = ('k', self.key), ('d', (self.wall, self.door)), ('g', self.goal)
+    return ''.join(f'{name}{x}{y}' for name, (x, y) in places) + ':'
+
+  def next(self, state: State, action: int | None) -> State:
+    """The state after an action; the same one if it cannot be done."""
+    x, y, holds = state
+    if action is None:
+      return state
+    if action < len(_MOVES):
+      x, y = x + _MOVES[action][0], y + _MOVES[action][1]
+      inside = 0 <= x < self.size and 0 <= y < self.size
+      free = x != self.wall or (y == self.door and holds == 2)
+      return (x, y, holds) if inside and free else state
+    if ACTIONS[action] == 'take':
+      return (x, y, 1) if (x, y) == self.key and holds == 0 else state
+    beside = (x, y) == (self.wall - 1, self.door)
+    return (x, y, 2) if beside and holds == 1 else state
+
+  def solution(self) -> list[int]:
+    """A shortest sequence of actions from the start to the goal."""
+    begin = (*self.start, 0)
+    came, queue = {begin: None}, collections.deque([begin])
+    while queue:
+      state = queue.popleft()
+      if state[:2] == self.goal:
+        break
+      for action in range(len(ACTIONS)):
+        after = self.next(state, action)
+        if after not in came:
+          came[after] = (state, action)
+          queue.append(after)
+    actions = []
+    while came[state] is not None:
+      state, action = came[state]
+      actions.append(action)
+    return actions[::-1]
+
+
+@dataclasses.dataclass(frozen=True)
+@checked
+class KeyDoor(EnvironmentTask):
+  """Take the key, open the door, go to the goal; an action a turn.
+
+  First observation 'k01d11g20:02->': places of key, door and goal (column,
+  row), where the policy is, and '-', or 'k' with the key, or 'o' if the door is
+  open; later ones '01k>'. An action that cannot be done changes nothing.
+  Components: `outcome` 1 at the goal; `progress` 1/2 for the key and 1/2 for
+  the door; `maze` -1 for each action that does not reach the goal and -4 for
+  one that cannot be done, as in LMRL-Gym's Maze. Grids of the splits differ.
+  Source: this code; rewards of "LMRL Gym: Benchmarks for Multi-Turn
+  Reinforcement Learning with Language Models".
+  """
+
+  size: int = ranged(3, 3, 9)
+  words: str = chosen('letter', tuple(WORDS))
+  global_random: ClassVar[bool] = False
+
+  @property
+  def alphabet(self) -> str:
+    """For a character tokenizer."""
+    digits = ''.join(map(str, range(self.size)))
+    letters = set(''.join(WORDS[self.words])) | set('kdg:>' + _HOLDS)
+    return digits + ''.join(sorted(letters))
+
+  def make(self, example: Example) -> 'Walk':
+    """An episode in the grid of the example."""
+    return Walk(self)
+
+  def layout(self, seed: int) -> Layout:
+    """The grid of a seed."""
+    return _layout(self.size, seed)
+
+  def example(self, split: str, index: int) -> Example:
+    """Seeds are drawn until the hash of their grid belongs to the split."""
+    base.check_index(self, split, index)
+    stream = draws.Draws('key door', self.seed, split, index)
+    while True:
+      seed = stream.below(1 << 31)
+      if draws.split_of(self.size, self.layout(seed)) == split:
+        break
+    return Example(prompt='', answer='', id=index, meta={SEED: seed})
+
+  def actions(self, example: Example) -> list[str]:
+    """The words of a shortest solution."""
+    words = WORDS[self.words]
+    found = self.layout(example.meta[SEED]).solution()
+    return [words[action] for action in found]
+
+  def random_outcome(self, example: Example, turns: int) -> float:
+    """P(goal within so many turns) of uniform actions, by value iteration."""
+    layout = self.layout(example.meta[SEED])
+
+    @functools.cache
+    def value(state, left):
+      if state[:2] == layout.goal:
+        return 1.0
+      if not left:
+        return 0.0
+      after = [layout.next(state, a) for a in range(len(ACTIONS))]
+      return sum(value(s, left - 1) for s in after) / len(ACTIONS)
+
+    return value((*layout.start, 0), turns)
+
+
+class Walk:
+  """One episode."""
+
+  def __init__(self, task: KeyDoor):
+    self._task, self._words = task, WORDS[task.words]
+
+  def reset(self, seed: int) -> Reply:
+    """At the start, with empty hands."""
+    self._layout = self._task.layout(seed)
+    self._state = (*self._layout.start, 0)
+    return Reply(self._layout.told() + self._told(), state=self._state)
+
+  def step(self, action: str) -> Reply:
+    """Anything but a word of an action cannot be done."""
+    known = action in self._words
+    number = self._words.index(action) if known else None
+    before, self._state = (
+      self._state,
+      self._layout.next(self._state, number),
+    )
+    done = self._state[:2] == self._layout.goal
+    impossible = self._state == before
+    return Reply(
+      self._told(),
+      rewards={
+        base.OUTCOME: float(done),
+        'progress': (self._state[2] - before[2]) / 2,
+        'maze': 0.0 if done else -4.0 if impossible else -1.0,
+      },
+      done=done,
+      state=self._state,
+      action=ACTIONS[number] if known else '',
+    )
+
+  def _told(self):
+    x, y, holds = self._state
+    return f'{x}{y}{_HOLDS[holds]}>'
+
+
+@functools.lru_cache(maxsize=4096)
+def _layout(size: int, seed: int) -> Layout:
+  stream = draws.Draws('grid', size, seed)
+  wall = 1 + stream.below(size - 2)
+  cell = lambda low, high: (
+    low + stream.below(high - low),
+    stream.below(size),
+  )
+  return Layout(
+    size=size,
+    wall=wall,
+    door=stream.below(size),
+    key=cell(0, wall),
+    goal=cell(wall + 1, size),
+    start=cell(0, wall),
+  )

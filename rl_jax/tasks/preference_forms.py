@@ -1,0 +1,256 @@
+"""The forms of rows with preferences, as TRL's trainers read them.
+
+  pair      {prompt, chosen, rejected}; the prompt may be left out where both
+            responses begin with it
+  label     {prompt, completion, label}, label true or false
+  scores    {prompt, responses, scores}
+  response  {prompt, completion}, or {messages}: a whole conversation
+
+`response` may stand for `completion`. Texts are strings, or conversations:
+lists of {role, content}. All other fields are ignored.
+"""
+
+from collections.abc import Mapping
+import math
+import os
+from typing import Any
+
+from rl_jax.tasks.base import Logged
+from rl_jax.tasks.sources import BadRowError
+
+FORMS = ('pair', 'label', 'scores', 'response')
+ROLES = ('system', 'user', 'assistant', 'tool')
+Text = str | tuple[dict[str, str], ...]  # plain, or a conversation
+
+
+def form_of(record: Mapping[str, Any], where: str) -> str:
+  """Which of FORMS a record has, by the names of its fields.
+
+  Raises: BadRowError if it has none.
+  """
+  if _given(record, 'chosen', 'rejected'):
+    return 'pair'
+  if _given(record, 'responses', 'scores'):
+    return 'scores'
+  if _given(record, 'label'):
+    return 'label'
+  if _given(record, 'messages') or _completion_name(record):
+    return 'response'
+  raise BadRowError(
+    where,
+    'missing_field',
+    'expected chosen and rejected; responses and scores; completion and label; '
+    f'completion; or messages. Present: {sorted(map(str, record))}',
+  )
+
+
+def parse(
+  record: Mapping[str, Any], form: str, where: str
+) -> tuple[Text, tuple[Logged, ...]]:
+  """(prompt, responses of the data).
+
+  Raises: BadRowError naming what is wrong.
+  """
+  row = _Row(record, where)
+  if form == 'pair':
+    return row.pair()
+  if form == 'scores':
+    return row.scores()
+  if form == 'label':
+    prompt, text = row.prompt_and_completion()
+    label = row.field('label')
+    if not isinstance(label, bool):
+      row.fail('wrong_label', f"field 'label' is {label!r}, not true or false")
+    return prompt, (_logged(text, float(label), int(label)),)
+  if 'messages' in record:
+    prompt, text = row.conversation()
+  else:
+    prompt, text = row.prompt_and_completion()
+  return prompt, (_logged(text, 1.0, None),)
+
+
+class _Row:
+  """A record and its place."""
+
+  def __init__(self, record, where):
+    self._record, self._where = record, where
+
+  def fail(self, kind, problem):
+    raise BadRowError(self._where, kind, problem)
+
+  def field(self, name):
+    if self._record.get(name) is None:
+      present = sorted(k for k, v in self._record.items() if v is not None)
+      self.fail(
+        'missing_field', f'field {name!r} is missing; present: {present}'
+      )
+    return self._record[name]
+
+  def text(self, value, name) -> Text:
+    """A text that is not empty, or a conversation."""
+    if isinstance(value, str):
+      if not value:
+        self.fail(f'empty_{name}', f'field {name!r} is empty')
+      return value
+    if not isinstance(value, (list, tuple)):
+      kind = type(value).__name__
+      self.fail(
+        'wrong_type', f'field {name!r} is {kind}, neither text nor messages'
+      )
+    if not value:
+      self.fail(f'empty_{name}', f'field {name!r} has no messages')
+    return tuple(self._message(m, name, i) for i, m in enumerate(value))
+
+  def _message(self, message, name, number):
+    place = f'message {number} of field {name!r}'
+    if not isinstance(message, Mapping):
+      self.fail('wrong_type', f'{place} is {type(message).__name__}, no object')
+    role, content = message.get('role'), message.get('content')
+    if role not in ROLES:
+      known = ', '.join(ROLES)
+      self.fail(
+        'wrong_roles', f'{place} has the role {role!r}, none of {known}'
+      )
+    if not isinstance(content, str):
+      kind = type(content).__name__
+      self.fail('wrong_type', f'{place}: the content is {kind}, not text')
+    if role == 'assistant' and not content:
+      self.fail(f'empty_{name}', f'{place} is empty')
+    return {'role': role, 'content': content}
+
+  def completion(self, value, name, prompt) -> Text:
+    """A text of the kind of the prompt; a conversation goes on with a turn of
+    the assistant and ends with one."""
+    text = self.text(value, name)
+    if isinstance(text, str) != isinstance(prompt, str):
+      self.fail(
+        'wrong_type',
+        f'field {name!r} and the prompt must both be text or both messages',
+      )
+    if not isinstance(text, str):
+      for place, message in (('first', text[0]), ('last', text[-1])):
+        if message['role'] != 'assistant':
+          self.fail(
+            'wrong_roles',
+            f'the {place} message of {name!r} is of the role '
+            f'{message["role"]!r}, not assistant',
+          )
+    return text
+
+  def prompt(self) -> Text:
+    text = self.text(self.field('prompt'), 'prompt')
+    if not isinstance(text, str):
+      self.check_prompt(text)
+    return text
+
+  def check_prompt(self, messages):
+    if messages[-1]['role'] not in ('user', 'tool'):
+      self.fail(
+        'wrong_roles',
+        f'the prompt ends with a message of the role {messages[-1]["role"]!r}, '
+        'not user',
+      )
+
+  def prompt_and_completion(self):
+    prompt = self.prompt()
+    name = _completion_name(self._record) or 'completion'
+    return prompt, self.completion(self.field(name), name, prompt)
+
+  def conversation(self):
+    """The prompt ends before the first turn of the assistant."""
+    messages = self.text(self.field('messages'), 'messages')
+    if isinstance(messages, str):
+      self.fail('wrong_type', "field 'messages' is text, not messages")
+    roles = [message['role'] for message in messages]
+    if 'assistant' not in roles[1:]:
+      self.fail(
+        'wrong_roles', f'no turn of the assistant after a prompt: {roles}'
+      )
+    first = roles.index('assistant')
+    if not first:
+      self.fail('wrong_roles', 'the conversation begins with the assistant')
+    prompt, rest = messages[:first], messages[first:]
+    self.check_prompt(prompt)
+    return prompt, self.completion(rest, 'messages', prompt)
+
+  def pair(self):
+    names = ('chosen', 'rejected')
+    texts = [self.text(self.field(name), name) for name in names]
+    whole = not any(isinstance(text, str) for text in texts) and (
+      texts[0][0]['role'] != 'assistant'
+    )
+    if texts[0] == texts[1]:
+      self.fail('equal_responses', 'chosen and rejected are equal')
+    if self._record.get('prompt') is not None and not whole:
+      prompt = self.prompt()
+    else:
+      prompt, *texts = self._common(*texts)
+    texts = [
+      self.completion(text, name, prompt)
+      for text, name in zip(texts, names, strict=True)
+    ]
+    if texts[0] == texts[1]:
+      self.fail('equal_responses', 'chosen and rejected are equal')
+    chosen, rejected = texts
+    return prompt, (_logged(chosen, 1.0, 1), _logged(rejected, 0.0, 0))
+
+  def _common(self, chosen, rejected):
+    """(what both begin with, the rests): texts are not cut behind a space."""
+    if isinstance(chosen, str) != isinstance(rejected, str):
+      self.fail(
+        'wrong_type', 'chosen is text and rejected messages, or reverse'
+      )
+    end = 0
+    for one, other in zip(chosen, rejected, strict=False):
+      if one != other:
+        break
+      end += 1
+    if isinstance(chosen, str):
+      end = len(os.path.commonprefix([chosen, rejected]))
+      if end and chosen[end - 1] == ' ':
+        end -= 1
+    if not end:
+      self.fail('missing_field', "no field 'prompt', and no common beginning")
+    if not isinstance(chosen, str):
+      self.check_prompt(chosen[:end])
+    return chosen[:end], chosen[end:], rejected[end:]
+
+  def scores(self):
+    prompt = self.prompt()
+    responses, scores = self.field('responses'), self.field('scores')
+    if not isinstance(responses, (list, tuple)) or not isinstance(
+      scores, (list, tuple)
+    ):
+      self.fail('wrong_type', "'responses' and 'scores' must be lists")
+    if len(responses) != len(scores) or len(scores) < 2:
+      self.fail(
+        'wrong_length',
+        f'{len(responses)} responses and {len(scores)} scores; expected as '
+        'many of each, at least 2',
+      )
+    for score in scores:
+      if isinstance(score, bool) or not isinstance(score, (int, float)):
+        self.fail('wrong_score', f'{score!r} in scores is no number')
+      if not math.isfinite(score):
+        self.fail('wrong_score', f'{score!r} in scores is not finite')
+    texts = [self.completion(text, 'responses', prompt) for text in responses]
+    return prompt, tuple(
+      _logged(text, float(score), None)
+      for text, score in zip(texts, scores, strict=True)
+    )
+
+
+def _logged(text: Text, reward: float, label: int | None) -> Logged:
+  if isinstance(text, str):
+    return Logged(text=text, reward=reward, label=label)
+  return Logged(messages=text, reward=reward, label=label)
+
+
+def _given(record, *names):
+  """Whether all fields are there: tables have empty ones."""
+  return all(record.get(name) is not None for name in names)
+
+
+def _completion_name(record):
+  names = ('completion', 'response')
+  return next((name for name in names if _given(record, name)), None)

@@ -1,0 +1,126 @@
+"""Files of preferences: pairs, labels, scores, or plain responses."""
+
+import dataclasses
+import functools
+import json
+from typing import Any
+
+from rl_jax.checks import checked, chosen, ranged
+from rl_jax.tasks import base, preference_forms
+from rl_jax.tasks import rows as rows_lib
+from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.sources import BadRowError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
+class PreferenceRows:
+  """Rows of one of the forms of `preference_forms`: files for TRL as they are.
+
+  path: JSONL, Parquet, Arrow, a folder of `datasets`, or tfds:NAME. form
+  'auto': that of the first row. All rows have the same form and as many
+  responses. Conversations are rendered by the model's chat template; of them
+  the assistant's turns are trained. The last num_validation rows are held out.
+  bad_rows: 'error' names file and row of the first bad row, 'skip' counts them.
+  The outcome of a sampled response is equality with the first recorded one.
+  arguments: variables of the chat template, such as enable_thinking.
+  """
+
+  path: str
+  form: str = chosen('auto', ('auto', *preference_forms.FORMS))
+  num_validation: int = ranged(0, 0)
+  bad_rows: str = chosen('error', ('error', 'skip'))
+  max_row_bytes: int = ranged(1_000_000, 1)
+  arguments: dict[str, Any] = dataclasses.field(
+    default_factory=dict, hash=False
+  )
+  reward_weights: dict[str, float] = base.outcome_only()
+
+  def num_prompts(self, split: str) -> int:
+    """Rows before, or in, the held-out end; there is no test split."""
+    base.check_split(split)
+    total = len(self._rows())
+    held_out = min(self.num_validation, total)
+    counts = {'train': total - held_out, 'validation': held_out, 'test': 0}
+    return counts[split]
+
+  @property
+  def num_logged(self) -> int:
+    """Responses of every row."""
+    return len(_decoded(self._rows()[0])[1])
+
+  def example(self, split: str, index: int) -> Example:
+    """The index-th row of the split."""
+    base.check_index(self, split, index)
+    first = 0 if split == 'train' else self.num_prompts('train')
+    prompt, logged = _decoded(self._rows()[first + index])
+    more = {}
+    if not isinstance(prompt, str):
+      more['messages'], prompt = prompt, prompt[-1]['content']
+      more['arguments'] = dict(self.arguments)
+    return Example(
+      prompt=prompt,
+      answer=_text(logged[0]),
+      id=index,
+      meta={'logged': logged},
+      **more,
+    )
+
+  def logged(self, example: Example) -> tuple[Logged, ...]:
+    """The responses of the row, the chosen one of a pair first."""
+    return example.meta['logged']
+
+  def target(self, example: Example) -> str:
+    """The first response: of a pair the chosen one."""
+    return example.answer
+
+  def reward(self, example: Example, response: str) -> dict[str, float]:
+    """1 if the text is that of the first response, exactly."""
+    return {base.OUTCOME: float(response == example.answer)}
+
+  def _rows(self):
+    return _load(self.path, self.form, self.bad_rows, self.max_row_bytes)
+
+
+def _text(logged: Logged) -> str:
+  return logged.text or logged.messages[-1]['content']
+
+
+@functools.lru_cache(maxsize=8)
+def _load(path, form, bad_rows, max_row_bytes):
+  first = {}  # form and number of responses of the first row
+
+  def reader(record, where):
+    found = form
+    if form == 'auto':
+      found = preference_forms.form_of(record, where)
+    prompt, logged = preference_forms.parse(record, found, where)
+    shape = {'form': found, 'responses': len(logged)}
+    expected = first or shape
+    if shape != expected:
+      raise BadRowError(
+        where,
+        'other_form',
+        f'this row has {shape}, the first one {expected}: one file, one form',
+      )
+    first.update(shape)
+    texts = json.dumps(prompt), json.dumps([_encoded(x) for x in logged])
+    return None, rows_lib.Row(texts[0], '', texts[1], where)
+
+  return rows_lib.collect(path, 'train', reader, bad_rows, max_row_bytes)
+
+
+def _encoded(logged):
+  text = logged.text or logged.messages
+  return [text, logged.reward, logged.label]
+
+
+def _decoded(row):
+  """(prompt, responses) of a stored row."""
+  prompt = json.loads(row.question)
+  responses = []
+  for text, reward, label in json.loads(row.solution):
+    name = 'text' if isinstance(text, str) else 'messages'
+    text = text if isinstance(text, str) else tuple(text)
+    responses.append(Logged(**{name: text}, reward=reward, label=label))
+  return prompt if isinstance(prompt, str) else tuple(prompt), tuple(responses)

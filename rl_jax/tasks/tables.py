@@ -1,0 +1,179 @@
+"""Rows of Parquet and Arrow files, and of folders of the `datasets` package.
+
+A folder is one that `save_to_disk` wrote (Arrow files that `state.json` lists,
+or `dataset_dict.json` with a folder for each split), or it holds Parquet files
+whose names, or whose folders, start with their split, as on the Hugging Face
+hub: `train-00000-of-00002.parquet`, `data/test-00000-of-00001.parquet`,
+`default/train/0000.parquet`.
+"""
+
+from collections.abc import Iterator, Sequence
+import glob
+import json
+import os
+import re
+from typing import Any
+
+from rl_jax.tasks.sources import BadRowError, Record
+
+_BATCH = 256  # rows that are decoded at a time
+
+
+def read(
+  path: str, split: str, max_row_bytes: int, fields: Sequence[str] | None
+) -> Iterator[Record]:
+  """Yields as `rows.read_records`; rows are numbered from 1 in each file.
+
+  Raises: ValueError naming a file that cannot be read, or the known splits.
+  """
+  arrow = _pyarrow(path)
+  if not os.path.exists(path):
+    raise FileNotFoundError(f'no such data file: {os.path.abspath(path)}')
+  for file in files(path, split):
+    number = 0
+    try:
+      for batch in _batches(file, fields):
+        for row in range(batch.num_rows):
+          number += 1
+          yield (
+            f'{file}:',
+            number,
+            _record(batch, row, file, number, max_row_bytes),
+          )
+    except (arrow.ArrowException, OSError) as error:
+      after = f' after row {number}' * (number > 0)
+      raise ValueError(f'{file} cannot be read{after}: {error}') from error
+
+
+def is_folder(path: str) -> bool:
+  """Whether a path is a folder that `read` knows."""
+  return (
+    any(
+      os.path.exists(os.path.join(path, name))
+      for name in ('state.json', 'dataset_dict.json')
+    )
+    or _parquet_files(path) != []
+  )
+
+
+def files(path: str, split: str) -> list[str]:
+  """The files that hold a split, in order.
+
+  Raises: ValueError naming the splits that a folder has.
+  """
+  if not os.path.isdir(path):
+    return [path]
+  if os.path.exists(os.path.join(path, 'dataset_dict.json')):
+    splits = _json(os.path.join(path, 'dataset_dict.json')).get('splits')
+    if not isinstance(splits, list) or split not in splits:
+      raise ValueError(f'{path} has no split {split!r}, but {splits}')
+    path = os.path.join(path, split)
+  if os.path.exists(os.path.join(path, 'state.json')):
+    return _saved_files(path)
+  by_split: dict[str, list[str]] = {}
+  for name in _parquet_files(path):
+    by_split.setdefault(_split_of(name, path), []).append(name)
+  if split not in by_split:
+    known = sorted(by_split) or 'no Parquet file and no state.json'
+    raise ValueError(
+      f'{path} has no split {split!r}, but {known}; PATH@SPLIT names another'
+    )
+  return by_split[split]
+
+
+def _parquet_files(path):
+  pattern = os.path.join(glob.escape(path), '**', '*.parquet')
+  return sorted(glob.glob(pattern, recursive=True))
+
+
+def _saved_files(path):
+  """What save_to_disk wrote."""
+  state = _json(os.path.join(path, 'state.json'))
+  entries = state.get('_data_files')
+  names = [e.get('filename') for e in entries or () if isinstance(e, dict)]
+  if not names or not all(isinstance(name, str) for name in names):
+    raise ValueError(f'{path}/state.json lists no data files')
+  if state.get('_indices_data_files'):
+    raise ValueError(
+      f'{path} holds a selection of rows by index, of an old version of '
+      '`datasets`: save it again with a newer one'
+    )
+  return [os.path.join(path, os.path.basename(name)) for name in names]
+
+
+def _split_of(file, path):
+  """'train' of data/train-00000-of-00002.parquet and train/0000.parquet."""
+  *folders, name = os.path.relpath(file, path).split(os.sep)
+  word = re.match(r'[A-Za-z_]\w*', name)
+  if word:
+    return word[0].removesuffix('_')
+  return folders[-1].removeprefix('partial-') if folders else ''
+
+
+def _json(path) -> dict[str, Any]:
+  try:
+    with open(path, encoding='utf-8') as f:
+      found = json.load(f)
+    if isinstance(found, dict):
+      return found
+    problem = f'a JSON {type(found).__name__}, not an object'
+  except (OSError, ValueError, RecursionError) as error:
+    problem = str(error)
+  raise ValueError(f'{path} cannot be read: {problem}')
+
+
+def _batches(file, fields):
+  """Record batches with the fields alone."""
+  import pyarrow as pa
+
+  if file.endswith('.parquet'):
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(file, memory_map=True) as table:
+      names = _chosen(table.schema_arrow.names, fields)
+      yield from table.iter_batches(batch_size=_BATCH, columns=names)
+    return
+  with pa.memory_map(file) as source:
+    try:
+      batches = pa.ipc.open_stream(source)  # what `datasets` writes
+    except pa.ArrowInvalid:
+      source.seek(0)
+      table = pa.ipc.open_file(source)
+      batches = map(table.get_batch, range(table.num_record_batches))
+    for batch in batches:
+      batch.validate()
+      yield batch.select(_chosen(batch.schema.names, fields))
+
+
+def _chosen(names, fields):
+  """Columns to read; all where one is missing, as the error lists them."""
+  if fields is None or not set(fields) <= set(names):
+    return names
+  return [name for name in names if name in fields]
+
+
+def _record(batch, row, file, number, max_row_bytes):
+  """One row as a dictionary, or what is wrong with it."""
+  where, record, size = f'{file}:{number}', {}, 0
+  for name, column in zip(batch.schema.names, batch.columns, strict=True):
+    try:
+      value = record[name] = column[row].as_py()
+    except UnicodeDecodeError:
+      problem = f'field {name!r} is not valid UTF-8'
+      return BadRowError(where, 'invalid_utf8', problem)
+    except (ValueError, OverflowError) as error:  # a date beyond Python's
+      return BadRowError(where, 'wrong_type', f'field {name!r}: {error}')
+    size += len(value) if isinstance(value, (str, bytes)) else 0
+  if size > max_row_bytes:
+    return BadRowError(where, 'too_long', f'more than {max_row_bytes} bytes')
+  return record
+
+
+def _pyarrow(path):
+  try:
+    import pyarrow
+  except ImportError as error:
+    raise ImportError(
+      f'{path} needs the package pyarrow: pip install "rl_jax[data]"'
+    ) from error
+  return pyarrow

@@ -1,0 +1,311 @@
+"""The user's own modules, by file or by name; no file of a run can load one.
+
+`load('my_task.py')` makes a module with the name of the file, wherever the file
+is; modules beside it can be imported in it, as in a script. Classes and
+functions of such a file are recorded in experiment.json by module name, path
+and hash of the content, those of an installed module by its name alone.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+import contextlib
+import dataclasses
+import hashlib
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import sys
+import traceback
+import types
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True)
+class UserFile:
+  """A file that was loaded as a module."""
+
+  path: str
+  sha256: str  # of the content that was run
+
+
+_files: dict[str, UserFile] = {}  # by module name
+_named: set[str] = set()  # importable modules that the user has named
+_loading: list[str] = []  # folders of the files that are being run
+_refusing: list[bool] = []  # not empty: nothing may be loaded
+
+
+def add(text: str) -> types.ModuleType:
+  """What --import names: PATH.py, or a module as in my_package.my_task.
+
+  Raises:
+    FileNotFoundError: there is no such file.
+    ValueError: it cannot be imported; the message says where and why.
+  """
+  if text.endswith('.py') or os.sep in text:
+    return load(text)
+  _check_allowed(text)
+  module = _imported(text, text)
+  _named.add(text)
+  return module
+
+
+def load(path: str) -> types.ModuleType:
+  """The module of a file; the same one as before if its content is the same.
+
+  Raises: as `add`.
+  """
+  full = os.path.realpath(path)
+  if full == _script():
+    _main_name()
+    return sys.modules['__main__']
+  found = _loaded_from(full)
+  if found is None or _files[found].sha256 != _hash(full):
+    _check_allowed(path)
+  if not os.path.isfile(full):
+    raise FileNotFoundError(f'{path}: no such file')
+  if found is None:
+    found = _free_name(full)
+  elif _files[found].sha256 != _hash(full):
+    sys.modules.pop(found, None)
+  register({found: UserFile(full, _hash(full))})
+  try:
+    module = _imported(found, path)
+  except ValueError:
+    _files.pop(found)
+    raise
+  folder = os.path.dirname(full)
+  if folder not in sys.path:
+    sys.path.append(folder)  # last: it hides nothing that is installed
+  return module
+
+
+def register(files: Mapping[str, UserFile]) -> None:
+  """Makes `import NAME` find these files, also in unpickling."""
+  if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+    sys.meta_path.insert(0, _Finder())
+  _files.update(files)
+
+
+def files() -> dict[str, UserFile]:
+  """All files that were loaded, by module name, for another process."""
+  return dict(_files)
+
+
+def names() -> list[str]:
+  """Modules whose classes and functions a configuration may name."""
+  found = [*_named, *_files, '__main__']
+  return [name for name in found if name in sys.modules]
+
+
+def is_known(module: str) -> bool:
+  """Whether the user has named a module, or runs it as a program."""
+  return module in names() or module == _main_name(None)
+
+
+@contextlib.contextmanager
+def refused() -> Iterator[None]:
+  """Within it nothing is loaded that the user has not named before."""
+  _refusing.append(True)
+  try:
+    yield
+  finally:
+    _refusing.pop()
+
+
+def origin(module: str) -> tuple[str, UserFile | None]:
+  """(name to record for a module, its file or None if the name suffices).
+
+  A script is recorded as the file that it is. Raises ValueError for what is
+  typed into an interactive session: nothing could read it again.
+  """
+  if module == '__main__':
+    module = _main_name()
+  if module in _files:
+    return module, _files[module]
+  path = getattr(sys.modules.get(module), '__file__', None)
+  folders = {os.path.dirname(file.path) for file in _files.values()}
+  if path and '.' not in module and os.path.dirname(path) in folders:
+    return module, UserFile(path, _hash(path))  # beside a user's file
+  return module, None
+
+
+def file_of(module: str) -> UserFile | None:
+  """The file of an imported module, also of one that is known by its name."""
+  name, file = origin(module)
+  path = getattr(sys.modules.get(name), '__file__', None)
+  return file or (UserFile(path, _hash(path)) if path else None)
+
+
+def check_importable(thing: Any) -> None:
+  """Raises ValueError unless a class or function can be found again by name."""
+  name, what = thing.__qualname__, f'{thing.__module__}.{thing.__qualname__}'
+  if not name.isidentifier():
+    raise ValueError(f'{what} is not defined at the top level of a module')
+  origin(thing.__module__)
+  module = sys.modules.get(thing.__module__)
+  known = [getattr(module, key, None) for key in ('__spec__', '__file__')]
+  if not any(known):
+    raise ValueError(f'{what} is in no module that can be imported')
+  if getattr(module, name, None) is not thing:
+    raise ValueError(
+      f'{what} is another object by now: was its module loaded again?'
+    )
+
+
+def reference(function: Any) -> str:
+  """'module:function' of PATH.py:NAME, MODULE:NAME or a function itself.
+
+  Loads the module. Raises ValueError if it has no such function.
+  """
+  if not isinstance(function, str):
+    if not isinstance(function, types.FunctionType):
+      raise ValueError(f'{function!r} is no function')
+    check_importable(function)
+    name, _ = origin(function.__module__)
+    _named.add(name)
+    return f'{name}:{function.__qualname__}'
+  place, colon, name = function.rpartition(':')
+  if not colon or not name.isidentifier():
+    raise ValueError(f'{function!r}: expected PATH.py:FUNCTION')
+  if not is_known(place):
+    place = add(place).__name__
+  text = f'{place}:{name}'
+  if not callable(resolve(text)):
+    raise ValueError(f'{function!r} is no function')
+  return text
+
+
+def resolve(text: str) -> Callable[..., Any]:
+  """The function of 'module:function', which `reference` returned."""
+  module, _, name = text.partition(':')
+  if module not in sys.modules and module == _main_name(None):
+    module = '__main__'
+  found = getattr(importlib.import_module(module), name, None)
+  if found is None:
+    raise ValueError(f'{module} has no function {name}')
+  return found
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+  """Finds registered files, and those beside a file that is being run."""
+
+  def find_spec(self, fullname, path=None, target=None):
+    if fullname not in _files:
+      if not _loading or '.' in fullname:
+        return None
+      beside = os.path.join(_loading[-1], f'{fullname}.py')
+      if fullname in sys.stdlib_module_names or not os.path.isfile(beside):
+        return None
+      _files[fullname] = UserFile(beside, _hash(beside))
+    loader = _Loader(fullname, _files[fullname].path)
+    return importlib.util.spec_from_file_location(
+      fullname, loader.path, loader=loader
+    )
+
+
+class _Loader(importlib.machinery.SourceFileLoader):
+  """Compiles exactly the content that is recorded, and caches nothing."""
+
+  def get_code(self, fullname):
+    content = self.get_data(self.path)
+    if hashlib.sha256(content).hexdigest() != _files[fullname].sha256:
+      raise ImportError(f'{self.path} has changed since the run began')
+    return self.source_to_code(content, self.path)
+
+  def exec_module(self, module):
+    _loading.append(os.path.dirname(self.path))
+    try:
+      super().exec_module(module)
+    finally:
+      _loading.pop()
+
+
+def _imported(name, typed):
+  try:
+    return importlib.import_module(name)
+  except (Exception, SystemExit) as error:  # of the user's code
+    where = ''
+    if isinstance(error, SyntaxError):
+      where = f' ({error.filename}:{error.lineno})'
+    else:
+      own = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(('<', os.path.dirname(__file__)))
+        and os.path.dirname(importlib.__file__) not in frame.filename
+      ]
+      where = f' ({own[-1].filename}:{own[-1].lineno})' if own else ''
+    text = getattr(error, 'msg', None) or error
+    raise ValueError(
+      f'{typed} cannot be imported: {type(error).__name__}: {text}{where}'
+    ) from error
+
+
+def _check_allowed(typed):
+  if _refusing:
+    raise ValueError(
+      f'nothing is imported because a file names it: add --import={typed}'
+    )
+
+
+def _loaded_from(full):
+  """The name of the module that a file was loaded as, or None."""
+  for name, file in _files.items():
+    if file.path == full:
+      return name
+  return None
+
+
+def _free_name(full):
+  """The file's own name, or another if a module in reach has it."""
+  stem = os.path.basename(full).removesuffix('.py')
+  stem = stem if stem.isidentifier() else f'file_{_hash(full)[:8]}'
+  names = (stem, f'user_{stem}', f'{stem}_{_hash(full)[:8]}')
+  return next((name for name in names if _is_free(name, full)), names[-1])
+
+
+def _is_free(name, full):
+  try:
+    spec = importlib.util.find_spec(name)
+  except (ValueError, ImportError):
+    return False
+  if spec is None or (spec.origin is None and spec.submodule_search_locations):
+    return True  # a folder without __init__.py gives way to any module
+  return spec.origin is not None and os.path.realpath(spec.origin) == full
+
+
+def _main_name(default=...):
+  """What a program's main module is recorded as."""
+  spec = getattr(sys.modules['__main__'], '__spec__', None)
+  if spec is not None:
+    return spec.name
+  full = _script()
+  if full is None:
+    if default is None:
+      return None
+    raise ValueError(
+      'what is defined in an interactive session cannot be restored later: '
+      'write it to a file, for example my_task.py, and import that'
+    )
+  if (name := _loaded_from(full)) is None:
+    name = _free_name(full)
+    register({name: UserFile(full, _hash(full))})
+  return name
+
+
+def _script():
+  """The file that Python was started with, or None."""
+  main = sys.modules['__main__']
+  path = getattr(main, '__file__', None)
+  if getattr(main, '__spec__', None) or not path or not os.path.isfile(path):
+    return None
+  return os.path.realpath(path)
+
+
+def _hash(path):
+  try:
+    with open(path, 'rb') as file:
+      return hashlib.sha256(file.read()).hexdigest()
+  except OSError:
+    return ''

@@ -1,0 +1,220 @@
+"""Live episodes of one worker process, and what they answer.
+
+Imports no JAX. A request holds all actions of its episode, so that any process
+can answer it: one that has the episode makes the last step, another one repeats
+all of them and compares what the environment says with what it said before.
+"""
+
+from collections.abc import Callable, Sequence
+import hashlib
+import json
+import os
+import random
+import sys
+import traceback
+from typing import Any
+import zlib
+
+from rl_jax.verification import numbers
+
+BUSY = 'busy'  # the kind of a message that asks for more time
+_MAX_CHARACTERS = 50_000  # of an observation; a longer one is an error
+_MAX_NAME_CHARACTERS = 200  # of a state or an action
+_MAX_INFO_CHARACTERS = 20_000  # as JSON
+_FLAGS = ('done', 'truncated')
+
+
+def in_this_process(call: Callable[[], Any]) -> Any:
+  """call(); a process that it has forked does not return, but ends."""
+  process = os.getpid()
+  try:
+    return call()
+  finally:
+    if os.getpid() != process:
+      os._exit(1)
+
+
+def check_reply(reply: Any, origin: str) -> dict[str, Any]:
+  """The fields of a Reply as JSON, or ValueError that names a wrong one."""
+  names = (
+    'observation',
+    'rewards',
+    *_FLAGS,
+    'state',
+    'action',
+    'calls',
+    'info',
+  )
+  lacking = [name for name in names if not hasattr(reply, name)]
+  if lacking:
+    raise ValueError(f'{origin} returned {type(reply).__name__}, not a Reply')
+  found = {name: getattr(reply, name) for name in names}
+  observation, action = found['observation'], found['action']
+  if not isinstance(observation, str):
+    kind = type(observation).__name__
+    raise ValueError(f'{origin}: the observation is {kind}, not text')
+  if len(observation) > _MAX_CHARACTERS:
+    raise ValueError(
+      f'{origin}: the observation has {len(observation)} characters, more than '
+      f'{_MAX_CHARACTERS}'
+    )
+  for name in _FLAGS:
+    # Of NumPy, too; anything else is a mistake, such as text.
+    if type(found[name]).__name__ not in ('bool', 'bool_'):
+      raise ValueError(f'{origin}: {name} = {found[name]!r:.80} is no bool')
+    found[name] = bool(found[name])
+  if type(found['calls']) is not int or found['calls'] < 0:
+    raise ValueError(f'{origin}: calls = {found["calls"]!r:.80} is no count')
+  if action is not None and not isinstance(action, str):
+    raise ValueError(f'{origin}: action = {action!r:.80} is not text')
+  found['rewards'] = numbers.check_numbers(
+    found['rewards'], f'{origin}: rewards'
+  )
+  found['state'] = None if found['state'] is None else _name(found['state'])
+  found['action'] = None if action is None else _name(action)
+  try:
+    size = len(json.dumps(found['info']))
+  except (TypeError, ValueError, RecursionError) as error:
+    raise ValueError(f'{origin}: info is not JSON: {error}') from None
+  if size > _MAX_INFO_CHARACTERS:
+    raise ValueError(
+      f'{origin}: info has {size} characters, more than {_MAX_INFO_CHARACTERS}'
+    )
+  return found
+
+
+def fingerprint(reply: dict[str, Any]) -> int:
+  """CRC-32 of what a repetition must say again: all but info."""
+  known = {name: x for name, x in reply.items() if name != 'info'}
+  return zlib.crc32(json.dumps(known, sort_keys=True).encode())
+
+
+class Host:
+  """The episodes of one process.
+
+  live: (environment, actions made, states of the global random generators) by
+  episode.
+  """
+
+  def __init__(self, task: Any):
+    self._task = task
+    self._swaps = getattr(task, 'global_random', True)
+    self.live: dict[Any, tuple[Any, int, Any]] = {}
+    self._round = None
+
+  def answer(
+    self,
+    episode: tuple[int, int],
+    example: Any,
+    seed: int,
+    actions: Sequence[str],
+    before: Sequence[int],
+    *,
+    busy: Callable[[], None] = lambda: None,
+  ) -> tuple[str, Any, str]:
+    """('ok', reply, ''), or (kind, None, what happened), the episode's end.
+
+    Args:
+      episode: (round, row); episodes of another round are over.
+      example: what the environment is made of.
+      seed: of its reset.
+      actions: all of the episode; none asks for the reset.
+      before: fingerprints of the replies to the reset and all but the last
+        action.
+      busy: called between steps that are repeated.
+    """
+    if episode[0] != self._round:
+      self._round = episode[0]
+      for other in list(self.live):
+        self._end(other)
+    try:
+      reply = in_this_process(
+        lambda: self._reply(episode, example, seed, actions, before, busy)
+      )
+    except (KeyboardInterrupt, GeneratorExit):
+      raise
+    except _Mismatch as error:
+      kind, detail = 'mismatch', str(error)
+    except _Invalid as error:
+      kind, detail = 'invalid', str(error)
+    except BaseException:  # SystemExit, too, ends only its episode
+      kind, detail = 'error', traceback.format_exc(limit=-8)
+    else:
+      if reply['done'] or reply['truncated']:
+        self._end(episode)
+      return 'ok', reply, ''
+    self._end(episode)
+    return kind, None, detail
+
+  def _reply(self, episode, example, seed, actions, before, busy):
+    environment, made, state = self.live.get(episode, (None, None, None))
+    if environment is None or made != len(actions) - 1:
+      self._end(episode)
+      if self._swaps:
+        _seed(seed)
+      environment = self._task.make(example)
+      self.live[episode] = environment, None, None
+      for n in range(len(actions) + 1):
+        call = ('step', actions[n - 1]) if n else ('reset', seed)
+        reply = self._checked(environment, *call)
+        if n < len(before) and fingerprint(reply) != before[n]:
+          raise _Mismatch(f'repeated with seed {seed}, reply {n} differs')
+        if n < len(actions):
+          busy()
+    else:
+      if self._swaps:
+        _set_state(state)
+      reply = self._checked(environment, 'step', actions[-1])
+    self.live[episode] = (
+      *(environment, len(actions)),
+      _state() if self._swaps else None,
+    )
+    return reply
+
+  def _checked(self, environment, method, argument):
+    found = getattr(environment, method)(argument)
+    try:
+      return check_reply(found, method)
+    except Exception as error:
+      raise _Invalid(f'{type(error).__name__}: {error}') from None
+
+  def _end(self, episode):
+    environment, *_ = self.live.pop(episode, (None,))
+    try:
+      in_this_process(getattr(environment, 'close', lambda: None))
+    except (Exception, SystemExit):
+      pass  # its replies are known, and it is gone
+
+
+class _Mismatch(Exception):
+  """An episode that was repeated went another way."""
+
+
+class _Invalid(Exception):
+  """A reply of the wrong type."""
+
+
+def _name(value):
+  """A short text, equal if and (but for a hash) only if the values are."""
+  text = value if isinstance(value, str) else repr(value)
+  if len(text) <= _MAX_NAME_CHARACTERS:
+    return text
+  return hashlib.blake2b(text.encode('utf-8', 'replace')).hexdigest()
+
+
+def _state():
+  """Of the global generators that environments may draw from."""
+  numpy = sys.modules.get('numpy.random')
+  return random.getstate(), None if numpy is None else numpy.get_state()
+
+
+def _set_state(state):
+  random.setstate(state[0])
+  if state[1] is not None:
+    sys.modules['numpy.random'].set_state(state[1])
+
+
+def _seed(seed):
+  random.seed(seed)
+  if 'numpy.random' in sys.modules:
+    sys.modules['numpy.random'].seed(seed % (1 << 32))

@@ -1,0 +1,150 @@
+"""Episodes in worker processes: a failed one costs only its own row."""
+
+import collections
+from collections.abc import Sequence
+import dataclasses
+import logging
+import threading
+from typing import Any
+
+from rl_jax.verification import processes, session_host
+from rl_jax.verification.pool import check_limits
+from rl_jax.verification.rounds import Round
+
+KINDS = ('ok', 'error', 'invalid', 'timeout', 'died', 'stray', 'mismatch')
+_LOGGER = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+  """One call: the reset of an episode, or the step of its last action."""
+
+  episode: tuple[int, int]  # (round, row)
+  example: Any
+  seed: int
+  actions: tuple[str, ...] = ()
+  before: tuple[int, ...] = ()  # see Host.answer
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+  """What an environment said, fields of a Reply; None unless kind is 'ok'.
+
+  error: it raised. invalid: it returned no Reply, or one with wrong types, with
+  a reward that is not finite or with too long a text. timeout: its process was
+  killed at the time limit. died: its process ended, twice. mismatch: it was
+  repeated in another process and said something else.
+  """
+
+  reply: dict[str, Any] | None
+  kind: str = 'ok'
+  detail: str = ''
+
+  @property
+  def error(self) -> str | None:
+    """Kind and detail of a failure, or None."""
+    return None if self.kind == 'ok' else f'{self.kind}: {self.detail}'
+
+
+class SessionPool:
+  """Makes episodes of an environment task and steps them.
+
+  num_workers=0 has them in this process, without a time limit: for trusted
+  environments. Otherwise each row stays with one worker process. A call beyond
+  timeout_seconds is killed with its process, of which the other episodes are
+  repeated in a new one; so are all that a call needs and no process has.
+
+  Raises: RuntimeError if a worker cannot load the task.
+  """
+
+  def __init__(
+    self,
+    task: Any,
+    num_workers: int = 0,
+    timeout_seconds: float = 10.0,
+    *,
+    memory_limit_bytes: int | None = None,
+    start_timeout_seconds: float = 120.0,
+  ):
+    check_limits(task, num_workers, timeout_seconds)
+    self._timeout = timeout_seconds
+    self._counts = collections.Counter()
+    self._logged = set()
+    self._lock = threading.Lock()
+    self._crew, self._host = None, None
+    if num_workers:
+      self._crew = processes.Crew(
+        task, num_workers, memory_limit_bytes, start_timeout_seconds, True
+      )
+    else:
+      if hasattr(task, 'prepare'):
+        task.prepare()
+      self._host = session_host.Host(task)
+
+  def __enter__(self) -> 'SessionPool':
+    return self
+
+  def __exit__(self, *_) -> None:
+    self.close()
+
+  def counts(self) -> dict[str, int]:
+    """Calls ever made, by kind."""
+    return {kind: self._counts[kind] for kind in KINDS}
+
+  def worker_pids(self) -> list[int]:
+    """Process ids of the live workers."""
+    return [w.pid for w in self._crew.workers] if self._crew else []
+
+  def close(self) -> None:
+    """Ends all processes."""
+    if self._crew is not None:
+      self._crew.close()
+
+  def ask(self, requests: Sequence[Request]) -> list[Answer]:
+    """The answers, in order; requests are of different episodes."""
+    calls = [
+      (r.episode, r.example, r.seed, r.actions, r.before) for r in requests
+    ]
+    with self._lock:
+      if self._crew is None:
+        answers = [_answer(*self._host.answer(*call)) for call in calls]
+      else:
+        answers = Round(
+          self._crew,
+          calls,
+          self._timeout,
+          parse=_parsed,
+          failed=lambda kind, detail: Answer(None, kind, detail),
+          place=lambda i: requests[i].episode[1],
+          tries=2,  # whoever killed the process, it can be repeated
+        ).run()
+    for request, answer in zip(requests, answers, strict=True):
+      self._count(request, answer)
+    return answers
+
+  def _count(self, request, answer):
+    self._counts[answer.kind] += 1
+    if answer.kind != 'ok' and answer.kind not in self._logged:
+      self._logged.add(answer.kind)
+      _LOGGER.warning(
+        'environment: first call of kind %r (later ones are only counted), '
+        'example %s, seed %d, after %d actions: %s',
+        answer.kind,
+        getattr(request.example, 'id', '?'),
+        request.seed,
+        len(request.actions),
+        answer.detail,
+      )
+
+
+def _parsed(number, kind, reply, detail):
+  """(number, Answer), None instead of an Answer from a busy worker."""
+  if type(number) is not int or kind not in (*KINDS, session_host.BUSY):
+    raise ValueError(f'a reply with number {number!r}, kind {kind!r}')
+  if kind == session_host.BUSY:
+    return number, None
+  return number, _answer(kind, reply, detail)
+
+
+def _answer(kind, reply, detail):
+  return Answer(reply if kind == 'ok' else None, kind, str(detail))

@@ -1,0 +1,139 @@
+"""What flags of an evaluation change, and what stays as in the run."""
+
+import dataclasses
+import json
+
+from absl import flags
+import pytest
+
+from configs import bandit
+from experiments.flags import evaluation
+from rl_jax.config import EvaluationConfig, evaluated_tokens
+from rl_jax.models import ModelConfig
+from rl_jax.rollouts.collect import RolloutConfig
+from rl_jax.runtime.mesh import MeshConfig
+from rl_jax.tasks import Bandit, ChatTemplate, PlainTemplate, QuestionAnswer
+from rl_jax.verification.pool import VerifierConfig
+
+
+def config_of(run, *arguments):
+  """The configuration of a command line."""
+  values = flags.FlagValues()
+  evaluation.define_flags(values)
+  values(['evaluate', *arguments])
+  return evaluation.from_flags(run, values)
+
+
+@pytest.fixture
+def run(toy):
+  """A run on word problems with settings of its own."""
+  return dataclasses.replace(
+    bandit.get_config(toy.get_method('nlpo')),
+    task=QuestionAnswer(
+      sources={'train': 'train.jsonl'},
+      question='{Body}',
+      extract='boxed',
+      hold_out='last',
+      num_validation=3,
+      template=ChatTemplate(system='Be brief.', prefill='So '),
+    ),
+    rollout=RolloutConfig(
+      max_response_tokens=9, temperature=0.7, stop=('\n\n',), slots=4
+    ),
+    evaluation=EvaluationConfig(every=5, num_samples=3, top_p=0.9),
+    verifier=VerifierConfig(num_workers=0, timeout_seconds=3.0),
+    mesh=MeshConfig(data=1, fsdp=16),
+  )
+
+
+def test_a_run_is_evaluated_as_it_is(run):
+  """Task, limits, stop texts, sampling; on all devices, with a time limit."""
+  found = config_of(run)
+  assert found.task == run.task and found.rollout == run.rollout
+  assert found.method == run.method and found.mesh == MeshConfig()
+  assert found.evaluation == EvaluationConfig(
+    split='test', num_prompts=1000, batch_prompts=64, top_p=0.9
+  )
+  assert found.verifier == VerifierConfig(timeout_seconds=3.0)
+
+
+def test_flags_replace_single_settings(run):
+  found = config_of(
+    run,
+    *('--temperature=0.2', '--top_k=5', '--max_new_tokens=20', '--stop='),
+    *('--num_samples=8', '--split=validation', '--num_workers=2'),
+    *('--bad_rows=skip', '--prefill=Well, ', '--extract=hash'),
+    *('--set=mesh.fsdp=2', '--set=rollout.slots=null'),
+  )
+  own = found.evaluation
+  assert (own.temperature, own.top_k, own.top_p) == (0.2, 5, 0.9)
+  assert evaluated_tokens(found) == 20 and found.rollout.stop == ()
+  assert own.num_samples == 8 and own.split == 'validation'
+  assert found.rollout.slots is None and found.mesh.fsdp == 2
+  assert found.verifier.workers == 2
+  template = dataclasses.replace(run.task.template, prefill='Well, ')
+  assert found.task == dataclasses.replace(
+    run.task, bad_rows='skip', template=template, extract='hash'
+  )
+  assert config_of(run, r'--stop=\n', '--stop=é').rollout.stop == ('\n', 'é')
+
+
+def test_other_data_have_the_forms_of_the_run(run, tmp_path):
+  """Questions, templates and answers; no rows are held out of them."""
+  path = tmp_path / 'rows.jsonl'
+  path.write_text(json.dumps({'Body': 'one?', 'answer': '1'}) + '\n')
+  task = config_of(run, f'--data={path}').task
+  assert task.num_prompts('test') == 1 and task.extract == 'boxed'
+  example = task.example('test', 0)
+  assert example.prefill == 'So ' and example.messages[0]['role'] == 'system'
+  found = config_of(None, f'--data={path}', '--question={Body}')
+  assert found.task == QuestionAnswer(
+    sources={'test': str(path)},
+    question='{Body}',
+    template=PlainTemplate(text='{question}'),
+  )
+  assert evaluated_tokens(found) == evaluation.NEW_TOKENS
+  found = config_of(None, f'--data={path}', '--chat', '--template=Q {question}')
+  assert found.task.template == ChatTemplate(user='Q {question}')
+
+
+def test_a_named_configuration_gives_its_task(run):
+  """Its limits too, but where a run has its own."""
+  found = config_of(None, '--data=bandit')
+  assert isinstance(found.task, Bandit)
+  assert evaluated_tokens(found) == 2 and found.rollout.stop == ()
+  found = config_of(run, '--data=bandit')
+  assert isinstance(found.task, Bandit)
+  assert evaluated_tokens(found) == 9 and found.rollout.temperature == 0.7
+  assert found.verifier == VerifierConfig()
+
+
+def test_mistakes_are_named(run):
+  with pytest.raises(ValueError, match='--data is missing'):
+    config_of(None)
+  with pytest.raises(ValueError, match='--bad_rows: Bandit has no such field'):
+    config_of(run, '--data=bandit', '--bad_rows=skip')
+  with pytest.raises(ValueError, match='--chat: Bandit has no such field'):
+    config_of(run, '--data=bandit', '--chat')
+  with pytest.raises(ValueError, match='--prefill needs --chat'):
+    config_of(None, '--data=rows.jsonl', '--prefill=So')
+  with pytest.raises(ValueError, match="'evaluaton'.*mean 'evaluation'"):
+    config_of(run, '--set=evaluaton.top_p=0.5')
+
+
+def test_prompts_fit_the_model(run):
+  """As many tokens as responses leave; at least one."""
+  model = ModelConfig(
+    vocab_size=5,
+    num_layers=1,
+    width=4,
+    num_heads=1,
+    num_kv_heads=1,
+    head_size=4,
+    mlp_size=4,
+    max_positions=20,
+  )
+  assert evaluation.within(run, model).rollout.max_prompt_tokens == 11
+  long = config_of(run, '--max_new_tokens=20')
+  with pytest.raises(ValueError, match='--max_new_tokens=20: the model has 20'):
+    evaluation.within(long, model)

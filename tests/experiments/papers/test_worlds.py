@@ -1,0 +1,234 @@
+"""Every method changes its baseline's gradient in a world that is shipped."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from experiments import influence as command
+from experiments.flags import configuration
+from experiments.papers.worlds import where
+from rl_jax.learning import influence
+from rl_jax.learning.batch import make_batch
+from rl_jax.learning.statistics import Forward
+from rl_jax.models import params as params_lib
+from rl_jax.models.transformer import ModelConfig
+from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.rollouts.rounding import rounded
+from rl_jax.rollouts.verifiers import token_inputs
+from rl_jax.runs.policy import task_tokenizer
+from rl_jax.runs.supervised import supervised_rows
+from rl_jax.runtime import mesh
+from rl_jax.tasks import base
+
+GROUPS, SAMPLES, TOKENS = 6, 8, 28
+KEY = jax.random.key(0)
+
+
+@pytest.fixture(scope='module', autouse=True)
+def no_mesh_left():
+  """Trainer puts a mesh in force; other modules must not see it."""
+  devices = jax.devices()[:1]
+  with jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), devices)):
+    yield
+
+
+@functools.cache
+def world(name):
+  """(model, weights that sampled, weights now, verified rows of a teacher).
+
+  Rows of the world's own task, by its own verifier; a few are cut. The weights
+  are random: what is measured is what the method makes of the rows.
+  """
+  task = configuration.build(name, 'reinforce').task
+  task = dataclasses.replace(
+    task,
+    min_operations=2,
+    max_operations=4,
+    guesses=0.4,
+    slips=0.2,
+    rechecks=0.2,
+  )
+  tokenizer = task_tokenizer(task)
+  prompts = PromptSet(task, 'train', tokenizer, 32)
+  examples, *arrays = prompts.batch(range(GROUPS))
+  arrays = [np.repeat(x, SAMPLES, axis=0) for x in arrays]
+  # All of the first prompt are right, and one of the second.
+  sure = dataclasses.replace(task, slips=0.0, rechecks=0.0)
+  wrong = lambda e: str((int(e.answer) + 1) % 10)
+  rows = [
+    (e, dataclasses.replace(task if i else sure, seed=s).target(e))
+    if i != 1
+    else (e, wrong(e) if s else sure.target(e))
+    for i, e in enumerate(examples)
+    for s in range(SAMPLES)
+  ]
+  targets = [[*tokenizer.encode(text), 1] for _, text in rows]
+  traj = supervised_rows(
+    tuple(arrays), [ids[:TOKENS] for ids in targets], TOKENS
+  )
+  finished = [len(ids) <= TOKENS for ids in targets]
+  rewards = [
+    task.reward(e, text if done else '')
+    for (e, text), done in zip(rows, finished, strict=True)
+  ]
+  components = {
+    n: np.asarray([r[n] for r in rewards], np.float32) for n in rewards[0]
+  }
+  first = lambda x: x[::SAMPLES]
+  traj = traj.replace(
+    prompt_NP=first(arrays[0]),
+    prompt_mask_NP=first(arrays[1]),
+    prompt_id_N=first(arrays[2]),
+    group_size=SAMPLES,
+    row_id_B2=np.stack(
+      [np.arange(len(rows)) // SAMPLES, np.arange(len(rows)) % SAMPLES], 1
+    ).astype(np.int32),
+    finished_B=np.asarray(finished),
+    rewards=components,
+    reward_B=base.combine(components, task.reward_weights),
+  )
+  traj = jax.tree.map(jnp.asarray, traj)
+  traj = traj.replace(extras=token_inputs(task, tokenizer, traj))
+  cfg = ModelConfig(
+    vocab_size=tokenizer.vocab_size,
+    num_layers=1,
+    width=16,
+    num_heads=2,
+    num_kv_heads=2,
+    head_size=8,
+    mlp_size=32,
+    value_head=True,
+  )
+  trees = [params_lib.init_params(cfg, jax.random.key(i)) for i in range(3)]
+  head = np.random.default_rng(0).normal(size=cfg.width)
+  for tree in trees:
+    tree['model']['embed'] = tree['model']['embed'] * 15
+    tree['value_head']['w'] = jnp.asarray(head, jnp.float32)
+  old = trees[0]
+  drift = where.DRIFT[name]
+  now = jax.tree.map(lambda a, b: (1 - drift) * a + drift * b, old, trees[1])
+  sampler = rounded(old, where.SAMPLER[name])
+  return cfg, old, now, trees[2], sampler, traj
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def compared(forward, methods, parts, states):
+  """Numbers of one minibatch: the whole rollout."""
+  old, now, reference, sampler, traj, shift = parts
+  policies = {n: reference for n in methods['method'].policies()}
+  policies |= {n: reference for n in methods['baseline'].policies()}
+  frozen = {'policies': policies}
+  behaviour = influence.scored(
+    forward, {**frozen, **sampler}, traj, methods
+  ).logp_old_BT
+  traj = traj.replace(logp_behaviour_BT=behaviour)
+  rows = influence.scored(forward, {**frozen, **old}, traj, methods)
+  # An earlier iteration: of other prompts, but where they return.
+  before = rows.replace(prompt_id_N=rows.prompt_id_N + shift)
+  for method in (methods['baseline'], methods['method']):
+    own = {n: states[n] for n in method.init_state(1)}
+    states = {**states, **make_batch(method, before, own)[1]}
+  trajs = influence.batches(methods, rows, states)
+  found = influence.compare(forward, frozen, now, methods, trajs, KEY, states)
+  method, dropped = methods['method'], 0.0
+  if method.group_filter is not None:
+    dropped = 1.0 - method.group_filter(rows).mean()
+  changed = influence.rows_changed(forward, {**frozen, **old}, rows, method)
+  return {
+    'cos': found['influence/cos'],
+    'ratio': found['influence/ratio'],
+    'rows_changed': changed,
+    'groups_dropped': dropped,
+  }
+
+
+def measured(name):
+  """The numbers of a method in its world, on the rows of `world`."""
+  place = where.WHERE[name]
+  method = configuration.build(
+    place.world, name, [f'method.{text}' for text in place.sets]
+  ).method.as_arrays()
+  baseline = configuration.load_method(configuration.baseline_of(name))
+  baseline = baseline.as_arrays()
+  cfg, old, now, reference, sampler, traj = world(place.world)
+  state = method.init_state(4000)
+  states = influence.states_of(baseline, state, 4000)
+  learned = {path: x for path, x in method.init_params().items()}
+  now = {**now, **({'pieces': learned} if learned else {})}
+  returns = place.world == 'returning'
+  methods = {'method': method, 'baseline': baseline}
+  found = compared(
+    Forward(model=cfg),
+    methods,
+    (old, now, reference, sampler, traj, 0 if returns else 100),
+    states,
+  )
+  return {n: float(x) for n, x in found.items()}
+
+
+def check(name):
+  found = measured(name)
+  away = (
+    1 - found['cos'],
+    abs(1 - found['ratio']),
+    found['rows_changed'],
+    found['groups_dropped'],
+  )
+  assert max(away) > command.TOLERANCE, found
+  # Neither has no gradient, but where no row is rewarded.
+  world = where.WHERE[name].world
+  assert found['ratio'] > 0 or world == 'unlabelled', found
+
+
+ON_ROWS = [n for n, place in where.WHERE.items() if not place.loop]
+FAST = ['hapo', 'tis', 'egpo']
+
+
+def test_every_method_has_a_world():
+  """Those of which no world has been found are listed with the reason."""
+  names = configuration.names('configs.methods')
+  assert sorted({**where.WHERE, **where.NOWHERE}) == names
+  assert not set(where.WHERE) & set(where.NOWHERE)
+
+
+@pytest.mark.parametrize('name', FAST)
+def test_acts(name):
+  check(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', [n for n in ON_ROWS if n not in FAST])
+def test_all_act(name):
+  check(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+  'name', [n for n, place in where.WHERE.items() if place.loop]
+)
+def test_rollouts_and_draws_change(name):
+  """Of an untrained model: hints, values of cuts, prompts not uniform."""
+  small = [
+    'task.num_train=64',
+    'rollout.num_prompts=8',
+    'rollout.group_size=4',
+    'rollout.max_response_tokens=12',
+    'update.minibatch_prompts=8',
+    'model.config.num_layers=1',
+    'model.config.width=16',
+    'model.config.mlp_size=32',
+  ]
+  world = where.WHERE[name].world
+  config = configuration.build(world, name, small if world == 'chain' else [])
+  baseline = configuration.baseline_of(name)
+  found = command.measure(command.configured(config, baseline, 2))
+  changes = {
+    'guide_grpo': found['rows_changed'],
+    'mopps': found['selection'],
+    'spo_chain': 1 - found['cos'],
+  }
+  assert found['acts'] and changes[name] > 0.05, found

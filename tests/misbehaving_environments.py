@@ -1,0 +1,146 @@
+"""Environments that hang, flood, crash or return bad values; for workers."""
+
+import dataclasses
+import os
+import random
+import time
+
+from rl_jax.tasks.environments import EnvironmentTask, Reply
+
+
+class Echo:
+  """Says again what it was told, with the number of the step."""
+
+  def reset(self, seed):
+    """The seed and a draw of the global generator."""
+    self.steps = 0
+    return Reply(f'{seed} {random.random():.3f}\n')
+
+  def step(self, action):
+    """`done` ends; other words misbehave."""
+    self.steps += 1
+    words = action.split()
+    if words and words[0] in MISBEHAVIOUR:
+      return MISBEHAVIOUR[words[0]](*words[1:])
+    return Reply(
+      f'{self.steps}:{action}:{random.random():.3f}\n',
+      rewards={'outcome': float(action == 'done')},
+      done=action == 'done',
+      state=self.steps,
+      action=action.upper(),
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Misbehaving(EnvironmentTask):
+  """The action names what the step does."""
+
+  def make(self, example):
+    """An echo."""
+    return Echo()
+
+
+@dataclasses.dataclass(frozen=True)
+class Different(EnvironmentTask):
+  """The seed is not obeyed: another process has another first observation."""
+
+  def make(self, example):
+    """An echo of the process."""
+    return _Process()
+
+
+class _Process:
+  def reset(self, seed):
+    """Another number each time."""
+    return Reply(f'{time.monotonic_ns() % 10**9}')
+
+  def step(self, action):
+    """Ends."""
+    return Reply(done=True)
+
+
+class Whims:
+  """What happens depends on the first letter of the action."""
+
+  def __init__(self, task):
+    self.task = task
+
+  def reset(self, seed):
+    """Three letters of the seed."""
+    self.steps = 0
+    letters = [LETTERS[seed // 7**i % 7] for i in range(3)]
+    return Reply(''.join(letters), state='start')
+
+  def step(self, action):
+    """See LETTERS; `kinds` says what letters misbehave."""
+    self.steps += 1
+    letter = action[:1]
+    if letter in self.task.failing:
+      return MISBEHAVIOUR[self.task.failing[letter]]()
+    says = {'c': 'abc' * 20, 'd': ''}.get(letter, 'g' + action)
+    return Reply(
+      says,
+      rewards={'outcome': 0.25 * len(action), 'bonus': 0.1 * (letter == 'a')},
+      done=letter == 'f',
+      truncated=letter == 'e',
+      state=(self.steps, letter),
+      action=letter or None,
+      calls=len(action),
+    )
+
+
+LETTERS = 'abcdefg'
+
+
+@dataclasses.dataclass(frozen=True)
+class Whimsical(EnvironmentTask):
+  """Actions are letters of an alphabet; failing: letter -> misbehaviour."""
+
+  reward_weights: dict = dataclasses.field(
+    default_factory=lambda: {'outcome': 1.0, 'bonus': 2.0}
+  )
+  failing: dict = dataclasses.field(default_factory=dict)
+  alphabet = LETTERS
+
+  def make(self, example):
+    """Whims."""
+    return Whims(self)
+
+
+def _raise():
+  raise KeyError('a bug')
+
+
+def _leave():
+  raise SystemExit(3)
+
+
+def _once(path, then):
+  """The first call ever does something else."""
+  if not os.path.exists(path):
+    with open(path, 'w'):
+      pass
+    then()
+  return Reply('twice')
+
+
+MISBEHAVIOUR = {
+  'hang': lambda: time.sleep(300),
+  'raise': _raise,
+  'leave': _leave,
+  'exit': lambda: os._exit(7),
+  'abort': os.abort,
+  'fork': lambda: Reply(f'child {os.fork() > 0}'),
+  'flood': lambda: Reply('x' * 10_000_000),
+  'print': lambda: (print('x' * 10_000_000), Reply('printed'))[1],
+  'nothing': lambda: None,
+  'text': lambda: 'hello',
+  'bytes': lambda: Reply(b'hello'),
+  'nan': lambda: Reply('', {'outcome': float('nan')}),
+  'reward': lambda: Reply('', 1.0),
+  'flag': lambda: Reply('', done='no'),
+  'object': lambda: Reply('', info={'x': object()}),
+  'calls': lambda: Reply('', calls=-1),
+  'once': lambda path: _once(path, lambda: time.sleep(300)),
+  'unsteady': lambda: Reply(f'{os.getpid()}'),
+}

@@ -1,0 +1,62 @@
+"""Win rates inside a group."""
+
+import numpy as np
+import pytest
+
+from rl_jax.pieces.shaping import WinRate
+
+
+def rates(toy, reward, group_size=3, valid=None, opponent=None, **fields):
+  reward = np.asarray(reward, np.float32)
+  more = {} if valid is None else {'valid_B': np.asarray(valid, np.float32)}
+  if opponent is not None:
+    more['extras'] = {'opponent_B': np.asarray(opponent, np.float32)}
+  traj = toy.trajectories(
+    np.ones((len(reward), 1)), group_size=group_size, **more
+  )
+  return np.asarray(WinRate(**fields)(traj.reward_B + reward, traj))
+
+
+def test_by_hand(toy):
+  """A total order: 1, 1/2, 0; ties: 1/2; only the order counts."""
+  np.testing.assert_allclose(rates(toy, [3.0, 2.0, 1.0]), [1.0, 0.5, 0.0])
+  np.testing.assert_allclose(rates(toy, [9.0, 2.0, 1.0]), [1.0, 0.5, 0.0])
+  np.testing.assert_allclose(rates(toy, [1.0, 1.0, 0.0]), [0.75, 0.75, 0.0])
+
+
+def test_probabilities_by_hand(toy):
+  """sigmoid(gap / 2), the row itself counted as 1/2."""
+  found = rates(toy, [1.0, 0.0], group_size=2, temperature=0.5, with_self=1.0)
+  p = 1 / (1 + np.exp(-2.0))
+  np.testing.assert_allclose(found, [(p + 0.5) / 2, (1.5 - p) / 2], rtol=1e-6)
+
+
+def test_sum_is_half_the_group(toy):
+  for temperature in (None, 0.3):
+    found = rates(toy, [0.3, 2.0, -1.0], temperature=temperature)
+    np.testing.assert_allclose(found.sum(), 1.5, rtol=1e-6)
+
+
+def test_invalid_rows_beat_nobody(toy):
+  found = rates(toy, [3.0, 2.0, 1.0], valid=[0, 1, 1])
+  np.testing.assert_allclose(found[1:], [1.0, 0.0])
+  alone = rates(toy, [3.0, 2.0, 1.0], valid=[0, 0, 1])
+  np.testing.assert_allclose(alone[2], 0.5)
+
+
+def test_rivals_may_be_opponents_alone(toy):
+  """Two own samples against two of an opponent, 1/2 taken off."""
+  found = rates(
+    toy,
+    [3.0, 2.0, 1.0, 2.0],
+    group_size=4,
+    opponent=[0, 0, 1, 1],
+    against='opponent',
+    center=0.5,
+  )
+  np.testing.assert_allclose(found[:2], [0.5, 0.25])
+
+
+def test_fields_are_checked():
+  with pytest.raises(ValueError, match='WinRate.temperature'):
+    WinRate(temperature=0.0)

@@ -1,0 +1,287 @@
+"""Whole episodes: the record, failures, beginnings, limits, one turn."""
+
+import dataclasses
+import os
+
+import jax
+import numpy as np
+import pytest
+
+from rl_jax import models, rollouts
+from rl_jax.models import params as params_lib
+from rl_jax.models.tokenizer import CharTokenizer
+from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.episode_prompts import EpisodePrompts
+from rl_jax.rollouts.episodes import Episodes
+from rl_jax.rollouts.stop import make_stop
+from rl_jax.rollouts.turns import TurnConfig, check, turn_format
+from rl_jax.rollouts.verifiers import TextVerifier
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime import processes
+from rl_jax.tasks import KeyDoor
+from rl_jax.tasks.environments.base import seed_of
+from rl_jax.types import ENVIRONMENT, PAD, POLICY
+from rl_jax.verification.journal import JournaledPool
+from rl_jax.verification.pool import VerifierPool
+from rl_jax.verification.sessions import SessionPool
+
+N, G, T = 3, 4, 32
+TURNS = TurnConfig(max_turns=4, max_turn_tokens=3, max_observation_tokens=6)
+KEY = jax.random.key(5)
+
+
+@pytest.fixture(name='bad')
+def _bad(monkeypatch):
+  """The module of misbehaving environments, importable by workers as well."""
+  monkeypatch.syspath_prepend(os.path.dirname(os.path.dirname(__file__)))
+  import misbehaving_environments
+
+  return misbehaving_environments
+
+
+class Played:
+  """A round of a task: trajectories, outcomes and what the environments say."""
+
+  def __init__(self, task, turns=TURNS, workers=0, seconds=10.0, size=T):
+    mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
+    tokenizer = CharTokenizer(task.alphabet)
+    model = models.ModelConfig(
+      vocab_size=tokenizer.vocab_size,
+      num_layers=1,
+      width=16,
+      num_heads=2,
+      num_kv_heads=1,
+      head_size=8,
+      mlp_size=24,
+    )
+    self.params = params_lib.init_params(model, jax.random.key(1))
+    self.engine = make_engine(
+      model,
+      rollouts.SamplingConfig(eos_ids=tokenizer.eos_ids),
+      group_size=G,
+      max_response_tokens=size,
+      mesh=mesh,
+      turns=turns,
+    )
+    self.tokenizer = tokenizer
+    self.key = processes.put(KEY, mesh_lib.replicated(mesh))
+    self.params = processes.put(self.params, mesh_lib.replicated(mesh))
+    pool = SessionPool(task, workers, seconds)
+    self.episodes = Episodes(
+      task,
+      pool,
+      JournaledPool(pool),
+      tokenizer=tokenizer,
+      stop=make_stop(tokenizer),
+      turns=turns,
+    )
+    try:
+      prompts = EpisodePrompts(
+        task, 'train', tokenizer, 16, begin=self.episodes.open
+      )
+      self.examples, *self.arrays = prompts.batch(range(N))
+      with jax.transfer_guard('disallow'):
+        traj = self.engine.start(*self.arrays, 0, 0)
+        self.traj = self.episodes.play(
+          self.engine, self.params, traj, self.key, self.examples
+        )
+      self.outcomes = self.episodes.outcomes(self.traj, self.examples, None)
+      self.counts = pool.counts()
+    finally:
+      self.episodes.close()
+    self.host = jax.device_get(self.traj)
+
+  def turn_texts(self, row, kind):
+    """Decoded tokens of each turn of one kind."""
+    here = (self.host.kind_BT[row] == kind)[None]
+    ids, turn = self.host.response_BT[row], self.host.turn_BT[row]
+    return [
+      self.tokenizer.decode(ids[(here & (turn == k))[0]])
+      for k in range(turn.max() + 1)
+    ]
+
+
+@pytest.fixture(scope='module', name='whims')
+def _whims():
+  """A round in which nothing fails."""
+  with pytest.MonkeyPatch.context() as patch:
+    patch.syspath_prepend(os.path.dirname(os.path.dirname(__file__)))
+    import misbehaving_environments
+
+    yield Played(misbehaving_environments.Whimsical())
+
+
+def test_the_record_is_what_was_said(whims):
+  """Actions and observations by turn; ids of texts are never changed."""
+  kinds, turns = whims.host.kind_BT, whims.host.turn_BT
+  np.testing.assert_array_equal(turns == -1, kinds == PAD)
+  np.testing.assert_array_equal(whims.host.mask_BT > 0, kinds == POLICY)
+  shown, several = whims.episodes.shown(), 0
+  for row in range(N * G):
+    length = whims.host.length_B[row]
+    assert (np.diff(turns[row, :length]) >= 0).all()
+    told = shown(row)['turns']
+    assert whims.turn_texts(row, POLICY) == [t['action'] for t in told]
+    heard = [t['observation'][:6] for t in told[1:]]
+    assert whims.turn_texts(row, ENVIRONMENT)[1:] == heard
+    several += len(told) > 2
+    for k in range(len(told)):
+      tokens = ((turns[row] == k) & (kinds[row] == POLICY)).sum()
+      assert 1 <= tokens <= TURNS.max_turn_tokens
+  assert several > 3
+  assert whims.episodes.metrics()['episode/cut_observations'] > 0
+
+
+def test_rewards_of_turns_add_up(whims):
+  """reward = sum of weighted components of all turns."""
+  shown = whims.episodes.shown()
+  for row, outcome in enumerate(whims.outcomes):
+    told = shown(row)['turns']
+    expected = [
+      t['rewards']['outcome'] + 2 * t['rewards']['bonus'] for t in told
+    ]
+    reward_K = whims.host.turns.reward_BK[row]
+    np.testing.assert_allclose(reward_K[: len(told)], expected, rtol=1e-6)
+    assert (reward_K[len(told) :] == 0).all()
+    total = outcome.components['outcome'] + 2 * outcome.components['bonus']
+    np.testing.assert_allclose(reward_K.sum(), total, rtol=1e-6)
+    np.testing.assert_array_equal(
+      whims.host.turns.calls_BK[row, : len(told)], [t['calls'] for t in told]
+    )
+
+
+def test_equal_states_have_equal_numbers_in_a_group(whims):
+  """The start is shared by all; -1 where nothing was played or said."""
+  shown = whims.episodes.shown()
+  for name, key in (('state', 'state'), ('action', 'understood')):
+    number_BK = getattr(whims.host.turns, f'{name}_BK')
+    for group in range(N):
+      seen = {}
+      for row in range(group * G, group * G + G):
+        told = shown(row)['turns']
+        for k, turn in enumerate(told):
+          if turn[key] is None:
+            assert number_BK[row, k] == -1
+          else:
+            seen.setdefault(turn[key], set()).add(number_BK[row, k])
+        assert (number_BK[row, len(told) :] == -1).all()
+      assert all(len(numbers) == 1 for numbers in seen.values())
+      assert len(set.union(*seen.values())) == len(seen)
+      if name == 'state':
+        starts = number_BK[group * G : group * G + G, 0]
+        assert len(set(starts)) == 1
+
+
+def test_only_the_environment_finishes_an_episode(whims):
+  """Cut by the environment or by a limit: not finished, reward kept."""
+  shown, ends = whims.episodes.shown(), []
+  for row in range(N * G):
+    end = shown(row)['end']
+    ends.append(end)
+    assert whims.host.finished_B[row] == (end == 'done')
+    assert whims.outcomes[row].error is None
+    if end == 'limit':
+      length, played = whims.host.length_B[row], len(shown(row)['turns'])
+      assert (
+        played == TURNS.max_turns or length + TURNS.max_observation_tokens >= T
+      )
+  assert {'done', 'truncated', 'limit'} == set(ends)
+
+
+@pytest.mark.parametrize('workers', [0, 2])
+def test_a_failure_costs_its_row_alone(bad, whims, workers):
+  """E0: the rows that meet no failure are those of the round without any."""
+  kinds = {'a': 'raise', 'b': 'nan', 'g': 'text'}
+  if workers:
+    kinds |= {'a': 'hang', 'b': 'exit', 'g': 'flood'}
+  played = Played(bad.Whimsical(failing=kinds), workers=workers, seconds=0.5)
+  shown, failed = whims.episodes.shown(), []
+  for row, outcome in enumerate(played.outcomes):
+    letters = [turn['action'][:1] for turn in shown(row)['turns']]
+    failed.append(bool(set(letters) & set(kinds)))
+    assert (outcome.error is not None) == failed[-1]
+    if not failed[-1]:
+      assert outcome == whims.outcomes[row]
+      np.testing.assert_array_equal(
+        played.host.response_BT[row], whims.host.response_BT[row]
+      )
+  assert 2 < sum(failed) < len(failed)
+  assert sum(played.counts.values()) - played.counts['ok'] == sum(failed)
+
+
+def test_a_group_that_does_not_begin_equal_is_an_error(bad):
+  """The message names task, example and seed."""
+  task = bad.Different()
+  seed = seed_of(task.example('train', 0))
+  alphabet = {'alphabet': '0123456789 '}
+  different = type('Different', (bad.Different,), alphabet)()
+  with pytest.raises(
+    RuntimeError, match=f'Different: the episode of example 0, seed {seed}'
+  ):
+    Played(different)
+
+
+@dataclasses.dataclass(frozen=True)
+class OneStep(KeyDoor):
+  """A task whose reward is that of the first step."""
+
+  make = None
+
+  def reward(self, example, response):
+    """Of an episode of one turn."""
+    episode = KeyDoor(words=self.words).make(example)
+    episode.reset(seed_of(example))
+    return episode.step(response).rewards
+
+
+def test_one_turn_is_a_response():
+  """E2: K = 1 against the path of tasks: tokens, log-probs and rewards."""
+  turns = dataclasses.replace(TURNS, max_turns=1)
+  played = Played(KeyDoor(), turns, size=3)
+  alone = played.engine.generate(
+    played.params,
+    traj=played.engine.start(*played.arrays, 0, 0),
+    key=played.key,
+  )
+  texts = [
+    played.tokenizer.decode(ids[ids > 1])
+    for ids in np.asarray(alone.response_BT)
+  ]
+  assert [
+    t['turns'][0]['action'] for t in map(played.episodes.shown(), range(N * G))
+  ] == texts
+  for name in ('response_BT', 'kind_BT', 'length_B', 'mask_BT'):
+    np.testing.assert_array_equal(
+      getattr(played.traj, name), getattr(alone, name)
+    )
+  np.testing.assert_allclose(
+    played.traj.logp_behaviour_BT, alone.logp_behaviour_BT, atol=1e-6
+  )
+  with VerifierPool(OneStep(), 0) as pool:
+    judged = TextVerifier(pool).outcomes(alone, played.examples, texts)
+  assert judged == played.outcomes
+
+
+def test_disagreements_of_task_and_limits_are_named():
+  method = type('Method', (), {'rollout': None})()
+  rollout = type('Rollout', (), {'turns': None, 'slots': None})()
+  with pytest.raises(ValueError, match='rollout.turns is missing: KeyDoor'):
+    check(KeyDoor(), rollout, method)
+  rollout.turns = TURNS
+  check(KeyDoor(), rollout, method)
+  with pytest.raises(ValueError, match='OneStep is no environment'):
+    check(OneStep(), rollout, method)
+  rollout.slots = 2
+  with pytest.raises(ValueError, match='rollout.slots = 2'):
+    check(KeyDoor(), rollout, method)
+
+
+def test_plain_observations_have_nothing_around_them():
+  task = KeyDoor()
+  tokenizer = CharTokenizer(task.alphabet)
+  start = turn_format(task, tokenizer, dataclasses.replace(TURNS, cut='start'))
+  end = turn_format(task, tokenizer, TURNS)
+  ids = tokenizer.encode('01201201')
+  assert end.observation('01201201', True) == (ids[:6], True)
+  assert start.observation('01201201', True) == (ids[-6:], True)
+  assert end.observation('012', False) == (ids[:3], False)

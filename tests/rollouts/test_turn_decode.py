@@ -1,0 +1,166 @@
+"""Kept caches: episodes and log-probs of decoding all tokens again."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rl_jax import models, rollouts
+from rl_jax.models import params as params_lib
+from rl_jax.rollouts import turn_decode
+from rl_jax.rollouts.turn_decode import Said
+from rl_jax.types import ENVIRONMENT, PAD, POLICY
+
+CFG = models.ModelConfig(
+  vocab_size=13,
+  num_layers=2,
+  width=24,
+  num_heads=4,
+  num_kv_heads=2,
+  head_size=6,
+  mlp_size=40,
+)
+N, G, P, T, TURN, MOST = 3, 2, 4, 24, 4, 5
+B = N * G
+KEY = jax.random.key(3)
+SAMPLING = rollouts.SamplingConfig(eos_ids=(2, 3))
+FIXED = {'cfg': CFG, 'sampling': SAMPLING, 'turn_tokens': TURN}
+BEGIN = jax.jit(functools.partial(turn_decode.begin, **FIXED))
+NEXT = jax.jit(functools.partial(turn_decode.turn, **FIXED))
+GENERATE = jax.jit(
+  functools.partial(rollouts.generate, cfg=CFG, max_new_tokens=TURN)
+)
+
+
+@functools.cache
+def make_params():
+  params = params_lib.init_params(CFG, jax.random.key(0))
+  embed = params['model']['embed'] * 20
+  return {**params, 'model': {**params['model'], 'embed': embed}}
+
+
+def empty():
+  rng = np.random.default_rng(5)
+  mask_NP = np.ones((N, P))
+  mask_NP[1, :2] = 0
+  return rollouts.start_trajectories(
+    rng.integers(4, 13, (N, P)),
+    mask_NP,
+    np.arange(N),
+    group_size=G,
+    max_response_tokens=T,
+  )
+
+
+def observations(turn, changed=False):
+  """Of different lengths, one empty; row 4 is over after the first turn."""
+  rng = np.random.default_rng(turn)
+  ids_BO = rng.integers(4, 13, (B, MOST)).astype(np.int32)
+  if changed:
+    ids_BO[:, 0] = (ids_BO[:, 0] - 3) % 9 + 4
+  live_B = np.arange(B) != 4
+  length_B = np.array([0, 1, 5, 3, 2, 4], np.int32)
+  return Said(ids_BO=ids_BO, length_B=length_B, live_B=live_B)
+
+
+def play(turns=3, changed=None):
+  """Episodes with kept caches, and the lengths after each turn."""
+  weights, playing = BEGIN(make_params(), empty(), KEY)
+  lengths = [np.asarray(playing.rows.length_B)]
+  for turn in range(1, turns):
+    playing = NEXT(weights, playing, observations(turn, turn == changed))
+    lengths.append(np.asarray(playing.rows.length_B))
+  return playing.rows, lengths
+
+
+def again(traj, said):
+  """The observations put behind the rows, as the program itself does."""
+  place_1O = np.arange(MOST)[None]
+  new_BO = (place_1O < said.length_B[:, None]) & said.live_B[:, None]
+  to_BO = np.where(new_BO, np.asarray(traj.length_B)[:, None] + place_1O, T)
+  response, kind = (np.array(x) for x in (traj.response_BT, traj.kind_BT))
+  for row, place in zip(*np.nonzero(new_BO), strict=True):
+    response[row, to_BO[row, place]] = said.ids_BO[row, place]
+    kind[row, to_BO[row, place]] = ENVIRONMENT
+  more_B = np.where(said.live_B, said.length_B, 0)
+  return traj.replace(
+    response_BT=jnp.asarray(response),
+    kind_BT=jnp.asarray(kind),
+    length_B=traj.length_B + more_B,
+    finished_B=jnp.asarray(~said.live_B),
+  )
+
+
+def test_kept_caches_play_as_decoding_all_again_does():
+  """E2: three turns; rows draw at other times, and one stays behind."""
+  rows, _ = play()
+  traj = GENERATE(make_params(), traj=empty(), key=KEY, sampling=SAMPLING)
+  for turn in (1, 2):
+    traj = again(traj, observations(turn))
+    traj = GENERATE(make_params(), traj=traj, key=KEY, sampling=SAMPLING)
+  np.testing.assert_array_equal(rows.response_BT, traj.response_BT)
+  np.testing.assert_array_equal(rows.kind_BT, traj.kind_BT)
+  np.testing.assert_array_equal(rows.length_B, traj.length_B)
+  np.testing.assert_allclose(rows.logp_BT, traj.logp_behaviour_BT, atol=1e-5)
+  kinds = np.asarray(rows.kind_BT)
+  assert (kinds == ENVIRONMENT).any() and (kinds[4] != ENVIRONMENT).all()
+
+
+def test_log_probs_are_those_of_the_whole_context():
+  """Teacher forcing, every token of the policy; gap below 1e-4."""
+  rows, _ = play()
+  traj = empty()
+  hidden = models.forward(
+    make_params(),
+    CFG,
+    traj.prompt_NP,
+    traj.prompt_mask_NP,
+    rows.response_BT,
+    (rows.kind_BT != PAD).astype(jnp.float32),
+  )
+  logp = jax.nn.log_softmax(models.logits(make_params(), CFG, hidden))
+  logp_BT = jnp.take_along_axis(logp, rows.response_BT[..., None], -1)[..., 0]
+  mine_BT = np.asarray(rows.kind_BT) == POLICY
+  gap_BT = np.abs(np.asarray(logp_BT - rows.logp_BT))
+  assert mine_BT.sum() > 2 * B and gap_BT[mine_BT].max() < 1e-4
+  assert (np.asarray(rows.logp_BT)[~mine_BT] == 0).all()
+
+
+@pytest.mark.parametrize('changed', [1, 2])
+def test_an_observation_changes_what_follows_it_alone(changed):
+  """E0 before it; a token of every observation is another one."""
+  rows, lengths = play()
+  other, _ = play(changed=changed)
+  said = observations(changed)
+  for row in range(B):
+    before = lengths[changed - 1][row]
+    for name in ('response_BT', 'logp_BT'):
+      x, y = (np.asarray(getattr(r, name))[row] for r in (rows, other))
+      np.testing.assert_array_equal(x[:before], y[:before])
+    heard = said.live_B[row] and said.length_B[row] > 0
+    after = before + said.length_B[row]
+    same = np.array_equal(
+      np.asarray(rows.logp_BT)[row, after:],
+      np.asarray(other.logp_BT)[row, after:],
+    )
+    assert same != heard
+
+
+def test_limits_of_turns_and_of_rows_hold():
+  """A turn ends at its own limit; the last one is drawn up to T."""
+  weights, playing = BEGIN(make_params(), empty(), KEY)
+  full_B = np.zeros(B, bool)
+  for turn in range(1, 12):
+    before_B = np.asarray(playing.rows.length_B)
+    said = observations(turn)
+    live_B = said.live_B & (before_B + said.length_B < T)
+    playing = NEXT(weights, playing, said.replace(live_B=live_B))
+    after_B = np.asarray(playing.rows.length_B)
+    new_B = after_B - before_B - np.where(live_B, said.length_B, 0)
+    assert ((new_B >= 1) == live_B).all() and (new_B <= TURN).all()
+    full_B |= after_B == T
+  rows = playing.rows
+  ids, kinds = np.asarray(rows.response_BT), np.asarray(rows.kind_BT)
+  assert (ids[kinds == PAD] == 0).all() and full_B.any()

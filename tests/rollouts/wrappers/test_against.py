@@ -1,0 +1,61 @@
+"""Samples of the policy beside samples of an opponent."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from configs import bandit
+from rl_jax.overrides import override
+from rl_jax.records.metrics import read_jsonl
+from rl_jax.rollouts.wrappers.against import Against, join_opponent
+from rl_jax.runs import loop
+from rl_jax.runtime import mesh
+
+
+@pytest.mark.parametrize(
+  'weights, weight, valid',
+  [
+    ((1.0, 1.0, 1.0), [1, 1, 1, 1], [1, 1, 1, 1]),
+    ((1.0, 0.0, 1.0), [1, 1, 0, 0], [1, 1, 1, 1]),
+    ((0.0, 1.0, 0.0), [0, 0, 1, 1], [0, 0, 1, 1]),
+  ],
+)
+def test_groups_of_both(toy, weights, weight, valid):
+  """Own rows first; a failed row of either stays out."""
+  own = toy.trajectories(np.ones((4, 1)), group_size=2)
+  other = own.replace(valid_B=own.valid_B.at[3].set(0.0))
+  traj = join_opponent(own, other, jnp.array(weights))
+  assert traj.group_size == 4 and traj.num_prompts == 2
+  np.testing.assert_array_equal(traj.extras['opponent_B'], [0, 0, 1, 1] * 2)
+  np.testing.assert_array_equal(traj.weight_B[:4], weight)
+  np.testing.assert_array_equal(traj.valid_B[:4], valid)
+  assert traj.valid_B[7] == 0
+
+
+def test_fields_are_checked():
+  with pytest.raises(ValueError, match='Against.trained'):
+    Against(trained='none')
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', ['xpo', 'nash_md', 'ipo_md'])
+def test_runs_of_the_bandit(toy, tmp_path, name):
+  """Opponents are sampled, and the update's log-probs are the sampler's."""
+  config = bandit.get_config(toy.get_method(name))
+  for path, text in {
+    'iterations': '3',
+    'rollout.group_size': '4',
+    'evaluation.every': '0',
+    'verifier.num_workers': '0',
+  }.items():
+    config = override(config, path, text)
+  with jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), jax.devices()[:1])):
+    loop.Trainer(config, str(tmp_path)).run()
+  rows = read_jsonl(tmp_path / 'metrics.jsonl')
+  assert len(rows) == 3 and all(row['train/skipped'] == 0 for row in rows)
+  assert all(row['rollout/logp_gap_max'] < 1e-4 for row in rows)
+  assert rows[-1]['rollout/rounds'] == 2
+  # At first policy, reference and mixture are one: ratios of IPO-MD are 0.
+  if name == 'ipo_md':
+    assert rows[0]['preference/margin'] == pytest.approx(0.0, abs=1e-5)

@@ -1,0 +1,144 @@
+"""Training on episodes: exact resume, programs, kills of all processes."""
+
+import dataclasses
+import importlib.util
+import os
+import pathlib
+import signal
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+from configs import keydoor
+from configs.methods import grpo, turn_ppo
+from rl_jax.records.metrics import read_jsonl
+from rl_jax.rollouts.turns import TurnConfig
+from rl_jax.runs import loop
+from rl_jax.runtime import mesh
+
+PATH = pathlib.Path(__file__).parents[1] / 'faults' / 'kill_resume.py'
+TURNS = TurnConfig(max_turns=4, max_turn_tokens=2, max_observation_tokens=4)
+
+
+@pytest.fixture(scope='module', autouse=True)
+def no_mesh_left():
+  """Trainer puts a mesh in force; other modules must not see it."""
+  devices = jax.devices()[:1]
+  with jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), devices)):
+    yield
+
+
+def make_config(method, iterations, workers=1, **model):
+  """KeyDoor with a smaller model, 2 x 4 episodes of 4 turns."""
+  config = keydoor.get_config(method)
+  small = dataclasses.replace(
+    config.model.config, num_layers=1, width=16, mlp_size=16
+  )
+  return dataclasses.replace(
+    config,
+    iterations=iterations,
+    model=dataclasses.replace(config.model, config=small, **model),
+    rollout=dataclasses.replace(
+      config.rollout,
+      num_prompts=2,
+      group_size=4,
+      max_response_tokens=22,
+      turns=TURNS,
+    ),
+    update=dataclasses.replace(config.update, minibatch_prompts=None),
+    evaluation=dataclasses.replace(config.evaluation, every=2, num_prompts=2),
+    verifier=dataclasses.replace(config.verifier, num_workers=workers),
+  )
+
+
+def record(workdir):
+  """Metrics without times, responses, and the arrays of the last step."""
+  rows = [
+    {k: v for k, v in row.items() if not k.startswith('time/')}
+    for row in read_jsonl(workdir / 'metrics.jsonl')
+  ]
+  return rows, read_jsonl(workdir / 'rollouts.jsonl')
+
+
+def train(method, workdir, iterations, **options):
+  trainer = loop.Trainer(
+    make_config(method, iterations, **options), str(workdir)
+  )
+  trainer.run()
+  return trainer
+
+
+@pytest.fixture(scope='module', name='whole')
+def _whole(tmp_path_factory):
+  workdir = tmp_path_factory.mktemp('whole')
+  return train(grpo.get_method(), workdir, 3), workdir
+
+
+def test_a_run_has_one_program_of_a_turn(whole):
+  """Turns are logged; sampler and trainer agree; nothing is retraced."""
+  trainer, workdir = whole
+  rows, lines = record(workdir)
+  assert rows[-1]['rollout/logp_gap_max'] < 1e-4
+  assert 1 <= rows[-1]['episode/turns'] <= TURNS.max_turns
+  assert 'evaluation/pass_at_1' in rows[2]
+  assert all(len(line['turns']) >= 1 for line in lines)
+  engine = trainer.parts.stages.engine
+  assert engine.begin._cache_size() == engine.turn._cache_size() == 1
+
+
+def test_a_resumed_run_equals_a_whole_one(whole, tmp_path):
+  """E0, though its workers were killed before; also of another number."""
+  train(grpo.get_method(), tmp_path, 2, workers=2)
+  train(grpo.get_method(), tmp_path, 3, workers=2)
+  assert record(tmp_path) == record(whole[1])
+
+
+def test_workers_that_die_change_nothing(whole, tmp_path):
+  """E0: all are killed before every call of environments."""
+  config = make_config(grpo.get_method(), 3)
+  trainer = loop.Trainer(config, str(tmp_path))
+  pool, kills = trainer.parts.verifier._pool, []
+  ask = pool.ask
+
+  def killed_before(requests):
+    for pid in pool.worker_pids():
+      os.kill(pid, signal.SIGKILL)
+      kills.append(pid)
+    return ask(requests)
+
+  pool.ask = killed_before
+  trainer.run()
+  assert len(kills) > 6
+  assert record(tmp_path) == record(whole[1])
+
+
+def test_turn_ppo_trains(tmp_path):
+  """Values, rewards by turn and several minibatches on episodes."""
+  trainer = train(turn_ppo.get_method(), tmp_path, 1, value_head=True)
+  rows, _ = record(tmp_path)
+  assert np.isfinite(rows[-1]['train/loss']) and rows[-1]['train/skipped'] == 0
+  assert trainer.counters.optimizer_steps == 1
+
+
+@pytest.mark.slow
+def test_a_killed_run_equals_a_whole_one(tmp_path):
+  """E0: kill -9 of the trainer at any moment; its workers go with it."""
+  spec = importlib.util.spec_from_file_location('kill_resume', PATH)
+  kill_resume = importlib.util.module_from_spec(spec)
+  sys.modules['kill_resume'] = kill_resume
+  spec.loader.exec_module(kill_resume)
+  command = (
+    '{python} -m experiments.train --config=configs/keydoor.py --method=grpo '
+    '--set=iterations=25 --set=checkpoint.every=1 --set=verifier.num_workers=2 '
+    '--set=rollout.num_prompts=4 --set=rollout.turns.max_turns=8 '
+    '--set=evaluation.every=0 --workdir={workdir}'
+  )
+  whole, killed = tmp_path / 'whole', tmp_path / 'killed'
+  kill_resume.finish(kill_resume.start(command, whole), whole)
+  kills = kill_resume.kill_until(command, killed, seconds=60, interval=1.0)
+  found = kill_resume.differences(
+    kill_resume.read_record(whole), kill_resume.read_record(killed)
+  )
+  assert found == [] and kills >= 2

@@ -1,0 +1,101 @@
+"""Runs on rows from data, on samples, and on both."""
+
+import jax
+import numpy as np
+import pytest
+
+from configs import preferences
+from rl_jax.config import check_recorded, validate
+from rl_jax.overrides import override
+from rl_jax.records.metrics import read_jsonl
+from rl_jax.runs import loop
+from rl_jax.runs.scanned import program
+from rl_jax.runtime import mesh
+from rl_jax.tasks import Arithmetic, RulePairs
+
+SMALL = {
+  'iterations': '4',
+  'rollout.num_prompts': '8',
+  'rollout.logged_prompts': '8',
+  'evaluation.every': '0',
+  'verifier.num_workers': '0',
+  'model.config.num_layers': '1',
+  'model.config.width': '16',
+  'model.config.mlp_size': '32',
+}
+
+
+@pytest.fixture(scope='module', autouse=True)
+def no_mesh_left():
+  """Trainer puts a mesh in force; other modules must not see it."""
+  with jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), jax.devices()[:1])):
+    yield
+
+
+def small(method, **changes):
+  """configs/preferences.py with eight pairs; fields with __ for a dot."""
+  config = preferences.get_config(method)
+  for path, text in {**SMALL, **changes}.items():
+    config = override(config, path.replace('__', '.'), text)
+  return config
+
+
+def rows_of(folder):
+  """Metrics without times."""
+  return [
+    {k: v for k, v in row.items() if not k.startswith('time/')}
+    for row in read_jsonl(folder / 'metrics.jsonl')
+  ]
+
+
+def test_a_mixture_continues_bit_for_bit(toy, tmp_path):
+  """E0: HyPO on half data, half samples, with both orders in the checkpoint."""
+  config = small(toy.get_method('hypo'), rollout__logged_prompts='4')
+  loop.Trainer(config, str(tmp_path / 'whole')).run()
+  loop.Trainer(override(config, 'iterations', '2'), str(tmp_path / 'cut')).run()
+  loop.Trainer(config, str(tmp_path / 'cut')).run()
+  whole = rows_of(tmp_path / 'whole')
+  assert whole == rows_of(tmp_path / 'cut')
+  last = whole[-1]
+  assert last['preference/edges'] == 0.5  # of every second group
+  assert last['rollout/tokens_total'] > 0
+  assert last['rollout/logp_gap_max'] < 1e-4
+  lines = read_jsonl(tmp_path / 'whole' / 'rollouts.jsonl')
+  assert lines == read_jsonl(tmp_path / 'cut' / 'rollouts.jsonl')
+
+
+def test_labels_with_a_reference_point(toy, tmp_path):
+  """KTO on single labels: a row of its own for the reference point."""
+  task = RulePairs(Arithmetic(digits=2, signed=False), form='label')
+  config = small(toy.get_method('kto'), iterations='2')
+  config = override(config, 'rollout.group_size', '2')
+  config = config.__class__(**{**vars(config), 'task': task})
+  loop.Trainer(config, str(tmp_path)).run()
+  first, second = rows_of(tmp_path)
+  # At the reference every row has half its weight.
+  np.testing.assert_allclose(first['train/loss'], 0.5, rtol=1e-6)
+  assert second['preference/score_chosen'] != 0
+  assert first['rollout/tokens_total'] == 0
+  lines = read_jsonl(tmp_path / 'rollouts.jsonl')
+  assert [line['weight'] for line in lines[:4]] == [1.0, 0.0] * 2
+
+
+def refused(config, message):
+  with pytest.raises(ValueError, match=message):
+    validate(config)
+
+
+def test_what_does_not_fit_is_refused(toy):
+  """Before anything is compiled, with the field to change."""
+  dpo = toy.get_method('dpo')
+  validate(small(dpo))
+  refused(small(dpo, rollout__logged_prompts='0'), 'logged_prompts = 0')
+  refused(small(dpo, rollout__logged_prompts='9'), 'is more than')
+  with pytest.raises(ValueError, match='set it to 2'):
+    check_recorded(small(dpo, rollout__group_size='4'))
+  with pytest.raises(ValueError, match='to another prompt: set it to 3'):
+    check_recorded(small(toy.get_method('kto'), rollout__group_size='2'))
+  refused(small(toy.get_method('dapo')), 'method.group_filter draws further')
+  assert 'read on the host' in program.refusal(
+    small(dpo, task__task__digits='1')
+  )

@@ -1,0 +1,103 @@
+"""When a run ends before its last iteration."""
+
+import dataclasses
+import json
+
+import pytest
+
+from configs import bandit
+from rl_jax.config import StoppingConfig, validate
+from rl_jax.runs import stopping
+from rl_jax.runs.stopping import EarlyStopping
+
+CONFIG = StoppingConfig(metric='evaluation/x', patience=2, min_delta=0.1)
+VALUES = [0.1, None, 0.15, 0.3, None, 0.35, float('nan'), 0.9, 0.9]
+
+
+def row(step):
+  value = VALUES[step]
+  found = {'step': step, 'train/loss': 0.0}
+  return found if value is None else {**found, 'evaluation/x': value}
+
+
+def last_iteration(boundaries, config=CONFIG):
+  """Of a run that is interrupted at these iterations.
+
+  There the row of an iteration is read at once, otherwise during the next one.
+  """
+  rule, step, read = EarlyStopping(config), 0, -1
+  while step < len(VALUES) - 1 and not rule.due(step):
+    step += 1
+    ready = step if step in boundaries else step - 1
+    while read < ready:
+      read += 1
+      rule.see(row(read))
+    if step in boundaries:
+      state = json.loads(json.dumps(rule.state()))
+      rule = EarlyStopping(config)
+      rule.restore(state)
+  return step, rule
+
+
+@pytest.mark.parametrize('boundaries', [(), (6,), (5, 6), (7,), range(1, 9)])
+def test_patience_counts_rows_with_the_metric(boundaries):
+  """0.3 at 3 is the best; 0.35 and NaN at 5 and 6 do not count: the end is 7.
+
+  Wherever the run is interrupted.
+  """
+  step, rule = last_iteration(boundaries)
+  assert (step, rule.best, rule.waited) == (7, 0.3, 2)
+
+
+def test_less_may_be_better():
+  """0.1 at the beginning, and then twice no less."""
+  config = dataclasses.replace(CONFIG, mode='min', min_delta=0.0)
+  assert last_iteration((), config)[0] == 4
+
+
+def test_an_ended_run_goes_on_with_more_patience():
+  """What was counted stays; another metric begins anew."""
+  _, rule = last_iteration(())
+  again = EarlyStopping(CONFIG)
+  again.restore(rule.state())
+  assert again.due(7)
+  longer = EarlyStopping(dataclasses.replace(CONFIG, patience=3))
+  longer.restore(rule.state())
+  assert not longer.due(7) and longer.waited == 2
+  other = EarlyStopping(dataclasses.replace(CONFIG, metric='reward/mean'))
+  other.restore(rule.state())
+  assert other.best is None
+
+
+def test_an_unknown_metric_is_named():
+  """In the first row that should have it."""
+  rule = EarlyStopping(dataclasses.replace(CONFIG, metric='reward/men'))
+  rule.see({'step': 0, 'evaluation/x': 1.0})
+  with pytest.raises(ValueError, match="stopping.metric: .* 'reward/mean'"):
+    rule.see({'step': 1, 'train/loss': 0.0, 'reward/mean': 1.0})
+  rule = EarlyStopping(dataclasses.replace(CONFIG, metric='evaluation/y'))
+  rule.see({'step': 1, 'train/loss': 0.0})
+  with pytest.raises(ValueError, match="'evaluation/y'"):
+    rule.see({'step': 2, 'train/loss': 0.0, 'evaluation/x': 1.0})
+
+
+def test_a_metric_that_is_never_computed_is_refused(toy):
+  """At start."""
+  config = bandit.get_config(toy.get_method('reinforce'))
+  config = dataclasses.replace(
+    config,
+    stopping=CONFIG,
+    evaluation=dataclasses.replace(config.evaluation, every=0),
+  )
+  with pytest.raises(ValueError, match='evaluation.every = 0'):
+    validate(config)
+
+
+def test_a_session_has_a_limit(monkeypatch):
+  """Of its own seconds."""
+  now = [100.0]
+  monkeypatch.setattr(stopping.time, 'monotonic', lambda: now[0])
+  clock, unlimited = stopping.SessionClock(5.0), stopping.SessionClock(None)
+  assert not clock.is_over()
+  now[0] = 105.0
+  assert clock.is_over() and not unlimited.is_over()

@@ -1,0 +1,213 @@
+"""Files of preferences in the forms of TRL, and what is wrong with bad ones."""
+
+import json
+import pathlib
+
+import pytest
+
+from rl_jax.tasks import Arithmetic, PreferenceRows, RulePairs
+from rl_jax.tasks.base import Logged, logged, num_logged
+
+FOLDER = pathlib.Path(__file__).parent / 'preferences'
+FIVE = {'role': 'assistant', 'content': '5'}
+USER = {'role': 'user', 'content': 'What is 2 + 3?'}
+
+
+def load(name):
+  """(task, first example, its responses) of a shipped file."""
+  task = PreferenceRows(path=str(FOLDER / f'{name}.jsonl'))
+  example = task.example('train', 0)
+  return task, example, task.logged(example)
+
+
+@pytest.mark.parametrize(
+  'name, prompt, responses',
+  [
+    (
+      'pair',
+      'What is 2 + 3?',
+      (
+        Logged(text=' 5', reward=1.0, label=1),
+        Logged(text=' 6', reward=0.0, label=0),
+      ),
+    ),
+    (
+      'implicit',  # not cut behind a space
+      'The sky is',
+      (
+        Logged(text=' blue.', reward=1.0, label=1),
+        Logged(text=' green.', reward=0.0, label=0),
+      ),
+    ),
+    ('label', 'What is 2 + 3?', (Logged(text=' 5', reward=1.0, label=1),)),
+    (
+      'scores',
+      'What is 2 + 3?',
+      (
+        Logged(text=' 6', reward=0.0),
+        Logged(text=' 5', reward=1.0),
+        Logged(text=' five', reward=0.5),
+      ),
+    ),
+    ('completion', 'What is 2 + 3?', (Logged(text=' 5'),)),
+  ],
+)
+def test_plain_forms(name, prompt, responses):
+  task, example, found = load(name)
+  assert (example.prompt, found) == (prompt, responses)
+  assert num_logged(task) == len(responses)
+
+
+def test_conversations():
+  """The prompt, given or what both begin with, and the assistant's turns."""
+  _, example, (chosen, rejected) = load('conversational')
+  assert [m['role'] for m in example.messages] == ['system', 'user']
+  assert chosen.messages == (FIVE,) and chosen.label == 1
+  assert rejected.messages[0]['content'] == 'It is 6.'
+  _, example, (chosen, rejected) = load('implicit_conversational')
+  assert example.messages == (USER,) and chosen.messages == (FIVE,)
+  assert rejected.messages[0]['content'] == '6' and rejected.label == 0
+  _, example, (whole,) = load('messages')
+  assert example.messages == (USER,) and example.answer == '10'
+  roles = [m['role'] for m in whole.messages]
+  assert roles == ['assistant', 'user', 'assistant']
+
+
+def test_second_row_and_validation():
+  task = PreferenceRows(path=str(FOLDER / 'label.jsonl'), num_validation=1)
+  assert [task.num_prompts(s) for s in ('train', 'validation', 'test')] == [
+    *(1, 1, 0)
+  ]
+  held = task.example('validation', 0)
+  assert task.logged(held) == (Logged(text=' 8', reward=0.0, label=0),)
+  assert task.reward(held, ' 8') == {'outcome': 1.0}
+
+
+def test_parquet_equals_jsonl(tmp_path):
+  """A file of the datasets package, with nested messages."""
+  parquet = pytest.importorskip('pyarrow.parquet')
+  pa = pytest.importorskip('pyarrow')
+  for name in ('conversational', 'scores', 'label'):
+    lines = (FOLDER / f'{name}.jsonl').read_text().splitlines()
+    table = pa.Table.from_pylist([json.loads(line) for line in lines])
+    parquet.write_table(table, tmp_path / f'{name}.parquet')
+    task = PreferenceRows(path=str(tmp_path / f'{name}.parquet'))
+    whole, *_ = load(name)
+    for index in range(2):
+      one, other = (t.example('train', index) for t in (task, whole))
+      assert (one.prompt, one.messages) == (other.prompt, other.messages)
+      assert task.logged(one) == whole.logged(other)
+
+
+PAIR = {'prompt': 'a', 'chosen': 'b', 'rejected': 'c'}
+CHAT = {'prompt': [USER], 'chosen': [FIVE], 'rejected': [FIVE]}
+SCORED = {'prompt': 'a', 'responses': ['b', 'c'], 'scores': [1, 0]}
+
+
+@pytest.mark.parametrize(
+  'record, kind, message',
+  [
+    ({**PAIR, 'chosen': ''}, 'empty_chosen', "'chosen' is empty"),
+    ({**PAIR, 'rejected': 'b'}, 'equal_responses', 'are equal'),
+    ({'prompt': 'a', 'chosen': 'b'}, 'missing_field', 'expected chosen'),
+    ({'chosen': 'b', 'rejected': 'c'}, 'missing_field', 'common beginning'),
+    ({**PAIR, 'chosen': 3}, 'wrong_type', 'is int'),
+    ({**PAIR, 'chosen': [FIVE]}, 'wrong_type', 'text'),
+    (CHAT, 'equal_responses', 'are equal'),
+    (
+      {**CHAT, 'rejected': [USER]},
+      'wrong_roles',
+      "'rejected' is of the role 'user'",
+    ),
+    (
+      {'prompt': [FIVE], 'completion': [FIVE], 'label': True},
+      'wrong_roles',
+      'prompt ends with',
+    ),
+    (
+      {**CHAT, 'chosen': [{'role': 'bot', 'content': 'x'}]},
+      'wrong_roles',
+      "role 'bot', none of system, user",
+    ),
+    (
+      {'prompt': 'a', 'completion': 'b', 'label': 1},
+      'wrong_label',
+      "'label' is 1, not true or false",
+    ),
+    (
+      {'prompt': 'a', 'label': True},
+      'missing_field',
+      "'completion' is missing",
+    ),
+    ({**SCORED, 'scores': [1]}, 'wrong_length', '2 responses and 1 scores'),
+    ({**SCORED, 'scores': [1, True]}, 'wrong_score', 'True in scores'),
+    ({**SCORED, 'scores': [1, float('inf')]}, 'wrong_score', 'not finite'),
+    ({'messages': [USER]}, 'wrong_roles', 'no turn of the assistant'),
+    ({'messages': [FIVE, USER, FIVE]}, 'wrong_roles', 'begins with'),
+    ({'prompt': 'a', 'completion': 'b'}, 'other_form', 'one file, one form'),
+  ],
+)
+def test_bad_rows_are_named_or_counted(tmp_path, record, kind, message, caplog):
+  """With file and line; bad_rows='skip' counts them by kind."""
+  first = PAIR
+  if kind in ('wrong_label', 'wrong_length', 'wrong_score'):
+    first = {**SCORED} if 'scores' in record else {**record, 'label': False}
+  path = tmp_path / 'rows.jsonl'
+  path.write_text(json.dumps(first) + '\n' + json.dumps(record) + '\n')
+  with pytest.raises(ValueError, match=message) as error:
+    PreferenceRows(path=str(path)).num_prompts('train')
+  assert f'{path}:2: ' in str(error.value)
+  skipping = PreferenceRows(path=str(path), bad_rows='skip')
+  assert skipping.num_prompts('train') == 1
+  assert f"'{kind}': 1" in caplog.text
+
+
+def test_broken_file(tmp_path):
+  path = tmp_path / 'rows.parquet'
+  path.write_bytes(b'PAR1 is no table')
+  pytest.importorskip('pyarrow')
+  with pytest.raises(ValueError, match='cannot be read'):
+    PreferenceRows(path=str(path)).num_prompts('train')
+  path = tmp_path / 'rows.jsonl'
+  path.write_text(json.dumps(PAIR) + '\n{"prompt": "a", "cho')
+  with pytest.raises(ValueError, match=r'rows.jsonl:2: not valid JSON'):
+    PreferenceRows(path=str(path)).num_prompts('train')
+
+
+def test_rule_pairs():
+  """The target, and the target with one other digit; labels flip by rate."""
+  inner = Arithmetic(digits=2, signed=False)
+  task = RulePairs(inner)
+  assert task.num_prompts('train') == inner.num_prompts('train')
+  for index in range(20):
+    example = task.example('train', index)
+    right, wrong = logged(task, example)
+    assert right == Logged(text=example.answer, reward=1.0, label=1)
+    differs = [a != b for a, b in zip(right.text, wrong.text, strict=True)]
+    assert sum(differs) == 1 and wrong.text.isdigit() and wrong.label == 0
+    assert logged(task, example) == (right, wrong)
+  noisy = RulePairs(inner, flip_rate=0.25)
+  flips = [
+    noisy.logged(noisy.example('train', i))[0].label == 0 for i in range(400)
+  ]
+  assert 0.2 < sum(flips) / 400 < 0.3
+  (only,) = RulePairs(inner, form='right').logged(inner.example('train', 3))
+  assert only == Logged(text=inner.example('train', 3).answer)
+  single = RulePairs(inner, form='label')
+  found = [single.logged(single.example('train', i)) for i in range(400)]
+  assert all(len(one) == 1 for one in found)
+  assert 0.45 < sum(one[0].label for one in found) / 400 < 0.55
+
+
+def test_targets_are_the_responses_of_other_tasks():
+  task = Arithmetic(digits=1)
+  example = task.example('train', 0)
+  assert logged(task, example) == (Logged(text=example.answer),)
+  assert num_logged(task) == 1
+
+
+def test_fields_are_checked():
+  with pytest.raises(ValueError, match='RulePairs.symbols'):
+    RulePairs(Arithmetic(), symbols='00')
+  with pytest.raises(ValueError, match='PreferenceRows.form'):
+    PreferenceRows(path='x', form='pairs')

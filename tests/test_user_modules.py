@@ -1,0 +1,252 @@
+"""Modules of the user: found by path or name, and never by a file of a run."""
+
+import dataclasses
+import json
+import pickle
+import re
+import subprocess
+import sys
+
+import pytest
+
+from rl_jax import overrides, serialization
+from rl_jax.runs import directory
+
+TASK = """
+import dataclasses
+from rl_jax.tasks import Bandit
+from parts import BONUS
+
+@dataclasses.dataclass(frozen=True)
+class Letters(Bandit):
+  bonus: float = BONUS
+
+def short(example, response):
+  return float(len(response) < 2)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+  """A folder of the user with two modules; not the working directory."""
+  (tmp_path / 'letters.py').write_text(TASK)
+  (tmp_path / 'parts.py').write_text('BONUS = 0.25\n')
+  return tmp_path
+
+
+def test_a_file_is_a_module_with_its_neighbours(user_modules, folder):
+  """One module for one file, by whatever path; it can be pickled."""
+  module = user_modules.add(str(folder / 'letters.py'))
+  assert module.Letters().bonus == 0.25 and module.__name__ == 'letters'
+  assert user_modules.load(str(folder / '..' / folder.name / 'letters.py')) is (
+    module
+  )
+  assert {'letters', 'parts'} == set(user_modules.files())
+  assert pickle.loads(pickle.dumps(module.Letters())) == module.Letters()
+  assert sys.path[-1] == str(folder)
+  assert not (folder / '__pycache__').exists()
+
+
+def test_a_file_that_has_changed_is_another_module(user_modules, folder):
+  """Of the same length and within the same second, too."""
+  old = user_modules.load(str(folder / 'letters.py'))
+  text = (folder / 'letters.py').read_text()
+  (folder / 'letters.py').write_text(text.replace('< 2', '< 9'))
+  new = user_modules.load(str(folder / 'letters.py'))
+  assert old.short(None, 'abc') == 0.0 and new.short(None, 'abc') == 1.0
+  with pytest.raises(ValueError, match='Letters is another object by now'):
+    serialization.check(old.Letters())
+
+
+def test_names_that_are_taken_are_left_alone(user_modules, tmp_path):
+  """A file json.py, and a second file of one name in another folder."""
+  for name in ('json.py', 'other/parts.py', 'third/parts.py'):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(f'NAME = {name!r}\n')
+  found = [
+    user_modules.load(str(tmp_path / name))
+    for name in ('json.py', 'other/parts.py', 'third/parts.py')
+  ]
+  assert sys.modules['json'] is json and found[0].NAME == 'json.py'
+  assert found[0].__name__ == 'user_json'
+  assert [module.NAME for module in found[1:]] == [
+    'other/parts.py',
+    'third/parts.py',
+  ]
+
+
+@pytest.mark.parametrize(
+  ('text', 'message'),
+  [
+    ('def f(:\n', r'bad.py cannot be imported: SyntaxError: .*bad.py:1\)'),
+    ('\nimport nowhere_at_all\n', r"No module named 'nowhere.*bad.py:2\)"),
+    ('x = 1\nx / 0\n', r'ZeroDivisionError: division by zero .*bad.py:2\)'),
+    ('raise SystemExit(3)', r'SystemExit: 3 .*bad.py:1\)'),
+  ],
+)
+def test_a_file_that_fails_is_named_with_the_line(
+  user_modules, tmp_path, text, message
+):
+  (tmp_path / 'bad.py').write_text(text)
+  with pytest.raises(ValueError, match=message):
+    user_modules.add(str(tmp_path / 'bad.py'))
+  assert not user_modules.files() and 'bad' not in sys.modules
+
+
+def test_what_is_not_there_is_named_as_it_was_typed(user_modules):
+  with pytest.raises(FileNotFoundError, match=r'^\./none/x.py: no such file'):
+    user_modules.add('./none/x.py')
+  with pytest.raises(ValueError, match='nowhere_at_all cannot be imported'):
+    user_modules.add('nowhere_at_all')
+
+
+def test_recorded_by_name_file_and_hash_and_read_elsewhere(
+  user_modules, folder, tmp_path_factory
+):
+  """Where the file is now does not matter, what is in it does."""
+  task = user_modules.load(str(folder / 'letters.py')).Letters(num_contexts=3)
+  text = serialization.to_json(task)
+  value = json.loads(text)
+  assert value['class'] == 'letters.Letters'
+  assert value['from']['letters']['path'] == str(folder / 'letters.py')
+  assert len(value['from']['letters']['sha256']) == 64
+  digest = serialization.digest(task)
+
+  other = tmp_path_factory.mktemp('other')
+  for name in ('letters', 'parts'):
+    (folder / f'{name}.py').rename(other / f'{name}.py')
+    user_modules._files.pop(name)
+    sys.modules.pop(name)
+  with pytest.raises(ValueError) as error:
+    serialization.from_json(text)
+  hint = f'add --import={folder}/letters.py (or its new place)'
+  assert 'refusing to build' in str(error.value) and hint in str(error.value)
+  assert 'letters' not in sys.modules
+
+  module = user_modules.add(str(other / 'letters.py'))
+  again = serialization.from_json(text)
+  assert again == module.Letters(num_contexts=3)
+  assert serialization.changed_files(text) == []
+  assert serialization.digest(again) == digest
+
+  (other / 'letters.py').write_text(TASK + '# another line\n')
+  module = user_modules.load(str(other / 'letters.py'))
+  (line,) = serialization.changed_files(text)
+  assert re.fullmatch(r': sha256 \w+ -> sha256 \w+ \(.*letters.py\)', line)
+  assert serialization.digest(module.Letters(num_contexts=3)) != digest
+
+
+def test_a_changed_file_stops_a_run_that_is_continued(
+  user_modules, folder, toy, caplog
+):
+  """Both hashes are named; to look at the run it is a warning."""
+  from configs import bandit
+
+  config = bandit.get_config(toy.get_method('grpo'))
+  path, run = folder / 'letters.py', str(folder / 'run')
+  task = user_modules.load(str(path)).Letters()
+  directory.write_config(dataclasses.replace(config, task=task), run)
+  directory.check(dataclasses.replace(config, task=task), run)
+  path.write_text(TASK + '# another line\n')
+  task = user_modules.load(str(path)).Letters()
+  changed = dataclasses.replace(config, task=task)
+  match = r'task: sha256 \w+ -> sha256 \w+ \(.*letters.py\)'
+  with pytest.raises(ValueError, match=match):
+    directory.check(changed, run)
+  assert directory.check(changed, run, ['task']).lines
+  assert directory.saved_config(run).task == task
+  assert 'began: task: sha256' in caplog.text
+
+
+def test_modules_by_name_are_known_when_they_are_named(
+  user_modules, folder, monkeypatch
+):
+  """An importable module is recorded by its name alone."""
+  monkeypatch.setattr(sys, 'path', [*sys.path, str(folder)])
+  module = user_modules.add('letters')
+  text = serialization.to_json(module.Letters())
+  assert 'from' not in json.loads(text)
+  assert serialization.from_json(text) == module.Letters()
+  piece = overrides.parse_piece('Letters(num_contexts=3)')
+  assert piece == module.Letters(num_contexts=3)
+  user_modules._named.clear()
+  with pytest.raises(ValueError, match='so add --import=letters$'):
+    serialization.from_json(text)
+  with pytest.raises(ValueError, match="unknown piece: 'Letters'"):
+    overrides.parse_piece('Letters(num_contexts=3)')
+
+
+def test_a_name_of_this_library_is_refused(user_modules, tmp_path):
+  """Which of two classes --add names must not depend on the order."""
+  (tmp_path / 'own.py').write_text(
+    'import dataclasses\n@dataclasses.dataclass(frozen=True)\n'
+    'class PPOClip:\n  x: int = 1\n'
+  )
+  own = user_modules.load(str(tmp_path / 'own.py'))
+  with pytest.raises(ValueError, match='PPOClip is a name of rl_jax: rename'):
+    serialization.check({'part': own.PPOClip()})
+  with pytest.raises(ValueError, match="named 'PPOClip'.* and that of own;"):
+    overrides.parse_piece('PPOClip()')
+
+
+@dataclasses.dataclass
+class Thawed:
+  """Not frozen."""
+
+  x: int = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Holder:
+  """Holds anything."""
+
+  part: object = None
+
+
+class Plain:
+  """A task that is no dataclass."""
+
+  def reward(self, example, response):
+    """Of no interest."""
+
+
+def local():
+  """An object of a class that only this call has."""
+
+  @dataclasses.dataclass(frozen=True)
+  class Local:
+    x: int = 1
+
+  return Local()
+
+
+@pytest.mark.parametrize(
+  ('part', 'message'),
+  [
+    (Thawed(), r'part: Thawed is not frozen: write @dataclasses.dataclass\(fr'),
+    (Plain(), r'part: cannot write Plain as JSON: .*; write @dataclasses'),
+    (local(), r'part: .*local.<locals>.Local is not defined at the top level'),
+    (lambda e, r: 0.0, r'part: cannot write function .*tasks.RewardFunctions'),
+    ({'a': (1, Thawed())}, r'part.a.1: Thawed is not frozen'),
+    ({1: 2.0}, r'part: only dicts with text as keys'),
+  ],
+)
+def test_what_could_not_be_read_back_is_an_error_at_start(part, message):
+  with pytest.raises(ValueError, match=message):
+    serialization.check(Holder(part))
+
+
+def test_an_interactive_session_has_nothing_to_read_back():
+  """`python -c` stands for a notebook: its main module has no file."""
+  code = (
+    'import dataclasses\n'
+    'from rl_jax import serialization\n'
+    'from rl_jax.tasks import Bandit\n'
+    'class Mine(Bandit): pass\n'
+    'serialization.check(Bandit())\n'
+    'serialization.check(Mine())\n'
+  )
+  done = subprocess.run(
+    [sys.executable, '-c', code], capture_output=True, text=True
+  )
+  assert 'interactive session cannot be restored later' in done.stderr

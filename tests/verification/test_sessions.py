@@ -1,0 +1,167 @@
+"""Episodes in workers: failures cost one row, lost ones are repeated."""
+
+import os
+import signal
+
+import pytest
+
+from rl_jax.tasks.environments.base import seed_of
+from rl_jax.verification import session_host
+from rl_jax.verification.journal import JournaledPool
+from rl_jax.verification.sessions import Request, SessionPool
+
+
+@pytest.fixture(name='bad')
+def _bad(monkeypatch):
+  """The module of misbehaving environments, importable by workers as well."""
+  monkeypatch.syspath_prepend(os.path.dirname(os.path.dirname(__file__)))
+  import misbehaving_environments
+
+  return misbehaving_environments
+
+
+class Played:
+  """Episodes of one round, which go on with every call of `step`."""
+
+  def __init__(self, pool, task, count, number=0):
+    self.pool = pool
+    examples = [task.example('train', 0)] * count
+    self.requests = [
+      Request((number, row), e, seed_of(e)) for row, e in enumerate(examples)
+    ]
+    self.said = [[] for _ in examples]
+    self.answers = pool.ask(self.requests)
+    self._note(range(count))
+
+  def _note(self, rows):
+    for row, answer in zip(rows, self.answers, strict=True):
+      self.said[row].append(answer.reply)
+
+  def step(self, actions):
+    """actions: text by row; the others rest."""
+    rows = list(actions)
+    for row in rows:
+      r, last = self.requests[row], self.said[row][-1]
+      self.requests[row] = Request(
+        *(r.episode, r.example, r.seed),
+        actions=(*r.actions, actions[row]),
+        before=(*r.before, session_host.fingerprint(last)),
+      )
+    self.answers = self.pool.ask([self.requests[row] for row in rows])
+    self._note(rows)
+    return [a.kind for a in self.answers]
+
+  def texts(self, row):
+    return [reply['observation'] for reply in self.said[row]]
+
+
+def play(pool, task, turns=3, rows=4, number=0):
+  """All that is said to the same actions in every row."""
+  played = Played(pool, task, rows, number)
+  for turn in range(turns):
+    kinds = played.step(dict.fromkeys(range(rows), f'a{turn}'))
+    assert kinds == ['ok'] * rows
+  return [played.texts(row) for row in range(rows)]
+
+
+@pytest.mark.parametrize('workers', [0, 1, 3])
+def test_episodes_are_functions_of_seed_and_actions(bad, workers):
+  """Rows that share a process share no state of the global generators."""
+  task = bad.Misbehaving()
+  with SessionPool(task, workers) as pool:
+    first = play(pool, task)
+    assert first == [first[0]] * 4
+    assert len(set(first[0])) == 4
+    assert play(pool, task, number=1) == first
+
+
+def test_each_failure_costs_one_row(bad):
+  """Two workers for all; a row without failure goes on in each of them."""
+  task = bad.Misbehaving()
+  cases = [
+    ('hang', 'timeout', 'killed after 1.0'),
+    ('raise', 'error', 'a bug'),
+    ('leave', 'error', 'SystemExit'),
+    ('exit', 'died', 'ended'),
+    ('abort', 'died', 'ended'),
+    ('flood', 'invalid', '10000000 characters'),
+    ('nothing', 'invalid', 'NoneType, not a Reply'),
+    ('text', 'invalid', 'str, not a Reply'),
+    ('bytes', 'invalid', 'bytes, not text'),
+    ('nan', 'invalid', "'outcome' is nan"),
+    ('reward', 'invalid', 'float'),
+    ('flag', 'invalid', "done = 'no'"),
+    ('object', 'invalid', 'info is not JSON'),
+    ('calls', 'invalid', 'calls = -1'),
+    ('fork', 'ok', ''),
+    ('print', 'ok', ''),
+    ('good', 'ok', ''),
+    ('good', 'ok', ''),
+  ]
+  rows = range(len(cases))
+  with SessionPool(task, 2, 1.0) as pool:
+    played = Played(pool, task, len(cases))
+    played.step(dict.fromkeys(rows, 'one'))
+    played.step({row: cases[row][0] for row in rows})
+    for (_, kind, words), answer in zip(cases, played.answers, strict=True):
+      assert answer.kind == kind and words in answer.detail
+      assert (answer.reply is None) == (kind != 'ok')
+    good = [row for row in rows if cases[row][0] == 'good']
+    assert played.step(dict.fromkeys(good, 'three')) == ['ok', 'ok']
+    texts = [played.texts(row) for row in good]
+    counts = pool.counts()
+  assert texts[0] == texts[1] and texts[0][-1].startswith('3:three:')
+  assert counts['timeout'] == 1 and counts['invalid'] == 9
+  with SessionPool(task, 0) as pool:  # never interrupted
+    whole = Played(pool, task, 1)
+    for action in ('one', 'good', 'three'):
+      whole.step({0: action})
+  assert texts[0] == whole.texts(0)
+
+
+def test_killed_workers_are_replaced_and_their_episodes_repeated(bad):
+  """Kill -9 between any two turns; E0."""
+  task = bad.Misbehaving()
+  with SessionPool(task, 2) as pool:
+    expected = play(pool, task)
+    played = Played(pool, task, 4, number=1)
+    for turn in range(3):
+      for pid in pool.worker_pids():
+        os.kill(pid, signal.SIGKILL)
+      played.step(dict.fromkeys(range(4), f'a{turn}'))
+  assert [played.texts(row) for row in range(4)] == expected
+
+
+def test_an_episode_that_repeats_differently_is_counted(bad):
+  task = bad.Misbehaving()
+  with SessionPool(task, 1) as pool:
+    played = Played(pool, task, 2)
+    played.step({0: 'unsteady', 1: 'good'})
+    os.kill(pool.worker_pids()[0], signal.SIGKILL)
+    assert played.step({0: 'good', 1: 'good'}) == ['mismatch', 'ok']
+    assert pool.counts()['mismatch'] == 1
+  assert 'reply 1 differs' in played.answers[0].detail
+
+
+def test_a_repeated_round_hears_what_it_heard_first(bad, tmp_path):
+  """A call that fails once only: journaled replies win, later ones are new."""
+  task = bad.Misbehaving()
+
+  def run(last):
+    pool = JournaledPool(SessionPool(task, 1, 1.0), tmp_path / 'journal')
+    played = Played(pool, task, 3)
+    played.step({0: 'one', 1: f'once {tmp_path}/flag', 2: 'one'})
+    kinds = [a.kind for a in played.answers]
+    if last:
+      played.step({0: 'two', 2: 'two'})
+    answers, counts = played.said, pool.counts()
+    pool.close()
+    return kinds, answers, counts
+
+  kinds, first, _ = run(last=False)
+  assert kinds == ['ok', 'timeout', 'ok']
+  kinds, again, counts = run(last=True)
+  assert kinds == ['ok', 'timeout', 'ok']
+  assert [said[:2] for said in again] == first
+  assert again[0][2]['observation'].startswith('2:two')
+  assert counts['ok'] == 2  # the calls before were not made again
