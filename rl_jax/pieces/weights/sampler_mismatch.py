@@ -37,8 +37,7 @@ class IcePop:
   """w_t = k_t if low <= k_t <= high, else 0; k_t = exp(u_t).
 
   Source: "Every Step Evolves: Scaling Reinforcement Learning for Trillion-Scale
-  Thinking Model" (Ring-1T), IcePop; NeMo-RL loss_functions.py, OpenRLHF
-  loss.py (icepop).
+  Thinking Model" (Ring-1T); NeMo-RL loss_functions.py, OpenRLHF loss.py.
   """
 
   low: float = ranged(0.5, 0.0, 1.0)

@@ -1,5 +1,6 @@
-"""Pair makers: (rewards after shaping, traj) -> which samples are compared.
+"""Pair makers that rank the samples of a group by their rewards.
 
+Pair makers are (rewards after shaping, traj) -> which samples are compared.
 Equal rewards make no edge. Rows that are not trained lose their edges later, by
 their weights. margin_NE is margin_scale times the difference of the rewards.
 """
@@ -9,79 +10,12 @@ from typing import ClassVar
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
-from rl_jax.pieces import row_inputs
-from rl_jax.pieces.ops.edges import all_pairs, ends, oriented, row_reward
+from rl_jax.pieces.ops.edges import oriented, row_reward
 from rl_jax.pieces.ops.masking import by_group
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Edges, Trajectories
 
 _LAST = 1 << 30  # above every sample number
-
-
-@piece
-class Given:
-  """Every chosen response of the data beats every rejected one of its prompt.
-
-  Reads the data's own labels, whatever the rewards are; margin 0.
-  """
-
-  role: ClassVar[str] = 'pairs'
-  from_data: ClassVar[bool] = True
-  labelled: ClassVar[bool] = True
-  min_group_size: ClassVar[int] = 2
-
-  def __call__(self, reward: Array, traj: Trajectories) -> Edges:
-    """G (G - 1) / 2 edges."""
-    del reward
-    chosen_B = row_inputs.read(traj, 'chosen_B')
-    edges = all_pairs(chosen_B, traj.group_size, 0.0)
-    # Rows without a label take part in no comparison.
-    known_NG = by_group(chosen_B >= 0, traj.group_size)
-    weight_NE = edges.weight_NE
-    for index_NE in (edges.win_NE, edges.lose_NE):
-      weight_NE *= jnp.take_along_axis(known_NG, index_NE, axis=1)
-    return edges.replace(weight_NE=weight_NE)
-
-
-@piece
-class AllPairs:
-  """Every two samples whose rewards differ by more than min_gap."""
-
-  min_gap: float = ranged(0.0, 0.0)  # of rewards
-  margin_scale: float = ranged(0.0, 0.0)
-  role: ClassVar[str] = 'pairs'
-  min_group_size: ClassVar[int] = 2
-
-  def __call__(self, reward: Array, traj: Trajectories) -> Edges:
-    """G (G - 1) / 2 edges."""
-    reward_B = row_reward(reward, traj)
-    edges = all_pairs(reward_B, traj.group_size, 1.0)
-    wide_NE = (edges.margin_NE > self.min_gap).astype(jnp.float32)
-    return edges.replace(
-      weight_NE=edges.weight_NE * wide_NE,
-      margin_NE=self.margin_scale * edges.margin_NE,
-    )
-
-
-@piece
-class AgainstOpponent:
-  """Each sample of the policy against each one of the opponent, by reward.
-
-  Source: XPO, Algorithm 1 (one of each); ties make no edge, where TRL counts
-  them as wins of the policy.
-  """
-
-  margin_scale: float = ranged(0.0, 0.0)
-  role: ClassVar[str] = 'pairs'
-  min_group_size: ClassVar[int] = 2
-
-  def __call__(self, reward: Array, traj: Trajectories) -> Edges:
-    """G (G - 1) / 2 edges, of which those of one side have weight 0."""
-    reward_B = row_reward(reward, traj)
-    edges = all_pairs(reward_B, traj.group_size, self.margin_scale)
-    sides_NE = ends(row_inputs.read(traj, 'opponent_B'), edges)
-    across_NE = (sides_NE[0] != sides_NE[1]).astype(jnp.float32)
-    return edges.replace(weight_NE=edges.weight_NE * across_NE)
 
 
 @piece

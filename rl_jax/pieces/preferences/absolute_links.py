@@ -1,0 +1,60 @@
+"""Links of losses on pairs that move each score by itself, without margin.
+
+Links are (win, lose, margin), each [N, E] -> loss [N, E]; d = win - lose -
+margin of the scores; ls is the logarithm of the sigmoid. Sources are by digests
+of the code unless a line says otherwise.
+"""
+
+from typing import ClassVar
+
+import jax
+
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array
+
+ls = jax.nn.log_sigmoid
+
+
+@piece
+class NCA:
+  """-ls(win) - (ls(-win) + ls(-lose)) / 2: absolute scores, no margin.
+
+  Source: TRL dpo_trainer.py (nca_pair).
+  """
+
+  role: ClassVar[str] = 'link'
+
+  def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
+    """[N, E]."""
+    del margin
+    return -ls(win) - 0.5 * (ls(-win) + ls(-lose))
+
+
+@piece
+class APOZero:
+  """1 - sigma(win) + sigma(lose): winners up, losers down.
+
+  Source: TRL dpo_trainer.py (apo_zero).
+  """
+
+  role: ClassVar[str] = 'link'
+
+  def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
+    """[N, E]."""
+    del margin
+    return jax.nn.sigmoid(-win) + jax.nn.sigmoid(lose)
+
+
+@piece
+class APODown:
+  """sigma(win) + 1 - sigma(win - lose): both down, losers faster.
+
+  Source: TRL dpo_trainer.py (apo_down).
+  """
+
+  role: ClassVar[str] = 'link'
+
+  def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
+    """[N, E]."""
+    del margin
+    return jax.nn.sigmoid(win) + jax.nn.sigmoid(lose - win)

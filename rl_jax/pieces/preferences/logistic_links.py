@@ -1,0 +1,74 @@
+"""Links of losses on pairs that follow the log-sigmoid of d.
+
+Links are (win, lose, margin), each [N, E] -> loss [N, E]; d = win - lose -
+margin of the scores; ls is the logarithm of the sigmoid. Sources are by digests
+of the code unless a line says otherwise.
+"""
+
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+
+from rl_jax.checks import ranged
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array
+
+ls = jax.nn.log_sigmoid
+
+
+@piece
+class Sigmoid:
+  """-(1 - e) ls(d - gamma) - e ls(-(d - gamma)), e = label_smoothing.
+
+  e > 0 is cDPO: labels are believed with probability 1 - e, and the loss is
+  smallest at d = log((1 - e) / e). gamma > 0 is SimPO's target margin.
+  Source: TRL dpo_trainer.py, HALOs cdpo.yaml, SimPO simpo_trainer.py.
+  """
+
+  label_smoothing: float = ranged(0.0, 0.0, 0.5)
+  gamma: float = ranged(0.0, 0.0)  # in units of the score
+  role: ClassVar[str] = 'link'
+
+  def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
+    """[N, E]."""
+    d = win - lose - margin - self.gamma
+    e = self.label_smoothing
+    return -(1.0 - e) * ls(d) - e * ls(-d)
+
+
+@piece
+class DiscoPOP:
+  """-(1 - s) ls(d) + s exp(-d), s = sigma(d / tau).
+
+  A blend of the logistic and the exponential loss; the gradient goes through s,
+  too. Source: TRL dpo_trainer.py (discopop).
+  """
+
+  tau: float = ranged(0.05, 0.0, open_low=True)
+  role: ClassVar[str] = 'link'
+
+  def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
+    """[N, E]."""
+    d = win - lose - margin
+    s = jax.nn.sigmoid(d / self.tau)
+    # The exponent is held where s is 0 in float32.
+    return -(1.0 - s) * ls(d) + s * jnp.exp(-jnp.maximum(d, -80.0))
+
+
+@piece
+class Positive:
+  """-ls(d - coef max(0, -win)): no gain by a winner that falls.
+
+  With the score beta D, win < 0 says that the chosen response is less likely
+  than under the reference. Source: "Smaug: Fixing Failure Modes of Preference
+  Optimisation with DPO-Positive" (from memory of the paper; not compared).
+  """
+
+  coef: float = ranged(50.0, 0.0)  # lambda of the paper
+  role: ClassVar[str] = 'link'
+
+  def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
+    """[N, E]."""
+    fallen = jnp.where(win < 0, -win, 0.0)
+    return -ls(win - lose - margin - self.coef * fallen)
