@@ -141,6 +141,13 @@ class Method:
         method = replace_piece(method, path, piece.resolve(self))
     return method
 
+  def with_special_ids(self, ids: tuple[int, ...]) -> 'Method':
+    """Transforms of logits that treat special tokens otherwise know them."""
+    own = lambda piece: getattr(piece, 'with_special_ids', lambda _: piece)
+    return dataclasses.replace(
+      self, logits=tuple(own(piece)(ids) for piece in self.logits)
+    )
+
   def as_arrays(self) -> 'Method':
     """Python floats become strong float32 leaves: new values, same program."""
     return jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), self.resolved())

@@ -193,10 +193,15 @@ class HFTokenizer:
     return backend
 
   @functools.cached_property
+  def added_special(self) -> dict[int, str]:
+    """The special tokens among the added ones: id -> text."""
+    added = self.backend.get_added_tokens_decoder().items()
+    return {i: token.content for i, token in added if token.special}
+
+  @functools.cached_property
   def _special(self) -> re.Pattern[str] | None:
     """One special token, the longest that begins at a place."""
-    added = self.backend.get_added_tokens_decoder().values()
-    names = sorted((t.content for t in added if t.special), key=len)
+    names = sorted(self.added_special.values(), key=len)
     return re.compile('|'.join(map(re.escape, names[::-1]))) if names else None
 
   @functools.cached_property
@@ -326,6 +331,12 @@ def _added(before: str, after: str) -> str:
       f'goes on: {after[:200]!r} does not begin with {before[:200]!r}'
     )
   return after[len(before) :]
+
+
+def special_ids(tokenizer: Tokenizer) -> tuple[int, ...]:
+  """Ids that are no text: padding, ends, and special tokens of a file."""
+  added = getattr(tokenizer, 'added_special', {})
+  return tuple(sorted({tokenizer.pad_id, *tokenizer.eos_ids, *added}))
 
 
 def check_vocabulary(tokenizer: Tokenizer, size: int, origin: str) -> None:

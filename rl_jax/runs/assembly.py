@@ -15,6 +15,7 @@ from rl_jax.learning.optimizers import make_optimizer
 from rl_jax.learning.state import sharded_state
 from rl_jax.method import Method, idle_pieces
 from rl_jax.models import platform, transformer
+from rl_jax.models.tokenizer import special_ids
 from rl_jax.rollouts.engine import make_engine
 from rl_jax.rollouts.episode_prompts import EpisodePrompts
 from rl_jax.rollouts.episodes import Episodes
@@ -63,6 +64,7 @@ def assemble(
 ) -> Parts:
   """All parts of a run on a mesh that is in force."""
   policy = policy_lib.load(config.model, config.task, config.seed, mesh)
+  config = with_special_ids(config, policy.tokenizer)
   rollout = config.rollout
   check_lengths(config, policy.model)
   for line in idle_pieces(
@@ -87,6 +89,7 @@ def assemble(
   probe = None
   if config.diagnostics.influence_every:
     baseline = config.diagnostics.baseline or config.method
+    baseline = baseline.with_special_ids(special_ids(policy.tokenizer))
     probe = Probe(
       config,
       stages.functions,
@@ -135,6 +138,14 @@ def initial_state(
     config.task.num_prompts('train'),
     mesh,
   )
+
+
+def with_special_ids(
+  config: ExperimentConfig, tokenizer: Any
+) -> ExperimentConfig:
+  """The configuration whose method knows the tokenizer's special tokens."""
+  method = config.method.with_special_ids(special_ids(tokenizer))
+  return dataclasses.replace(config, method=method)
 
 
 def check_lengths(config: ExperimentConfig, model: transformer.ModelConfig):

@@ -13,6 +13,8 @@ from rl_jax.pieces import credit, logits, shaping
     ('shaping', shaping.ReferenceSigmoid(), 'max_response_tokens', 301),
     ('credit', credit.LengthAdvantageScale(), 'max_response_tokens', 3900),
     ('logits', logits.LaggedSupport(min_tokens=20), 'vocab_size', 21),
+    # 10% of 1 are 1, all of them; of 2 as well, which are not all.
+    ('logits', logits.LaggedSupport(min_percent=10), 'vocab_size', 2),
     ('logits', logits.TopK(k=7), 'vocab_size', 8),
   ],
 )

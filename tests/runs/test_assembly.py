@@ -158,6 +158,15 @@ def test_the_default_worker_is_started(config, mesh, tmp_path):
   verifier.close()
 
 
+def test_transforms_know_the_special_tokens(toy):
+  """NLPO keeps padding and end; nothing else of the method changes."""
+  config = bandit.get_config(toy.get_method('nlpo'))
+  tokenizer = policy_lib.task_tokenizer(config.task)
+  found = assembly.with_special_ids(config, tokenizer).method
+  assert found.logits[0].always == (0, 1)
+  assert found.replace(logits=config.method.logits) == config.method
+
+
 def test_an_evaluation_goes_through_the_slots(config, mesh, monkeypatch):
   """As many rows at a time as the rollout, and the same limit by default."""
   made = []

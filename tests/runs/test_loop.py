@@ -613,6 +613,7 @@ def test_a_lagged_copy_is_renewed_and_restored(toy, tmp_path):
     method__logits__LaggedSupport__period='2',
   )
   whole = loop.Trainer(config, str(tmp_path / 'whole'))
+  assert whole.parts.method.logits[0].always == (0, 1)
   whole.run()
   loop.Trainer(
     override(config, 'iterations', '3'), str(tmp_path / 'parts')

@@ -45,7 +45,7 @@ _CHAIN = (
   *('sft', 'spo', 'sppo'),
 )
 _SETS = {
-  'nlpo': ('logits.LaggedSupport.min_tokens=2',),
+  'nlpo': ('logits.LaggedSupport.min_percent=10',),
   'riskpo': ('credit.BundleRisk.bundle=3',),
 }
 _PLACES = {

@@ -18,7 +18,8 @@ class LaggedSupport:
   """pi~(v) = pi(v) 1[v in S] / Z, Z the mass of S under pi.
 
     S = the likely tokens of the copy, up to and with the one that brings their
-        mass above p; the min_tokens likeliest; the tokens of `always`
+        mass above p; the m likeliest; the special tokens; those of `always`
+    m = min(min_tokens, ceil(min_percent V / 100)), V the size of the vocabulary
 
   The copy is the policy of up to `period` iterations ago; ties with the last
   token of S stay. Sampling and every log-prob, the reference's too, are those
@@ -30,15 +31,24 @@ class LaggedSupport:
 
   p: float = ranged(0.9, 0.0, 1.0, open_low=True)  # mass
   min_tokens: int = ranged(100, 1, static=True)
-  always: tuple[int, ...] = static(default=())  # for example the end tokens
+  # Of the vocabulary, so that min_tokens does not keep all of a small one.
+  min_percent: int = ranged(100, 1, 100, static=True)
+  always: tuple[int, ...] = static(default=())  # besides special tokens
   period: int = ranged(5, 1, static=True)  # iterations between copies
   role: ClassVar[str] = 'logits'
 
   def idle(self, max_response_tokens: int, vocab_size: int) -> str:
     """Why no token is left out, or an empty text."""
-    if self.min_tokens < vocab_size:
+    if self._least(vocab_size) < vocab_size:
       return ''
     return f'min_tokens = {self.min_tokens} keeps all {vocab_size} tokens'
+
+  def with_special_ids(self, ids: tuple[int, ...]) -> 'LaggedSupport':
+    """The piece that keeps these tokens, too; see Method.with_special_ids."""
+    return self.replace(always=tuple(sorted({*self.always, *ids})))
+
+  def _least(self, vocab_size: int) -> int:
+    return min(self.min_tokens, -(-self.min_percent * vocab_size // 100))
 
   @property
   def policies(self) -> dict[str, Any]:
@@ -57,7 +67,7 @@ class LaggedSupport:
     before_RV = jnp.cumsum(falling_RV, axis=-1) - falling_RV
     V = logits_RV.shape[-1]
     shape = (1,) * (logits_RV.ndim - 1) + (V,)
-    few_RV = (jnp.arange(V) < self.min_tokens).reshape(shape)
+    few_RV = (jnp.arange(V) < self._least(V)).reshape(shape)
     kept_RV = jnp.where((before_RV <= self.p) | few_RV, falling_RV, jnp.inf)
     allowed_RV = probs_RV >= kept_RV.min(axis=-1, keepdims=True)
     for token in self.always:

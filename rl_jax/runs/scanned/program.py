@@ -141,6 +141,10 @@ class WholeRuns:
     self._one = one = mesh.make_mesh(first.mesh, devices[:1])
     policies = [policy_lib.load(c.model, c.task, c.seed, one) for c in configs]
     policy = policies[0]
+    configs = [
+      assembly.with_special_ids(config, policy.tokenizer) for config in configs
+    ]
+    first = configs[0]
     assembly.check_lengths(first, policy.model)
     static = (first, policy.model, policy.tokenizer)
     functions, evaluation = stages.make_functions(*static), first.evaluation

@@ -9,6 +9,7 @@ from rl_jax import rollouts
 from rl_jax.learning import statistics
 from rl_jax.method import Method, validate
 from rl_jax.pieces.logits.lagged_support import LaggedSupport
+from rl_jax.pieces.logits.transforms import MinP
 from rl_jax.pieces.policies import CopyEvery
 
 LAGGED = jnp.log(jnp.array([[0.3, 0.5, 0.05, 0.15]]))
@@ -32,11 +33,24 @@ def allowed(**fields):
     ({'p': 1.0}, [0, 1, 2, 3]),
     ({'p': 0.4, 'min_tokens': 2}, [0, 1]),
     ({'p': 0.4, 'always': (2,)}, [1, 2]),
+    # Of four tokens 50% are two, 51% three; never more than min_tokens.
+    ({'p': 0.4, 'min_tokens': 100, 'min_percent': 50}, [0, 1]),
+    ({'p': 0.4, 'min_tokens': 100, 'min_percent': 51}, [0, 1, 3]),
+    ({'p': 0.4, 'min_tokens': 2, 'min_percent': 100}, [0, 1]),
   ],
 )
 def test_the_support_by_hand(fields, expected):
   """Probabilities .3, .5, .05, .15 of the copy decide, not those of pi."""
   assert allowed(**fields) == expected
+
+
+def test_special_tokens_are_kept():
+  """Besides those of `always`; other transforms stay as they are."""
+  own, other = LaggedSupport(p=0.4, min_tokens=1, always=(3,)), MinP()
+  method = Method(logits=(other, own)).with_special_ids((0, 3))
+  assert method.logits == (other, own.replace(always=(0, 3)))
+  found = method.logits[1](LOGITS, {'lagged': LAGGED})
+  assert np.flatnonzero(np.isfinite(found[0])).tolist() == [0, 1, 3]
 
 
 def test_the_rest_is_renormalised():
