@@ -1,5 +1,6 @@
 """Settings of the whole suite; the device suite runs in its own process."""
 
+import collections
 import importlib.util
 import os
 import pathlib
@@ -64,6 +65,24 @@ def toy():
 def tiny():
   """The module tests/tiny.py: rollouts with a model."""
   return _load('tiny')
+
+
+@pytest.fixture(scope='session')
+def compiled():
+  """How often each function was compiled in this process, by its name.
+
+  From events: `_cache_size` of a jitted function is 0, though its calls are
+  served, once jax's cache of the process has been cleared.
+  """
+  counts = collections.Counter()
+
+  def listen(event, seconds, fun_name='', **kwargs):
+    if event == '/jax/core/compile/backend_compile_duration':
+      counts[fun_name.removeprefix('jit(').removesuffix(')')] += 1
+
+  jax.monitoring.register_event_duration_secs_listener(listen)
+  yield counts
+  jax.monitoring.unregister_event_duration_listener(listen)
 
 
 @pytest.fixture
