@@ -188,7 +188,7 @@ class MetricsWriter:
   def truncate_to(
     self, offsets: Mapping[str, Any], next_step: int | None = None
   ) -> None:
-    """Cuts the files to the sizes of a checkpoint.
+    """Cuts the files to the sizes of a checkpoint; `last` is the last row kept.
 
     Without one, {}, they begin anew, and what was there keeps another name.
 
@@ -209,6 +209,17 @@ class MetricsWriter:
           'there is no checkpoint to continue: %s is kept as %s',
           *(self.workdir / name, kept.name),
         )
+    self.last = self._last_row()
+
+  def _last_row(self) -> dict[str, Any]:
+    """Of the file; {} if there is none, or if its last line is damaged."""
+    if not self._files:
+      return {}
+    lines = (self.workdir / METRICS).read_bytes().splitlines()
+    try:
+      return from_json(json.loads(lines[-1])) if lines else {}
+    except ValueError:
+      return {}
 
   def close(self) -> None:
     """Closes the files; the writer cannot be used after."""

@@ -12,14 +12,11 @@ callback raises ends the run; its last checkpoint is valid.
 """
 
 from collections.abc import Sequence
-import importlib
-import importlib.util
-import os
 from typing import Any
 
 import jax
 
-from rl_jax import overrides
+from rl_jax import overrides, user_modules
 
 
 class Callback:
@@ -78,25 +75,10 @@ def load(text: str) -> Any:
   place, colon, name = text.rpartition(':')
   if not colon or not name.isidentifier():
     raise ValueError(f'{text!r}: expected PATH.py:CLASS or MODULE:CLASS')
-  module = _module(place)
+  module = user_modules.add(place)
   found = getattr(module, name, None)
   if found is None:
     raise ValueError(
       overrides.unknown_name(f'class in {place}', name, dir(module))
     )
   return found() if isinstance(found, type) else found
-
-
-def _module(place):
-  if not place.endswith('.py'):
-    try:
-      return importlib.import_module(place)
-    except ModuleNotFoundError as error:
-      raise ValueError(f'{place} cannot be imported: {error}') from error
-  if not os.path.isfile(place):
-    raise FileNotFoundError(f'{place}: no such file')
-  name = os.path.basename(place).removesuffix('.py')
-  spec = importlib.util.spec_from_file_location(name, place)
-  module = importlib.util.module_from_spec(spec)
-  spec.loader.exec_module(module)
-  return module

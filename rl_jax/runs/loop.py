@@ -94,14 +94,14 @@ class Trainer:
     self._restore()
 
   def run(self) -> dict[str, Any]:
-    """Trains to config.iterations; returns the newest metrics.
+    """Trains to config.iterations; returns the newest row of metrics.
 
     SIGTERM and Ctrl-C save at the next boundary and exit (see `stop_signal`),
     and so does the end of stopping.session_seconds.
     """
     counters, total = self.counters, self.config.iterations
     clock = SessionClock(self.config.stopping.session_seconds)
-    row: dict[str, Any] = {}
+    row = self.writer.last
     with (
       contextlib.closing(self),
       jax.set_mesh(self.parts.mesh),

@@ -20,9 +20,8 @@ class EarlyStopping:
 
   def __init__(self, config: StoppingConfig):
     self._config = config
-    self._settings = [
-      *(config.metric, config.patience, config.min_delta, config.mode)
-    ]
+    names = ('metric', 'mode', 'patience', 'min_delta')
+    self._settings = {name: getattr(config, name) for name in names}
     self.best: float | None = None
     self.waited = 0  # rows with the metric since then
     self.last: int | None = None  # the last iteration of the run
@@ -72,7 +71,7 @@ class EarlyStopping:
   def restore(self, state: dict[str, Any]) -> None:
     """Continues; with other settings the run may go on that had ended."""
     settings = state['settings']
-    if settings[0] != self._settings[0] or settings[3] != self._settings[3]:
+    if any(settings[n] != self._settings[n] for n in ('metric', 'mode')):
       return
     self.best, self.waited = state['best'], state['waited']
     if settings == self._settings:

@@ -66,10 +66,22 @@ def test_the_stages_are_done_once(tmp_path, capsys):
 
 
 def test_gains_are_paired():
-  """Changes 1, 0, 0, 1: mean 1/2, standard error sqrt(1/3) / 2."""
+  """Changes 1, 0, 0, 1: mean 1/2, standard error sqrt(1/3) / 2, t(3) 3.1824."""
   before = {'greedy': [0, 0, 1, 0], 'samples': [[0, 0]] * 4}
   after = {'greedy': [1, 0, 1, 1], 'samples': [[1, 0]] * 4}
   greedy, samples = llm_table.gains(before, after)
-  assert greedy[:4] == ('greedy', 0.25, 0.75, 0.5)
-  assert greedy[4] == pytest.approx(1.96 * (1 / 3) ** 0.5 / 2)
-  assert samples == ('samples', 0.0, 0.5, 0.5, 0.0)
+  assert greedy[:3] == ('greedy', 0.25, 0.75)
+  half = 3.182446 * (1 / 3) ** 0.5 / 2
+  assert greedy[3][:3] == pytest.approx((0.5, 0.5 - half, 0.5 + half))
+  assert samples[:3] == ('samples', 0.0, 0.5)
+  assert samples[3][:3] == (0.5, 0.5, 0.5)
+
+
+def test_what_was_not_judged_counts_nowhere():
+  """The third problem has no verdict before, the fourth half of one after."""
+  nan = float('nan')
+  before = {'greedy': [0, 1, nan], 'samples': [[0, 0], [1, 1], [nan, nan]]}
+  after = {'greedy': [1, 1, 1], 'samples': [[nan, 1], [1, 0], [1, 1]]}
+  greedy, samples = llm_table.gains(before, after)
+  assert greedy[:3] == ('greedy', 0.5, 1.0) and greedy[3].effect == 0.5
+  assert samples[:3] == ('samples', 0.5, 0.75) and samples[3].effect == 0.25

@@ -90,6 +90,7 @@ def test_resume_cuts_what_was_written_after_the_checkpoint(tmp_path):
     path.write_bytes(path.read_bytes()[:-9])
   two = MetricsWriter(tmp_path / 'two')
   two.truncate_to(offsets, next_step=3)
+  assert two.last == read_jsonl(tmp_path / 'two' / 'metrics.jsonl')[2]
   write_steps(two, range(3, 6))
   two.close()
   for name in ('metrics.jsonl', 'rollouts.jsonl'):
@@ -105,6 +106,7 @@ def test_a_fresh_start_keeps_the_files_aside(tmp_path, caplog):
   for count in (2, 3, 1):
     writer = MetricsWriter(tmp_path)
     writer.truncate_to({})
+    assert writer.last == {}
     write_steps(writer, range(count))
     writer.close()
   steps = {'': [0], '.1': [0, 1], '.2': [0, 1, 2]}

@@ -40,7 +40,10 @@ def test_callbacks_are_loaded_by_name(tmp_path):
   path.write_text('class Mine:\n  def on_end(self, step, row):\n    pass\n')
   assert type(load(f'{path}:Mine')).__name__ == 'Mine'
   assert isinstance(load('rl_jax.runs.callbacks:Callback'), Callback)
+  broken = tmp_path / 'broken.py'
+  broken.write_text('import no_such_thing\n')
   for text, message in {
+    f'{broken}:Mine': 'broken.py cannot be imported: .* .*broken.py:1',
     str(path): 'expected PATH.py:CLASS',
     f'{path}:Mein': "Did you mean 'Mine'",
     'no_such_module:X': 'no_such_module cannot be imported',

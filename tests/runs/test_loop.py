@@ -396,8 +396,11 @@ def test_a_stopped_run_goes_on_with_a_relaxed_guard(config, tmp_path):
     loop.Trainer(strict, str(tmp_path)).run()
   config = override(config, 'optimizer.learning_rate', '0.5')
   field = 'optimizer.learning_rate'
-  loop.Trainer(config, str(tmp_path), allow_change=[field]).run()
+  last = loop.Trainer(config, str(tmp_path), allow_change=[field]).run()
   rows = read_jsonl(tmp_path / 'metrics.jsonl')
+  assert last == rows[-1]
+  finished = loop.Trainer(config, str(tmp_path), allow_change=[field])
+  assert finished.run() == last
   assert [row['step'] for row in rows] == [1, 2, 3, 4]
   assert [row.get(f'changed/{field}') for row in rows] == [None] * 2 + [
     0.5,
