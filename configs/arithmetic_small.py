@@ -14,7 +14,7 @@ from rl_jax.config import EvaluationConfig, ExperimentConfig
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.learning.update import UpdateConfig
 from rl_jax.method import Method
-from rl_jax.models import ModelConfig
+from rl_jax.models import presets
 from rl_jax.models.source import ModelSource
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.tasks import Arithmetic
@@ -26,18 +26,7 @@ def get_config(method: Method) -> ExperimentConfig:
     iterations=120,
     task=Arithmetic(digits=2, signed=False, reverse=True),
     method=method,
-    model=ModelSource(
-      config=ModelConfig(
-        vocab_size=1,  # replaced by the size of the task's alphabet
-        num_layers=2,
-        width=64,
-        num_heads=2,
-        num_kv_heads=2,
-        head_size=32,
-        mlp_size=256,
-        max_positions=64,
-      )
-    ),
+    model=ModelSource(config=presets.small(max_positions=64)),
     rollout=RolloutConfig(
       num_prompts=32,
       group_size=8,

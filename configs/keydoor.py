@@ -10,7 +10,7 @@ from rl_jax.config import EvaluationConfig, ExperimentConfig
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.learning.update import UpdateConfig
 from rl_jax.method import Method
-from rl_jax.models import ModelConfig
+from rl_jax.models import presets
 from rl_jax.models.source import ModelSource
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.rollouts.turns import TurnConfig
@@ -26,14 +26,8 @@ def get_config(method: Method) -> ExperimentConfig:
     task=KeyDoor(reward_weights={'outcome': 0.5, 'progress': 0.5}),
     method=method,
     model=ModelSource(
-      config=ModelConfig(
-        vocab_size=1,  # replaced by the size of the task's alphabet
-        num_layers=2,
-        width=64,
-        num_heads=4,
-        num_kv_heads=4,
-        head_size=16,
-        mlp_size=128,
+      config=presets.small(
+        num_heads=4, num_kv_heads=4, head_size=16, mlp_size=128
       )
     ),
     rollout=RolloutConfig(

@@ -27,7 +27,7 @@ less likely, the right answer hardly more.
 from rl_jax.config import EvaluationConfig, ExperimentConfig, reads_mismatched
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.method import Method
-from rl_jax.models import ModelConfig
+from rl_jax.models import presets
 from rl_jax.models.source import ModelSource
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.tasks import Arithmetic, RulePairs
@@ -39,17 +39,7 @@ def get_config(method: Method) -> ExperimentConfig:
     iterations=300,
     task=RulePairs(Arithmetic(digits=2, signed=False, reverse=True)),
     method=method,
-    model=ModelSource(
-      config=ModelConfig(
-        vocab_size=1,  # replaced by the size of the task's alphabet
-        num_layers=2,
-        width=64,
-        num_heads=4,
-        num_kv_heads=2,
-        head_size=16,
-        mlp_size=256,
-      )
-    ),
+    model=ModelSource(config=presets.small(num_heads=4, head_size=16)),
     rollout=RolloutConfig(
       num_prompts=64,
       group_size=2 + reads_mismatched(method),

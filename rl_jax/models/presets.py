@@ -1,4 +1,4 @@
-"""Sizes of public models, from their config.json, and a tiny one."""
+"""Sizes of public models, from their config.json, and two tiny ones."""
 
 from rl_jax.models.rope import RopeScaling
 from rl_jax.models.transformer import ModelConfig
@@ -16,6 +16,23 @@ def tiny(vocab_size: int = 20) -> ModelConfig:
     mlp_size=512,
     max_positions=512,
   )
+
+
+def small(**sizes: int) -> ModelConfig:
+  """Two layers of width 64 for the alphabet of a task; sizes replace its own.
+
+  A run replaces the vocabulary of 1 by the size of the task's alphabet.
+  """
+  own = {
+    'vocab_size': 1,
+    'num_layers': 2,
+    'width': 64,
+    'num_heads': 2,
+    'num_kv_heads': 2,
+    'head_size': 32,
+    'mlp_size': 256,
+  }
+  return ModelConfig(**(own | sizes))
 
 
 def _smollm2(layers, width, num_heads, kv_heads, mlp_size, theta):
