@@ -223,32 +223,13 @@ def plot_curves(
   lines = -(-len(drawn) // columns)
   figure = Figure(figsize=(5.2 * columns, 3.2 * lines), layout='constrained')
   panels = figure.subplots(lines, columns, squeeze=False).ravel()
-  handles: dict[str, Any] = {}
   for axes, metric in zip(panels, drawn, strict=False):
-    lines = []
-    for i, (label, seeds) in enumerate(runs.items()):
-      color = COLORS[i % len(COLORS)]
-      style = {'label': label, 'color': color, 'window': window}
-      # After seven labels colours repeat with another line style.
-      style['linestyle'] = ('-', '--', ':')[i // len(COLORS) % 3]
-      lines.append(_draw(axes, list(seeds), x_name, metric, style))
-    if log:
-      axes.set_yscale('log', nonpositive='mask')
-    else:
-      _cut(axes, [line for line in lines if line is not None])
+    _panel(axes, runs, x_name, metric, window, log)
     _tidy(axes, metric, x_label)
-    for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-      handles.setdefault(label, handle)
   for axes in panels[len(drawn) :]:
     axes.set_visible(False)
   if len(runs) > 1:
-    figure.legend(
-      handles.values(),
-      handles.keys(),
-      loc='outside lower center',
-      ncols=_columns(list(handles), figure.get_figwidth()),
-      frameon=False,
-    )
+    _legend(figure, panels[: len(drawn)])
   if title:
     figure.suptitle(title, fontsize=12)
   path = epath.Path(out)
@@ -257,6 +238,36 @@ def plot_curves(
   with path.open('wb') as file:
     figure.savefig(file, format='png', dpi=130)
   return drawn
+
+
+def _panel(axes, runs, x_name: str, metric: str, window: int, log: bool):
+  """The curves of one metric, one for each label."""
+  lines = []
+  for i, (label, seeds) in enumerate(runs.items()):
+    color = COLORS[i % len(COLORS)]
+    style = {'label': label, 'color': color, 'window': window}
+    # After seven labels colours repeat with another line style.
+    style['linestyle'] = ('-', '--', ':')[i // len(COLORS) % 3]
+    lines.append(_draw(axes, list(seeds), x_name, metric, style))
+  if log:
+    axes.set_yscale('log', nonpositive='mask')
+  else:
+    _cut(axes, [line for line in lines if line is not None])
+
+
+def _legend(figure, panels) -> None:
+  """One for all panels, below them."""
+  handles: dict[str, Any] = {}
+  for axes in panels:
+    for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+      handles.setdefault(label, handle)
+  figure.legend(
+    handles.values(),
+    handles.keys(),
+    loc='outside lower center',
+    ncols=_columns(list(handles), figure.get_figwidth()),
+    frameon=False,
+  )
 
 
 def _columns(names: Sequence[str], width: float) -> int:

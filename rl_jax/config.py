@@ -193,21 +193,14 @@ def _is_finite(weight) -> bool:
 
 def validate(config: ExperimentConfig) -> None:
   """Raises ValueError before anything is compiled if parts do not fit."""
-  rollout, update, mesh = config.rollout, config.update, config.mesh
   serialization.check(config)
-  weights = getattr(config.task, 'reward_weights', None)
-  if weights is not None and not (
-    weights and all(map(_is_finite, weights.values()))
-  ):
-    raise ValueError(
-      f'task.reward_weights = {weights!r}: expected finite weights by name'
-    )
+  _check_weights(config.task)
   method_lib.validate(
     config.method,
-    group_size=rollout.group_size,
+    group_size=config.rollout.group_size,
     has_value_head=config.model.value_head,
   )
-  turns.check(config.task, rollout, config.method)
+  turns.check(config.task, config.rollout, config.method)
   check_trackers(config.tracking)
   metric = config.stopping.metric or ''
   if metric.startswith('evaluation/') and not config.evaluation.every:
@@ -225,6 +218,23 @@ def validate(config: ExperimentConfig) -> None:
     check_limits(
       config.task, config.verifier.workers, config.verifier.timeout_seconds
     )
+  _check_sizes(config)
+
+
+def _check_weights(task: Any) -> None:
+  """Raises ValueError for weights of rewards that are no numbers."""
+  weights = getattr(task, 'reward_weights', None)
+  if weights is not None and not (
+    weights and all(map(_is_finite, weights.values()))
+  ):
+    raise ValueError(
+      f'task.reward_weights = {weights!r}: expected finite weights by name'
+    )
+
+
+def _check_sizes(config: ExperimentConfig) -> None:
+  """Raises ValueError where a size must divide another and does not."""
+  rollout, update, mesh = config.rollout, config.update, config.mesh
   minibatch = update.minibatch_prompts or rollout.num_prompts
   microbatch = update.microbatch_prompts or minibatch
 

@@ -64,17 +64,7 @@ def render(
     reload_seconds: the page loads itself again after this time; 0: never.
   """
   curves = report_curves.collect(runs)
-  rollouts: list[dict[str, Any]] = []
-  places: dict[str, list[str]] = {}  # note -> names of its runs
-  for run, name in zip(runs, report_curves.names(runs), strict=True):
-    found, more = report_rollouts.read(run, max_bytes // len(runs))
-    rollouts.append({'name': name, **found})
-    for note in [*run.notes, *more]:
-      places.setdefault(note, []).append(name)
-  notes = [
-    *notes,
-    *(f'{_some(names)}: {note}' for note, names in places.items()),
-  ]
+  rollouts, of_runs = _rollouts(runs, max_bytes)
   data = {
     'curves': curves,
     'panels': list(PANELS),
@@ -91,7 +81,7 @@ def render(
   )
   return environment.get_template('page.html').render(
     title=title,
-    notes=notes,
+    notes=[*notes, *of_runs],
     curves=curves['runs'],
     summary=report_curves.ends(curves, PANELS),
     curve_hint=_hint(curves),
@@ -104,6 +94,20 @@ def render(
     style_hash=_hash(style),
     script_hash=_hash(script),
   )
+
+
+def _rollouts(
+  runs: Sequence[Run], max_bytes: int
+) -> tuple[list[dict[str, Any]], list[str]]:
+  """Responses of every run, and the notes on the runs, each of them once."""
+  rollouts: list[dict[str, Any]] = []
+  places: dict[str, list[str]] = {}  # note -> names of its runs
+  for run, name in zip(runs, report_curves.names(runs), strict=True):
+    found, more = report_rollouts.read(run, max_bytes // len(runs))
+    rollouts.append({'name': name, **found})
+    for note in [*run.notes, *more]:
+      places.setdefault(note, []).append(name)
+  return rollouts, [f'{_some(n)}: {note}' for note, n in places.items()]
 
 
 def _some(names: Sequence[str]) -> str:

@@ -186,6 +186,30 @@ def compare(
   rows = statistics_lib.forward_inputs(forward, trajs[METHOD])
   stats, gradient = _with_gradient(statistics, trained, rows, forward)
 
+  pushes = _pushes(methods, stats, trajs, key, states, learned)
+  pair = jax.lax.map(gradient, _stack(pushes, (METHOD, BASELINE)))
+  mine, other = (jax.tree.map(lambda x, i=i: x[i], pair) for i in (0, 1))
+  cos, ratio = _cos_and_ratio(
+    optax.tree.vdot(mine, other), _norm(mine), _norm(other)
+  )
+  found = {
+    'influence/cos': cos,
+    'influence/ratio': ratio,
+    'influence/tokens_stopped': _stopped(pushes[METHOD], trajs[METHOD]),
+  }
+  return found | _without_pieces(gradient, mine, pushes, trajs)
+
+
+def _pushes(
+  methods: dict[str, Method],
+  stats: dict[str, Array],
+  trajs: dict[str, Trajectories],
+  key: Array,
+  states: dict[str, Any],
+  learned: dict[str, Any],
+) -> dict[str, dict[str, Array]]:
+  """Gradient of every method's loss with respect to the statistics."""
+
   def push(name):
     def loss(stats):
       return objective_lib.terms(
@@ -199,29 +223,26 @@ def compare(
 
     return jax.grad(loss)(stats)
 
-  pushes = {name: push(name) for name in methods}
-  stack = lambda names: jax.tree.map(
-    lambda *x: jnp.stack(x), *[pushes[name] for name in names]
-  )
-  pair = jax.lax.map(gradient, stack((METHOD, BASELINE)))
-  mine, other = (jax.tree.map(lambda x, i=i: x[i], pair) for i in (0, 1))
-  cos, ratio = _cos_and_ratio(
-    optax.tree.vdot(mine, other), _norm(mine), _norm(other)
-  )
-  found = {
-    'influence/cos': cos,
-    'influence/ratio': ratio,
-    'influence/tokens_stopped': _stopped(pushes[METHOD], trajs[METHOD]),
-  }
-  paths = [name for name in methods if name not in (METHOD, BASELINE)]
+  return {name: push(name) for name in methods}
+
+
+def _without_pieces(
+  gradient: Callable,
+  mine: Any,
+  pushes: dict[str, dict[str, Array]],
+  trajs: dict[str, Trajectories],
+) -> Metrics:
+  """By path, METHOD (with the gradient `mine`) against it without a piece."""
+  paths = [name for name in pushes if name not in (METHOD, BASELINE)]
   if not paths:
-    return found
+    return {}
 
   def one(push):
     other = gradient(push)
     return optax.tree.vdot(mine, other), _norm(other)
 
-  dots, norms = jax.lax.map(one, stack(paths))
+  dots, norms = jax.lax.map(one, _stack(pushes, paths))
+  found = {}
   for path, dot, norm in zip(paths, dots, norms, strict=True):
     cos, ratio = _cos_and_ratio(dot, _norm(mine), norm)
     found |= {
@@ -232,6 +253,12 @@ def compare(
       ),
     }
   return found
+
+
+def _stack(pushes, names):
+  return jax.tree.map(
+    lambda *x: jnp.stack(x), *[pushes[name] for name in names]
+  )
 
 
 def _with_gradient(

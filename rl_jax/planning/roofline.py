@@ -74,23 +74,7 @@ def roofline(
   sent: bytes that a device sends, by stage; other stages are left out.
   """
   rollout, update = config.rollout, config.update
-  shape = costs.Shape(
-    rollout.num_prompts,
-    rollout.group_size,
-    rollout.max_prompt_tokens,
-    rollout.max_response_tokens,
-  )
-  forward = costs.model_flops(model, shape, 'generate') / devices
-  # Where responses are split, each of these devices computes all prompts.
-  sizes = dataclasses.asdict(config.mesh)
-  spans = layout.parts(rollout.max_response_tokens, 'tokens', sizes)
-  prompts = dataclasses.replace(shape, group_size=0)
-  again = costs.model_flops(model, prompts, 'generate') / devices
-  spread = forward + (spans - 1) * again
-  # Devices that sample the same rows as others.
-  sizes = config.mesh.sizes(devices)
-  shards = sizes['data'] * sizes['fsdp'] * sizes['sequence']
-  alike = shards // layout.parts(rollout.num_prompts, 'sampled_rows', sizes)
+  sampled, spread = _forward_flop(config, model, devices)
   minibatch = update.minibatch_prompts or rollout.num_prompts
   parts = rollout.group_size // (update.microbatch_rows or rollout.group_size)
   pieces = rollout.num_prompts // (update.microbatch_prompts or minibatch)
@@ -107,7 +91,7 @@ def roofline(
   found = {
     'generate': Bound(
       'generate',
-      alike * forward,
+      sampled,
       rollout.max_response_tokens * (weights + plan.cache / 2),
       sent.get('generate', 0.0),
     ),
@@ -126,6 +110,30 @@ def roofline(
     ),
   }
   return [found[stage] for stage in found if stage in sent]
+
+
+def _forward_flop(
+  config: ExperimentConfig, model: ModelConfig, devices: int
+) -> tuple[float, float]:
+  """FLOP of all tokens on a device: when they are sampled, and in a pass."""
+  rollout = config.rollout
+  shape = costs.Shape(
+    rollout.num_prompts,
+    rollout.group_size,
+    rollout.max_prompt_tokens,
+    rollout.max_response_tokens,
+  )
+  forward = costs.model_flops(model, shape, 'generate') / devices
+  # Devices that sample the same rows as others.
+  sizes = config.mesh.sizes(devices)
+  shards = sizes['data'] * sizes['fsdp'] * sizes['sequence']
+  alike = shards // layout.parts(rollout.num_prompts, 'sampled_rows', sizes)
+  # Where responses are split, each of these devices computes all prompts.
+  sizes = dataclasses.asdict(config.mesh)
+  spans = layout.parts(rollout.max_response_tokens, 'tokens', sizes)
+  prompts = dataclasses.replace(shape, group_size=0)
+  again = costs.model_flops(model, prompts, 'generate') / devices
+  return alike * forward, forward + (spans - 1) * again
 
 
 def fitting(

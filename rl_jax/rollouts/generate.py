@@ -97,7 +97,6 @@ def generate(
   ]
   # Cast and gathered over fsdp once, not at every step.
   weights = [prepare_weights(policy, cfg) for policy in policies]
-
   rows_in_all = traj.length_B.shape[0]
 
   def shard(weights, sampling, begun, rows):
