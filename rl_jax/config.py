@@ -210,6 +210,7 @@ def validate(config: ExperimentConfig) -> None:
   if config.diagnostics.influence_every and config.diagnostics.baseline:
     _check_baseline(config)
   _check_logged(config)
+  _check_averages(config)
   if hasattr(config.method.rollout, 'check_task'):
     config.method.rollout.check_task(config.task)
   if config.verifier.on_device:
@@ -281,6 +282,20 @@ def _check_baseline(config: ExperimentConfig) -> None:
     )
   except ValueError as error:
     raise ValueError(f'diagnostics.baseline: {error}') from None
+
+
+def _check_averages(config: ExperimentConfig) -> None:
+  """Raises ValueError if an average would lose what it is given."""
+  model = config.model
+  if model.param_dtype == 'float32' or model.lora_rank:
+    return
+  for name, rule in config.method.policies().items():
+    if getattr(rule, 'needs_float32', False):
+      raise ValueError(
+        f'model.param_dtype = {model.param_dtype!r}, but small changes of '
+        f'{name}, kept by {type(rule).__name__}, would be rounded away: set '
+        "model.param_dtype = 'float32'"
+      )
 
 
 def reads_mismatched(method: method_lib.Method) -> bool:

@@ -11,6 +11,7 @@ from rl_jax.learning.update import UpdateConfig
 from rl_jax.method import Method
 from rl_jax.pieces import losses
 from rl_jax.pieces.aggregation import TokenMean
+from rl_jax.pieces.policies import Average
 from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.runtime.mesh import MeshConfig
@@ -116,6 +117,18 @@ def test_a_method_without_anything_to_minimise_is_refused():
     config_lib.validate(changed(Method(aggregation=TokenMean())))
   with pytest.raises(ValueError, match='aggregation is missing'):
     config_lib.validate(changed(Method(losses=(losses.Reinforce(),))))
+
+
+def test_an_average_of_bfloat16_weights_is_refused(toy):
+  """Its small changes would be rounded away; a frozen reference is none."""
+  method = toy.get_method('grpo')
+  config = changed(method)
+  half = dataclasses.replace(config.model, param_dtype='bfloat16')
+  config = dataclasses.replace(config, model=half)
+  config_lib.validate(config)
+  moving = dataclasses.replace(method, reference=Average(decay=0.99))
+  with pytest.raises(ValueError, match="'bfloat16', but small .* reference"):
+    config_lib.validate(dataclasses.replace(config, method=moving))
 
 
 @pytest.mark.parametrize(

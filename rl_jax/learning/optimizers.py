@@ -11,6 +11,7 @@ import optax
 
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.learning import schedules
+from rl_jax.learning.master_weights import with_master_weights
 from rl_jax.overrides import unknown_name
 
 _ADAMW = ('b1', 'b2', 'eps', 'weight_decay', 'moment_dtype')
@@ -41,7 +42,7 @@ class OptimizerConfig:
   eps: float = ranged(1e-8, 0.0, open_low=True)
   weight_decay: float = ranged(0.0, 0.0)
   clip_norm: float | None = ranged(1.0, 0.0, open_low=True)
-  # Of the first moment; bfloat16 saves memory.
+  # Of the first moment; the second would lose its changes in bfloat16.
   moment_dtype: str = chosen('float32', ('float32', 'bfloat16'))
   name: str = 'adamw'
   arguments: dict[str, Any] = dataclasses.field(
@@ -107,7 +108,7 @@ def schedule(
 def make_optimizer(
   config: OptimizerConfig, learning_rate: jax.Array | None = None
 ) -> optax.GradientTransformation:
-  """Clip by global norm, then the optimizer; moments of AdamW in float32.
+  """Clip by global norm, then the optimizer, on float32 master weights.
 
   Raises ValueError if optax refuses the arguments, or if an update needs more
   than gradients and parameters.
@@ -125,9 +126,10 @@ def make_optimizer(
     )
   else:
     chain = _other(config, rate, learning_rate)
-  if config.clip_norm is None:
-    return chain
-  return optax.chain(optax.clip_by_global_norm(config.clip_norm), chain)
+  if config.clip_norm is not None:
+    clip = optax.clip_by_global_norm(config.clip_norm)
+    chain = optax.chain(clip, chain)
+  return with_master_weights(chain)
 
 
 def _other(config, rate, learning_rate):

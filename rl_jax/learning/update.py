@@ -179,7 +179,7 @@ def update_minibatch(
     metrics[types.TOKENS] = tokens
   norm = optax.tree.norm(grads)
   ok = jnp.isfinite(norm) & jnp.isfinite(loss)
-  grads = jax.tree.map(lambda g, p: g.astype(p.dtype), grads, state.params)
+  grads = optax.tree.cast(grads, jnp.float32)
   return _step(state, grads, states, optimizer, ok), {
     'train/loss': loss,
     'train/grad_norm': norm,

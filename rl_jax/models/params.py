@@ -12,6 +12,8 @@ from rl_jax.types import Array
 
 # With adapters, only these top-level trees of the parameters are trained.
 ADAPTED = ('lora', 'value_head')
+# Of bfloat16 weights the optimizer keeps the bits that float32 has besides.
+TRAINED = ('float32', 'bfloat16')
 
 
 def init_params(cfg: Any, key: Array, mesh: Mesh | None = None) -> Any:
@@ -54,16 +56,16 @@ def split_trainable(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
   """(trainable, frozen): with adapters the model itself is frozen.
 
-  Raises: ValueError if trainable weights are not float32: the optimizer keeps
-    no copy of higher precision, and small updates would be rounded away.
+  Raises: ValueError if trainable weights are float16: the optimizer has no
+    master weights of these, and small updates would be rounded away.
   """
   names = ADAPTED if model.lora_rank else tuple(params)
   trainable = {k: v for k, v in params.items() if k in names}
-  found = {str(x.dtype) for x in jax.tree.leaves(trainable)} - {'float32'}
+  found = {str(x.dtype) for x in jax.tree.leaves(trainable)} - set(TRAINED)
   if found:
     raise ValueError(
       f'weights of type {", ".join(sorted(found))} cannot be trained: set '
-      "model.param_dtype = 'float32', or model.lora_rank > 0"
+      f'model.param_dtype to one of {TRAINED}, or model.lora_rank > 0'
     )
   return trainable, {k: v for k, v in params.items() if k not in names}
 

@@ -7,6 +7,7 @@ from absl import logging
 
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.models import lora, platform, transformer
+from rl_jax.models.params import TRAINED
 from rl_jax.models.transformer import ModelConfig
 
 _ADAPTERS = ('lora_rank', 'lora_alpha', 'lora_targets')
@@ -22,11 +23,13 @@ class ModelSource:
   path, `config` only serves to plan memory before the files are there.
   compute_dtype, attention: 'auto' chooses by platform (models/platform.py).
   param_dtype: of the weights of the model, whatever dtype the files have;
-  adapters and value head are always float32.
+  adapters and value head are always float32. Trained bfloat16 weights have
+  float32 master weights in the optimizer's state: 4 bytes in all, and 2 for
+  each copy of a named policy.
   lora_rank: 0 trains all weights; otherwise only adapters of this rank on
   lora_targets are trained, scaled by lora_alpha / lora_rank.
 
-  Raises: ValueError for weights that would be trained in less than float32.
+  Raises: ValueError for float16 weights that would be trained.
   """
 
   path: str | None = None
@@ -42,14 +45,13 @@ class ModelSource:
 
   def __post_init__(self):
     lora.check_targets('ModelSource', self.lora_targets)
-    if self.param_dtype != 'float32' and not self.lora_rank:
+    if self.param_dtype not in TRAINED and not self.lora_rank:
       raise ValueError(
         f'ModelSource.param_dtype = {self.param_dtype!r} with lora_rank = 0: '
         'an update of 1e-6 is lost when a weight is rounded. Set param_dtype = '
-        "'float32' (compute_dtype may be 'bfloat16'), or lora_rank > 0: "
-        'adapters are float32'
+        "'float32', or 'bfloat16', which has float32 master weights, or "
+        'lora_rank > 0: adapters are float32'
       )
-
     if self.config is not None and self.config.lora_rank and not self.lora_rank:
       raise ValueError(
         f'ModelSource.config has lora_rank = {self.config.lora_rank}, but '

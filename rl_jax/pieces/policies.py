@@ -6,7 +6,7 @@ training state; no gradient reaches them.
 """
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 
@@ -53,6 +53,7 @@ class Average:
   """
 
   decay: float = ranged(low=0.0, high=1.0)
+  needs_float32: ClassVar[bool] = True
 
   def due(self, iteration: Array | int) -> Array | bool:
     """After every iteration."""

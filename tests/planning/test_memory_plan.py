@@ -145,6 +145,15 @@ def test_what_is_exact(toy):
   assert adapted.reference == (adapted.optimizer - 8) // 2
 
 
+def test_master_weights_are_counted(toy):
+  """2 bytes a weight and copy, 2 of the remainder, 2 + 4 of the moments."""
+  model = dataclasses.replace(SMALL, param_dtype='bfloat16')
+  config = make_config(toy, optimizer__moment_dtype='bfloat16')
+  found, count = plan(config, model), spec.count(specs(SMALL))
+  assert found.parameters == found.reference == 2 * count
+  assert found.optimizer == 8 * count + 2 * 4
+
+
 def test_another_optimizer_is_counted(toy):
   """Lion keeps one moment, Adafactor sums of rows and columns."""
   found = [
