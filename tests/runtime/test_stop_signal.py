@@ -9,6 +9,18 @@ import pytest
 from rl_jax.runtime.stop_signal import StopSignal
 
 
+@pytest.fixture(autouse=True)
+def foreground():
+  """As in a terminal: jobs of a shell ignore SIGINT, those of nohup SIGHUP."""
+  before = {
+    signal.SIGINT: signal.signal(signal.SIGINT, signal.default_int_handler),
+    signal.SIGHUP: signal.signal(signal.SIGHUP, signal.SIG_DFL),
+  }
+  yield
+  for number, handler in before.items():
+    signal.signal(number, handler)
+
+
 @pytest.mark.parametrize(
   'number, code', [(signal.SIGTERM, 143), (signal.SIGINT, 130)]
 )
@@ -25,15 +37,6 @@ def test_the_first_signal_sets_the_flag(number, code):
   assert signal.getsignal(number) is before
 
 
-@pytest.fixture
-def interactive():
-  """Foreground processes get Ctrl-C; background processes of a shell do not."""
-  before = signal.signal(signal.SIGINT, signal.default_int_handler)
-  yield
-  signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures('interactive')
 def test_the_second_ctrl_c_stops_at_once():
   """A save that hangs must not make the process unstoppable."""
   with pytest.raises(KeyboardInterrupt), StopSignal():
