@@ -5,8 +5,11 @@ Paper: Zheng et al., "Secrets of RLHF in Large Language Models Part I: PPO",
 Change: against PPO, rewards are divided by the standard deviation of all past
   rewards, and advantages are not whitened. Needs model.value_head=True.
 Defaults: reward scaling on, centring and reward clip off, KL 0.01, gamma 1,
-  lambda 0.95, both clips 0.2 (train_ppo_en.sh). Every switch of the paper that
-  needs no other data has a variant below: --method=ppo_max@reward_clip.
+  lambda 0.95, both clips 0.2 (train_ppo_en.sh). Switches of the paper are
+  variants: --method=ppo_max@reward_clip; `ptx` also needs rows of data, for
+  example --set=rollout.logged_prompts=16. Not here: the buffer of two rollouts,
+  a critic with weights of its own begun from the reward model, repetition
+  penalty and learning-rate schedule (optimizer) of the scripts.
 Pieces: RunningScale(center=False, eps=1e-08); KLInReward(coef=0.01,
   estimator='k1', level='token'); GAE(gamma=1.0, lam=0.95);
   PPOClip(clip_low=0.2, clip_high=0.2); ValueClip(coef=0.5, clip=0.2);
@@ -30,12 +33,16 @@ VARIANTS = {
   'reward_clip': ('shaping.RunningScale.clip=5.0',),
   'no_kl': ('shaping.KLInReward=null',),
   'whitened': ('credit+=Whiten(eps=1e-6, ddof=0)',),
+  'advantage_clip': ('credit+=ClipAdvantage(limit=0.5)',),
   'no_policy_clip': (
     'losses.PPOClip.clip_low=1.0',
     'losses.PPOClip.clip_high=1e6',
   ),
   'no_value_clip': ('losses.ValueClip.clip=1e6',),
   'entropy_bonus': ('losses+=EntropyBonus(coef=1e-3)',),
+  'entropy_target': ('losses+=EntropyTarget(coef=1e-3, target=0.5)',),
+  'critic_first': ('weights+=CriticFirst(steps=50)',),
+  'ptx': ('losses+=PretrainingLoss(coef=0.1)', 'weights+=SampledRows()'),
 }
 
 

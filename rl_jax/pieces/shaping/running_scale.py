@@ -6,6 +6,7 @@ import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
+from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import (
   masked_mean,
   masked_var,
@@ -22,8 +23,8 @@ ROUNDING = 1e-6  # a relative deviation that float32 means have by themselves
 class RunningScale:
   """R / (std + eps), or (R - mean) / (std + eps) if center; then clipped.
 
-  Mean and std (ddof 1) are over the valid rewards of all rollouts, this one
-  included. State: count, mean, sum of squared deviations.
+  Mean and std (ddof 1) are over the valid rewards of the sampled rows of all
+  rollouts, this one included. State: count, mean, sum of squared deviations.
   Source: "Secrets of RLHF in Large Language Models Part I: PPO"; OpenLMLab/
   MOSS-RLHF utils.py (RunningMoments), ppo_trainer.py (use_reward_scaling,
   use_reward_norm, use_reward_clip).
@@ -45,7 +46,7 @@ class RunningScale:
   ) -> tuple[Array, dict[str, Array]]:
     """[B] -> [B]."""
     chex.assert_rank(reward_B, 1)
-    valid_B = traj.valid_B
+    valid_B = traj.valid_B * row_inputs.sampled_B(traj)
     added = valid_B.sum()
     mean = masked_mean(reward_B, valid_B)
     count = state['count'] + added

@@ -28,6 +28,16 @@ def test_by_hand(toy):
   np.testing.assert_allclose(scaled, [0.387298, 1.0], rtol=1e-5)
 
 
+def test_rows_of_data_are_scaled_but_do_not_count(toy):
+  """As after 1, 3 alone: a recorded 7 is divided by sqrt 2, too."""
+  piece, reward = shaping.RunningScale(), jnp.array([1.0, 3.0, 7.0])
+  extras = {'logged_B': np.array([0.0, 0.0, 1.0])}
+  traj = toy.trajectories(np.ones((3, 1)), group_size=1, extras=extras)
+  scaled, state = piece(reward, traj, piece.init(1))
+  np.testing.assert_allclose(scaled, reward / 2**0.5, rtol=1e-5)
+  assert state['count'] == 2
+
+
 def test_eps_is_added_to_the_std(toy):
   """1 and 3 divided by sqrt 2 + 1."""
   piece = shaping.RunningScale(eps=1.0)

@@ -1,0 +1,49 @@
+"""Critic pre-training: the policy waits until values have been learned."""
+
+from typing import ClassVar
+
+import jax.numpy as jnp
+
+from rl_jax.checks import ranged
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Metrics, Trajectories
+
+
+@piece
+class CriticFirst:
+  """w_t = 0 in the first `steps` optimizer steps, then 1; values always count.
+
+  On losses [B, T] of the roles policy and regularizer. The value head shares
+  the model, which its loss moves; the paper's critic is a model of its own,
+  begun from the reward model. State: the steps taken.
+  Source: "Secrets of RLHF in Large Language Models Part I: PPO".
+  """
+
+  steps: int = ranged(50, 0, static=True)  # ours
+  role: ClassVar[str] = 'weight'
+  weighs: ClassVar[tuple[str, ...]] = ('policy', 'regularizer')
+  per_token: ClassVar[bool] = True
+
+  def check_method(self, method) -> None:
+    """Raises ValueError if no loss trains values."""
+    if not any(loss.role == 'value' for loss in method.losses):
+      raise ValueError('CriticFirst needs a loss of role "value": ValueClip()')
+
+  def init(self, num_prompts: int) -> dict[str, Array]:
+    """No step has been taken."""
+    del num_prompts
+    return {'steps': jnp.zeros(())}
+
+  def __call__(
+    self,
+    stats: dict[str, Array],
+    traj: Trajectories,
+    key: Array,
+    state: dict[str, Array],
+  ) -> tuple[Array, Metrics, dict[str, Array]]:
+    """Weights [B, T], metrics and the next state."""
+    del stats, key
+    taken = state['steps']
+    weight = (taken >= self.steps).astype(jnp.float32)
+    weight_BT = jnp.full_like(traj.mask_BT, weight)
+    return weight_BT, {'policy/trained': weight}, {'steps': taken + 1.0}
