@@ -4,17 +4,16 @@ Paper: Hao et al., "Exploring Superior Function Calls via Reinforcement
   Learning", 2025.
 Change: against GRPO, lambda * clip(H, -|A|/alpha, |A|/alpha) is added to the
   advantage, H the mean token entropy of the thinking span.
-Defaults: lambda 0.4, alpha 2, KL 1e-3. The span is the whole response here; set
-  --set=method.credit.EntropyShaping.span=think where think_mask_BT is given.
+Defaults: lambda 0.4, alpha 2, KL 1e-3. The task marks the span (think_mask_BT);
+  --set=method.credit.EntropyShaping.span=response takes the whole response.
 Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); EntropyShaping(coef=0.4,
-  alpha=2.0, span='response'); PPOClip(clip_low=0.2, clip_high=0.2);
+  alpha=2.0, span='think'); PPOClip(clip_low=0.2, clip_high=0.2);
   KLPenalty(coef=0.001, estimator='k3'); SeqMeanTokenMean()
 Headline: BFCL overall 86.02; up to 6 points over GRPO on multi-function calls.
 Evidence: reconstructed from a verl reproduction plan; the official repository
   has no code.
 Paper and code: not seen; nor over what the loss is averaged.
-Command: python -m experiments.train --config=configs/arithmetic.py
-  --method=egpo
+Command: python -m experiments.train --config=configs/chain.py --method=egpo
 """
 
 from rl_jax.method import Method
@@ -28,7 +27,7 @@ def get_method() -> Method:
     credit=(
       credit.GroupCenter(),
       credit.GroupScale(),
-      credit.EntropyShaping(coef=0.4, alpha=2.0),
+      credit.EntropyShaping(coef=0.4, alpha=2.0, span='think'),
     ),
     losses=(losses.PPOClip(), regularizers.KLPenalty(coef=1e-3)),
     aggregation=SeqMeanTokenMean(),

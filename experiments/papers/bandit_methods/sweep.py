@@ -31,6 +31,7 @@ DESCRIBED = (
   'seed_grpo',
 )
 CHANGES = {
+  'egpo': {'method.credit.EntropyShaping.span': 'response'},  # no thoughts
   'guide_grpo': {'rollout.max_prompt_tokens': 2},  # a hint is one token
   'riskpo': {'method.credit.BundleRisk.bundle': 4},  # of eight prompts
 }

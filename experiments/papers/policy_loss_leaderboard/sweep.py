@@ -25,8 +25,11 @@ TOKENS = 20_000  # all are compared after this many
 RATES = (3e-5, 1e-4, 3e-4)
 SEEDS = 5
 SETTING = {'model.path': 'runs/tiny_warm', 'evaluation.every': 10}
-# Defaults that do not fit 16 prompts.
-CHANGES = {'riskpo': {'method.credit.BundleRisk.bundle': 4}}
+# Defaults that do not fit 16 prompts without thoughts.
+CHANGES = {
+  'egpo': {'method.credit.EntropyShaping.span': 'response'},
+  'riskpo': {'method.credit.BundleRisk.bundle': 4},
+}
 NOT_RUN = {
   'guide_grpo': 'arithmetic writes no hints',
   'subpo': 'arithmetic has no set function of the tokens',
