@@ -10,6 +10,7 @@
 """
 
 import dataclasses
+import sys
 from typing import Any
 
 RANGE, CHOICES = 'range', 'choices'  # keys of a field's metadata
@@ -98,6 +99,24 @@ def check_range(
       f'{type(instance).__name__}.{field} = {value!r} is outside '
       f'{left}{low_text}, {high_text}{right}'
     )
+
+
+def check_numbers(instance: Any) -> None:
+  """Raises ValueError for a bool, int or finite float field that holds none.
+
+  For classes whose fields come from files; no leaf of a pytree among them.
+  """
+  for field in dataclasses.fields(instance):
+    value, kind = getattr(instance, field.name), field.type
+    good, what = True, f'of type {getattr(kind, "__name__", kind)}'
+    if kind is float:
+      most, what = sys.float_info.max, 'a finite number'
+      good = type(value) in (int, float) and -most <= value <= most
+    elif kind in (int, bool):
+      good = type(value) is kind
+    if not good:
+      name = f'{type(instance).__name__}.{field.name}'
+      raise ValueError(f'{name} = {value!r:.80} is not {what}')
 
 
 def check_choice(instance: Any, field: str, choices: tuple[str, ...]) -> None:

@@ -4,16 +4,12 @@ Rows, overrides and answers are changed at random from valid ones.
 The same examples every time; more of them in `make test-all`.
 """
 
-import contextlib
 import dataclasses
 from fractions import Fraction
-import itertools
+import importlib.util
 import json
-import os
-import signal
-import warnings
+import pathlib
 
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 import pytest
 
@@ -23,109 +19,17 @@ from rl_jax.method import Method
 from rl_jax.pieces import credit, losses
 from rl_jax.tasks import QuestionAnswer, answers, expressions
 
-FEW, SECONDS = 20, 30  # of an example: where nothing ends, not a benchmark
+_PATH = pathlib.Path(__file__).with_name('random_damage.py')
+_SPEC = importlib.util.spec_from_file_location('random_damage', _PATH)
+damage = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(damage)
+
+FEW = 20
+TEXTS, VALUES = damage.TEXTS, damage.VALUES
+outcome = damage.outcome
 CONFIG = bandit.get_config(
   Method(credit=(credit.GroupCenter(),), losses=(losses.PPOClip(),))
 )
-_NUMBER = itertools.count()
-
-
-class Endless(BaseException):
-  """No library catches it."""
-
-
-@contextlib.contextmanager
-def bounded():
-  """Ends what takes longer than SECONDS; warnings of libraries pass."""
-
-  def end(*_):
-    raise Endless
-
-  old = signal.signal(signal.SIGALRM, end)
-  signal.alarm(SECONDS)
-  try:
-    with warnings.catch_warnings():
-      warnings.simplefilter('ignore')
-      yield
-  finally:
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, old)
-
-
-def outcome(function, *args):
-  """What it returns, or None after a ValueError with a readable message."""
-  try:
-    return function(*args)
-  except ValueError as error:
-    assert str(error)
-    return None
-
-
-# What a program that writes files gets wrong, and what an attacker gets right.
-NUMBERS = st.one_of(
-  st.integers(-3, 70),
-  st.sampled_from([2**31, 2**63, 10**30, 10**400, 0.5, 1e308]),
-  st.floats(),
-)
-TEXTS = st.one_of(
-  st.text(max_size=8),
-  st.sampled_from(['', '\0', '\u0661', '²', '\ud800', '{' * 300, '../x']),
-)
-VALUES = st.recursive(
-  st.one_of(st.none(), st.booleans(), NUMBERS, TEXTS),
-  lambda x: st.lists(x, max_size=3) | st.dictionaries(TEXTS, x, max_size=3),
-  max_leaves=6,
-)
-
-
-@st.composite
-def damaged(draw, data):
-  """Bytes of which a few are replaced, removed, doubled or cut."""
-  for _ in range(draw(st.integers(0, 3))):
-    at = draw(st.integers(0, len(data)))
-    end = at + draw(st.sampled_from([0, 0, 1, 4, 8, 10**9]))
-    new = draw(st.binary(max_size=9) | st.sampled_from([b'', data[at:end] * 2]))
-    data = data[:at] + new + data[end:]
-  return data
-
-
-def places(tree, path=()):
-  """The paths of all values in a JSON tree."""
-  yield path
-  if isinstance(tree, (dict, list)):
-    keys = tree if isinstance(tree, dict) else range(len(tree))
-    for key in keys:
-      yield from places(tree[key], (*path, key))
-
-
-@st.composite
-def changed(draw, text):
-  """A JSON text in which some values are others, or gone."""
-  tree = json.loads(text)
-  for _ in range(draw(st.integers(1, 2))):
-    path = draw(st.sampled_from(list(places(tree))))
-    new = draw(VALUES)
-    if not path:
-      tree = new
-      continue
-    node = tree
-    for key in path[:-1]:
-      node = node[key]
-    if draw(st.integers(0, 5)):
-      node[path[-1]] = new
-    else:
-      del node[path[-1]]
-  return json.dumps(tree).encode()
-
-
-def written(directory, name, data):
-  """The path of a file that no other example has."""
-  path = os.path.join(directory, f'{next(_NUMBER)}{name}')
-  with open(path, 'wb') as file:
-    file.write(data)
-  return path
-
-
 ROWS = [
   {'id': 1, 'question': 'What is 1 + 2?', 'answer': 'It is #### 3'},
   {'id': 'b', 'question': 'Half of x', 'answer': r'#### \frac{x}{2}'},
@@ -135,8 +39,10 @@ ROWS = [
 @st.composite
 def files_of_rows(draw):
   """(bytes, fields of the task)."""
-  lines = [draw(changed(json.dumps(row)) | VALUES.map(dumped)) for row in ROWS]
-  data = draw(damaged(b'\n'.join(lines) + b'\n'))
+  lines = [
+    draw(damage.changed(json.dumps(row)) | VALUES.map(dumped)) for row in ROWS
+  ]
+  data = draw(damage.damaged(b'\n'.join(lines) + b'\n'))
   fields = {
     'bad_rows': ('error', 'skip'),
     'verifier': ('number', 'math', 'text', 'expression'),
@@ -155,7 +61,7 @@ def dumped(value):
 def rows(directory, example):
   """Every row that is taken has a question, an answer and a reward."""
   data, fields = example
-  path = written(directory, '.jsonl', data)
+  path = damage.written(directory, '.jsonl', data)
   task = QuestionAnswer(sources={'train': path}, **fields)
   for index in range(outcome(task.num_prompts, 'train') or 0):
     row = task.example('train', index)
@@ -258,32 +164,14 @@ CASES = {  # what is made, what must hold, and how often
 }
 
 
-def run(name, count, directory):
-  """As many examples, the same every time."""
-  made, holds, _ = CASES[name]
-
-  @settings(
-    max_examples=count,
-    derandomize=True,
-    database=None,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-  )
-  @given(made)
-  def check(example):
-    with bounded():
-      holds(str(directory), example)
-
-  check()
-
-
 @pytest.mark.parametrize('name', CASES)
 def test_a_few(name, tmp_path):
-  run(name, FEW, tmp_path)
+  made, holds, _ = CASES[name]
+  damage.run(made, holds, FEW, tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize('name', CASES)
 def test_many(name, tmp_path):
   assert sum(count for _, _, count in CASES.values()) >= 2000
-  run(name, CASES[name][2], tmp_path)
+  damage.run(*CASES[name], tmp_path)

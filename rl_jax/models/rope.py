@@ -9,17 +9,27 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from rl_jax.checks import check_numbers, checked, ranged
 from rl_jax.types import Array
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
 class RopeScaling:
   """Llama 3: low frequencies divided by factor, smooth in between."""
 
-  factor: float
-  low_freq_factor: float
-  high_freq_factor: float
-  original_max_positions: int
+  factor: float = ranged(low=0.0, open_low=True)
+  low_freq_factor: float = ranged(low=0.0, open_low=True)
+  high_freq_factor: float = ranged(low=0.0, open_low=True)
+  original_max_positions: int = ranged(low=1)
+
+  def __post_init__(self):
+    check_numbers(self)
+    if self.low_freq_factor >= self.high_freq_factor:
+      raise ValueError(
+        f'RopeScaling.low_freq_factor = {self.low_freq_factor} is not below '
+        f'high_freq_factor = {self.high_freq_factor}'
+      )
 
 
 def frequencies(cfg: Any) -> Array:

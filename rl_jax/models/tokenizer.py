@@ -5,7 +5,8 @@ sample everything) and drops special tokens; `encode` adds none, and reads none
 in data. Files: `files/tokenizer_files.py`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+import contextlib
 import copy
 import dataclasses
 import functools
@@ -74,6 +75,23 @@ class Tokenizer(Protocol):
     """The text of a conversation, open for the assistant's answer."""
 
 
+@contextlib.contextmanager
+def library_errors(what: str) -> Iterator[None]:
+  """Errors of the tokenizers library as ValueError that begins with `what`.
+
+  Damaged files make its Rust code panic, which is no Exception in Python.
+  """
+  try:
+    yield
+  except ImportError:
+    raise
+  except BaseException as error:
+    panic = type(error).__name__ == 'PanicException'
+    if not (panic or isinstance(error, Exception)):
+      raise
+    raise ValueError(f'{what}: {error}') from None
+
+
 class _PlainText:
   """Prompts of tokenizers without special tokens and template."""
 
@@ -133,6 +151,14 @@ class CharTokenizer(_PlainText):
   eos_ids = (1,)
 
   def __post_init__(self):
+    if not isinstance(self.alphabet, str):
+      raise ValueError(
+        f'CharTokenizer.alphabet = {self.alphabet!r:.80} is not text'
+      )
+    if any('\ud800' <= c <= '\udfff' for c in self.alphabet):
+      raise ValueError(
+        f'CharTokenizer.alphabet = {self.alphabet!r:.80} has half a character'
+      )
     twice = sorted({c for c in self.alphabet if self.alphabet.count(c) > 1})
     if twice or not self.alphabet:
       raise ValueError(
@@ -207,14 +233,16 @@ class HFTokenizer:
   @functools.cached_property
   def _prefix(self) -> list[int]:
     """What the tokenizer's own post-processor puts in front of a text."""
-    probe = self.backend.encode('a', add_special_tokens=True)
+    with library_errors('this tokenizer cannot begin a text'):
+      probe = self.backend.encode('a', add_special_tokens=True)
     added = zip(probe.ids, probe.special_tokens_mask, strict=True)
     return [i for i, _ in itertools.takewhile(lambda pair: pair[1], added)]
 
   def encode(self, text: str, control: bool = False) -> list[int]:
     """See Tokenizer."""
     backend = self.backend if control else self._for_data
-    return backend.encode(text, add_special_tokens=False).ids
+    with library_errors(f'this tokenizer cannot encode {text!r:.80}'):
+      return backend.encode(text, add_special_tokens=False).ids
 
   def encode_prompt(self, parts: Sequence[str]) -> list[int]:
     """See Tokenizer."""
@@ -346,8 +374,13 @@ def check_vocabulary(tokenizer: Tokenizer, size: int, origin: str) -> None:
       f'{origin}: the tokenizer has {tokenizer.vocab_size} ids, the model '
       f'has {size}'
     )
-  special = (*tokenizer.eos_ids, tokenizer.pad_id)
-  for name, ids in (('end', special[:-1]), ('padding', special[-1:])):
+  bos_id = getattr(tokenizer, 'bos_id', None)
+  special = {
+    'end': tokenizer.eos_ids,
+    'padding': (tokenizer.pad_id,),
+    'beginning': () if bos_id is None else (bos_id,),
+  }
+  for name, ids in special.items():
     outside = [i for i in ids if not 0 <= i < size]
     if outside:
       raise ValueError(

@@ -13,7 +13,7 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
-from rl_jax.checks import checked, chosen, ranged
+from rl_jax.checks import check_numbers, checked, chosen, ranged
 from rl_jax.models import (
   attention,
   attention_kernels,
@@ -44,7 +44,7 @@ class ModelConfig:
   num_kv_heads: int = ranged(low=1)
   head_size: int = ranged(low=2)
   mlp_size: int = ranged(low=1)
-  rope_theta: float = 10000.0
+  rope_theta: float = ranged(10000.0, 0.0, open_low=True)
   rope_scaling: rope.RopeScaling | None = None
   norm_eps: float = ranged(1e-6, 0.0, open_low=True)
   tied_embeddings: bool = True
@@ -62,13 +62,12 @@ class ModelConfig:
   lora_targets: tuple[str, ...] = lora.TARGETS
 
   def __post_init__(self):
-    for field in dataclasses.fields(self):
-      value = getattr(self, field.name)
-      if field.type in (int, bool) and type(value) is not field.type:
-        raise ValueError(
-          f'ModelConfig.{field.name} = {value!r:.80} is not of type '
-          f'{field.type.__name__}'
-        )
+    check_numbers(self)
+    if not isinstance(self.rope_scaling, (rope.RopeScaling, type(None))):
+      raise ValueError(
+        f'ModelConfig.rope_scaling = {self.rope_scaling!r:.80} is no '
+        'RopeScaling'
+      )
     if self.num_heads % self.num_kv_heads:
       raise ValueError(
         f'ModelConfig.num_heads = {self.num_heads} is not a multiple of '

@@ -336,7 +336,7 @@ def test_damaged_tokenizer_files_are_named(tmp_path):
     tokenizer_files.load_tokenizer(str(tmp_path))
   rewrite(tmp_path / 'generation_config.json', eos_token_id=1)
   rewrite(tmp_path / 'tokenizer_config.json', chat_template=7)
-  with pytest.raises(ValueError, match='chat_template is not text'):
+  with pytest.raises(ValueError, match='chat_template of .* is not text'):
     tokenizer_files.load_tokenizer(str(tmp_path))
   (tmp_path / 'tokenizer_config.json').write_text('[' * 100_000)
   with pytest.raises(ValueError, match='tokenizer_config.json is not JSON'):

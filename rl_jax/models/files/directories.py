@@ -125,16 +125,25 @@ def require_size(path: str) -> None:
     raise ValueError(f'{path} has more than {MOST_TEXT_BYTES} bytes')
 
 
+def read_text(path: str) -> str:
+  """Reads a UTF-8 text of at most MOST_TEXT_BYTES, or raises ValueError."""
+  require_size(path)
+  try:
+    with open(path, encoding='utf-8') as file:
+      return file.read()
+  except UnicodeDecodeError as error:
+    raise ValueError(f'{path} is not UTF-8: {error}') from None
+
+
 def read_json(path: str) -> dict[str, Any]:
   """Reads a JSON object.
 
   Raises: ValueError naming the file if it is missing, damaged, larger than
     MOST_TEXT_BYTES or not an object.
   """
-  require_size(path)
+  text = read_text(path)
   try:
-    with open(path, encoding='utf-8') as file:
-      value = json.load(file)
+    value = json.loads(text)
   except (ValueError, RecursionError) as error:
     raise ValueError(f'{path} is not JSON: {error}') from None
   if not isinstance(value, dict):

@@ -6,6 +6,7 @@ Architectures llama, qwen2 and qwen3; quantised tensors become float32.
 from collections.abc import Mapping, Sequence
 import dataclasses
 import math
+import os
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,11 @@ from rl_jax.models.files import gguf_structure, tensor_table
 from rl_jax.models.files.directories import require_file
 from rl_jax.models.files.optional import require
 from rl_jax.models.files.tensor_table import Rule, StoredTensor
-from rl_jax.models.tokenizer import HFTokenizer, check_vocabulary
+from rl_jax.models.tokenizer import (
+  HFTokenizer,
+  check_vocabulary,
+  library_errors,
+)
 from rl_jax.models.transformer import ModelConfig
 
 RULES = (
@@ -83,6 +88,7 @@ def import_gguf(path: str, mesh: Any = None, **overrides):
     require_file(path)
     gguf_structure.check_structure(path)
     reader = gguf.GGUFReader(path)
+    _check_places(reader, os.path.getsize(path))
   except (ValueError, LookupError, OSError, OverflowError) as error:
     raise ValueError(f'{path} is not a readable GGUF file: {error}') from error
   metadata = _Metadata(reader.fields, path)
@@ -102,45 +108,93 @@ def import_gguf(path: str, mesh: Any = None, **overrides):
   return cfg, tensor_table.fill(cfg, readers, mesh), tokenizer
 
 
+_KINDS = {str: 'text', int: 'a whole number', bool: 'true or false'}
+
+
 class _Metadata:
-  """Key-value pairs of a file; `need` raises if one is missing."""
+  """Key-value pairs of a file, each of the kind that is asked for."""
 
   def __init__(self, fields: Mapping[str, Any], path: str):
     self.fields, self.path = fields, path
-    self.architecture = self.need('general.architecture')
+    self.architecture = self.need('general.architecture', str)
 
-  def get(self, key: str, default: Any = None) -> Any:
-    key = key.replace('ARCH.', f'{getattr(self, "architecture", "")}.')
-    return self.fields[key].contents() if key in self.fields else default
+  def get(
+    self, key: str, kind: type, default: Any = None, many: bool = False
+  ) -> Any:
+    """A value of that type, or with `many` a list; default if it is missing."""
+    key = self._full(key)
+    if key not in self.fields:
+      return default
+    value = self._value(key)
+    if isinstance(value, list) is not many or any(
+      type(x) is not kind for x in (value if many else [value])
+    ):
+      what = f'a list, each {_KINDS[kind]}' if many else _KINDS[kind]
+      raise ValueError(f'{self.path}: {key} = {value!r:.80} is not {what}')
+    return value
 
-  def need(self, key: str) -> Any:
-    value = self.get(key)
+  def need(self, key: str, kind: type, many: bool = False) -> Any:
+    """As get; a missing one is an error."""
+    value = self.get(key, kind, None, many)
     if value is None:
-      raise ValueError(f'{self.path} has no metadata {key}')
+      raise ValueError(f'{self.path} has no metadata {self._full(key)}')
     return value
 
   def number(self, key: str, default: float | None = None) -> Any:
     """A positive number; default is for one that is missing."""
-    value = self.need(key) if default is None else self.get(key, default)
+    key = self._full(key)
+    if key not in self.fields and default is None:
+      raise ValueError(f'{self.path} has no metadata {key}')
+    value = self._value(key) if key in self.fields else default
     if isinstance(value, bool) or not isinstance(value, (int, float)):
       raise ValueError(f'{self.path}: {key} = {value!r:.80} is not a number')
     if not 0 < value < math.inf:
       raise ValueError(f'{self.path}: {key} = {value!r:.80} is not positive')
     return value
 
+  def _full(self, key: str) -> str:
+    return key.replace('ARCH.', f'{getattr(self, "architecture", "")}.')
+
+  def _value(self, key: str) -> Any:
+    try:
+      return self.fields[key].contents()
+    except UnicodeDecodeError as error:
+      raise ValueError(f'{self.path}: {key} is not UTF-8: {error}') from None
+
 
 def _stored(gguf, tensor, path: str) -> StoredTensor:
   def read(part):
     # Rows are quantised one by one; a vector is small.
     data = tensor.data[part] if len(tensor.shape) > 1 else tensor.data
-    numbers = gguf.quants.dequantize(data, tensor.tensor_type)
+    try:
+      numbers = gguf.quants.dequantize(data, tensor.tensor_type)
+    except NotImplementedError:
+      raise ValueError(
+        f'{path}: {tensor.name} has type {tensor.tensor_type.name}, which '
+        'the package gguf does not read'
+      ) from None
     return numbers if len(tensor.shape) > 1 else numbers[part]
 
+  read(slice(0, 1))  # an unknown type is an error before anything is loaded
   return StoredTensor(
     tuple(int(n) for n in reversed(tensor.shape)),
     path,
     read,
   )
+
+
+def _check_places(reader: Any, size: int) -> None:
+  """Raises ValueError unless the tensors lie apart and fill a file of size."""
+  end, before = reader.data_offset, ''
+  for tensor in sorted(reader.tensors, key=lambda t: t.data_offset):
+    if tensor.data_offset < end:
+      raise ValueError(f'{tensor.name} begins within {before}')
+    if (tensor.data_offset - reader.data_offset) % reader.alignment:
+      raise ValueError(f'{tensor.name} is not aligned')
+    end, before = tensor.data_offset + int(tensor.n_bytes), tensor.name
+  # A wrong alignment would shift all numbers.
+  if not 0 <= size - end < reader.alignment:
+    raise ValueError(f'{before} ends at {end} of {size} bytes')
 
 
 def config_from_gguf(
@@ -156,10 +210,10 @@ def config_from_gguf(
     raise ValueError(
       f'{path}: architecture {name!r} is none of ' + ', '.join(ARCHITECTURES)
     )
-  scaling = metadata.get('ARCH.rope.scaling.type', 'none')
+  scaling = metadata.get('ARCH.rope.scaling.type', str, 'none')
   if scaling != 'none':
     raise ValueError(f'{path}: rope.scaling.type {scaling!r} not implemented')
-  if metadata.get('ARCH.expert_count', 0):
+  if metadata.get('ARCH.expert_count', int, 0):
     raise ValueError(f'{path}: mixtures of experts are not implemented')
   width = metadata.number('ARCH.embedding_length')
   num_heads = metadata.number('ARCH.attention.head_count')
@@ -167,16 +221,18 @@ def config_from_gguf(
     raise ValueError(f'{path}: token_embd.weight is missing')
   fields = dict(
     vocab_size=tensors['token_embd.weight'].shape[0],
-    num_layers=metadata.need('ARCH.block_count'),
+    num_layers=metadata.need('ARCH.block_count', int),
     width=width,
     num_heads=num_heads,
-    num_kv_heads=metadata.get('ARCH.attention.head_count_kv', num_heads),
-    head_size=metadata.get('ARCH.attention.key_length', width // num_heads),
-    mlp_size=metadata.need('ARCH.feed_forward_length'),
+    num_kv_heads=metadata.get('ARCH.attention.head_count_kv', int, num_heads),
+    head_size=metadata.get(
+      'ARCH.attention.key_length', int, width // num_heads
+    ),
+    mlp_size=metadata.need('ARCH.feed_forward_length', int),
     rope_theta=float(metadata.number('ARCH.rope.freq_base', 10000.0)),
     norm_eps=_short(metadata.number('ARCH.attention.layer_norm_rms_epsilon')),
     tied_embeddings='output.weight' not in tensors,
-    max_positions=metadata.need('ARCH.context_length'),
+    max_positions=metadata.need('ARCH.context_length', int),
     **ARCHITECTURES[name],
   )
   try:
@@ -194,13 +250,15 @@ def _rope_scaling(
   divisors: np.ndarray, cfg: ModelConfig, path: str
 ) -> rope.RopeScaling:
   """Llama 3's scaling, of which files keep only each frequency's divisor."""
+  plain = rope.frequencies(cfg)
+  if divisors.shape != plain.shape or not (divisors > 0).all():
+    raise ValueError(f'{path}: rope_freqs.weight is not the scaling of Llama 3')
   scaling = rope.RopeScaling(
     factor=float(divisors.max()),
     low_freq_factor=1.0,
     high_freq_factor=4.0,
     original_max_positions=8192,
   )
-  plain = rope.frequencies(cfg)
   scaled = rope.frequencies(dataclasses.replace(cfg, rope_scaling=scaling))
   if not np.allclose(np.asarray(plain / scaled), divisors, rtol=1e-4):
     raise ValueError(f'{path}: rope_freqs.weight is not the scaling of Llama 3')
@@ -213,44 +271,42 @@ def tokenizer_from_gguf(metadata: _Metadata) -> HFTokenizer:
   Raises: ValueError for another kind of tokenizer or of pre-tokenizer.
   """
   path = metadata.path
-  model = metadata.need('tokenizer.ggml.model')
+  model = metadata.need('tokenizer.ggml.model', str)
   if model != 'gpt2':
     raise ValueError(
       f'{path}: tokenizer.ggml.model {model!r} is not implemented, only gpt2 '
       '(byte-level BPE)'
     )
-  pre = metadata.get('tokenizer.ggml.pre', 'default')
+  pre = metadata.get('tokenizer.ggml.pre', str, 'default')
   if pre not in _SPLITS:
     raise ValueError(
       f'{path}: tokenizer.ggml.pre {pre!r} is none of ' + ', '.join(_SPLITS)
     )
-  tokens = metadata.need('tokenizer.ggml.tokens')
-  merges = metadata.need('tokenizer.ggml.merges')
-  types = metadata.get('tokenizer.ggml.token_type', [1] * len(tokens))
+  tokens = metadata.need('tokenizer.ggml.tokens', str, many=True)
+  merges = metadata.need('tokenizer.ggml.merges', str, many=True)
+  types = metadata.get(
+    'tokenizer.ggml.token_type', int, [1] * len(tokens), many=True
+  )
   eos_ids = [
-    metadata.get(f'tokenizer.ggml.{name}_token_id')
+    metadata.get(f'tokenizer.ggml.{name}_token_id', int)
     for name in ('eos', 'eot', 'eom')
   ]
   eos_ids = tuple(dict.fromkeys(i for i in eos_ids if i is not None))
   if not eos_ids:
     raise ValueError(f'{path} has no metadata tokenizer.ggml.eos_token_id')
-  bos_id = metadata.get('tokenizer.ggml.bos_token_id')
+  bos_id = metadata.get('tokenizer.ggml.bos_token_id', int)
   # As llama.cpp: Llama 3 begins every text by <|begin_of_text|>.
-  adds_bos = metadata.get('tokenizer.ggml.add_bos_token', pre in _LLAMA_3)
-  try:
+  adds_bos = metadata.get('tokenizer.ggml.add_bos_token', bool, pre in _LLAMA_3)
+  with library_errors(f'{path}: the tokenizer is damaged'):
     backend = byte_level_bpe(pre, tokens, merges, types)
     if adds_bos and bos_id is not None:
       _begin_by(backend, bos_id)
-  except ImportError:
-    raise
-  except Exception as error:  # of no class of its own
-    raise ValueError(f'{path}: the tokenizer is damaged: {error}') from None
   return HFTokenizer(
     backend,
     eos_ids=eos_ids,
-    pad_id=metadata.get('tokenizer.ggml.padding_token_id', eos_ids[0]),
+    pad_id=metadata.get('tokenizer.ggml.padding_token_id', int, eos_ids[0]),
     bos_id=bos_id,
-    chat_template=metadata.get('tokenizer.chat_template'),
+    chat_template=metadata.get('tokenizer.chat_template', str),
   )
 
 

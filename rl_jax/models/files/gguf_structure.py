@@ -2,6 +2,8 @@
 
 The gguf library trusts every count: it would try to read a list of 2^60
 entries. This check reads no more entries than the rest of the file can hold.
+The library makes an array of numpy for every entry, 200 bytes for one of a
+byte, so there are limits besides.
 Layout: github.com/ggml-org/ggml, docs/gguf.md.
 """
 
@@ -18,6 +20,7 @@ _SIZES = {
 }
 _LEAST_PAIR, _LEAST_TENSOR, _LEAST_STRING = 13, 24, 8  # bytes
 _MOST_AXES = 4
+_MOST_PAIRS, _MOST_TENSORS, _MOST_ENTRIES = 10_000, 100_000, 1 << 22
 
 
 def check_structure(path: str) -> None:
@@ -28,11 +31,15 @@ def check_structure(path: str) -> None:
     if magic != b'GGUF' or version not in (2, 3):
       raise ValueError(f'it begins with {magic!r} and version {version}')
     rest.require(pairs, _LEAST_PAIR, 'metadata')
+    _limit(pairs, _MOST_PAIRS, 'metadata')
+    entries = 0
     for _ in range(pairs):
       rest.skip_string()
       (kind,) = rest.numbers('I')
-      _skip_value(rest, kind)
+      entries += _skip_value(rest, kind)
+      _limit(entries, _MOST_ENTRIES, 'entries of lists')
     rest.require(tensors, _LEAST_TENSOR, 'tensors')
+    _limit(tensors, _MOST_TENSORS, 'tensors')
     for _ in range(tensors):
       rest.skip_string()
       (axes,) = rest.numbers('I')
@@ -71,7 +78,13 @@ class _Rest:
     self.skip(size)
 
 
-def _skip_value(rest: _Rest, kind: int) -> None:
+def _limit(count: int, most: int, what: str) -> None:
+  if count > most:
+    raise ValueError(f'it has {count} {what}, more than {most}')
+
+
+def _skip_value(rest: _Rest, kind: int) -> int:
+  """The number of entries, if it is a list."""
   if kind == _STRING:
     rest.skip_string()
   elif kind == _ARRAY:
@@ -80,12 +93,15 @@ def _skip_value(rest: _Rest, kind: int) -> None:
       raise ValueError('it has an array of arrays')
     if kind != _STRING:
       rest.skip(count * _size(kind))
-      return
+      return count
     rest.require(count, _LEAST_STRING, 'strings')
+    _limit(count, _MOST_ENTRIES, 'entries of lists')
     for _ in range(count):
       rest.skip_string()
+    return count
   else:
     rest.skip(_size(kind))
+  return 0
 
 
 def _size(kind: int) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 import dataclasses
+import math
 import os
 from typing import Any
 
@@ -194,13 +195,13 @@ def open_safetensors(directory: str) -> dict[str, StoredTensor]:
 def _indexed_files(index: str) -> list[str]:
   """The files that an index names, all in its own directory."""
   table = directories.read_json(index).get('weight_map')
-  names = set(table.values()) if isinstance(table, dict) else {None}
+  names = list(table.values()) if isinstance(table, dict) else [None]
   for name in names:
     if not isinstance(name, str) or os.path.basename(name) != name:
       raise ValueError(
         f'{index}: weight_map names {name!r:.80}, not a file here'
       )
-  return sorted(names)
+  return sorted(set(names))
 
 
 def _without_copied_head(tensors):
@@ -221,7 +222,8 @@ def _equal(one: StoredTensor, other: StoredTensor) -> bool:
   """Compares rows by blocks, so that neither is read whole."""
   if one.shape != other.shape:
     return False
-  size = one.shape[0]
-  step = max(1, placement.BLOCK_ELEMENTS // (2 * one.shape[1]))
+  size = one.shape[0] if one.shape else 0
+  row = max(1, math.prod(one.shape[1:]))
+  step = max(1, placement.BLOCK_ELEMENTS // (2 * row))
   rows = (slice(i, min(i + step, size)) for i in range(0, size, step))
   return all(np.array_equal(one.read(part), other.read(part)) for part in rows)

@@ -132,11 +132,12 @@ def _write_config(directory: str, cfg: ModelConfig) -> None:
 
 def _own_config(directory: str) -> ModelConfig:
   path = os.path.join(directory, CONFIG)
-  directories.require_size(path)
+  text = directories.read_text(path)
   try:
-    with open(path, encoding='utf-8') as file:
-      cfg = serialization.from_json(file.read())
-  except (ValueError, LookupError, TypeError, RecursionError) as error:
+    cfg = serialization.from_json(text)
+  except (
+    *(ValueError, LookupError, TypeError, AttributeError, RecursionError),
+  ) as error:
     raise ValueError(f'{path} is damaged: {error}') from error
   if not isinstance(cfg, ModelConfig):
     raise ValueError(f'{path} is damaged: it holds no ModelConfig')

@@ -5,13 +5,19 @@ import dataclasses
 import os
 from typing import Any
 
-from rl_jax.models.files.directories import read_json, require_size, write_json
+from rl_jax.models.files.directories import (
+  read_json,
+  read_text,
+  require_size,
+  write_json,
+)
 from rl_jax.models.files.optional import require
 from rl_jax.models.tokenizer import (
   ByteTokenizer,
   CharTokenizer,
   HFTokenizer,
   Tokenizer,
+  library_errors,
 )
 
 
@@ -60,7 +66,7 @@ def load_tokenizer(directory: str) -> Tokenizer:
   if kind == 'rl_jax.ByteTokenizer':
     return ByteTokenizer()
   if kind == 'rl_jax.CharTokenizer':
-    return CharTokenizer(str(config.get('alphabet', '')))
+    return _characters(config.get('alphabet'), directory)
   path = os.path.join(directory, 'tokenizer.json')
   if not os.path.exists(path):
     raise ValueError(f'{directory} has no tokenizer.json')
@@ -74,13 +80,13 @@ def load_tokenizer(directory: str) -> Tokenizer:
 
   eos = generation.get('eos_token_id')
   eos_ids = list(eos) if isinstance(eos, list) else [eos]
-  eos_ids = [token_id('eos_token'), *eos_ids]
-  eos_ids = tuple(dict.fromkeys(i for i in eos_ids if i is not None))
+  eos_ids = [i for i in (token_id('eos_token'), *eos_ids) if i is not None]
   if any(type(i) is not int for i in eos_ids):
     raise ValueError(
       f'{directory}: eos_token_id of generation_config.json is {eos!r:.80}, '
       'not a token id or a list of them'
     )
+  eos_ids = tuple(dict.fromkeys(eos_ids))
   if not eos_ids:
     raise ValueError(
       f'{directory}: neither generation_config.json nor '
@@ -96,35 +102,50 @@ def load_tokenizer(directory: str) -> Tokenizer:
   )
 
 
+def _characters(alphabet: Any, directory: str) -> CharTokenizer:
+  try:
+    return CharTokenizer(alphabet)
+  except ValueError as error:
+    path = os.path.join(directory, 'tokenizer_config.json')
+    raise ValueError(f'{path}: {error}') from None
+
+
 def _read_backend(path: str) -> Any:
   """The `tokenizers` object of a file, without truncation and padding.
 
   Prompts are measured before they are padded, so neither may happen here.
   """
   require_size(path)
-  try:
-    backend = require('tokenizers', 'tokenizer.json').Tokenizer.from_file(path)
-  except ImportError:
-    raise
-  except Exception as error:  # of no class of its own
-    raise ValueError(f'{path} is not a readable tokenizer: {error}') from None
+  lib = require('tokenizers', 'tokenizer.json')
+  with library_errors(f'{path} is not a readable tokenizer'):
+    backend = lib.Tokenizer.from_file(path)
+  if not backend.get_vocab(with_added_tokens=True):
+    raise ValueError(f'{path} has no tokens')
   backend.no_truncation()
   backend.no_padding()
+  with library_errors(f'{path} is not a usable tokenizer'):
+    backend.decode(list(range(64)))  # a policy may sample any ids
   return backend
 
 
 def _chat_template(directory: str, config: Mapping[str, Any]) -> str | None:
   path = os.path.join(directory, 'chat_template.jinja')
   if os.path.exists(path):
-    require_size(path)
-    with open(path, encoding='utf-8') as file:
-      return file.read()
+    return read_text(path)
   template = config.get('chat_template')
   if isinstance(template, list):  # several named ones
-    template = {t.get('name'): t.get('template') for t in template}
-    template = template.get('default')
+    named = [t for t in template if isinstance(t, dict)]
+    if len(named) < len(template):
+      raise ValueError(
+        f'{directory}: chat_template of tokenizer_config.json has entries '
+        'without name and template'
+      )
+    chosen = [t.get('template') for t in named if t.get('name') == 'default']
+    template = chosen[-1] if chosen else None
   if template is not None and not isinstance(template, str):
-    raise ValueError(f'{directory}: chat_template is not text')
+    raise ValueError(
+      f'{directory}: chat_template of tokenizer_config.json is not text'
+    )
   return template
 
 

@@ -226,6 +226,10 @@ def nested(depth):
     (header((b'a', 9, struct.pack('<IQ', 8, 2**60))), 'before its 11529'),
     (header((b'a', 9, struct.pack('<IQ', 4, 2**62))), 'ends before'),
     (header((b'a', 9, struct.pack('<IQ', 77, 1))), 'unknown type 77'),
+    (
+      header((b'a', 9, struct.pack('<IQ', 0, 5 << 20) + bytes(5 << 20))),
+      '5242880 entries of lists, more than 4194304',
+    ),
     (header((b'a', 8, struct.pack('<Q', 2**63))), 'ends before'),
     (header(count=2**62), 'ends before its 46116.* metadata'),
     (header(tensors=2**62), 'ends before its 46116.* tensors'),
