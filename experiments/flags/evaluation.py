@@ -141,8 +141,9 @@ def _with_task(run, values):
   if not is_source(data):
     named = configuration.load_config(data, method)
     task = _changed_task(named.task, values)
-    if run is not None:  # the task with its own limits of time
-      named = dataclasses.replace(run, verifier=named.verifier)
+    if run is not None:  # the task with its own limits of time and of turns
+      rollout = dataclasses.replace(run.rollout, turns=named.rollout.turns)
+      named = dataclasses.replace(run, verifier=named.verifier, rollout=rollout)
     return dataclasses.replace(named, task=task)
   own = None if run is None else run.task
   sources = {values.split: data}
@@ -162,6 +163,7 @@ def _with_task(run, values):
     return ExperimentConfig(task=task, method=method, rollout=rollout)
   prompt = max(run.rollout.max_prompt_tokens, PROMPT_TOKENS)
   rollout = _given(run.rollout, max_prompt_tokens=prompt)
+  rollout = dataclasses.replace(rollout, turns=None)  # data have none
   return dataclasses.replace(run, task=task, rollout=rollout)
 
 

@@ -16,11 +16,12 @@ from rl_jax.learning.state import state_shapes
 from rl_jax.learning.update import Batch
 from rl_jax.models import params as params_lib
 from rl_jax.models import transformer
+from rl_jax.rollouts import turn_decode
 from rl_jax.rollouts.generate import start_trajectories
 from rl_jax.runs import stages as stages_lib
 from rl_jax.runs.policies import with_policies
 from rl_jax.runtime import mesh as mesh_lib
-from rl_jax.types import TrainState
+from rl_jax.types import TrainState, Turns
 
 
 def abstract(tree: Any, place: jax.sharding.Sharding) -> Any:
@@ -54,6 +55,34 @@ class _NoTokenizer:
     return []
 
 
+def _of_episodes(engine, params, traj, key, rollout):
+  """'generate', which ends with the first turn, and 'turn', a later one."""
+  begin = engine.begin.lower(params, traj=traj, key=key)
+  weights, playing, _ = begin.out_info
+  whole = mesh_lib.replicated(engine.mesh)
+  # Wrappers of chat templates come on top: a few tokens.
+  ids = (traj.response_BT.shape[0], rollout.turns.max_observation_tokens)
+  said = turn_decode.Said(
+    ids_BO=jax.ShapeDtypeStruct(ids, jnp.int32, sharding=whole),
+    length_B=jax.ShapeDtypeStruct(ids[:1], jnp.int32, sharding=whole),
+    live_B=jax.ShapeDtypeStruct(ids[:1], bool, sharding=whole),
+  )
+  turn = engine.turn.lower(weights, playing, said)
+  return {'generate': begin, 'turn': turn}
+
+
+def _played(traj, rollout):
+  """The record of episodes."""
+  turns = jax.ShapeDtypeStruct(
+    (traj.response_BT.shape[0], rollout.turns.max_turns), jnp.int32
+  )
+  by_turn = {f'{n}_BK': turns for n in ('state', 'action', 'calls')}
+  reward = jax.ShapeDtypeStruct(turns.shape, jnp.float32)
+  return traj.replace(
+    turn_BT=traj.kind_BT, turns=Turns(reward_BK=reward, **by_turn)
+  )
+
+
 @dataclasses.dataclass(frozen=True)
 class AbstractRun:
   """One iteration's stages and the shapes of their arguments."""
@@ -83,10 +112,14 @@ class AbstractRun:
     key = abstract(jax.eval_shape(lambda: jax.random.key(0)), whole)
     lowered = {}
     traj = abstract(self._empty_rollout(), mesh_lib.rows(mesh))
-    lowered['generate'] = stages.engine.generate.lower(
-      params, traj=traj, key=key
-    )
-    traj = abstract(lowered['generate'].out_info, whole)
+    if config.rollout.turns is None:
+      lowered['generate'] = stages.engine.generate.lower(
+        params, traj=traj, key=key
+      )
+      traj = abstract(lowered['generate'].out_info, whole)
+    else:
+      lowered |= _of_episodes(stages.engine, params, traj, key, config.rollout)
+      traj = abstract(_played(traj, config.rollout), whole)
     if hasattr(stages.score, 'lower'):
       lowered['score'] = stages.score.lower(params, traj, method)
       traj = abstract(lowered['score'].out_info[0], whole)

@@ -113,7 +113,7 @@ def estimate(
     gradients=one * (2 if pieces > 1 else 1),
     activations=sizes.activations(),
     logits=sizes.logits(),
-    sampler_weights=_sampler_weights(model, mesh),
+    sampler_weights=_sampler_weights(model, mesh, sizes.episodes),
     cache=sizes.cache(),
     scratch=sizes.scratch(),
     rollout=_rollout_bytes(config),
@@ -142,12 +142,16 @@ def _evaluation_bytes(config: ExperimentConfig, sizes: '_Sizes', mesh) -> int:
   return sizes.cache() + sizes.scratch() + rows
 
 
-def _sampler_weights(model: transformer.ModelConfig, mesh: Any) -> int:
+def _sampler_weights(
+  model: transformer.ModelConfig, mesh: Any, episodes: bool
+) -> int:
   """What generate.prepare_weights makes: whole over fsdp, compute dtype.
 
-  Nothing where that is what the parameters are already.
+  Nothing where that is what the parameters are already, but for episodes, of
+  which it is kept from turn to turn.
   """
-  if model.compute_dtype == model.param_dtype and dict(mesh.shape)['fsdp'] == 1:
+  same = model.compute_dtype == model.param_dtype
+  if same and dict(mesh.shape)['fsdp'] == 1 and not episodes:
     return 0
 
   def one(path, s):
@@ -199,6 +203,7 @@ class _Sizes:
   itemsize: int  # of the compute dtype
   slots: int | None  # rows that are decoded at a time
   spans: int  # of a response, on different devices in an update
+  episodes: bool  # rows have several turns
 
   @classmethod
   def of(cls, config, model, mesh) -> '_Sizes':
@@ -222,6 +227,7 @@ class _Sizes:
       itemsize=jnp.dtype(model.compute_dtype).itemsize,
       slots=rollout.slots and -(-rollout.slots // samplers),
       spans=mesh_lib.spans(mesh),
+      episodes=rollout.turns is not None,
     )
 
   def activations(self) -> int:
@@ -267,9 +273,12 @@ class _Sizes:
 
     While the batch narrows the rows that go on have theirs again, and while
     the cache grows all rows their first places. Few slots of many rows have
-    their prompts to themselves.
+    their prompts to themselves. Episodes keep all places between their turns.
     """
     m, rows = self.model, self.rollout * self.group_size
+    token = 2 * m.num_layers * self.kv_heads * m.head_size * self.itemsize
+    if self.episodes:
+      return (self.rollout * self.prompt + rows * self.response) * token
     own = math.prod(kv_cache.blocks_of(self.response))
     slots = min(self.slots or rows, rows)
     widths = decode.batch_widths(slots, self.response, m.num_layers)
@@ -279,8 +288,7 @@ class _Sizes:
     for width in widths[:2]:
       shared = shares_prompts(rows, width)
       places += width * (own if shared else own + self.prompt)
-    token = 2 * m.num_layers * self.kv_heads * m.head_size
-    return places * token * self.itemsize
+    return places * token
 
   def scratch(self) -> int:
     """The larger of prefill and of the logits of one decoding step."""

@@ -24,6 +24,7 @@ from rl_jax.runtime import processes
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.environments.base import Opened, opened, seed_of
+from rl_jax.tasks.environments.several import begins_in_chat
 from rl_jax.types import Trajectories, Turns
 from rl_jax.verification import session_host
 from rl_jax.verification.pool import Outcome
@@ -145,7 +146,8 @@ class Episodes:
           f'{self._named(episode.example)} does not begin: {answer.error}'
         )
       text = answer.reply['observation']
-      found.append(opened(self._task, episode.example, text))
+      chat = begins_in_chat(self._task, episode.example)
+      found.append(opened(episode.example, text, chat))
     return found
 
   def play(
@@ -193,7 +195,7 @@ class Episodes:
       )
     self._records = _gathered([e.record() for e in self._rows])
     finished_B = np.array([r['finished'] for r in self._records])
-    arrays = (finished_B, turn_BT, self._arrays(B, traj.group_size))
+    arrays = (finished_B, turn_BT, self._arrays(B, traj.group_size, examples))
     return engine.finish(traj, playing, *processes.put(arrays, whole))
 
   def outcomes(
@@ -201,12 +203,14 @@ class Episodes:
   ) -> list[Outcome]:
     """The sums of the rewards of the rows that were played last."""
     del texts
-    names = {base.OUTCOME, *self._task.reward_weights}
     found = []
-    for record in self._records[: len(examples) * traj.group_size]:
+    for row in range(len(examples) * traj.group_size):
+      record = self._records[row]
       if record['failure'] is not None:
         found.append(Outcome(None, *record['failure']))
         continue
+      weights = self._weights(examples[row // traj.group_size])
+      names = {base.OUTCOME, *weights}
       total = dict.fromkeys(sorted(names), 0.0)
       for rewards in record['rewards']:
         for name, value in rewards.items():
@@ -324,9 +328,14 @@ class Episodes:
     live_B = np.array([ids is not None for ids in said])
     return Said(ids_BO=ids_BO, length_B=length_B, live_B=live_B)
 
-  def _arrays(self, B, group_size):
+  def _weights(self, example):
+    if hasattr(self._task, 'weights_of'):  # of several tasks
+      return self._task.weights_of(example)
+    return self._task.reward_weights
+
+  def _arrays(self, B, group_size, examples):
     """Turns of the records; states and actions are numbered by group."""
-    K, weights = self._turns.max_turns, self._task.reward_weights
+    K = self._turns.max_turns
     found = {
       'reward': np.zeros((B, K), np.float32),
       'state': np.full((B, K), -1, np.int32),
@@ -337,6 +346,7 @@ class Episodes:
     for row, record in enumerate(self._records):
       if row % group_size == 0:
         numbers.clear()
+        weights = self._weights(examples[row // group_size])
       for k, rewards in enumerate(record['rewards']):
         total = sum(w * rewards.get(name, 0.0) for name, w in weights.items())
         found['reward'][row, k] = total

@@ -95,7 +95,8 @@ def turn_format(task: Any, tokenizer: Any, limits: TurnConfig) -> TurnFormat:
     {'role': 'assistant', 'content': _ACTION},
     {'role': task.role, 'content': _OBSERVATION},
   ]
-  text = tokenizer.chat(messages, add_generation_prompt=True)
+  variables = getattr(task, 'arguments', {})
+  text = tokenizer.chat(messages, add_generation_prompt=True, **variables)
   parts = text.split(_ACTION)
   parts = parts[-1].split(_OBSERVATION) if len(parts) == 2 else []
   if len(parts) != 2:

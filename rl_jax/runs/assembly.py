@@ -235,14 +235,11 @@ def make_verifier(
     'timeout_seconds': settings.timeout_seconds,
     'memory_limit_bytes': settings.memory_limit_bytes,
   }
+  task = judged(config.task, config.evaluation.sets)
   if episodes:
-    pool = SessionPool(config.task, **limits)
+    pool = SessionPool(task, **limits)
   else:
-    pool = VerifierPool(
-      judged(config.task, config.evaluation.sets),
-      on_timeout=settings.on_timeout,
-      **limits,
-    )
+    pool = VerifierPool(task, on_timeout=settings.on_timeout, **limits)
   path = None
   if workdir is not None and settings.workers:
     path = os.path.join(workdir, JOURNAL_FILE)
@@ -253,7 +250,7 @@ def make_verifier(
   if not episodes:
     return TextVerifier(journal)
   return Episodes(
-    config.task,
+    task,
     pool,
     journal,
     tokenizer=tokenizer,

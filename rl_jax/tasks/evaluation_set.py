@@ -7,6 +7,8 @@ from typing import Any
 
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
+from rl_jax.tasks.environments import several
+from rl_jax.tasks.environments.base import Environment, is_environment
 
 _SET = 'evaluation_set'  # in Example.meta
 
@@ -71,9 +73,35 @@ class Several:
     """Of the slowest task."""
     return max(getattr(t, 'reward_seconds', 0.0) for t in self._tasks())
 
+  @property
+  def make(self) -> Any:
+    """Episodes, if the run has them; else AttributeError."""
+    if not is_environment(self.task):
+      raise AttributeError('the task of the run has no method make')
+    return self._make
+
+  @property
+  def chat(self) -> bool:
+    """Of the run."""
+    return getattr(self.task, 'chat', False)
+
+  @property
+  def role(self) -> str:
+    """Of the run."""
+    return getattr(self.task, 'role', 'user')
+
+  @property
+  def global_random(self) -> bool:
+    """If any task has it."""
+    return any(getattr(t, 'global_random', True) for t in self._tasks())
+
   def weights_of(self, example: Example) -> dict[str, float]:
     """Of the example's own task."""
-    return self._task_of(example.meta.get(_SET)).reward_weights
+    return self.task_of(example).reward_weights
+
+  def task_of(self, example: Example) -> Any:
+    """That of the example's set, or of the run."""
+    return self._task_of(example.meta.get(_SET))
 
   def prepare(self) -> None:
     """That of every task."""
@@ -83,9 +111,10 @@ class Several:
 
   def reward(self, example: Example, response: str) -> Mapping[str, float]:
     """As of the example's own task."""
-    meta = dict(example.meta)
-    task = self._task_of(meta.pop(_SET, None))
-    return task.reward(dataclasses.replace(example, meta=meta), response)
+    return self.task_of(example).reward(_unmarked(example), response)
+
+  def _make(self, example: Example) -> Environment:
+    return several.make(self.task_of(example), _unmarked(example))
 
   def _task_of(self, name):
     if name is None:
@@ -96,7 +125,14 @@ class Several:
     return (self.task, *(one.task for one in self.sets))
 
 
+def _unmarked(example):
+  meta = {name: x for name, x in example.meta.items() if name != _SET}
+  return dataclasses.replace(example, meta=meta)
+
+
 def judged(task: Any, sets: tuple[EvaluationSet, ...]) -> Any:
   """The task by which verifiers judge: `task` if no set has its own."""
   own = tuple(one for one in sets if one.task is not None)
+  if is_environment(task):
+    several.check([task, *(one.task for one in own)], 'evaluation.sets')
   return Several(task, own) if own else task

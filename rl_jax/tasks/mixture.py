@@ -10,6 +10,8 @@ from typing import Any
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
+from rl_jax.tasks.environments import several
+from rl_jax.tasks.environments.base import Environment, is_environment
 
 TOTAL = 'weighted'  # the component that is the part's own weighted sum
 _OWN_ID = 'part_id'  # in Example.meta: the index in the part
@@ -46,7 +48,8 @@ class Mixture:
   which sees this part alone. Ids are those of the parts one behind the other.
   A response is judged by its part: the reward is the part's weighted sum
   (component `weighted`), and its components are kept. Components that only some
-  parts have are 0 in the rows of others.
+  parts have are 0 in the rows of others. If a part has episodes, responses to
+  the other parts are episodes of one turn.
 
   In validation and test, prompts of the parts alternate in proportion to their
   numbers: the first n are a fair sample. Metrics are given by part, too.
@@ -64,6 +67,7 @@ class Mixture:
         'Mixture.parts: `clusters` must be set for all tasks or for none, or '
         'the rows of some have no cluster_id'
       )
+    several.check([part.task for part in self.parts], 'Mixture.parts')
 
   @property
   def reward_weights(self) -> dict[str, float]:
@@ -84,6 +88,28 @@ class Mixture:
   def reward_seconds(self) -> float:
     """Of the slowest part."""
     return max(getattr(p.task, 'reward_seconds', 0.0) for p in self.parts)
+
+  @property
+  def make(self) -> Any:
+    """Episodes, if any part has them; else AttributeError."""
+    if not any(is_environment(part.task) for part in self.parts):
+      raise AttributeError('no part of the mixture has a method make')
+    return self._make
+
+  @property
+  def chat(self) -> bool:
+    """Of the episodes."""
+    return self._of_episodes('chat', False)
+
+  @property
+  def role(self) -> str:
+    """Of the observations."""
+    return self._of_episodes('role', 'user')
+
+  @property
+  def global_random(self) -> bool:
+    """If any part has it."""
+    return any(getattr(p.task, 'global_random', True) for p in self.parts)
 
   @property
   def hinted(self) -> Any:
@@ -121,7 +147,7 @@ class Mixture:
 
   def target(self, example: Example) -> str:
     """As of the part."""
-    return self._task(example).target(self._inner(example))
+    return self.task_of(example).target(self._inner(example))
 
   def prepare(self) -> None:
     """That of every part."""
@@ -131,13 +157,23 @@ class Mixture:
 
   def reward(self, example: Example, response: str) -> Mapping[str, float]:
     """The part's components, and `weighted`."""
-    task = self._task(example)
+    task = self.task_of(example)
     found = task.reward(self._inner(example), response)
     return {**found, TOTAL: base.combine(found, task.reward_weights)}
 
-  def _task(self, example):
+  def task_of(self, example: Example) -> Any:
+    """The part's task."""
     name = example.meta[base.PART]
     return next(part.task for part in self.parts if part.name == name)
+
+  def _make(self, example: Example) -> Environment:
+    task = self.task_of(example)
+    inner = several.make(task, self._inner(example))
+    return several.Weighted(inner, task.reward_weights, TOTAL)
+
+  def _of_episodes(self, name, default):
+    own = [p.task for p in self.parts if is_environment(p.task)]
+    return getattr(own[0], name, default) if own else default
 
   def _inner(self, example):
     meta = {

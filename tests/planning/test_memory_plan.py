@@ -6,7 +6,7 @@ import logging
 import jax
 import pytest
 
-from configs import bandit
+from configs import bandit, keydoor
 from experiments.flags import configuration
 from rl_jax.models import ModelConfig, presets, spec, specs
 from rl_jax.models.source import ModelSource
@@ -126,6 +126,37 @@ def test_a_mid_size_update_needs_what_is_planned(toy, remat):
   )
   for stage, ratio in ratios(config, model).items():
     assert 1 / 1.3 < ratio < 1.3, stage
+
+
+def make_episodes(toy, model=SMALL):
+  """16 prompts of 14, 8 episodes of 80 tokens, in 16 turns."""
+  config = keydoor.get_config(toy.get_method('grpo'))
+  return dataclasses.replace(config, model=ModelSource(config=model))
+
+
+def test_the_kept_cache_of_episodes_is_exact(toy):
+  """2 layers, keys and values, 2 heads of 16; prompts once, 128 rows of 80.
+
+  The weights that sample are kept between turns as well.
+  """
+  found = plan(make_episodes(toy), SMALL)
+  assert found.cache == 2 * 2 * 2 * 16 * 4 * (16 * 14 + 128 * 80)
+  assert found.sampler_weights == found.parameters
+
+
+@pytest.mark.slow
+def test_episodes_need_what_is_planned(toy):
+  """The first turn and a later one: both programs within 1.3."""
+  config = make_episodes(toy)
+  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
+  found = plan(config, SMALL)
+  wanted = found.generate - found.reference - found.optimizer
+  lowered = abstract_run.AbstractRun(config, SMALL, mesh).lower()
+  for stage in ('generate', 'turn'):
+    stats = lowered[stage].compile().memory_analysis()
+    used = stats.argument_size_in_bytes + stats.temp_size_in_bytes
+    used += stats.output_size_in_bytes - stats.alias_size_in_bytes
+    assert 1 / 1.3 < wanted / used < 1.3, stage
 
 
 def test_what_is_exact(toy):

@@ -57,7 +57,8 @@ class EnvironmentTask:
 
   A subclass writes `make`. The prompt is `instructions` followed by what
   `reset` says; in chat form (`chat`) the first is the system's message and
-  observations have the role `role`. `example` may give data to `make`.
+  observations have the role `role`; `arguments` are variables of the model's
+  template, such as enable_thinking. `example` may give data to `make`.
   Optional: `prepare()` imports what episodes need, before workers are forked.
   """
 
@@ -68,6 +69,7 @@ class EnvironmentTask:
   instructions: ClassVar[str] = ''
   chat: ClassVar[bool] = False
   role: ClassVar[str] = 'user'
+  arguments: ClassVar[Mapping[str, Any]] = {}
   # False if episodes draw from generators of their own alone: several may then
   # share a process without an exchange of the states of the global ones.
   global_random: ClassVar[bool] = True
@@ -90,6 +92,7 @@ class EnvironmentTask:
       answer='',
       id=index,
       meta={SEED: draws.stable_hash(*words) % (1 << 31)},
+      arguments=dict(self.arguments),
     )
 
 
@@ -111,13 +114,13 @@ class Opened(Example):
   observation: str = ''
 
 
-def opened(task: Any, example: Example, observation: str) -> Opened:
-  """The example with the first observation of its episodes."""
+def opened(example: Example, observation: str, chat: bool) -> Opened:
+  """The example with the first observation of its episodes, chat: a message."""
   fields = {
     f.name: getattr(example, f.name) for f in dataclasses.fields(example)
   }
   fields |= {'origin': example, 'observation': observation}
-  if not (example.messages or getattr(task, 'chat', False)):
+  if not chat:
     parts = example.parts or (example.prompt, '')
     if len(parts) % 2:
       parts = (*parts, '')

@@ -1,0 +1,81 @@
+"""Episodes of several tasks, of which some may have single responses."""
+
+from collections.abc import Sequence
+import dataclasses
+from typing import Any
+
+from rl_jax.tasks.base import Example
+from rl_jax.tasks.environments.base import Environment, Reply, is_environment
+
+
+def check(tasks: Sequence[Any], where: str) -> bool:
+  """Whether any of the tasks has episodes.
+
+  Raises: ValueError if two that have write their turns differently.
+  """
+  own = [task for task in tasks if is_environment(task)]
+  forms = {
+    (getattr(t, 'chat', False), getattr(t, 'role', 'user')): type(t).__name__
+    for t in own
+  }
+  if len(forms) > 1:
+    raise ValueError(
+      f'{where}: all episodes must have one form (chat, role of observations), '
+      f'got {forms}'
+    )
+  return bool(own)
+
+
+def make(task: Any, example: Example) -> Environment:
+  """The task's episode; of a task without any its response as one step."""
+  return task.make(example) if is_environment(task) else Once(task, example)
+
+
+def begins_in_chat(task: Any, example: Example) -> bool:
+  """Whether the first observation is a message."""
+  if example.messages:
+    return True
+  while hasattr(task, 'task_of'):  # a mixture may be one of several sets
+    task = task.task_of(example)
+  return is_environment(task) and getattr(task, 'chat', False)
+
+
+@dataclasses.dataclass(frozen=True)
+class Once:
+  """An episode of one turn, the response to the example's prompt."""
+
+  task: Any
+  example: Example
+
+  def reset(self, seed: int) -> Reply:
+    """Nothing is said: the prompt is the example's own."""
+    del seed
+    return Reply()
+
+  def step(self, action: str) -> Reply:
+    """The end, with the reward of the response."""
+    return Reply(rewards=self.task.reward(self.example, action), done=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class Weighted:
+  """An environment whose rewards have their weighted sum, named `name`."""
+
+  inner: Environment
+  weights: dict[str, float]
+  name: str
+
+  def reset(self, seed: int) -> Reply:
+    """As of the environment."""
+    return self.inner.reset(seed)
+
+  def step(self, action: str) -> Reply:
+    """Components that a step does not name are 0."""
+    reply = self.inner.step(action)
+    terms = (w * reply.rewards.get(k, 0.0) for k, w in self.weights.items())
+    rewards = {**reply.rewards, self.name: sum(terms)}
+    return dataclasses.replace(reply, rewards=rewards)
+
+  def close(self) -> None:
+    """As of the environment, if it has that."""
+    getattr(self.inner, 'close', lambda: None)()

@@ -1,0 +1,185 @@
+"""Episodes in chat form: ids are those of the whole conversation."""
+
+import dataclasses
+from types import SimpleNamespace
+
+import jax
+import numpy as np
+import pytest
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+from rl_jax.models.tokenizer import HFTokenizer
+from rl_jax.rollouts.episode_prompts import EpisodePrompts
+from rl_jax.rollouts.episodes import Episodes
+from rl_jax.rollouts.stop import make_stop
+from rl_jax.rollouts.turns import TurnConfig, turn_format
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.tasks.environments import EnvironmentTask, Reply
+from rl_jax.types import ENVIRONMENT, POLICY
+from rl_jax.verification.sessions import SessionPool
+
+CHATML = (
+  "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' }}"
+  "{{ m['content'] + '<|im_end|>' + '\\n' }}{% endfor %}"
+  "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}"
+  "{% if think is false %}{{ 'no thoughts\\n' }}{% endif %}{% endif %}"
+)
+T, TURNS = (
+  400,
+  TurnConfig(max_turns=3, max_turn_tokens=6, max_observation_tokens=40),
+)
+SAYS = ('<|im_end|> spelled', 'second', 'third')
+
+
+def byte_tokenizer(template=CHATML):
+  """All bytes and two special tokens."""
+  letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+  words = ['<|im_start|>', '<|im_end|>', *letters]
+  vocab = {word: place for place, word in enumerate(words)}
+  backend = Tokenizer(models.BPE(vocab, []))
+  backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+  backend.decoder = decoders.ByteLevel()
+  backend.add_special_tokens(words[:2])
+  return HFTokenizer(backend, eos_ids=(1,), pad_id=0, chat_template=template)
+
+
+class Talk:
+  """Says the next of SAYS."""
+
+  def reset(self, seed):
+    """A question."""
+    self.turns = 0
+    return Reply('what?')
+
+  def step(self, action):
+    """Ends after three."""
+    self.turns += 1
+    return Reply(SAYS[self.turns - 1], {'outcome': 1.0}, done=self.turns == 3)
+
+
+@dataclasses.dataclass(frozen=True)
+class Chat(EnvironmentTask):
+  """Observations are messages of the role `tool`."""
+
+  instructions = 'Be brief.'
+  chat = True
+  role = 'tool'
+
+  def make(self, example):
+    """Talk."""
+    return Talk()
+
+
+@dataclasses.dataclass(frozen=True)
+class Thoughtless(Chat):
+  """With a variable of the template."""
+
+  arguments = {'think': False}
+
+
+class Script:
+  """An engine whose policy says what a script says; row 1 is cut each turn."""
+
+  def __init__(self, tokenizer):
+    whole, cut = tokenizer.encode('ok'), tokenizer.encode('longer')
+    self._turns = [[*whole, 1], cut]
+    self.mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
+
+  def begin(self, params, traj, key):
+    """The first turn."""
+    self.ids, self.kinds = [[], []], [[], []]
+    return None, None, self._say()
+
+  def turn(self, weights, playing, said):
+    """What environments said, and the next turn."""
+    for row in range(2):
+      new = np.asarray(said.ids_BO[row, : int(said.length_B[row])]).tolist()
+      self.ids[row] += new
+      self.kinds[row] += [ENVIRONMENT] * len(new)
+    return None, self._say()
+
+  def _say(self):
+    for row, ids in enumerate(self._turns):
+      self.ids[row] += ids
+      self.kinds[row] += [POLICY] * len(ids)
+    response = np.zeros((2, T), np.int32)
+    for row, ids in enumerate(self.ids):
+      response[row, : len(ids)] = ids
+    length = np.array([len(ids) for ids in self.ids])
+    return {
+      'response': response,
+      'length': length,
+      'finished': np.array([True, False]),
+    }
+
+  def finish(self, traj, playing, finished_B, turn_BT, turns):
+    """Nothing else is asked for."""
+    return turns
+
+
+def play(task, tokenizer):
+  """(ids of the prompt, the engine after three turns)."""
+  pool, engine = SessionPool(task), Script(tokenizer)
+  episodes = Episodes(
+    task,
+    pool,
+    pool,
+    tokenizer=tokenizer,
+    stop=make_stop(tokenizer),
+    turns=TURNS,
+  )
+  prompts = EpisodePrompts(task, 'train', tokenizer, 200, begin=episodes.open)
+  examples, prompt, mask, _ = prompts.batch([0])
+  traj = SimpleNamespace(group_size=2, response_BT=np.zeros((2, T)))
+  episodes.play(engine, None, traj, None, examples)
+  return prompt[mask > 0].tolist(), engine
+
+
+def conversation(action):
+  """All that was said before the last action, and the action."""
+  messages = [
+    {'role': 'system', 'content': 'Be brief.'},
+    {'role': 'user', 'content': 'what?'},
+  ]
+  for says in SAYS[:2]:
+    messages += [
+      {'role': 'assistant', 'content': action},
+      {'role': 'tool', 'content': says},
+    ]
+  return messages
+
+
+def test_ids_are_those_of_the_conversation():
+  """The prefix property, with turns that end and turns that are cut.
+
+  Ids before the last action are those of the template's text of all messages,
+  with special tokens in the template alone: SAYS spells one.
+  """
+  tokenizer = byte_tokenizer()
+  prompt, engine = play(Chat(), tokenizer)
+  for row, action in enumerate(('ok', 'longer')):
+    ids = prompt + engine.ids[row]
+    last = [*tokenizer.encode(action), *([1] if row == 0 else [])]
+    assert ids[-len(last) :] == last
+    before = tokenizer.encode_chat(conversation(action))
+    assert ids[: -len(last)] == before
+    kinds = np.array([ENVIRONMENT] * len(prompt) + engine.kinds[row])
+    # The end of a whole turn is the policy's, that of a cut one is not.
+    assert (kinds[np.array(ids) == 1] == POLICY).sum() == 3 * (row == 0)
+
+
+def test_variables_of_the_template_open_every_turn():
+  tokenizer, task = byte_tokenizer(), Thoughtless()
+  prompt, _ = play(task, tokenizer)
+  opening = '<|im_start|>assistant\nno thoughts\n'
+  assert tokenizer.backend.decode(prompt, skip_special_tokens=False).endswith(
+    opening
+  )
+  after = tokenizer.encode('<|im_end|>\n' + opening, control=True)
+  assert turn_format(task, tokenizer, TURNS).after == tuple(after)
+
+
+def test_a_template_that_changes_what_is_said_is_an_error():
+  template = CHATML.replace("m['content']", "m['content'] | upper")
+  with pytest.raises(ValueError, match="Chat: the chat template .* 'tool'"):
+    turn_format(Chat(), byte_tokenizer(template), TURNS)
