@@ -39,7 +39,10 @@ def get_config(method: Method) -> ExperimentConfig:
     iterations=300,
     task=RulePairs(Arithmetic(digits=2, signed=False, reverse=True)),
     method=method,
-    model=ModelSource(config=presets.small(num_heads=4, head_size=16)),
+    model=ModelSource(
+      config=presets.small(num_heads=4, head_size=16),
+      value_head=method.reads_values,
+    ),
     rollout=RolloutConfig(
       num_prompts=64,
       group_size=2 + reads_mismatched(method),

@@ -59,7 +59,7 @@ def configured(
 ) -> ExperimentConfig:
   """A short run that measures every step and evaluates nothing."""
   other = configuration.load_method(baseline)
-  critic = any('values' in x.needs() for x in (config.method, other))
+  critic = config.method.reads_values or other.reads_values
   model = config.model
   if critic:
     model = dataclasses.replace(model, value_head=True)

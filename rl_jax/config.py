@@ -9,6 +9,7 @@ from rl_jax import serialization
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.learning.update import UpdateConfig
+from rl_jax.models.reward_source import RewardModel
 from rl_jax.models.source import ModelSource
 from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
 from rl_jax.records.trackers import TrackingConfig
@@ -115,6 +116,7 @@ class ExperimentConfig:
   task: Any
   method: method_lib.Method
   model: ModelSource = ModelSource()
+  reward_models: tuple[RewardModel, ...] = ()
   rollout: RolloutConfig = RolloutConfig()
   update: UpdateConfig = UpdateConfig()
   optimizer: OptimizerConfig = OptimizerConfig()
@@ -211,6 +213,7 @@ def validate(config: ExperimentConfig) -> None:
     _check_baseline(config)
   _check_logged(config)
   _check_averages(config)
+  _check_reward_models(config)
   if hasattr(config.method.rollout, 'check_task'):
     config.method.rollout.check_task(config.task)
   if config.verifier.on_device:
@@ -337,6 +340,36 @@ def _check_logged(config: ExperimentConfig) -> None:
     raise ValueError(
       'verifier.on_device = True with a mixture of data and samples: set it '
       'to False'
+    )
+
+
+def _check_reward_models(config: ExperimentConfig) -> None:
+  """Raises ValueError if learned rewards have no place in the run."""
+  models = config.reward_models
+  for one in models:
+    if not isinstance(one, RewardModel):
+      raise ValueError(f'reward_models holds {one!r}, which is no RewardModel')
+  names = [one.name for one in models]
+  taken = {base.OUTCOME, *(getattr(config.task, 'reward_weights', None) or {})}
+  for name in names:
+    if names.count(name) > 1 or name in taken:
+      raise ValueError(
+        f'reward_models: the name {name!r} is taken by another component; they '
+        f'are {sorted(taken)} and {names}'
+      )
+  if not models:
+    return
+  if config.rollout.logged_prompts == config.rollout.num_prompts:
+    raise ValueError(
+      'reward_models score samples, and rollout.logged_prompts = '
+      f'{config.rollout.logged_prompts} leaves none: rewards of data are those '
+      'of the data'
+    )
+  if getattr(config.method.rollout, 'reads_rewards', False):
+    raise ValueError(
+      f'method.rollout.{type(config.method.rollout).__name__} decides by '
+      'rewards on the host, which learned rewards never reach: remove '
+      'reward_models'
     )
 
 

@@ -16,6 +16,7 @@ CREDIT_SLOTS = ('shaping', 'credit', 'group_filter', 'value_target', 'pairs')
 PIECE_SLOTS = ('aggregation', 'value_target', 'group_filter', 'pairs')
 # The roles that a slot takes, and what a piece must have where it may be None.
 METHODS = {'logits': '__call__', 'rollout': 'extend', 'reference': 'renewed'}
+_VALUES = frozenset({'values', 'values_after'})  # statistics of a value head
 ROLES = {
   'shaping': ('shaping',),
   'credit': ('credit',),
@@ -94,6 +95,11 @@ class Method:
       for need in getattr(piece, 'needs', ())
     )
 
+  @property
+  def reads_values(self) -> bool:
+    """Whether a piece needs a value head: a critic, or a reward model."""
+    return not self.needs().isdisjoint(_VALUES)
+
   def policies(self) -> dict[str, Any]:
     """The policies besides the trained one, by name, each with its rule.
 
@@ -171,7 +177,8 @@ def validate(method: Method, *, group_size: int, has_value_head: bool) -> None:
         f'method.{path} compares the samples of a group and needs '
         f'rollout.group_size >= {least}, got {group_size}'
       )
-    if 'values' in getattr(piece, 'needs', ()) and not has_value_head:
+    needs = getattr(piece, 'needs', ())
+    if not _VALUES.isdisjoint(needs) and not has_value_head:
       raise ValueError(
         f'method.{path} needs a value head: set model.value_head=True'
       )

@@ -24,6 +24,7 @@ STATISTICS = {
     rng.uniform(0.0, 2.0, (B // 4, T)), 4, axis=0
   ),
   'values': lambda rng, B, T: rng.normal(size=(B, T)),
+  'values_after': lambda rng, B, T: rng.normal(size=(B, T)),
   'self_certainty': lambda rng, B, T: rng.uniform(0.0, 3.0, (B, T)),
   'hidden': lambda rng, B, T: rng.normal(size=(B, T, HIDDEN_SIZE)),
 }

@@ -89,5 +89,5 @@ def with_head(setting: Setting) -> Setting:
   """With model.value_head=True if the method has a critic."""
   if 'model.value_head' in setting:
     return setting
-  critic = 'values' in configuration.load_method(setting['method']).needs()
+  critic = configuration.load_method(setting['method']).reads_values
   return setting | {'model.value_head': True} if critic else setting

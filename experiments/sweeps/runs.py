@@ -91,7 +91,7 @@ def equal_conditions(
   always = {'config': config, 'evaluation.every': 0, 'checkpoint.every': 10**9}
   settings = []
   for name in methods:
-    critic = 'values' in configuration.load_method(name).needs()
+    critic = configuration.load_method(name).reads_values
     head = {'model.value_head': True} if critic else {}
     settings.append({**always, 'method': name, **common, **head})
   return crossed(settings, product({'seed': range(seeds)}))

@@ -4,7 +4,7 @@ The same forward serves the sampler's check (`logp_old` against
 `logp_behaviour`), the reference, and the gradient of the update.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 import dataclasses
 import functools
 from typing import Any
@@ -30,7 +30,8 @@ ACCELERATOR_FACTOR = 8
 
 # What the core computes; all else is a statistic of pieces.statistics.
 LOGP, ENTROPY, VALUES, HIDDEN = 'logp', 'entropy', 'values', 'hidden'
-CORE = frozenset({LOGP, ENTROPY, VALUES, HIDDEN})
+VALUES_AFTER = 'values_after'
+CORE = frozenset({LOGP, ENTROPY, VALUES, VALUES_AFTER, HIDDEN})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -93,25 +94,18 @@ def token_statistics(
   """Statistics [B, T] of the response tokens under params, 0 where masked.
 
   logp: log pi(y_t | x, y_<t) at the sampling temperature. entropy: of the same
-  distribution, nats. values: of the value head. hidden: the state that predicts
-  the token, [B, T, D]. All else as its statistic says (pieces.statistics). The
+  distribution, nats. values: of the value head before the token, values_after:
+  behind it, as a reward model reads it. hidden: the state that predicts the
+  token, [B, T, D]. All else as its statistic says (pieces.statistics). The
   transforms and statistics see the logits of those of params['policies'] that
   they name, without gradient.
   """
   on_BT = (traj.kind_BT != types.PAD).astype(jnp.float32)
-
-  def states(policy):
-    return transformer.forward(
-      policy,
-      forward.model,
-      traj.prompt_NP,
-      traj.prompt_mask_NP,
-      traj.response_BT,
-      on_BT,
-      forward.capacity,
-    )
-
-  hidden_BTD = states(params)
+  states = lambda policy: states_before(forward, policy, traj)
+  if VALUES_AFTER in needs:
+    hidden_BTD, after_BTD = states_around(forward, params, traj)
+  else:
+    hidden_BTD = states(params)
   others = _policies(transforms, needs, params)
   hidden = [hidden_BTD]
   hidden += [jax.lax.stop_gradient(states(p)) for p in others.values()]
@@ -129,12 +123,51 @@ def token_statistics(
   stats = jax.tree.map(unpack, stats)
   if VALUES in needs:
     stats[VALUES] = heads.values(params, hidden_BTD)
+  if VALUES_AFTER in needs:
+    stats[VALUES_AFTER] = heads.values(params, after_BTD)
   stats = {
     k: _whole_rows(zero_masked(v, traj.mask_BT)) for k, v in stats.items()
   }
   if HIDDEN in needs:
     stats[HIDDEN] = hidden_BTD * traj.mask_BT[:, :, None]
   return stats
+
+
+def states_before(forward: Forward, params: Any, traj: Trajectories) -> Array:
+  """Hidden states [B, T, D] that predict each response token, 0 at padding."""
+  return transformer.forward(
+    params,
+    forward.model,
+    traj.prompt_NP,
+    traj.prompt_mask_NP,
+    traj.response_BT,
+    (traj.kind_BT != types.PAD).astype(jnp.float32),
+    forward.capacity,
+  )
+
+
+def states_around(
+  forward: Forward, params: Any, traj: Trajectories
+) -> tuple[Array, Array]:
+  """The same, and the states that have read the token, each [B, T, D].
+
+  Each row has one more place, so that its last token is read, too.
+  """
+  one_more = lambda x_BT, value: jnp.pad(
+    x_BT, ((0, 0), (0, 1)), constant_values=value
+  )
+  kind_BT = jnp.roll(one_more(traj.kind_BT, types.POLICY), 1, axis=1)
+  capacity = forward.capacity
+  if capacity is not None:
+    capacity += traj.group_size
+  hidden_BSD = states_before(
+    dataclasses.replace(forward, capacity=capacity),
+    params,
+    traj.replace(response_BT=one_more(traj.response_BT, 0), kind_BT=kind_BT),
+  )
+  on_BT1 = (traj.kind_BT != types.PAD)[..., None]
+  before_BTD, after_BTD = hidden_BSD[:, :-1], hidden_BSD[:, 1:]
+  return jnp.where(on_BT1, before_BTD, 0), jnp.where(on_BT1, after_BTD, 0)
 
 
 def _movers(on_BT, num_prompts, needs, capacity):
@@ -277,9 +310,17 @@ def statistics_in_microbatches(
 ) -> dict[str, Array]:
   """token_statistics over strided microbatches, one after the other."""
 
-  def one(rows):
-    return token_statistics(forward, params, rows, needs, transforms)
+  return in_microbatches(
+    forward,
+    traj,
+    lambda rows: token_statistics(forward, params, rows, needs, transforms),
+  )
 
+
+def in_microbatches(
+  forward: Forward, traj: Trajectories, one: Callable[[Trajectories], Any]
+) -> Any:
+  """Arrays of all rows, by a function of the rows of a microbatch."""
   rows = forward_inputs(forward, traj)
   if forward.microbatches == 1:
     return one(rows)

@@ -18,6 +18,7 @@ from rl_jax.models import params as params_lib
 from rl_jax.models import transformer
 from rl_jax.rollouts import turn_decode
 from rl_jax.rollouts.generate import start_trajectories
+from rl_jax.runs import reward_models
 from rl_jax.runs import stages as stages_lib
 from rl_jax.runs.policies import with_policies
 from rl_jax.runtime import mesh as mesh_lib
@@ -120,6 +121,8 @@ class AbstractRun:
     else:
       lowered |= _of_episodes(stages.engine, params, traj, key, config.rollout)
       traj = abstract(_played(traj, config.rollout), whole)
+    if config.reward_models:
+      lowered['reward'] = self._reward(traj)
     if hasattr(stages.score, 'lower'):
       lowered['score'] = stages.score.lower(params, traj, method)
       traj = abstract(lowered['score'].out_info[0], whole)
@@ -142,6 +145,16 @@ class AbstractRun:
       reuse_scores=True,
     )
     return lowered
+
+  def _reward(self, traj: Any) -> jax.stages.Lowered:
+    """Scoring by those reward models whose shape is known."""
+    models, params = [], {}
+    for source in self.config.reward_models:
+      model = reward_models.planned(source, self.config)
+      if model is not None:
+        models.append((source, reward_models.forward_of(self.config, model)))
+        params[source.name] = params_lib.shapes(model, self.mesh)
+    return reward_models.stage(tuple(models), self.mesh).lower(params, traj)
 
   def _empty_rollout(self) -> Any:
     """What `start` puts on the devices: prompts of full width."""

@@ -1,6 +1,6 @@
 """What one iteration keeps on a device, in bytes, estimated from shapes alone.
 
-  always    parameters + reference + optimizer + rollout
+  always    parameters + reference + reward models + optimizer + rollout
   update    gradients + activations + logits
   generate  the sampler's copy of the weights + cache + scratch
   evaluate  the same of an evaluation
@@ -27,6 +27,7 @@ from rl_jax.models import params as params_lib
 from rl_jax.planning import abstract_run
 from rl_jax.rollouts import decode
 from rl_jax.rollouts.slots import shares_prompts
+from rl_jax.runs import reward_models
 from rl_jax.runtime import layout
 from rl_jax.runtime import mesh as mesh_lib
 
@@ -54,11 +55,14 @@ class MemoryPlan:
   scratch: int  # of sampling: prefill, and logits of a step
   rollout: int  # the [B, T] arrays of an iteration
   evaluation: int = 0  # cache and scratch; 0 without evaluations
+  reward_models: int = 0  # their parameters
+  scoring: int = 0  # of one layer of the largest of them
 
   @property
   def kept(self) -> int:
     """From start to end of a run."""
-    return self.parameters + self.reference + self.optimizer + self.rollout
+    policies = self.parameters + self.reference + self.reward_models
+    return policies + self.optimizer + self.rollout
 
   @property
   def update(self) -> int:
@@ -77,8 +81,9 @@ class MemoryPlan:
 
   @property
   def peak(self) -> int:
-    """The largest of the three."""
-    return max(self.update, self.generate, self.evaluate)
+    """The largest of these and of scoring by reward models."""
+    scoring = self.kept + self.scoring
+    return max(self.update, self.generate, self.evaluate, scoring)
 
 
 def bytes_per_device(tree: Any) -> int:
@@ -118,7 +123,24 @@ def estimate(
     scratch=sizes.scratch(),
     rollout=_rollout_bytes(config),
     evaluation=_evaluation_bytes(config, sizes, mesh),
+    **_reward_model_bytes(config, mesh),
   )
+
+
+def _reward_model_bytes(config: ExperimentConfig, mesh: Any) -> dict[str, int]:
+  """Parameters of all, and what the largest holds of a layer; no backward."""
+  found = [reward_models.planned(one, config) for one in config.reward_models]
+  found = [model for model in found if model is not None]
+  layer = lambda model: dataclasses.replace(model, num_layers=1, remat=True)
+  return {
+    'reward_models': sum(
+      bytes_per_device(params_lib.shapes(model, mesh)) for model in found
+    ),
+    'scoring': max(
+      (_Sizes.of(config, layer(m), mesh).activations() for m in found),
+      default=0,
+    ),
+  }
 
 
 def _evaluation_bytes(config: ExperimentConfig, sizes: '_Sizes', mesh) -> int:

@@ -20,6 +20,7 @@ from rl_jax.method import Method
 from rl_jax.rollouts import responses, rounding
 from rl_jax.rollouts.engine import Engine
 from rl_jax.rollouts.host_selector import HostSelector
+from rl_jax.rollouts.learned import NO_LEARNED, LearnedRewards
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.turns import TurnConfig
@@ -175,10 +176,12 @@ class Collector:
     selector: HostSelector,
     verifier: TextVerifier | TokenVerifier,
     key: jax.Array,
+    learned: LearnedRewards = NO_LEARNED,
   ):
     self._rollout, self.engine, self._score = rollout, engine, score
     self.prompts, self.task = prompts, prompts.task
     self.selector, self.verifier, self.key = selector, verifier, key
+    self._learned = learned
     self.stop = make_stop(prompts.tokenizer, rollout.stop)
     self._warnings, mesh = RepeatedWarnings(), engine.mesh
     self._row_inputs = functools.partial(
@@ -213,8 +216,9 @@ class Collector:
       traj = sampler.start(arrays, examples)
       if early:
         traj, metrics = score(traj)  # runs while the host verifies
+      learned = self._learned.score(traj)
       done, components = self.judge(traj, examples, indices)
-      traj = self._with_rewards(traj, components)
+      traj = self._with_rewards(traj, components, learned)
       self.selector.observe(indices, self._summary(done, components))
       rounds.append(done)
       if early:
@@ -243,8 +247,9 @@ class Collector:
     self, traj: Trajectories, examples: list[Any], indices: np.ndarray
   ) -> tuple[Trajectories, Round]:
     """The rewarded rows and the round."""
+    learned = self._learned.score(traj)
     done, components = self.judge(traj, examples, indices)
-    return self._with_rewards(traj, components), done
+    return self._with_rewards(traj, components, learned), done
 
   def judge(
     self,
@@ -293,8 +298,11 @@ class Collector:
       entropy_NG=-logp_NG.reshape(shape) / np.maximum(length_NG, 1),
     )
 
-  def _with_rewards(self, traj, components):
-    """Puts rewards on the device; a failed sample gets valid = 0."""
+  def _with_rewards(self, traj, components, learned):
+    """Puts rewards on the device; a failed sample gets valid = 0.
+
+    learned: scores that the device has already.
+    """
     weights = self.task.reward_weights
     # Also where every sample failed: rounds must have the same components.
     names = sorted({*weights, *(n for c in components if c for n in c)})
@@ -312,13 +320,14 @@ class Collector:
     valid = ok.astype(np.float32)
     rewards, total, valid = processes.put((rewards, total, valid), self.whole)
     described = self.jitted(self._row_inputs)(traj)
-    return traj.replace(
+    traj = traj.replace(
       rewards=rewards,
       reward_B=total,
       valid_B=valid,
       weight_B=valid,
       extras={**traj.extras, **described},
     )
+    return self._learned.add(traj, learned)
 
   def _fill(self, trajs, kept):
     """The first num_prompts kept groups; too few are topped up at weight 0."""

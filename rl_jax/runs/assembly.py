@@ -28,6 +28,7 @@ from rl_jax.runs.evaluation import Evaluator, sampling_of
 from rl_jax.runs.influence import Probe
 from rl_jax.runs.policies import Policies
 from rl_jax.runs.policy import Policy
+from rl_jax.runs.reward_models import make_rewards
 from rl_jax.runs.sources import make_source, read_rows
 from rl_jax.runs.stages import Stages, make_stages
 from rl_jax.runtime import host_memory, processes
@@ -108,7 +109,10 @@ def assemble(
     ),
     key=key,
     verifier=verifier,
-    collector=make_source(config, rows, stages, verifier, key),
+    collector=make_source(
+      *(config, rows, stages, verifier, key),
+      make_rewards(config, policy.tokenizer, mesh),
+    ),
     evaluator=evaluator,
     probe=probe,
   )

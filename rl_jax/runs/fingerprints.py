@@ -35,7 +35,8 @@ def of(
 ) -> dict[str, Any]:
   """{field, or field/file of a folder: fingerprint} of a configuration.
 
-  The fields are `model.path`, and every text of the task that names a file.
+  The fields are `model.path`, `path` of reward models, and every text of the
+  task that names a file.
   recorded: fingerprints that save reading large files.
   """
   recorded, found = recorded or {}, {}
@@ -118,24 +119,26 @@ def _below(key, field):
 def _files(config) -> Iterator[tuple[str, str]]:
   path = config.model.path
   if path is not None:
-    yield from _model_files(path)
+    yield from _model_files(path, 'model.path')
+  for i, source in enumerate(config.reward_models):
+    yield from _model_files(source.path, f'reward_models.{i}.path')
   yield from _task_files(config.task, 'task')
 
 
-def _model_files(path):
+def _model_files(path, field):
   """Of a run, its newest checkpoint; of a model, what is read of its folder."""
   if os.path.isfile(path):
-    yield 'model.path', path
+    yield field, path
     return
   steps = epath.Path(path) / 'checkpoints'
   if found := checkpoint_files.committed_steps(steps):
     commit = checkpoint_files.step_path(steps, found[-1])
     # It has the checksums of all other files.
-    yield 'model.path/newest', os.fspath(commit / checkpoint_files.COMMIT)
+    yield f'{field}/newest', os.fspath(commit / checkpoint_files.COMMIT)
   elif os.path.isdir(path):
     for name in sorted(os.listdir(path)):
       if name.endswith(_MODEL) and name != 'README.txt':
-        yield f'model.path/{name}', os.path.join(path, name)
+        yield f'{field}/{name}', os.path.join(path, name)
 
 
 def _task_files(value, field):

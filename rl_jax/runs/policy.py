@@ -80,18 +80,22 @@ def planned_model(
   if source.path is None:
     if source.config is not None:
       model = _with_vocabulary(source.config, task_tokenizer(task))
-  elif os.path.exists(os.path.join(source.path, CONFIG_FILE)):
-    described = _description(source.path)
-    if described is not None:
-      model = saved = described[0]
-    else:
-      config = directory.saved_config(source.path)
-      model = saved = planned_model(config.model, config.task)
   elif os.path.exists(source.path):
-    model = saved = model_dir.read_config(source.path)
+    model = saved = saved_model(source.path)
   else:
     model = source.config
   return None if model is None else _resolved(source, model, saved, spans)
+
+
+def saved_model(path: str) -> transformer.ModelConfig | None:
+  """The shape of a run's or another model; None: it is in its weights alone."""
+  if not os.path.exists(os.path.join(path, CONFIG_FILE)):
+    return model_dir.read_config(path)
+  described = _description(path)
+  if described is not None:
+    return described[0]
+  config = directory.saved_config(path)
+  return planned_model(config.model, config.task)
 
 
 def _with_vocabulary(model, tokenizer):

@@ -19,6 +19,7 @@ from rl_jax.method import Method
 from rl_jax.pieces.selection import ShuffledPass
 from rl_jax.rollouts.collect import Collector, join_rounds
 from rl_jax.rollouts.host_selector import HostSelector
+from rl_jax.rollouts.learned import LearnedRewards
 from rl_jax.rollouts.logged import LoggedSet, LoggedSource
 from rl_jax.rollouts.mixed_selector import MixedSelector, usable_sizes
 from rl_jax.rollouts.prompts import PromptSet
@@ -72,8 +73,12 @@ def make_source(
   stages: Stages,
   verifier: Any,
   key: jax.Array,
+  learned: LearnedRewards,
 ) -> Any:
-  """The source that rollout.logged_prompts asks for; rows: of read_rows."""
+  """The source that rollout.logged_prompts asks for; rows: of read_rows.
+
+  learned: rewards of samples, see runs.reward_models.
+  """
   rollout, (prompts, records) = config.rollout, rows
   chooses, task = selector_of(config), config.task
 
@@ -86,6 +91,7 @@ def make_source(
       selector=_host_selector(chooses, task, prompts, key),
       verifier=verifier,
       key=key,
+      learned=learned,
     )
 
   def logged(selector, key):

@@ -1,5 +1,7 @@
 """Token statistics: against numpy, in chunks, in pieces, at a temperature."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -204,3 +206,25 @@ def test_logits_transforms_are_replayed(tiny):
   assert jnp.isfinite(entropy).all() and (entropy > 0).all()
   assert entropy.max() <= np.log(4) + 1e-5
   assert jnp.isfinite(stats['logp']).all()
+
+
+@pytest.mark.parametrize('capacity', [None, 9])
+def test_values_behind_a_token_have_read_it(tiny, capacity):
+  """E1: as the values before the next token; behind the last one, too."""
+  traj, params = tiny.rollout(), tiny.params()
+  forward = Forward(model=tiny.CFG)
+  next_token = traj.replace(
+    response_BT=jnp.pad(traj.response_BT, ((0, 0), (0, 1))),
+    kind_BT=jnp.pad(traj.kind_BT, ((0, 0), (1, 0)), constant_values=1),
+    mask_BT=jnp.pad(traj.mask_BT, ((0, 0), (1, 0)), constant_values=1),
+  )
+  compute = jax.jit(statistics.token_statistics, static_argnums=(0, 3))
+  expected = compute(forward, params, next_token, ('values',))['values'][:, 1:]
+  packed = dataclasses.replace(forward, capacity=capacity)
+  found = compute(packed, params, traj, ('values', 'values_after'))
+  np.testing.assert_allclose(
+    found['values_after'], expected * traj.mask_BT, atol=1e-5
+  )
+  before = compute(forward, params, traj, ('values',))
+  np.testing.assert_allclose(found['values'], before['values'], atol=1e-5)
+  assert np.ptp(expected) > 0.1

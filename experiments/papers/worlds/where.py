@@ -67,7 +67,8 @@ WHERE = {
 _OF_DATA = (
   *('alphapo', 'aot', 'apo_down', 'apo_zero', 'bco', 'cdpo', 'cpo', 'discopop'),
   *('dpo', 'dpop', 'exo', 'fdpo', 'hypo', 'ipo', 'kto', 'ld_dpo', 'ln_dpo'),
-  *('nca', 'orpo', 'robust_dpo', 'rpo', 'simpo', 'slic', 'wpo'),
+  *('nca', 'orpo', 'reward_model', 'robust_dpo', 'rpo', 'simpo', 'slic'),
+  'wpo',
 )
 _AGAINST = ('ipo_md', 'nash_md', 'xpo')
 _OF_EPISODES = ('gigpo', 'salt', 'starpo', 'turn_ppo', 'turn_rloo')

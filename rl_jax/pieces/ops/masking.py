@@ -103,6 +103,12 @@ def at_last_token(x_B: Array, mask_BT: Array) -> Array:
   return jnp.where(last_BT, x_B[:, None], 0.0)
 
 
+def last_token(x_BT: Array, mask_BT: Array) -> Array:
+  """[B, T] -> [B]: x on the last kept token of each row, 0 without one."""
+  ones_B = jnp.ones_like(x_BT[:, 0])
+  return masked_sum(x_BT, at_last_token(ones_B, mask_BT), axis=1)
+
+
 def on_tokens(x: Array, mask_BT: Array) -> Array:
   """[B] or [B, T] -> [B, T]: the value of a row goes on its last kept token."""
   return at_last_token(x, mask_BT) if x.ndim == 1 else x

@@ -30,6 +30,7 @@ class HintGuided:
   # Failed: no valid reward of the group is above this, in units of the reward.
   solved_above: float = ranged(0.5)
   role: ClassVar[str] = 'rollout'
+  reads_rewards: ClassVar[bool] = True
 
   def check_task(self, task: Any) -> None:
     """Raises ValueError if the task cannot write hints."""

@@ -58,6 +58,8 @@ def _reason(config: ExperimentConfig) -> str | None:
     )
   if config.rollout.logged_prompts:
     return 'rollout.logged_prompts: data are read on the host'
+  if config.reward_models:
+    return 'reward_models: learned rewards belong to the loop'
   if method.rollout is not None:
     name = type(method.rollout).__name__
     return f'method.rollout: {name} reads responses on the host'

@@ -1,0 +1,33 @@
+"""Reward model: a value head learns which response is better.
+
+Paper: Ouyang et al., "Training language models to follow instructions with
+  human feedback", 2022; the loss is that of Bradley and Terry.
+Change: against DPO, the score of a response is read from a value head behind
+  its last token, not from log-probs; no reference.
+Defaults: centring 0.01 (TRL, where it is off by default); learning rate 1e-5
+  for whole models (EasyLM), one pass over the data.
+Pieces: PairLoss(score=FinalValue(), link=Sigmoid(label_smoothing=0.0,
+  gamma=0.0), coef=1.0); CenteredScores(score=FinalValue(), coef=0.01);
+  TokenMean(); Given()
+Headline: unverified.
+Evidence: verified in code (TRL reward_trainer.py, by a digest of the code).
+Command: python -m experiments.train --config=configs/preferences.py
+  --method=reward_model
+"""
+
+from rl_jax.method import Method
+from rl_jax.pieces import preferences as pref
+from rl_jax.pieces.aggregation import TokenMean
+
+
+def get_method() -> Method:
+  """Pairs from data; needs model.value_head."""
+  score = pref.FinalValue()
+  return Method(
+    losses=(
+      pref.PairLoss(score=score, link=pref.Sigmoid()),
+      pref.CenteredScores(score=score),
+    ),
+    aggregation=TokenMean(),
+    pairs=pref.Given(),
+  )

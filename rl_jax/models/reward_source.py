@@ -1,0 +1,37 @@
+"""Where a learned reward comes from, and what it counts."""
+
+import dataclasses
+import math
+
+from rl_jax.checks import checked, ranged
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
+class RewardModel:
+  """A reward component by a model with a value head, which no run trains.
+
+    reward = (V(prompt and response) - center) / scale
+
+  V is the value head behind the last token that the policy wrote. The component
+  `name` is added to the reward of the task with `weight`; 0 is for pieces that
+  read components, and for metrics. path: a work directory of
+  --method=reward_model, or a model directory, with the tokens of the policy; it
+  computes in the dtype of the policy. Several are an ensemble, or several
+  rewards.
+  """
+
+  path: str
+  name: str = 'learned'
+  weight: float = 1.0
+  center: float = 0.0
+  scale: float = ranged(1.0, 0.0, open_low=True)
+
+  def __post_init__(self):
+    if not self.name.isidentifier():
+      raise ValueError(f'RewardModel.name = {self.name!r} is no identifier')
+    for field in ('weight', 'center'):
+      if not math.isfinite(getattr(self, field)):
+        raise ValueError(
+          f'RewardModel.{field} = {getattr(self, field)!r} is not finite'
+        )

@@ -1,0 +1,129 @@
+"""The reward models of a run: read, checked, and bound to its rows."""
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+
+from rl_jax.config import ExperimentConfig
+from rl_jax.learning.learned_reward import learned_rewards
+from rl_jax.learning.statistics import Forward
+from rl_jax.models import platform, transformer
+from rl_jax.models.reward_source import RewardModel
+from rl_jax.rollouts.learned import NO_LEARNED, LearnedRewards
+from rl_jax.runs import policy as policy_lib
+from rl_jax.runtime import compilation
+from rl_jax.runtime import mesh as mesh_lib
+
+
+def load(
+  source: RewardModel, config: ExperimentConfig, mesh: jax.sharding.Mesh
+) -> tuple[transformer.ModelConfig, Any, Any]:
+  """(model, parameters, tokenizer), in the compute dtype of the policy.
+
+  Raises: ValueError if the model has no value head.
+  """
+  policy_lib.check(source)
+  model, params, tokenizer = policy_lib.load_checkpoint(source.path, mesh)
+  model = resolved(source, model, config)
+  return (
+    model,
+    {name: params[name] for name in transformer.specs(model)},
+    (tokenizer),
+  )
+
+
+def resolved(
+  source: RewardModel, model: transformer.ModelConfig, config: ExperimentConfig
+) -> transformer.ModelConfig:
+  """The model as the run computes it; raises ValueError without a head."""
+  if not model.value_head:
+    raise ValueError(
+      f'reward model {source.name!r}: {source.path} has no value head; train '
+      'one: --config=configs/preferences.py --method=reward_model '
+      f'--set=model.path={source.path} --set=model.value_head=True'
+    )
+  own = config.model
+  return platform.resolve(
+    dataclasses.replace(model, remat=False),
+    own.compute_dtype,
+    own.attention,
+    spans=config.mesh.sequence,
+  )
+
+
+def planned(
+  source: RewardModel, config: ExperimentConfig
+) -> transformer.ModelConfig | None:
+  """The model without its weights; None: its shape is in them alone."""
+  model = policy_lib.saved_model(source.path)
+  return None if model is None else resolved(source, model, config)
+
+
+def check_tokens(source: RewardModel, own: Any, other: Any, size: int) -> None:
+  """Raises ValueError if ids mean other tokens to the reward model.
+
+  own, other: the tokenizers of policy and reward model. size: ids of the
+  latter's embedding.
+  """
+  reason = None
+  if own.vocab_size > size:
+    reason = f'the policy has {own.vocab_size} tokens, it has {size}'
+  elif own != other:
+    if tuple(own.eos_ids) != tuple(other.eos_ids):
+      reason = f'its end tokens are {other.eos_ids}, not {own.eos_ids}'
+    else:
+      pairs = zip(own.token_bytes, other.token_bytes, strict=False)
+      different = [i for i, (a, b) in enumerate(pairs) if a != b]
+      if different or other.vocab_size < own.vocab_size:
+        first = different[0] if different else other.vocab_size
+        reason = f'token {first} is another one'
+  if reason is not None:
+    raise ValueError(
+      f'reward model {source.name!r} ({source.path}) does not have the '
+      f'vocabulary of the policy: {reason}'
+    )
+
+
+def forward_of(
+  config: ExperimentConfig, model: transformer.ModelConfig
+) -> Forward:
+  """How a reward model runs over a rollout: in the parts of the update."""
+  rollout, update = config.rollout, config.update
+  minibatch = update.minibatch_prompts or rollout.num_prompts
+  microbatch = update.microbatch_prompts or minibatch
+  rows = update.microbatch_rows or rollout.group_size
+  parts = rollout.group_size // rows
+  return Forward(
+    model=model,
+    microbatches=rollout.num_prompts // microbatch * parts,
+    group_rows=rows,
+  )
+
+
+def stage(models: tuple, mesh: jax.sharding.Mesh) -> Any:
+  """Jitted: (params, traj) -> scores by name; models: (source, Forward)."""
+  return jax.jit(
+    functools.partial(learned_rewards, models),
+    out_shardings=mesh_lib.replicated(mesh),
+    compiler_options=compilation.options(),
+  )
+
+
+def make_rewards(
+  config: ExperimentConfig, tokenizer: Any, mesh: jax.sharding.Mesh
+) -> LearnedRewards:
+  """What the collector adds to the rewards of the task."""
+  if not config.reward_models:
+    return NO_LEARNED
+  models, params = [], {}
+  for source in config.reward_models:
+    model, params[source.name], other = load(source, config, mesh)
+    check_tokens(source, tokenizer, other, model.vocab_size)
+    models.append((source, forward_of(config, model)))
+  return LearnedRewards(
+    functools.partial(stage(tuple(models), mesh), params),
+    {source.name: source.weight for source in config.reward_models},
+    mesh_lib.replicated(mesh),
+  )

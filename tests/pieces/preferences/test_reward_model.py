@@ -1,0 +1,73 @@
+"""Scores and losses of scalar reward models."""
+
+import jax
+import numpy as np
+import pytest
+
+from rl_jax.pieces import preferences as pref
+from rl_jax.types import Edges
+
+MASK = np.array([[1, 1, 0], [1, 1, 1], [1, 0, 0], [1, 1, 0]])
+# Behind every token; only that behind the last trained one is a score.
+VALUES = np.array([[9.0, 2, 9], [9, 9, 1], [-1, 9, 9], [9, 1, 9]])
+
+
+def pairs(toy, **fields):
+  """Two pairs, the first row of each wins: scores (2, 1) and (-1, 1)."""
+  pair_N1 = np.zeros((2, 1), np.int32)
+  ones_N1 = np.ones((2, 1), np.float32)
+  edges = Edges(
+    win_NE=pair_N1,
+    lose_NE=pair_N1 + 1,
+    weight_NE=ones_N1,
+    margin_NE=0 * ones_N1,
+  )
+  traj = toy.trajectories(MASK, group_size=2, edges=edges, **fields)
+  stats = {'logp': 0.0 * MASK, 'values_after': VALUES}
+  return traj, jax.tree.map(np.float32, stats)
+
+
+def evaluate(loss, traj, stats):
+  value, metrics = loss(
+    {k: jax.numpy.asarray(x) for k, x in stats.items()}, traj, None
+  )
+  return float(value), metrics
+
+
+def test_score_is_the_value_behind_the_last_trained_token(toy):
+  """A token of the environment at the end is not trained, so it is passed."""
+  traj, stats = pairs(toy)
+  found = pref.FinalValue()(stats, traj)
+  np.testing.assert_array_equal(found, [2.0, 1.0, -1.0, 1.0])
+  mask = MASK.copy()
+  mask[1] = [1, 1, 0]
+  traj, stats = toy.trajectories(mask, group_size=2), stats
+  np.testing.assert_array_equal(pref.FinalValue()(stats, traj)[1], 9.0)
+
+
+def test_bradley_terry_by_hand(toy):
+  """-ls(1) = 0.313262 and -ls(-2) = 2.126928; half of the pairs are right."""
+  traj, stats = pairs(toy)
+  loss = pref.PairLoss(score=pref.FinalValue(), link=pref.Sigmoid())
+  value, metrics = evaluate(loss, traj, stats)
+  assert value == pytest.approx((0.313262 + 2.126928) / 2, abs=1e-6)
+  assert metrics['preference/accuracy'] == 0.5
+
+
+def test_centering_by_hand(toy):
+  """((2 + 1)^2 + (-1 + 1)^2) / 2 at coefficient 0.01."""
+  traj, stats = pairs(toy)
+  loss = pref.CenteredScores(score=pref.FinalValue())
+  assert evaluate(loss, traj, stats)[0] == pytest.approx(0.045)
+
+
+def test_only_centering_sees_a_number_added_to_all_scores(toy):
+  """E1: comparisons fix scores up to a number of each prompt."""
+  traj, stats = pairs(toy)
+  moved = stats | {'values_after': stats['values_after'] + 3}
+  loss = pref.PairLoss(score=pref.FinalValue(), link=pref.Sigmoid())
+  center = pref.CenteredScores(score=pref.FinalValue())
+  assert evaluate(loss, traj, moved)[0] == pytest.approx(
+    evaluate(loss, traj, stats)[0], abs=1e-6
+  )
+  assert evaluate(center, traj, moved)[0] == pytest.approx(0.01 * (81 + 36) / 2)

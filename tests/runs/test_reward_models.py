@@ -1,0 +1,148 @@
+"""Learned rewards in the loop: exact resume, refusals, rows without a score."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from configs import bandit
+from rl_jax.config import validate
+from rl_jax.models import params as params_lib
+from rl_jax.models.files import model_dir
+from rl_jax.models.reward_source import RewardModel
+from rl_jax.models.tokenizer import CharTokenizer
+from rl_jax.overrides import override
+from rl_jax.planning import memory_plan
+from rl_jax.records.metrics import read_jsonl
+from rl_jax.rollouts.learned import with_learned
+from rl_jax.runs import loop, reward_models
+from rl_jax.runs import policy as policy_lib
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.tasks import Bandit
+
+
+@pytest.fixture(scope='module', autouse=True)
+def mesh():
+  """Trainer puts a mesh in force; other modules must not see it."""
+  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
+  with jax.set_mesh(mesh):
+    yield mesh
+
+
+@pytest.fixture(scope='module')
+def saved(toy, tiny, tmp_path_factory):
+  """A reward model of the bandit's tokens, and one without a head."""
+  folder, tokenizer = (
+    tmp_path_factory.mktemp('rm'),
+    CharTokenizer(Bandit().alphabet),
+  )
+  size = tokenizer.vocab_size
+  for name, head in (('head', True), ('none', False)):
+    cfg = dataclasses.replace(tiny.CFG, vocab_size=size, value_head=head)
+    params = params_lib.init_params(cfg, jax.random.key(1))
+    if head:
+      params['value_head']['w'] += 1.0
+    model_dir.save_model(str(folder / name), cfg, params, tokenizer)
+  return folder
+
+
+def configured(toy, *sources, **changes):
+  """GRPO on the bandit, four prompts by four samples."""
+  config = bandit.get_config(toy.get_method('grpo'))
+  small = {
+    'rollout.num_prompts': '4',
+    'rollout.group_size': '4',
+    'evaluation.every': '0',
+    'iterations': '4',
+    'verifier.num_workers': '0',
+  }
+  for path, text in (small | changes).items():
+    config = override(config, path, text)
+  return dataclasses.replace(config, reward_models=sources)
+
+
+def rows_of(folder):
+  """Metrics without times."""
+  return [
+    {k: v for k, v in row.items() if not k.startswith('time/')}
+    for row in read_jsonl(folder / 'metrics.jsonl')
+  ]
+
+
+def test_the_reward_is_the_weighted_sum(toy, saved, tmp_path):
+  """On the device; the host's rounds know the task's reward alone."""
+  source = RewardModel(path=str(saved / 'head'), weight=0.5, center=1.0)
+  loop.Trainer(configured(toy, source, iterations='1'), str(tmp_path)).run()
+  (row,) = rows_of(tmp_path)
+  total = row['reward/outcome'] + 0.5 * row['reward/learned']
+  np.testing.assert_allclose(row['reward/mean'], total, rtol=1e-5)
+  assert row['reward/learned'] != 0
+  assert row['rollout/reward'] == row['reward/outcome']
+
+
+@pytest.mark.slow
+def test_a_run_continues_bit_for_bit(toy, saved, tmp_path):
+  """E0: 4 iterations = 2, and 2 by a new trainer."""
+  config = configured(toy, RewardModel(path=str(saved / 'head')))
+  loop.Trainer(config, str(tmp_path / 'whole')).run()
+  loop.Trainer(override(config, 'iterations', '2'), str(tmp_path / 'cut')).run()
+  loop.Trainer(config, str(tmp_path / 'cut')).run()
+  assert rows_of(tmp_path / 'whole') == rows_of(tmp_path / 'cut')
+
+
+def test_a_row_without_a_finite_score_counts_nowhere(toy):
+  """E0: it is invalid; the others have the weighted sum."""
+  traj = toy.trajectories(
+    np.ones((2, 1)), group_size=2, reward_B=np.array([1.0, 2.0])
+  )
+  scores = {'a': jnp.array([3.0, jnp.nan]), 'b': jnp.array([1.0, 1.0])}
+  found = with_learned({'a': 0.5, 'b': 0.0}, traj, scores)
+  assert found.valid_B.tolist() == found.weight_B.tolist() == [1.0, 0.0]
+  assert found.reward_B.tolist() == [2.5, 2.0]
+  assert found.rewards['a'].tolist() == [3.0, 0.0]
+
+
+@pytest.mark.parametrize(
+  'sources, changes, message',
+  [
+    ((RewardModel(path='x', name='outcome'),), {}, "'outcome' is taken"),
+    ((RewardModel(path='x'),) * 2, {}, "'learned' is taken"),
+    ((Bandit(),), {}, 'which is no RewardModel'),
+    ((RewardModel(path='x'),), {'rollout.logged_prompts': '4'}, 'leaves none'),
+  ],
+)
+def test_what_has_no_place_is_refused(toy, sources, changes, message):
+  with pytest.raises(ValueError, match=message):
+    validate(configured(toy, *sources, **changes))
+
+
+def test_a_model_that_does_not_fit_is_named(toy, saved, mesh):
+  """Without a head; with other tokens; in fields; before anything compiles."""
+  config = configured(toy)
+  with pytest.raises(ValueError, match="'learned': .*none has no value head"):
+    reward_models.load(RewardModel(path=str(saved / 'none')), config, mesh)
+  source = RewardModel(path=str(saved / 'head'), name='nice')
+  *_, tokens = reward_models.load(source, config, mesh)
+  size = tokens.vocab_size
+  reward_models.check_tokens(source, tokens, tokens, size)
+  other = CharTokenizer(Bandit().alphabet[::-1])
+  with pytest.raises(ValueError, match="'nice' .*head.* token 2 is another"):
+    reward_models.check_tokens(source, other, tokens, size)
+  with pytest.raises(ValueError, match=f'has {size} tokens, it has 3'):
+    reward_models.check_tokens(source, tokens, tokens, 3)
+  with pytest.raises(ValueError, match="name = 'a b' is no identifier"):
+    RewardModel(path='x', name='a b')
+
+
+def test_the_plan_counts_parameters(toy, saved, mesh, tiny):
+  """4 bytes each, in what a run keeps."""
+  config = configured(toy, RewardModel(path=str(saved / 'head')))
+  model = policy_lib.planned_model(config.model, config.task)
+  plan = memory_plan.estimate(config, model, mesh)
+  own = reward_models.planned(config.reward_models[0], config)
+  count = sum(x.size for x in jax.tree.leaves(params_lib.shapes(own, mesh)))
+  assert plan.reward_models == 4 * count > 0
+  without = memory_plan.estimate(configured(toy), model, mesh)
+  assert plan.kept == without.kept + plan.reward_models
