@@ -9,6 +9,7 @@ from rl_jax import serialization
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.learning.update import UpdateConfig
+from rl_jax.models import reward_source
 from rl_jax.models.reward_source import RewardModel
 from rl_jax.models.source import ModelSource
 from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
@@ -345,18 +346,8 @@ def _check_logged(config: ExperimentConfig) -> None:
 
 def _check_reward_models(config: ExperimentConfig) -> None:
   """Raises ValueError if learned rewards have no place in the run."""
-  models = config.reward_models
-  for one in models:
-    if not isinstance(one, RewardModel):
-      raise ValueError(f'reward_models holds {one!r}, which is no RewardModel')
-  names = [one.name for one in models]
-  taken = {base.OUTCOME, *(getattr(config.task, 'reward_weights', None) or {})}
-  for name in names:
-    if names.count(name) > 1 or name in taken:
-      raise ValueError(
-        f'reward_models: the name {name!r} is taken by another component; they '
-        f'are {sorted(taken)} and {names}'
-      )
+  models, weights = config.reward_models, config.task.reward_weights
+  reward_source.check_names(models, {base.OUTCOME, *weights})
   if not models:
     return
   if config.rollout.logged_prompts == config.rollout.num_prompts:
