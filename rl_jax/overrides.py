@@ -116,14 +116,18 @@ def _build(node, text):
     try:
       return ast.literal_eval(node)
     except _UNREADABLE as error:
+      hint = ''
+      if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        hint = f': name the class alone, {node.func.attr}(...)'
       raise ValueError(
-        f'only literals and pieces allowed in {text!r}'
+        f'only literals and pieces allowed in {text!r}{hint}'
       ) from error
   if node.args or any(k.arg is None for k in node.keywords):
     raise ValueError(f'{text!r}: name every field, as in Class(field=value)')
   known = classes((*PIECE_MODULES, *user_modules.names()))
   if node.func.id not in known:
-    raise ValueError(unknown_name('piece', node.func.id, known))
+    text = unknown_name('piece', node.func.id, known)
+    raise ValueError(f'{text}. One of yours needs --import=PATH.py')
   kwargs = {k.arg: _build(k.value, text) for k in node.keywords}
   return construct(known[node.func.id], kwargs)
 

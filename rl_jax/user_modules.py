@@ -168,12 +168,18 @@ def reference(function: Any) -> str:
   place, colon, name = function.rpartition(':')
   if not colon or not name.isidentifier():
     raise ValueError(f'{function!r}: expected PATH.py:FUNCTION')
-  if not is_known(place):
-    place = add(place).__name__
-  text = f'{place}:{name}'
-  if not callable(resolve(text)):
+  module = place if is_known(place) else add(place).__name__
+  try:
+    found = resolve(f'{module}:{name}')
+  except ValueError:
+    of_module = vars(sys.modules[module]).items()
+    own = [x for x, y in of_module if isinstance(y, types.FunctionType)]
+    raise ValueError(
+      f'{place} has no function {name}, but {", ".join(own) or "none"}'
+    ) from None
+  if not callable(found):
     raise ValueError(f'{function!r} is no function')
-  return text
+  return f'{module}:{name}'
 
 
 def resolve(text: str) -> Callable[..., Any]:

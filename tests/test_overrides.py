@@ -211,11 +211,11 @@ def test_add_appends_a_piece():
   [
     ("__import__('os')", 'name every field'),
     ("ClipCovDrop(fraction=open('x'))", 'name every field'),
-    ('ClipCovDrop(fraction=open(file=3))', "unknown piece: 'open'"),
+    ('ClipCovDrop(fraction=open(file=3))', "unknown piece: 'open'.*--import="),
     ('ClipCovDrop(fraction=1 + 2)', 'only literals and pieces'),
     ('ClipCovDrop(fraction=x)', 'only literals and pieces'),
     ('ClipCovDrop(fraction=[i for i in (1,)])', 'only literals and pieces'),
-    ('weights.ClipCovDrop(fraction=1e-3)', 'only literals and pieces'),
+    ('weights.ClipCovDrop(fraction=1e-3)', r'class alone, ClipCovDrop\('),
     ('ClipCovDrop().fraction', 'only literals and pieces'),
     ('ClipCovDrop(1e-3)', 'name every field'),
     ('ClipCovDrop(**{})', 'name every field'),

@@ -38,8 +38,8 @@ def define_flags() -> None:
   flags.DEFINE_string(
     'config',
     None,
-    'configs/NAME.py, a file of yours with get_config(method), or a JSON file '
-    'such as the experiment.json of a run.',
+    'configs/NAME.py or a file of yours with get_config(method), also with '
+    '@VARIANT, or a JSON file such as the experiment.json of a run.',
     required=True,
   )
   flags.DEFINE_string(
@@ -135,19 +135,22 @@ def with_rewards(
 def load_config(path: str, method: Method | None) -> ExperimentConfig:
   """Reads JSON, or calls get_config(method) of a file or of configs/NAME.
 
-  Of JSON the method is replaced if one is given.
+  Of JSON the method is replaced if one is given. NAME@VARIANT is as in
+  `load_method`, with whole paths.
   """
   if path.endswith('.json'):
     config = serialization.read(path)
     if isinstance(config, ExperimentConfig) and method is not None:
       config = dataclasses.replace(config, method=method)
+    variant = ''
   else:
+    path, variant = _split_variant(path)
     name = path.removesuffix('.py').removeprefix('configs/').replace('/', '.')
     module = _module('configs', name, 'config', path)
     config = _call(module, 'get_config', path, method)
   if not isinstance(config, ExperimentConfig):
     raise ValueError(f'{path}: expected an ExperimentConfig, got {config!r}')
-  return config
+  return _varied(config, module, path, variant) if variant else config
 
 
 def load_method(name: str) -> Method:
@@ -162,17 +165,20 @@ def load_method(name: str) -> Method:
   method = _call(module, 'get_method', path)
   if not isinstance(method, Method):
     raise ValueError(f'{path}: get_method() returned no Method: {method!r}')
-  if not variant:
-    return method
+  return _varied(method, module, path, variant) if variant else method
+
+
+def _varied(value: Any, module: Any, path: str, variant: str) -> Any:
+  """A configuration or method with the changes of VARIANTS[variant]."""
   known = getattr(module, 'VARIANTS', {})
   if variant not in known:
     what = f'variant of {path}'
     raise ValueError(overrides.unknown_name(what, variant, known))
   for change in known[variant]:
-    path, value = change.split('=', 1)
-    apply = overrides.add_piece if path.endswith('+') else overrides.override
-    method = apply(method, path.removesuffix('+'), value)
-  return method
+    field, text = change.split('=', 1)
+    apply = overrides.add_piece if field.endswith('+') else overrides.override
+    value = apply(value, field.removesuffix('+'), text)
+  return value
 
 
 def names(package: str) -> list[str]:
@@ -211,11 +217,20 @@ def _module(package: str, name: str, what: str, typed: str = '') -> Any:
   known = names(package)
   if name in known:
     return importlib.import_module(f'{package}.{name}')
-  before = 'configs/' * typed.startswith('configs/')
-  after = '.py' * typed.endswith('.py')
-  known = [f'{before}{name}{after}' for name in known]
-  missing = f'{typed}: no such file; ' if typed.endswith('.py') else ''
-  raise ValueError(missing + overrides.unknown_name(what, typed, known))
+  hint = overrides.nearest(typed, [*known, *_files_like(typed)])
+  if typed.endswith('.py'):
+    raise ValueError(f'{typed}: no such file.{hint}')
+  raise ValueError(
+    f'unknown {what}: {typed!r}.{hint} Known: {", ".join(known)}; or give the '
+    'path of a file, NAME.py'
+  )
+
+
+def _files_like(typed: str) -> list[str]:
+  """Python files of the folder that a name or path lies in, as one types."""
+  folder = os.path.dirname(typed)
+  found = os.listdir(folder or '.') if os.path.isdir(folder or '.') else []
+  return [os.path.join(folder, x) for x in found if x.endswith('.py')]
 
 
 def _call(module: Any, name: str, typed: str, *arguments: Any) -> Any:

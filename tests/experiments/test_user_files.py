@@ -37,6 +37,10 @@ CONFIG = """
 import dataclasses
 from configs import bandit
 from task import Letters
+VARIANTS = {
+  'half': ('task.bonus=0.5', 'seed=2'),
+  'twice': ('method.losses+=EntropyBonus(coef=0.5)',),
+}
 
 def get_config(method):
   return dataclasses.replace(
@@ -181,6 +185,10 @@ def test_configurations_and_methods_are_files_anywhere(mine):
   config = configuration.build('../mine/config.py', f'{mine}/method.py@quarter')
   assert config.task.bonus == 0.25
   assert config.method.weights[0].scale == 0.25
+  config = configuration.build(f'{mine}/config.py@half', None, ['seed=3'])
+  assert (config.task.bonus, config.seed) == (0.5, 3)
+  config = configuration.build('../mine/config.py@twice', 'rloo')
+  assert type(config.method.losses[-1]).__name__ == 'EntropyBonus'
   config = configuration.build(
     f'{mine}/config.py',
     'rloo',
@@ -198,7 +206,11 @@ def test_configurations_and_methods_are_files_anywhere(mine):
 @pytest.mark.parametrize(
   ('arguments', 'message'),
   [
-    (('../mine/confg.py',), '../mine/confg.py: no such file; unknown config: '),
+    (('../mine/confg.py',), "confg.py: no such file. .*'../mine/config.py'"),
+    (('../mine/config',), "unknown config: .*'../mine/config.py'.*NAME.py"),
+    (('bandt',), "'bandit'.* Known: arithmetic, .*NAME.py"),
+    (('../mine/config.py@hlaf',), "'hlaf'.* 'half'.* Known: half, twice"),
+    (('bandit@half',), "variant of bandit: 'half'. Known: none"),
     (('../mine/task.py',), r'task.py has no function get_config\(method\)'),
     (('bandit', '../mine/config.py'), r'config.py has no function get_method'),
     (('bandit', '../mine/method.py@half'), "'half'.* Known: quarter"),
