@@ -217,6 +217,8 @@ def validate(config: ExperimentConfig) -> None:
   _check_reward_models(config)
   if hasattr(config.method.rollout, 'check_task'):
     config.method.rollout.check_task(config.task)
+  if hasattr(config.method.rollout, 'check_rollout'):
+    config.method.rollout.check_rollout(config.task, config.rollout)
   if config.verifier.on_device:
     _check_device_verifier(config)
   else:

@@ -14,8 +14,12 @@ PIECE_TUPLES = ('shaping', 'credit', 'losses', 'weights', 'logits')
 LOSS_SLOTS = ('losses', 'weights')  # run with every optimizer step
 CREDIT_SLOTS = ('shaping', 'credit', 'group_filter', 'value_target', 'pairs')
 PIECE_SLOTS = ('aggregation', 'value_target', 'group_filter', 'pairs')
-# The roles that a slot takes, and what a piece must have where it may be None.
-METHODS = {'logits': '__call__', 'rollout': 'extend', 'reference': 'renewed'}
+# The roles that a slot takes; of these methods a piece must have one.
+METHODS = {
+  'logits': ('__call__',),
+  'rollout': ('begin', 'extend'),
+  'reference': ('renewed',),
+}
 _VALUES = frozenset({'values', 'values_after'})  # statistics of a value head
 ROLES = {
   'shaping': ('shaping',),
@@ -218,7 +222,9 @@ def _check_roles(method: Method) -> None:
       if piece is None and slot not in PIECE_TUPLES:
         continue
       role, name = getattr(piece, 'role', None), type(piece).__name__
-      known = hasattr(piece, METHODS[slot]) if slot in METHODS else True
+      known = slot not in METHODS or any(
+        hasattr(piece, name) for name in METHODS[slot]
+      )
       if role not in roles or not dataclasses.is_dataclass(piece) or not known:
         slots = [s for s in ROLES if role is not None and role in ROLES[s]]
         hint = f'; its place is method.{slots[0]}' if slots else ''

@@ -116,8 +116,10 @@ def _token_credit(credit: Array, traj: Trajectories) -> Array:
 def _metrics(traj: Trajectories) -> Metrics:
   """Standard metrics of the rollout, over valid rows of the prompt itself."""
   reward_B, valid_B = traj.reward_B, traj.valid_B
-  if 'foreign_B' in traj.extras:  # rows sampled with a hint do not count
-    valid_B = valid_B * (traj.extras['foreign_B'] == 0)
+  # Rows sampled with a hint, or in a mode not chosen, do not count.
+  for key in ('foreign_B', 'forced_B'):
+    if key in traj.extras:
+      valid_B = valid_B * (traj.extras[key] == 0)
   reward_NG = by_group(reward_B, traj.group_size)
   valid_NG = by_group(valid_B, traj.group_size)
   high_N = jnp.where(valid_NG > 0, reward_NG, -jnp.inf).max(1)

@@ -104,10 +104,11 @@ class GroupTokenMean:
 
 @piece
 class ControlSplit:
-  """coef * mean over rows of the first token, plus the mean of the others.
+  """coef * mean over rows of their first token, plus the mean of the others.
 
   Two terms whose denominators do not mix: the gradient of the control token
-  does not depend on the length of the response.
+  does not depend on the length of the response. Rows whose first token was
+  forced are not in the first mean.
   Source: Thinkless (DeGRPO); VainF/Thinkless core_algos.py. The paper averages
   the other tokens per row.
   """
@@ -119,9 +120,9 @@ class ControlSplit:
     """Weights [B, T]."""
     del group_size
     live_B, _ = _live_rows(mask_BT, weight_B)
-    kept_BT = mask_BT > 0
-    first_BT = kept_BT & (jnp.cumsum(kept_BT, axis=1) == 1)
+    first_BT = (mask_BT > 0) & (jnp.arange(mask_BT.shape[1])[None] == 0)
     rest_BT = jnp.where(first_BT, 0.0, mask_BT)
-    control_B = self.coef * safe_divide(weight_B, live_B.sum())
+    chose_B = live_B * first_BT[:, 0]
+    control_B = self.coef * safe_divide(weight_B, chose_B.sum())
     other_B = safe_divide(weight_B, (live_B * rest_BT.sum(1)).sum())
     return first_BT * control_B[:, None] + rest_BT * other_B[:, None]

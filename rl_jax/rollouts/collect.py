@@ -108,6 +108,7 @@ class Sampler:
     self._policy_version = policy_version
     self.next_serial = first_serial
     self.task = collector.task
+    self.tokenizer = collector.prompts.tokenizer
 
   def fits(self, example: Any) -> bool:
     """Whether the prompt of a changed example is short enough."""
@@ -118,14 +119,18 @@ class Sampler:
     arrays: list[np.ndarray],
     examples: list[Any],
     transforms: tuple = (),
+    piece: Any = None,
   ) -> Trajectories:
     """Responses to encoded prompts of the examples.
 
     transforms: of the sampling distribution, behind those of the method.
+    piece: a rollout piece that may begin the rows.
     """
     traj = self._collector.engine.start(
       *arrays, self.next_serial, self._policy_version
     )
+    if hasattr(piece, 'begin'):
+      traj = piece.begin(traj, self)
     return self._generate(traj, examples, transforms)
 
   def sample(
@@ -150,6 +155,14 @@ class Sampler:
     """A jitted call; numpy arguments are put on the mesh."""
     return self._collector.jitted(function)(
       *processes.put(arrays, self._collector.whole)
+    )
+
+  def run_rows(
+    self, function: Any, traj: Trajectories, *arrays: Any
+  ) -> Trajectories:
+    """A jitted change of rows that wait to be sampled; they stay split."""
+    return self._collector.jitted_rows(function)(
+      traj, *processes.put(arrays, self._collector.whole)
     )
 
   def _generate(self, traj, examples, transforms=()):
@@ -192,6 +205,9 @@ class Collector:
     self.jitted = functools.cache(
       lambda function: jax.jit(function, out_shardings=whole)
     )
+    self.jitted_rows = functools.cache(
+      lambda function: jax.jit(function, out_shardings=self.rows)
+    )
 
   def collect(
     self,
@@ -209,11 +225,12 @@ class Collector:
     sampler = Sampler(self, params, policy_version, first_serial)
     trajs, rounds, kept = [], [], []
     filtered = method.group_filter is not None
-    early = not filtered and method.rollout is None
+    extends = hasattr(method.rollout, 'extend')
+    early = not filtered and not extends
     for number in range(rollout.max_rounds):
       indices = self.selector.select(rollout.num_prompts)
       examples, *arrays = self.prompts.batch(indices)
-      traj = sampler.start(arrays, examples)
+      traj = sampler.start(arrays, examples, piece=method.rollout)
       if early:
         traj, metrics = score(traj)  # runs while the host verifies
       learned = self._learned.score(traj)
@@ -224,7 +241,7 @@ class Collector:
       if early:
         lengths = done.responses['length'].reshape(done.reward_NG.shape)
         return traj, metrics, rounds, lengths
-      if method.rollout is not None:
+      if extends:
         traj, more = method.rollout.extend(traj, done, sampler)
         rounds += more
       trajs.append(traj)

@@ -9,6 +9,7 @@ from rl_jax.tasks.described import Described
 from rl_jax.tasks.environments.key_door import KeyDoor
 from rl_jax.tasks.evaluation_set import EvaluationSet
 from rl_jax.tasks.gym import ReasoningGym
+from rl_jax.tasks.in_mode import InMode
 from rl_jax.tasks.mixture import Mixture, MixturePart
 from rl_jax.tasks.preference_rows import PreferenceRows
 from rl_jax.tasks.prompt_response import PromptResponse
@@ -34,6 +35,7 @@ __all__ = [
   'Described',
   'EvaluationSet',
   'Example',
+  'InMode',
   'KeyDoor',
   'Mixture',
   'MixturePart',

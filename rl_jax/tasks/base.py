@@ -65,6 +65,7 @@ class Task(Protocol):
   Optional members: `logged(example) -> (Logged, ...)`, responses that data
   hold, `num_logged` of every prompt; `prepare()` imports what `reward` needs,
   once, before workers are forked; `alphabet` for a character tokenizer;
+  `modes`, {name: text}, how responses of a mode begin, the cheapest first;
   `as_read(text)`, an answer or response as a person reads it, where it is
   written otherwise;
   `device_answers(examples, tokenizer) -> (i32[B, A], i32[B])` and

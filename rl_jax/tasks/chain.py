@@ -10,9 +10,11 @@ from rl_jax.tasks import base, draws
 from rl_jax.tasks.base import Example
 
 OPERATIONS = '+-*'
-_RESPONSE = re.compile(
-  r'(?:<([0-9][+\-*][0-9]=[0-9](?:;[0-9][+\-*][0-9]=[0-9])*)>)?([0-9])'
-)
+_THOUGHT = r'<([0-9][+\-*][0-9]=[0-9](?:;[0-9][+\-*][0-9]=[0-9])*)>'
+_RESPONSE = re.compile(rf'(?:{_THOUGHT})?([0-9])')
+_CONTROLLED = re.compile(rf'(?:=|[+*]{_THOUGHT})([0-9])')
+# How responses begin with `controls`, by mode: 0, 1, 2.
+MODES = {'instant': '=', 'thought': '+', 'rechecked': '*'}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +34,10 @@ class Chain:
   All but `outcome` weigh nothing by default; `row_inputs` explains the last
   five. What tokens are part of is said by `row_inputs_device`.
 
+  With `controls` the first character of a response chooses its mode: '=4' is a
+  guess, '+<3+4=7;7*2=4>4' a thought, '*<...>4' one that the teacher writes
+  twice; the modes are then what it says, and `modes` has these beginnings.
+
   The difficulty is the number of operations. The hash of a problem decides its
   split, so no problem is in two of them; within a split short problems can
   occur under several indices.
@@ -50,6 +56,7 @@ class Chain:
   slips: float = ranged(0.0, 0.0, 1.0)
   rechecks: float = ranged(0.0, 0.0, 1.0)
   hints: float = ranged(0.0, 0.0, 1.0)  # share of prompts that have a hint
+  controls: bool = False
   num_train: int = ranged(4000, 1, 2**31 - 1)
   num_validation: int = ranged(1000, 1, 2**31 - 1)
   num_test: int = ranged(2000, 1, 2**31 - 1)
@@ -60,6 +67,11 @@ class Chain:
 
   def __post_init__(self):
     check_range(self, 'min_operations', 1, self.max_operations)
+
+  @property
+  def modes(self) -> dict[str, str]:
+    """The beginnings of responses that choose a mode."""
+    return dict(MODES) if self.controls else {}
 
   def num_prompts(self, split: str) -> int:
     """As configured: problems are drawn, not listed."""
@@ -85,8 +97,9 @@ class Chain:
     """What the teacher writes: the same for the same prompt."""
     problem = _problem(example)
     stream = draws.Draws('teacher', self.seed, problem)
+    control = dict.fromkeys(MODES, '') | self.modes
     if stream.uniform() < self.guesses:
-      return example.answer
+      return control['instant'] + example.answer
     passes = 2 if stream.uniform() < self.rechecks else 1
     written, last = [], problem[0]
     for _ in range(passes):
@@ -97,7 +110,8 @@ class Chain:
           result = (result + 1 + stream.below(9)) % 10
         written.append(f'{last}{operation}{digit}={result}')
         last = str(result)
-    return f'<{";".join(written)}>{last}'
+    mode = 'thought' if passes == 1 else 'rechecked'
+    return f'{control[mode]}<{";".join(written)}>{last}'
 
   def hinted(self, example: Example) -> Example:
     """With the first steps of the solution in front: '3+4=7;3+4*2='."""
@@ -107,7 +121,7 @@ class Chain:
     return dataclasses.replace(example, prompt=prompt)
 
   def reward(self, example: Example, response: str) -> dict[str, float]:
-    """The text before the end token is judged."""
+    """Prefill and the text before the end token are judged."""
     right = steps(_problem(example))
     found = {
       'cluster_id': -1.0,
@@ -120,13 +134,17 @@ class Chain:
       base.OUTCOME: 0.0,
       'steps': 0.0,
     }
-    match = _RESPONSE.fullmatch(response)
+    response = example.prefill + response
+    pattern = _CONTROLLED if self.controls else _RESPONSE
+    match = pattern.fullmatch(response)
     if match is None:
       return found
     thought, digit = match.groups()
     written = thought.split(';') if thought else []
     equal = sum(a == b for a, b in zip(right, written, strict=False))
     mode = float(bool(written)) + float(len(written) > len(right))
+    if self.controls:
+      mode = float(list(MODES.values()).index(response[0]))
     outcome = float(digit == example.answer)
     return found | {
       'cluster_id': float(digit),
@@ -144,6 +162,8 @@ class Chain:
     from rl_jax.tasks import chain_device, device_verifiers
 
     del tokenizer
+    if any(e.prefill for e in examples):
+      raise ValueError('Chain: the device verifier reads no prefill')
     return device_verifiers.pad_rows(
       [
         [int(e.answer), *map(chain_device.step_number, steps(_problem(e)))]
@@ -164,6 +184,7 @@ class Chain:
       answer_length_B,
       tokenizer,
       self.max_operations,
+      self.controls,
     )
 
   def row_inputs_device(self, response_BT, length_B, tokenizer) -> dict:

@@ -10,9 +10,11 @@ from rl_jax.tasks import base, device_verifiers
 
 # Codes of characters: 0..9 are digits, then these; all else is _OTHER.
 _CHARACTERS = '0123456789+-*=;<>'
+_PLUS, _TIMES = 10, 12
 _EQUALS, _SEMICOLON, _OPEN, _CLOSE, _OTHER = 13, 14, 15, 16, 17
 # What may come next. 0..4 are the five places of a step.
 _START, _AFTER_STEP, _ANSWER, _DONE = 5, 6, 7, 8
+_CONTROL, _THOUGHT = 9, 10  # with controls: the mode's character, then <
 
 
 def step_number(step: str) -> int:
@@ -23,7 +25,13 @@ def step_number(step: str) -> int:
 
 
 def rewards(
-  response_BT, length_B, answer_BA, answer_length_B, tokenizer, max_operations
+  response_BT,
+  length_B,
+  answer_BA,
+  answer_length_B,
+  tokenizer,
+  max_operations,
+  controls,
 ) -> dict[str, Any]:
   """The components of `Chain.reward`, f32[B].
 
@@ -48,7 +56,8 @@ def rewards(
     return jax.tree.map(lambda n, o: jnp.where(kept_B, n, o), new, state), None
 
   start = dict(
-    place=zero_B + _START,
+    place=zero_B + (_CONTROL if controls else _START),
+    control=zero_B,  # the character that chose the mode
     number=zero_B,  # of the step that is being read
     digit=zero_B - 1,  # the answer
     written=zero_B,
@@ -60,6 +69,10 @@ def rewards(
   outcome_B = legal_B & (end['digit'] == answer_BA[:, 0])
   written_B = end['written']
   mode_B = (written_B > 0) + (written_B > needed_B).astype(jnp.int32)
+  if controls:
+    mode_B = (end['control'] != _EQUALS) + (end['control'] == _TIMES).astype(
+      jnp.int32
+    )
   of_legal = lambda x, other=0: jnp.where(legal_B, x, other)
   found = {
     'cluster_id': of_legal(end['digit'], -1),
@@ -100,8 +113,11 @@ def _next(state, code_B):
   is_op_B = (code_B >= 10) & (code_B < _EQUALS)
   guess_B = is_digit_B & (place_B == _START)
   answered_B = guess_B | (is_digit_B & (place_B == _ANSWER))
+  thinks_B = (code_B == _PLUS) | (code_B == _TIMES)
   moves = [  # (whether it may come here, the next place)
-    ((place_B == _START) & (code_B == _OPEN), 0),
+    ((place_B == _CONTROL) & (code_B == _EQUALS), _ANSWER),
+    ((place_B == _CONTROL) & thinks_B, _THOUGHT),
+    (((place_B == _START) | (place_B == _THOUGHT)) & (code_B == _OPEN), 0),
     (((place_B == 0) | (place_B == 2)) & is_digit_B, place_B + 1),
     ((place_B == 1) & is_op_B, 2),
     ((place_B == 3) & (code_B == _EQUALS), 4),
@@ -121,6 +137,7 @@ def _next(state, code_B):
   return {
     **state,
     'place': next_B,
+    'control': jnp.where(place_B == _CONTROL, code_B, state['control']),
     'number': jnp.where(legal_B & (place_B < _START), number_B, 0),
     'digit': jnp.where(answered_B, code_B, state['digit']),
     'legal': state['legal'] & legal_B,

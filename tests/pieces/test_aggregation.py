@@ -130,3 +130,12 @@ def test_dropped_rows_and_single_tokens():
     jnp.array([[1.0, 0]]), jnp.ones(1), 1
   )
   np.testing.assert_array_equal(single, [[1, 0]])
+
+
+def test_forced_first_tokens_are_no_control_tokens():
+  """Row 1 did not choose its first: the control mean is row 0's alone, and the
+  others are 4 + 2 tokens as before."""
+  mask = SPLIT_MASK.at[1, 0].set(0.0)
+  weight = aggregation.ControlSplit(coef=1.0)(mask, ONES, 2)
+  np.testing.assert_allclose(weight[:, 0], [1.0, 0.0])
+  np.testing.assert_allclose(weight[1, :4], [0, 1 / 6, 1 / 6, 0], rtol=1e-6)

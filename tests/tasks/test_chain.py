@@ -114,9 +114,10 @@ def edits(rng, text):
   return text[:place] + character * rng.integers(2) + rest
 
 
-def agree(examples, rows):
+def agree(examples, rows, controls=False):
   """Both verifiers on rows of tokens; the host on their text."""
-  task, width = Chain(max_operations=4), max(map(len, rows)) + 1
+  task = Chain(max_operations=4, controls=controls)
+  width = max(map(len, rows)) + 1
   tokens = np.zeros((len(rows), width), np.int32)
   for i, row in enumerate(rows):
     tokens[i, : len(row)] = row
@@ -134,20 +135,28 @@ def agree(examples, rows):
   return found
 
 
-def test_verifiers_agree():
+@pytest.mark.parametrize('controls', [False, True])
+def test_verifiers_agree(controls):
   """On 10,000 random responses and 1,000 that are nearly right."""
   rng = np.random.default_rng(0)
-  task = Chain(min_operations=1, max_operations=4, slips=0.3, rechecks=0.3)
+  task = Chain(
+    min_operations=1,
+    max_operations=4,
+    guesses=0.3,
+    slips=0.3,
+    rechecks=0.3,
+    controls=controls,
+  )
   examples = [task.example('test', i) for i in range(1000)]
   nearly = [TOKENIZER.encode(edits(rng, task.target(e))) for e in examples]
-  found = agree(examples, [[*row, 1] for row in nearly])
+  found = agree(examples, [[*row, 1] for row in nearly], controls)
   assert 50 < found['outcome'].sum() < 800 and found['mode'].max() == 2
   # Any tokens: ends, padding and ids of no character inside the response.
   rows = [
     [int(x) for x in rng.integers(0, TOKENIZER.vocab_size, rng.integers(8))]
     for _ in range(10_000)
   ]
-  agree([examples[i % 1000] for i in range(10_000)], rows)
+  agree([examples[i % 1000] for i in range(10_000)], rows, controls)
 
 
 def test_tokens_are_described():

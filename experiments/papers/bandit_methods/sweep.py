@@ -31,6 +31,8 @@ DESCRIBED = (
   'seed_grpo',
 )
 CHANGES = {
+  'a2fm': {'method.rollout': None},  # one mode
+  'degrpo': {'method.shaping.ModeRewards': None},
   'egpo': {'method.credit.EntropyShaping.span': 'response'},  # no thoughts
   'guide_grpo': {'rollout.max_prompt_tokens': 2},  # a hint is one token
   'riskpo': {'method.credit.BundleRisk.bundle': 4},  # of eight prompts

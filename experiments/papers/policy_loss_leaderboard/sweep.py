@@ -25,8 +25,10 @@ TOKENS = 20_000  # all are compared after this many
 RATES = (3e-5, 1e-4, 3e-4)
 SEEDS = 5
 SETTING = {'model.path': 'runs/tiny_warm', 'evaluation.every': 10}
-# Defaults that do not fit 16 prompts without thoughts.
+# Defaults that do not fit 16 prompts without thoughts and modes.
 CHANGES = {
+  'a2fm': {'method.rollout': None},
+  'degrpo': {'method.shaping.ModeRewards': None},
   'egpo': {'method.credit.EntropyShaping.span': 'response'},
   'riskpo': {'method.credit.BundleRisk.bundle': 4},
 }

@@ -19,6 +19,7 @@ class Place:
 DRIFT = {
   'chain': 0.0,
   'mismatch': 0.02,
+  'modes': 0.0,
   'returning': 0.02,
   'stale': 0.15,
   'unlabelled': 0.02,
@@ -30,10 +31,11 @@ _STALE = (
   *('dro', 'nft', 'p3o_v1', 'p3o_v2', 'disco', 'pf_ppo'),
 )
 _MISMATCH = ('icepop', 'seq_mask_tis', 'tis', 'tis_sequence')
+_MODES = ('a2fm', 'ada_grpo', 'degrpo')
 _UNLABELLED = ('empo', 'self_certainty')
 _CHAIN = (
-  *('ada_grpo', 'adaptive_kl', 'adora', 'aepo', 'apo', 'balanced_filtering'),
-  *('constrained_rlhf', 'copg', 'copo', 'dapo', 'degrpo'),
+  *('adaptive_kl', 'adora', 'aepo', 'apo', 'balanced_filtering'),
+  *('constrained_rlhf', 'copg', 'copo', 'dapo'),
   *('direct_advantage', 'dr_grpo', 'egpo', 'empg', 'entropy_quantile', 'gdc'),
   *('gpg', 'grpo', 'gui_g1', 'lambda_grpo', 'lite_ppo', 'llds'),
   *('nlpo', 'nthr', 'opo', 'pass_at_k_grpo', 'poad', 'ppo'),
@@ -58,6 +60,7 @@ WHERE = {
   for world, names in (
     ('stale', _STALE),
     ('mismatch', _MISMATCH),
+    ('modes', _MODES),
     ('unlabelled', _UNLABELLED),
     ('returning', ('hapo',)),
     ('chain', _CHAIN),
@@ -80,7 +83,6 @@ NOWHERE = {
     _OF_EPISODES, 'acts on turns of episodes (configs/keydoor.py): not measured'
   ),
   **dict.fromkeys(_AGAINST, 'samples an opponent, too: not measured'),
-  'a2fm': 'needs rows whose mode was forced; no world forces one yet',
   'aspo': 'needs responses that call tools',
   'disco_b': 'mean log-probs of wrong rows differ by far less than tau = 10',
   'par': 'its sigmoid is affine on rewards of 0 and 1',

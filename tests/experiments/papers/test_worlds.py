@@ -23,6 +23,7 @@ from rl_jax.runs.policy import task_tokenizer
 from rl_jax.runs.supervised import supervised_rows
 from rl_jax.runtime import mesh
 from rl_jax.tasks import base
+from rl_jax.types import FORCED, POLICY
 
 GROUPS, SAMPLES, TOKENS = 6, 8, 28
 KEY = jax.random.key(0)
@@ -92,7 +93,10 @@ def world(name):
     reward_B=base.combine(components, task.reward_weights),
   )
   traj = jax.tree.map(jnp.asarray, traj)
-  traj = traj.replace(extras=token_inputs(task, tokenizer, traj))
+  if name == 'modes':
+    traj = with_forced(traj)
+  extras = {**traj.extras, **token_inputs(task, tokenizer, traj)}
+  traj = traj.replace(extras=extras)
   cfg = ModelConfig(
     vocab_size=tokenizer.vocab_size,
     num_layers=1,
@@ -113,6 +117,18 @@ def world(name):
   now = jax.tree.map(lambda a, b: (1 - drift) * a + drift * b, old, trees[1])
   sampler = rounded(old, where.SAMPLER[name])
   return cfg, old, now, trees[2], sampler, traj
+
+
+def with_forced(traj):
+  """The first six rows of each group did not choose their first token."""
+  forced_B = (traj.row_id_B2[:, 1] < 6).astype(jnp.float32)
+  kind_B = jnp.where(forced_B > 0, FORCED, POLICY)
+  kind_BT = traj.kind_BT.at[:, 0].set(kind_B)
+  return traj.replace(
+    kind_BT=kind_BT,
+    mask_BT=traj.mask_BT * (kind_BT == POLICY),
+    extras={**traj.extras, 'forced_B': forced_B},
+  )
 
 
 @functools.partial(jax.jit, static_argnums=0)

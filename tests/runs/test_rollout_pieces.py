@@ -1,0 +1,79 @@
+"""Runs of methods that change their rollouts: resumed, in parts, on devices."""
+
+import dataclasses
+import os
+
+import jax
+import numpy as np
+import pytest
+
+from experiments.flags import configuration
+from rl_jax import config as config_lib
+from rl_jax.records import metrics
+from rl_jax.runs.loop import Trainer
+
+SMALL = [
+  'task.num_train=64',
+  'rollout.num_prompts=4',
+  'rollout.max_response_tokens=12',
+  'update.minibatch_prompts=2',
+  'model.config.num_layers=1',
+  'model.config.width=16',
+  'model.config.mlp_size=32',
+  'evaluation.every=0',
+  'iterations=4',
+]
+RUNS = {
+  'a2fm': ('modes', []),
+}
+pytestmark = pytest.mark.slow
+
+
+def rows(name, workdir, sets=(), iterations=(4,)):
+  """Metrics of a run of so many iterations, in one or more sessions."""
+  world, own = RUNS[name]
+  config = configuration.build(world, name, [*SMALL, *own, *sets])
+  for count in iterations:
+    Trainer(dataclasses.replace(config, iterations=count), str(workdir)).run()
+  found = metrics.read_jsonl(os.path.join(workdir, 'metrics.jsonl'))
+  return [
+    {n: x for n, x in row.items() if not n.startswith('time/')} for row in found
+  ]
+
+
+@pytest.fixture(scope='module', params=RUNS)
+def whole(request, tmp_path_factory):
+  """(name, rows of an uninterrupted run)."""
+  workdir = tmp_path_factory.mktemp(request.param)
+  return request.param, rows(request.param, workdir)
+
+
+def test_resumed_bit_for_bit(whole, tmp_path):
+  """E0: four iterations in two sessions, metrics included."""
+  name, expected = whole
+  assert rows(name, tmp_path, iterations=(1, 4)) == expected
+
+
+def test_microbatches_change_nothing(whole, tmp_path):
+  """E1: the update in parts."""
+  name, expected = whole
+  found = rows(name, tmp_path, ['update.microbatch_prompts=1'])
+  assert_close(found, expected)
+
+
+@pytest.mark.devices
+def test_two_devices_equal_one(whole, tmp_path):
+  """E1: a microbatch of two prompts is split, one of a single prompt is not."""
+  name, expected = whole
+  config = configuration.build(RUNS[name][0], name, SMALL)
+  assert config_lib.on_devices(config, jax.device_count()).mesh.data == 2
+  found = rows(name, tmp_path, ['update.microbatch_prompts=1'])
+  assert_close(found, expected)
+
+
+def assert_close(found, expected):
+  """Metrics of two runs that differ in rounding."""
+  for one, other in zip(found, expected, strict=True):
+    assert one.keys() == other.keys()
+    for key, value in one.items():
+      np.testing.assert_allclose(value, other[key], rtol=2e-3, atol=2e-4)
