@@ -90,6 +90,7 @@ def test_everything_is_shown():
     assert any(place.startswith(start) for place in places), start
 
 
+@pytest.mark.slow
 def test_added_files_pass_their_tests(copy):
   """After the one command that CONTRIBUTING.md names."""
   command = 'python -m experiments.list_methods --markdown'
@@ -122,6 +123,7 @@ def test_added_files_are_formatted(copy):
     assert result.returncode == 0, result.stdout[-4000:] + result.stderr
 
 
+@pytest.mark.slow
 def test_the_added_method_trains_on_the_added_reward(copy, tmp_path):
   """One command, two iterations; both components are measured."""
   run(

@@ -176,9 +176,14 @@ def test_the_second_block_of_the_cache_changes_no_token(monkeypatch, slots):
   [
     (10, [64, 48, 36, 24], 36),  # in time
     (10, [64, 48, 32], 48),  # 33 rows when the cache is full
-    (4, [64, 40, 34, 24], 64),  # more than 40 then
-    (10, [64, 56, 50, 8], 50),  # with 33 rows in 50 slots
-    (30, [64, 48, 36, 24], 36),  # at 24 rows, before it is full
+    *(
+      pytest.param(*case, marks=pytest.mark.slow)
+      for case in (
+        (4, [64, 40, 34, 24], 64),  # more than 40 then
+        (10, [64, 56, 50, 8], 50),  # with 33 rows in 50 slots
+        (30, [64, 48, 36, 24], 36),  # at 24 rows, before it is full
+      )
+    ),
   ],
 )
 def test_a_small_cache_changes_no_token(monkeypatch, places, widths, grows_at):
@@ -200,6 +205,7 @@ def test_a_small_cache_changes_no_token(monkeypatch, places, widths, grows_at):
   assert small[-1] == grows_at and grown
 
 
+@pytest.mark.slow
 def test_the_cache_of_a_lagged_policy_grows_too(monkeypatch):
   """E2, against caches that need not grow."""
   params = {**make_params(), 'policies': {'lagged': make_params()}}

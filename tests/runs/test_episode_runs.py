@@ -117,6 +117,7 @@ def test_workers_that_die_change_nothing(whole, tmp_path):
   assert record(tmp_path) == record(whole[0])
 
 
+@pytest.mark.slow
 def test_turn_ppo_trains(tmp_path):
   """Values, rewards by turn and several minibatches on episodes."""
   trainer = train(turn_ppo.get_method(), tmp_path, 1, value_head=True)

@@ -59,6 +59,7 @@ def test_all_weights_are_in_the_checkpoint(trained, mesh):
   assert policy_lib.planned_model(source, None) == model
 
 
+@pytest.mark.slow
 def test_adapters_need_their_base(trained, mesh):
   """And say which; another one in its place is refused."""
   folder, params = trained(2)

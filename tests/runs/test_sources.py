@@ -48,6 +48,7 @@ def rows_of(folder):
   ]
 
 
+@pytest.mark.slow
 def test_a_mixture_continues_bit_for_bit(toy, tmp_path):
   """E0: HyPO on half data, half samples, with both orders in the checkpoint."""
   config = small(toy.get_method('hypo'), rollout__logged_prompts='4')

@@ -80,6 +80,7 @@ def by_stages(configs):
   return tokens, metrics
 
 
+@pytest.mark.slow
 def test_five_iterations_are_those_of_the_loop(tmp_path):
   """Two seeds and rates in one program; the second against the loop, E2."""
   rate = 'optimizer.learning_rate=0.02'  # the program is built from 0.01
