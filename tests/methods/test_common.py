@@ -262,6 +262,8 @@ def test_state_survives_a_round_trip(case):
   assert jax.tree.structure(case.result['state']) == jax.tree.structure(
     case.state
   )
+  if not jax.tree.leaves(case.state):
+    return  # the same call three times
   once = case.toy.run(**case.arguments())['state']
   direct = case.run(state=once)
   saved = jax.tree.map(lambda x: jnp.asarray(np.array(x)), once)
