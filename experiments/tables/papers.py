@@ -8,11 +8,12 @@ import importlib
 import pathlib
 from typing import Any
 
-from experiments.papers.entropy_mechanism import tables as entropy_tables
 from experiments.sweeps import runs as sweep_runs
 from experiments.tables import cells as cells_lib
 from experiments.tables import leaderboard, result_checks
 
+# Papers whose folder has a tables.py.
+OWN_TABLES = ('entropy_mechanism', 'worlds')
 FOLDER = pathlib.Path(__file__).parents[1] / 'papers'
 HINTS = {
   'comparison': 'Mean reward of all samples, and reward and entropy of the '
@@ -28,10 +29,12 @@ def make(
 ) -> dict[str, Cells]:
   """Name of a table -> header and rows.
 
-  A paper whose sweep has TOKENS is a leaderboard, others are comparisons.
+  Of OWN_TABLES what its tables.py makes. Another paper whose sweep has TOKENS
+  is a leaderboard, the rest are comparisons.
   """
-  if paper == 'entropy_mechanism':
-    return entropy_tables.all_tables(rows)
+  if paper in OWN_TABLES:
+    own = importlib.import_module(f'experiments.papers.{paper}.tables')
+    return own.all_tables(rows)
   module = importlib.import_module(f'experiments.papers.{paper}.sweep')
   if hasattr(module, 'TOKENS'):
     cells = leaderboard.cells(rows, module.BASELINE, module.TOKENS, mixed)
