@@ -11,6 +11,7 @@ from rl_jax.tasks.evaluation_set import EvaluationSet
 from rl_jax.tasks.gym import ReasoningGym
 from rl_jax.tasks.in_mode import InMode
 from rl_jax.tasks.mixture import Mixture, MixturePart
+from rl_jax.tasks.motifs import Motifs
 from rl_jax.tasks.preference_rows import PreferenceRows
 from rl_jax.tasks.prompt_response import PromptResponse
 from rl_jax.tasks.python_function import PythonFunction
@@ -39,6 +40,7 @@ __all__ = [
   'KeyDoor',
   'Mixture',
   'MixturePart',
+  'Motifs',
   'PlainTemplate',
   'PreferenceRows',
   'PromptResponse',

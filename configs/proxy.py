@@ -1,0 +1,43 @@
+"""World proxy: a gold rule, and a reward model that saw few comparisons of it.
+
+A method that learns from pairs reads the comparisons; the others sample, with
+a reward that is learned alone: the gold score has weight 0 and is measured as
+reward/outcome.
+  python -m experiments.train --config=configs/proxy.py --method=reward_model
+    --workdir=runs/proxy_rm
+  python -m experiments.train --config=configs/proxy.py --method=grpo
+    --add='reward_models=RewardModel(path="runs/proxy_rm")'
+    --workdir=runs/proxy_grpo
+Cost: half a minute for each command on 2 CPU cores.
+Expected: see experiments/papers/proxy/README.md.
+"""
+
+from rl_jax.config import EvaluationConfig, ExperimentConfig
+from rl_jax.learning.optimizers import OptimizerConfig
+from rl_jax.method import Method
+from rl_jax.models import presets
+from rl_jax.models.source import ModelSource
+from rl_jax.rollouts.collect import RolloutConfig
+from rl_jax.tasks import Motifs
+
+
+def get_config(method: Method) -> ExperimentConfig:
+  """50 pairs an iteration, or 16 prompts x 8 samples."""
+  data = any(getattr(piece, 'from_data', False) for _, piece in method.pieces())
+  return ExperimentConfig(
+    iterations=60 if data else 200,
+    task=Motifs(reward_weights={'outcome': float(data)}),
+    method=method,
+    model=ModelSource(
+      config=presets.small(), value_head=method.reads_values
+    ),
+    rollout=RolloutConfig(
+      num_prompts=50 if data else 16,
+      group_size=2 if data else 8,
+      max_prompt_tokens=1,
+      max_response_tokens=13,
+      logged_prompts=50 if data else 0,
+    ),
+    optimizer=OptimizerConfig(learning_rate=1e-3),
+    evaluation=EvaluationConfig(every=0),
+  )
