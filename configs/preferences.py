@@ -24,12 +24,13 @@ After the warm start (greedy accuracy 0.17) dpo ends with preference/accuracy
 less likely, the right answer hardly more.
 """
 
-from rl_jax.config import EvaluationConfig, ExperimentConfig, reads_mismatched
+from rl_jax.config import EvaluationConfig, ExperimentConfig
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.method import Method
 from rl_jax.models import presets
 from rl_jax.models.source import ModelSource
 from rl_jax.rollouts.collect import RolloutConfig
+from rl_jax.rollouts.logged_checks import reads_mismatched
 from rl_jax.tasks import Arithmetic, RulePairs
 
 

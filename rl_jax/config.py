@@ -17,6 +17,7 @@ from rl_jax.records.trackers import TrackingConfig
 from rl_jax.records.trackers import check as check_trackers
 from rl_jax.rollouts import turns
 from rl_jax.rollouts.collect import RolloutConfig
+from rl_jax.rollouts.logged_checks import check_logged
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.mesh import MeshConfig
 from rl_jax.tasks import base
@@ -30,6 +31,8 @@ class EvaluationConfig:
 
   sets: further `tasks.EvaluationSet`s, each of num_prompts; their metrics are
     evaluation/NAME/pass_at_1 and so on. split: None: these sets alone.
+  sample: False: no responses, only losses of recorded rows of the split, which
+    runs on such rows (rollout.logged_prompts) evaluate in any case.
   null is what the rollout does: its temperature, the transforms of the method,
   its limit. top_k and top_p, if one is given, take the place of the transforms.
 
@@ -40,6 +43,7 @@ class EvaluationConfig:
 
   every: int = ranged(0, 0)
   split: str | None = 'validation'
+  sample: bool = True
   num_prompts: int = ranged(128, 1)
   num_samples: int = ranged(0, 0)  # further samples a prompt, for pass@k
   batch_prompts: int = ranged(128, 1)
@@ -212,7 +216,9 @@ def validate(config: ExperimentConfig) -> None:
     )
   if config.diagnostics.influence_every and config.diagnostics.baseline:
     _check_baseline(config)
-  _check_logged(config)
+  on_device = config.verifier.on_device
+  check_logged(config.rollout, config.method, on_device=on_device)
+  _check_evaluation(config)
   _check_averages(config)
   _check_reward_models(config)
   if hasattr(config.method.rollout, 'check_task'):
@@ -304,45 +310,14 @@ def _check_averages(config: ExperimentConfig) -> None:
       )
 
 
-def reads_mismatched(method: method_lib.Method) -> bool:
-  """Whether a piece needs a row with the response to another prompt."""
-  return any(getattr(p, 'mismatched', False) for _, p in method.pieces())
-
-
-def _check_logged(config: ExperimentConfig) -> None:
-  """Raises ValueError if rows from data and the method do not fit."""
-  rollout, method = config.rollout, config.method
-  count = rollout.logged_prompts
-  if count > rollout.num_prompts:
+def _check_evaluation(config: ExperimentConfig) -> None:
+  """Raises ValueError if an evaluation would have nothing to measure."""
+  settings = config.evaluation
+  recorded = config.rollout.logged_prompts and settings.split is not None
+  if settings.every and not (settings.sample or recorded):
     raise ValueError(
-      f'rollout.logged_prompts = {count} is more than rollout.num_prompts = '
-      f'{rollout.num_prompts}'
-    )
-  if not count:
-    for path, piece in method.pieces():
-      if getattr(piece, 'from_data', False):
-        raise ValueError(
-          f'method.{path} learns from responses of data, which '
-          'rollout.logged_prompts = 0 does not read: set it, as in '
-          'configs/preferences.py. For samples there are the pairs BestWorst '
-          'and AllPairs'
-        )
-    return
-  if rollout.turns is not None:
-    raise ValueError(
-      f'rollout.logged_prompts = {count} with rollout.turns: data hold no '
-      'episodes'
-    )
-  for name in ('group_filter', 'rollout'):
-    if getattr(method, name) is not None:
-      raise ValueError(
-        f'method.{name} draws further samples, so rollout.logged_prompts = '
-        f'{count} must be 0'
-      )
-  if config.verifier.on_device and count < rollout.num_prompts:
-    raise ValueError(
-      'verifier.on_device = True with a mixture of data and samples: set it '
-      'to False'
+      'evaluation.sample = False measures recorded rows of evaluation.split '
+      'alone, which needs rollout.logged_prompts > 0 and a split'
     )
 
 
@@ -363,19 +338,6 @@ def _check_reward_models(config: ExperimentConfig) -> None:
       f'method.rollout.{type(config.method.rollout).__name__} decides by '
       'rewards on the host, which learned rewards never reach: remove '
       'reward_models'
-    )
-
-
-def check_recorded(config: ExperimentConfig) -> None:
-  """Raises ValueError if groups are not those of the data; reads the data."""
-  responses = base.num_logged(config.task)
-  size = responses + reads_mismatched(config.method)
-  if config.rollout.group_size != size:
-    one_more = ' and the method adds the response to another prompt'
-    raise ValueError(
-      f'rollout.group_size = {config.rollout.group_size}, but the data of '
-      f'{type(config.task).__name__} have {responses} responses to a prompt'
-      f'{one_more * (size > responses)}: set it to {size}'
     )
 
 

@@ -115,22 +115,7 @@ class LoggedSource:
   ) -> tuple[Trajectories, Round]:
     """The next groups, not yet scored."""
     indices = self.selector.select(self.num_prompts)
-    examples, *arrays = self.prompts.batch(indices)
-    records = [self.prompts.responses(example) for example in examples]
-    if self.mismatched:
-      records = [
-        [*group, before[0]]
-        for group, before in zip(
-          records, records[-1:] + records[:-1], strict=True
-        )
-      ]
-    traj = logged_rows(
-      tuple(arrays),
-      records,
-      self.prompts.max_response_tokens,
-      first_serial,
-      mismatched=self.mismatched,
-    )
+    traj, examples = self.read(indices, first_serial)
     traj = traj.replace(
       policy_version_B=np.full_like(traj.policy_version_B, policy_version)
     )
@@ -153,6 +138,28 @@ class LoggedSource:
     self._check_agreement(done)
     whole = mesh_lib.replicated(self.mesh)
     return processes.put(traj, whole), done
+
+  def read(
+    self, indices: np.ndarray, first_serial: int
+  ) -> tuple[Trajectories, list[base.Example]]:
+    """The groups (numpy) of these places in the data, and their examples."""
+    examples, *arrays = self.prompts.batch(indices)
+    records = [self.prompts.responses(example) for example in examples]
+    if self.mismatched:
+      records = [
+        [*group, before[0]]
+        for group, before in zip(
+          records, records[-1:] + records[:-1], strict=True
+        )
+      ]
+    traj = logged_rows(
+      tuple(arrays),
+      records,
+      self.prompts.max_response_tokens,
+      first_serial,
+      mismatched=self.mismatched,
+    )
+    return traj, examples
 
   def _check_agreement(self, done: Round) -> None:
     """All processes read the same rows; carries requests to stop, too."""

@@ -25,11 +25,12 @@ from rl_jax.rollouts.verifiers import TextVerifier, TokenVerifier
 from rl_jax.runs import best_of
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.evaluation import Evaluator, sampling_of
+from rl_jax.runs.held_out import HeldOut
 from rl_jax.runs.influence import Probe
 from rl_jax.runs.policies import Policies
 from rl_jax.runs.policy import Policy
 from rl_jax.runs.reward_models import make_rewards
-from rl_jax.runs.sources import make_source, read_rows
+from rl_jax.runs.sources import make_held_out, make_source, read_rows
 from rl_jax.runs.stages import Stages, make_stages
 from rl_jax.runtime import host_memory, processes
 from rl_jax.runtime import mesh as mesh_lib
@@ -57,6 +58,7 @@ class Parts:
   verifier: Verifier
   collector: Any  # where rows come from: see runs.sources
   evaluator: Evaluator | None
+  held_out: HeldOut | None
   probe: Probe | None
 
 
@@ -84,7 +86,7 @@ def assemble(
   stages = make_stages(config, policy.model, policy.tokenizer, mesh, state)
   key = run_key(config.seed, mesh)
   evaluator = None
-  if config.evaluation.every:
+  if config.evaluation.every and config.evaluation.sample:
     evaluator = make_evaluator(config, policy, verifier, mesh)
   method = method_on_mesh(config.method, mesh)
   probe = None
@@ -114,6 +116,7 @@ def assemble(
       make_rewards(config, policy.tokenizer, mesh),
     ),
     evaluator=evaluator,
+    held_out=make_held_out(config, policy, stages),
     probe=probe,
   )
 

@@ -279,9 +279,15 @@ class Trainer:
   def _evaluate(self) -> dict[str, float]:
     """Scores the policy as it is at this iteration boundary."""
     started = time.perf_counter()
-    found, _ = self.parts.evaluator.run(
-      {**self.parts.policy.frozen, **self.state.params}
-    )
+    parts, found = self.parts, {}
+    if parts.evaluator is not None:
+      found, _ = parts.evaluator.run(
+        {**parts.policy.frozen, **self.state.params}
+      )
+    if parts.held_out is not None:
+      found |= parts.held_out.run(
+        parts.policies.frozen(), self.state, parts.method, parts.key
+      )
     return {
       **{f'evaluation/{name}': value for name, value in found.items()},
       'time/evaluation_seconds': time.perf_counter() - started,

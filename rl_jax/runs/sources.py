@@ -14,15 +14,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rl_jax.config import ExperimentConfig, check_recorded, reads_mismatched
+from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
 from rl_jax.pieces.selection import ShuffledPass
 from rl_jax.rollouts.collect import Collector, join_rounds
 from rl_jax.rollouts.host_selector import HostSelector
 from rl_jax.rollouts.learned import LearnedRewards
 from rl_jax.rollouts.logged import LoggedSet, LoggedSource
+from rl_jax.rollouts.logged_checks import check_recorded, reads_mismatched
 from rl_jax.rollouts.mixed_selector import MixedSelector, usable_sizes
 from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.runs.held_out import HeldOut
 from rl_jax.runs.policy import Policy
 from rl_jax.runs.stages import Stages
 from rl_jax.tasks import Mixture as TaskMixture
@@ -45,14 +47,42 @@ def read_rows(
     if hasattr(method.rollout, 'check_prompts'):
       method.rollout.check_prompts(prompts)
   if rollout.logged_prompts:
-    check_recorded(config)
-    records = LoggedSet(
-      *(config.task, 'train', policy.tokenizer),
-      *(rollout.max_prompt_tokens, rollout.overlong_prompt),
-      max_response_tokens=rollout.max_response_tokens,
-    )
+    check_recorded(config.task, rollout.group_size, method)
+    records = logged_set(config, policy, 'train')
     records.check_labels(method)
   return prompts, records
+
+
+def logged_set(
+  config: ExperimentConfig, policy: Policy, split: str
+) -> LoggedSet:
+  """The recorded rows of a split."""
+  rollout = config.rollout
+  return LoggedSet(
+    *(config.task, split, policy.tokenizer),
+    *(rollout.max_prompt_tokens, rollout.overlong_prompt),
+    max_response_tokens=rollout.max_response_tokens,
+  )
+
+
+def make_held_out(
+  config: ExperimentConfig, policy: Policy, stages: Stages
+) -> HeldOut | None:
+  """For runs on recorded rows whose split of evaluation has some, too."""
+  settings, rollout = config.evaluation, config.rollout
+  if not (settings.every and settings.split and rollout.logged_prompts):
+    return None
+  if not config.task.num_prompts(settings.split):
+    return None
+  source = LoggedSource(
+    prompts=logged_set(config, policy, settings.split),
+    selector=None,  # all of them, in order
+    score=stages.score,
+    mesh=stages.engine.mesh,
+    num_prompts=rollout.logged_prompts,
+    mismatched=reads_mismatched(config.method),
+  )
+  return HeldOut(source, stages, settings.num_prompts)
 
 
 def selector_of(config: ExperimentConfig) -> Any:

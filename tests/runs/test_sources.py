@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 
 from configs import preferences
-from rl_jax.config import check_recorded, validate
+from rl_jax.config import validate
 from rl_jax.overrides import override
 from rl_jax.records.metrics import read_jsonl
+from rl_jax.rollouts.logged_checks import check_recorded
 from rl_jax.runs import loop
 from rl_jax.runs.scanned import program
 from rl_jax.runtime import mesh
@@ -86,6 +87,27 @@ def refused(config, message):
     validate(config)
 
 
+def test_held_out_pairs_are_measured(toy, tmp_path):
+  """Margin 0 at the reference; above it on rows that were trained."""
+  config = small(
+    toy.get_method('dpo'),
+    optimizer__learning_rate='1e-2',
+    evaluation__every='4',
+    evaluation__sample='False',
+    evaluation__num_prompts='20',
+    evaluation__split='train',
+    task__task__digits='1',
+  )
+  loop.Trainer(config, str(tmp_path)).run()
+  rows = rows_of(tmp_path)
+  first, last = (row for row in rows if 'evaluation/loss' in row)
+  np.testing.assert_allclose(first['evaluation/loss'], np.log(2), rtol=1e-5)
+  assert first['evaluation/preference/margin'] == 0
+  assert last['evaluation/preference/margin'] > 0.01
+  assert 0 < last['evaluation/preference/accuracy'] <= 1
+  assert 'evaluation/pass_at_1' not in last
+
+
 def test_what_does_not_fit_is_refused(toy):
   """Before anything is compiled, with the field to change."""
   dpo = toy.get_method('dpo')
@@ -93,9 +115,11 @@ def test_what_does_not_fit_is_refused(toy):
   refused(small(dpo, rollout__logged_prompts='0'), 'logged_prompts = 0')
   refused(small(dpo, rollout__logged_prompts='9'), 'is more than')
   with pytest.raises(ValueError, match='set it to 2'):
-    check_recorded(small(dpo, rollout__group_size='4'))
+    check_recorded(small(dpo).task, 4, dpo)
   with pytest.raises(ValueError, match='to another prompt: set it to 3'):
-    check_recorded(small(toy.get_method('kto'), rollout__group_size='2'))
+    check_recorded(small(dpo).task, 2, toy.get_method('kto'))
+  alone = {'evaluation__every': '1', 'evaluation__sample': 'False'}
+  refused(small(dpo, evaluation__split='None', **alone), 'a split')
   refused(small(toy.get_method('dapo')), 'method.group_filter draws further')
   assert 'read on the host' in program.refusal(
     small(dpo, task__task__digits='1')

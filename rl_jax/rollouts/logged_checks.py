@@ -1,0 +1,66 @@
+"""Whether rows from data fit the rollout and the method of a run."""
+
+from typing import Any
+
+from rl_jax.method import Method
+from rl_jax.rollouts.collect import RolloutConfig
+from rl_jax.tasks import base
+
+
+def reads_mismatched(method: Method) -> bool:
+  """Whether a piece needs a row with the response to another prompt."""
+  return any(getattr(p, 'mismatched', False) for _, p in method.pieces())
+
+
+def check_logged(
+  rollout: RolloutConfig, method: Method, *, on_device: bool
+) -> None:
+  """Raises ValueError if rows from data and the method do not fit.
+
+  on_device: rewards of samples come from a device verifier.
+  """
+  count = rollout.logged_prompts
+  if count > rollout.num_prompts:
+    raise ValueError(
+      f'rollout.logged_prompts = {count} is more than rollout.num_prompts = '
+      f'{rollout.num_prompts}'
+    )
+  if not count:
+    for path, piece in method.pieces():
+      if getattr(piece, 'from_data', False):
+        raise ValueError(
+          f'method.{path} learns from responses of data, which '
+          'rollout.logged_prompts = 0 does not read: set it, as in '
+          'configs/preferences.py. For samples there are the pairs BestWorst '
+          'and AllPairs'
+        )
+    return
+  if rollout.turns is not None:
+    raise ValueError(
+      f'rollout.logged_prompts = {count} with rollout.turns: data hold no '
+      'episodes'
+    )
+  for name in ('group_filter', 'rollout'):
+    if getattr(method, name) is not None:
+      raise ValueError(
+        f'method.{name} draws further samples, so rollout.logged_prompts = '
+        f'{count} must be 0'
+      )
+  if on_device and count < rollout.num_prompts:
+    raise ValueError(
+      'verifier.on_device = True with a mixture of data and samples: set it '
+      'to False'
+    )
+
+
+def check_recorded(task: Any, group_size: int, method: Method) -> None:
+  """Raises ValueError if groups are not those of the data; reads the data."""
+  responses = base.num_logged(task)
+  size = responses + reads_mismatched(method)
+  if group_size != size:
+    one_more = ' and the method adds the response to another prompt'
+    raise ValueError(
+      f'rollout.group_size = {group_size}, but the data of '
+      f'{type(task).__name__} have {responses} responses to a prompt'
+      f'{one_more * (size > responses)}: set it to {size}'
+    )
