@@ -70,10 +70,12 @@ class Motifs:
     split = example.meta['split']
     stream = draws.Draws('motifs', self.seed, split, example.id)
     texts = [self._text(stream), self._text(stream)]
-    while texts[0] == texts[1]:
+    # Of equal texts none is better; held-out labels compare gold scores.
+    score = self.gold if split != 'train' else str
+    while score(texts[0]) == score(texts[1]):
       texts[1] = self._text(stream)
     gap = self.gold(texts[0]) - self.gold(texts[1])
-    chance = 1.0 / (1.0 + math.exp(-self.sharpness * gap))
+    chance = (1.0 + math.tanh(self.sharpness * gap / 2)) / 2  # the sigmoid
     better = stream.uniform() < chance if split == 'train' else gap > 0
     if not better:
       texts.reverse()
