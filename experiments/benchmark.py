@@ -17,6 +17,10 @@ decoding: seconds of prefill, timed in turn, are subtracted.
 responses of 64 unless flags say otherwise: the score of the reference, and the
 update.
 
+--stage=turns plays episodes of up to 16 turns, 24 tokens of the environment and
+8 of the policy each, with prompts of 64; a step of the environment takes 20
+microseconds. The keys are explained in benchmarks/turns.py.
+
 Every row generates --new_tokens tokens. With --mean_length rows end at random
 (lengths are geometric), and only seconds and generated tokens are meaningful.
 Compared in turn with the stage are then:
@@ -39,7 +43,7 @@ from absl import app, flags
 import jax
 import numpy as np
 
-from experiments.benchmarks import pairs, ratios, timing
+from experiments.benchmarks import pairs, ratios, timing, turns
 from experiments.benchmarks.stages import PRESETS, STAGES, Options, Stages
 from experiments.flags import configuration
 from rl_jax.models import platform
@@ -48,7 +52,10 @@ from rl_jax.runtime import host_memory
 from rl_jax.runtime import mesh as mesh_lib
 
 _STAGE = flags.DEFINE_enum(
-  'stage', 'step', (*STAGES, 'step', pairs.STAGE), 'What to time.'
+  'stage',
+  'step',
+  (*STAGES, 'step', pairs.STAGE, turns.STAGE),
+  'What to time.',
 )
 _PRESET = flags.DEFINE_enum('preset', 'small', list(PRESETS), 'Model.')
 _count = functools.partial(flags.DEFINE_integer, lower_bound=1)
@@ -81,6 +88,9 @@ def main(argv):
   shape = costs.Shape(_PROMPTS.value, _GROUP.value, _PROMPT.value, _NEW.value)
   if stage == pairs.STAGE:
     time_pairs(cfg)
+    return
+  if stage == turns.STAGE:
+    time_turns(cfg)
     return
   try:
     ratios.check_groups(shape, stage, _MEAN.value, jax.device_count())
@@ -124,15 +134,7 @@ def main(argv):
 
 def time_pairs(cfg: Any) -> None:
   """The line of --stage=pairs."""
-  sizes = [
-    flag.value if flag.present else default
-    for flag, default in zip(
-      (flags.FLAGS[f.name] for f in (_PROMPTS, _GROUP, _PROMPT, _NEW)),
-      dataclasses.astuple(pairs.SHAPE),
-      strict=True,
-    )
-  ]
-  shape = costs.Shape(*sizes)
+  shape = _shape(pairs.SHAPE)
   if shape.group_size != 2 or shape.num_prompts % jax.device_count():
     raise app.UsageError(
       '--stage=pairs needs --group_size=2, and pairs that the devices divide'
@@ -164,6 +166,35 @@ def time_pairs(cfg: Any) -> None:
       'peak_memory_gb': _peak_memory_gb(),
     }
   )
+
+
+def time_turns(cfg: Any) -> None:
+  """The line of --stage=turns."""
+  shape = _shape(turns.SHAPE)
+  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=jax.device_count()))
+  with jax.set_mesh(mesh):
+    found = turns.measured(cfg, shape, mesh, _REPEATS.value)
+  _write(
+    {
+      'stage': turns.STAGE,
+      'preset': _PRESET.value,
+      **dataclasses.asdict(shape),
+      'devices': jax.device_count(),
+      'device': jax.devices()[0].device_kind,
+      'jax': jax.__version__,
+      'compute_dtype': cfg.compute_dtype,
+      **found,
+      'peak_memory_gb': _peak_memory_gb(),
+    }
+  )
+
+
+def _shape(default: costs.Shape) -> costs.Shape:
+  """The sizes that flags give, and those of the stage."""
+  named = (flags.FLAGS[f.name] for f in (_PROMPTS, _GROUP, _PROMPT, _NEW))
+  own = dataclasses.astuple(default)
+  sizes = zip(named, own, strict=True)
+  return costs.Shape(*(f.value if f.present else x for f, x in sizes))
 
 
 def _write(row: dict[str, Any]) -> None:

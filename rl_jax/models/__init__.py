@@ -14,6 +14,7 @@ from rl_jax.models.kv_cache import PromptCache as PromptCache
 from rl_jax.models.kv_cache import RowCache as RowCache
 from rl_jax.models.kv_cache import extend as extend
 from rl_jax.models.kv_cache import first_places as first_places
+from rl_jax.models.kv_cache import for_turns as for_turns
 from rl_jax.models.lora import merge as merge
 from rl_jax.models.rope import RopeScaling as RopeScaling
 from rl_jax.models.spec import ParamSpec as ParamSpec

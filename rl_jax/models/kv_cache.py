@@ -18,6 +18,8 @@ from rl_jax.types import Array
 
 # Columns; with smaller blocks, merging costs more than it saves.
 LEAST_BLOCK = 32
+# Each costs a write of its own at every step.
+TURN_BLOCKS = 4
 
 
 @struct.dataclass(kw_only=True)
@@ -99,18 +101,28 @@ class Cache:
 
 @struct.dataclass(kw_only=True)
 class RowCache(Cache):
-  """A cache of one block in which token t of a row is in column t.
+  """A cache in which token t of a row is in column t.
 
-  Rows need not be at the same token: those of episodes wait for each other.
+  Rows need not be at the same token: those of episodes wait for each other. A
+  block is not read before some row has a token there.
   """
 
   def step(
     self, clock: Array, step_B: Array
   ) -> list[tuple[Array, Array | None, Array]]:
-    """See Cache; the columns are int32 [B]."""
+    """See Cache; columns are int32 [B], outside of the block if not here."""
     del clock
-    seen_B1T = jnp.arange(self.places)[None, None] <= step_B[:, None, None]
-    return [(jnp.minimum(step_B, self.places - 1), None, seen_B1T)]
+    size = self.k_BJKT[0][0].shape[-1]
+    # Rows that have ended write to the last column, which no token needs.
+    step_B = jnp.minimum(step_B, self.places - 1)
+    found = []
+    for first in range(0, self.places, size):
+      column_B = jnp.where(step_B >= first, step_B - first, size)
+      seen_B1T = (
+        jnp.arange(first, first + size)[None, None] <= step_B[:, None, None]
+      )
+      found.append((column_B, None, seen_B1T))
+    return found
 
 
 def put(
@@ -118,14 +130,14 @@ def put(
 ) -> Array:
   """x with `new` written to a column in place; unchanged if not `here`.
 
-  column: of all rows, or [B] of each.
+  column: of all rows, or [B] of each, where one that is too large is none.
 
   An extra column for unused writes would be simpler, but a product with 65 keys
   takes XLA on CPU 1.5 times as long as one with 64.
   """
   if jnp.ndim(column):
     index = (jnp.arange(x.shape[0]), *(slice(None),) * (axis - 1), column)
-    return x.at[index].set(new)
+    return x.at[index].set(new, mode='drop')
   new = jnp.expand_dims(new, axis)
   if here is not None:
     new = jnp.where(here, new, lax.dynamic_index_in_dim(x, column, axis))
@@ -142,6 +154,13 @@ def blocks_of(max_tokens: int) -> tuple[int, int]:
   if jax.default_backend() != 'cpu' or half < LEAST_BLOCK:
     return 1, max_tokens
   return 2, half
+
+
+def turn_blocks(max_tokens: int) -> tuple[int, int]:
+  """The same of a RowCache: more blocks, as episodes grow turn by turn."""
+  most = max(1, min(TURN_BLOCKS, max_tokens // LEAST_BLOCK))
+  blocks = most if jax.default_backend() == 'cpu' else 1
+  return blocks, -(-max_tokens // blocks)
 
 
 def first_places(max_tokens: int) -> int:
@@ -163,17 +182,28 @@ def extend(
   The last token is never fed, but powers of two are faster than one column
   less.
   """
-  _, kv_heads, head_size, _ = prompt.k_NJKP[0].shape
   blocks, places = (1, places) if places else blocks_of(max_tokens)
+  k, v = _empty(prompt, rows, blocks, places)
+  positions = jnp.arange(prompt.mask_NP.shape[1] + max_tokens)
+  rotations = rope.tables(cfg, positions)
+  return Cache(prompt=prompt, k_BJKT=k, v_BJTK=v, rotations=rotations)
+
+
+def for_turns(prompt: PromptCache, rows: int, max_tokens: int) -> RowCache:
+  """The cache of episodes; rotations are constants of each program instead."""
+  k, v = _empty(prompt, rows, *turn_blocks(max_tokens))
+  return RowCache(prompt=prompt, k_BJKT=k, v_BJTK=v, rotations=())
+
+
+def _empty(prompt, rows, blocks, places):
+  """Keys and values of all layers."""
+  _, kv_heads, head_size, _ = prompt.k_NJKP[0].shape
 
   def layers(*shape):
     zeros = lambda: jnp.zeros((rows, *shape), prompt.k_NJKP[0].dtype)
     return tuple(tuple(zeros() for _ in range(blocks)) for _ in prompt.k_NJKP)
 
-  positions = jnp.arange(prompt.mask_NP.shape[1] + max_tokens)
-  return Cache(
-    prompt=prompt,
-    k_BJKT=layers(kv_heads, head_size, places),
-    v_BJTK=layers(kv_heads, places, head_size),
-    rotations=rope.tables(cfg, positions),
+  return (
+    layers(kv_heads, head_size, places),
+    layers(kv_heads, places, head_size),
   )

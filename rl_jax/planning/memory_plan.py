@@ -300,7 +300,8 @@ class _Sizes:
     m, rows = self.model, self.rollout * self.group_size
     token = 2 * m.num_layers * self.kv_heads * m.head_size * self.itemsize
     if self.episodes:
-      return (self.rollout * self.prompt + rows * self.response) * token
+      own = math.prod(kv_cache.turn_blocks(self.response))
+      return (self.rollout * self.prompt + rows * own) * token
     own = math.prod(kv_cache.blocks_of(self.response))
     slots = min(self.slots or rows, rows)
     widths = decode.batch_widths(slots, self.response, m.num_layers)

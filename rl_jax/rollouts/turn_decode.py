@@ -83,14 +83,12 @@ def begin(
     total = rows.length_B.shape[0]
     decoder = _decoder(weights, cfg, sampling, begun, total, max_tokens)
     row_B = jnp.arange(total, dtype=jnp.int32)
-    caches = [
-      models.extend(cfg, prompt, total, max_tokens, places=max_tokens)
-      for _, prompt in begun
-    ]
     playing = Playing(
       rows=decoder.first_tokens(rows, row_B, jnp.ones(total, bool)),
       step_B=jnp.ones_like(row_B),
-      caches=tuple(_stored(cache) for cache in caches),
+      caches=tuple(
+        models.for_turns(prompt, total, max_tokens) for _, prompt in begun
+      ),
     )
     return _until_all_wait(decoder, playing)
 
@@ -174,20 +172,10 @@ def _until_all_wait(decoder: Any, playing: Playing) -> Playing:
     return p.replace(
       rows=lax.cond(samples, draw, lambda rows: rows, p.rows),
       step_B=p.step_B + going_B,
-      caches=tuple(_stored(cache) for cache in caches),
+      caches=tuple(cache.replace(rotations=()) for cache in caches),
     )
 
   return lax.while_loop(lambda p: going(p).any(), advance, playing)
-
-
-def _stored(cache: models.Cache) -> models.RowCache:
-  """Blocks and prompts alone: all that remains has rows."""
-  return models.RowCache(
-    prompt=cache.prompt,
-    k_BJKT=cache.k_BJKT,
-    v_BJTK=cache.v_BJTK,
-    rotations=(),
-  )
 
 
 def _with_rotations(cfg: models.ModelConfig, cache: models.RowCache):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from rl_jax import models, rollouts
+from rl_jax.models import kv_cache
 from rl_jax.models import params as params_lib
 from rl_jax.rollouts import turn_decode
 from rl_jax.rollouts.turn_decode import Said
@@ -65,12 +66,12 @@ def observations(turn, changed=False):
   return Said(ids_BO=ids_BO, length_B=length_B, live_B=live_B)
 
 
-def play(turns=3, changed=None):
+def play(turns=3, changed=None, begin=BEGIN, following=NEXT):
   """Episodes with kept caches, and the lengths after each turn."""
-  weights, playing = BEGIN(make_params(), empty(), KEY)
+  weights, playing = begin(make_params(), empty(), KEY)
   lengths = [np.asarray(playing.rows.length_B)]
   for turn in range(1, turns):
-    playing = NEXT(weights, playing, observations(turn, turn == changed))
+    playing = following(weights, playing, observations(turn, turn == changed))
     lengths.append(np.asarray(playing.rows.length_B))
   return playing.rows, lengths
 
@@ -126,6 +127,21 @@ def test_log_probs_are_those_of_the_whole_context():
   gap_BT = np.abs(np.asarray(logp_BT - rows.logp_BT))
   assert mine_BT.sum() > 2 * B and gap_BT[mine_BT].max() < 1e-4
   assert (np.asarray(rows.logp_BT)[~mine_BT] == 0).all()
+
+
+def test_blocks_of_the_cache_change_no_token(monkeypatch):
+  """E2: four blocks of 6 columns, filled by rows at different tokens."""
+  rows, _ = play()
+  monkeypatch.setattr(kv_cache, 'LEAST_BLOCK', 6)
+  assert kv_cache.turn_blocks(T) == (4, 6)
+  made = [
+    jax.jit(functools.partial(function, **FIXED))
+    for function in (turn_decode.begin, turn_decode.turn)
+  ]
+  split, _ = play(begin=made[0], following=made[1])
+  np.testing.assert_array_equal(rows.response_BT, split.response_BT)
+  np.testing.assert_allclose(rows.logp_BT, split.logp_BT, atol=1e-5)
+  assert np.asarray(rows.length_B).max() > 12
 
 
 @pytest.mark.parametrize('changed', [1, 2])

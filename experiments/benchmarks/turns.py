@@ -1,0 +1,223 @@
+"""Times episodes of several turns with an environment that says the same.
+
+Policy tokens of a turn and observations have fixed lengths: no row ends early.
+"""
+
+from collections.abc import Callable
+import dataclasses
+import functools
+import time
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments.benchmarks import timing
+from rl_jax import rollouts
+from rl_jax.models import params as params_lib
+from rl_jax.models.tokenizer import ByteTokenizer
+from rl_jax.planning import costs
+from rl_jax.rollouts.engine import Engine, make_engine
+from rl_jax.rollouts.episode_prompts import EpisodePrompts
+from rl_jax.rollouts.episodes import Episodes
+from rl_jax.rollouts.stop import make_stop
+from rl_jax.rollouts.turns import TurnConfig
+from rl_jax.runs import assembly
+from rl_jax.tasks.environments import EnvironmentTask, Reply
+from rl_jax.types import ENVIRONMENT
+from rl_jax.verification.journal import JournaledPool
+from rl_jax.verification.sessions import SessionPool
+
+STAGE = 'turns'
+SHAPE = costs.Shape(8, 8, 64, 8)  # new_tokens: of the policy, a turn
+SAID = 24  # tokens of an observation
+LENGTHS = (2, 4, 8, 16)  # turns of an episode
+
+
+class Says:
+  """An episode that does not end; a step takes some microseconds."""
+
+  def __init__(self, task: 'Constant'):
+    self._task = task
+
+  def reset(self, seed: int) -> Reply:
+    """The prompt."""
+    del seed
+    return Reply('p' * self._task.prompt)
+
+  def step(self, action: str) -> Reply:
+    """Waits, then says as much as always."""
+    until = time.perf_counter() + self._task.microseconds / 1e6
+    while time.perf_counter() < until:
+      pass
+    return Reply('o' * SAID)
+
+
+@dataclasses.dataclass(frozen=True)
+class Constant(EnvironmentTask):
+  """Prompts and observations of fixed lengths, in bytes."""
+
+  prompt: int = 64
+  microseconds: float = 20.0
+  global_random = False
+
+  def make(self, example: Any) -> Says:
+    """One episode."""
+    return Says(self)
+
+
+class Turns:
+  """Episodes of so many turns; those of fewer are the first turns of them."""
+
+  def __init__(self, cfg: Any, shape: costs.Shape, mesh: Any, turns: int):
+    self._shape, self._turns, self._clock = shape, turns, own_clock()
+    self._size = turns * (shape.new_tokens + SAID) - SAID
+    limits = TurnConfig(
+      max_turns=turns,
+      max_turn_tokens=shape.new_tokens,
+      max_observation_tokens=SAID,
+    )
+    task, tokenizer = Constant(prompt=shape.prompt_tokens), ByteTokenizer()
+    self.engine = self._timed(
+      make_engine(
+        cfg,
+        rollouts.SamplingConfig(eos_ids=()),
+        group_size=shape.group_size,
+        max_response_tokens=self._size,
+        mesh=mesh,
+        turns=limits,
+      )
+    )
+    pool = SessionPool(task)
+    self._episodes = Episodes(
+      task,
+      pool,
+      JournaledPool(pool),
+      tokenizer=tokenizer,
+      stop=make_stop(tokenizer),
+      turns=limits,
+    )
+    prompts = EpisodePrompts(
+      task, 'train', tokenizer, shape.prompt_tokens, begin=self._episodes.open
+    )
+    self._examples, *arrays = prompts.batch(range(shape.num_prompts))
+    self._empty = self.engine.start(*arrays, 0, 0)
+    self._key = assembly.run_key(0, mesh)
+    self._params = params_lib.init_params(cfg, self._key, mesh)
+    self.device_seconds: list[float] = []  # of each turn
+    self._again = jax.jit(
+      functools.partial(
+        rollouts.generate,
+        cfg=cfg,
+        sampling=rollouts.SamplingConfig(eos_ids=()),
+        max_new_tokens=shape.new_tokens,
+      )
+    )
+
+  def _timed(self, engine: Engine) -> Engine:
+    """Notes the seconds of each turn; the host would wait for it anyway."""
+
+    def noted(call: Callable) -> Callable:
+      def timed(*args, **kwargs):
+        started = self._clock()
+        result = jax.block_until_ready(call(*args, **kwargs))
+        self.device_seconds.append(self._clock() - started)
+        return result
+
+      return timed
+
+    return dataclasses.replace(
+      engine, begin=noted(engine.begin), turn=noted(engine.turn)
+    )
+
+  def play(self) -> None:
+    """Whole episodes."""
+    self.device_seconds = []
+    traj = self._episodes.play(
+      self.engine, self._params, self._empty, self._key, self._examples
+    )
+    jax.block_until_ready(traj)
+
+  def generate(self) -> None:
+    """One response of as many tokens, as tasks without turns have."""
+    traj = self.engine.generate(self._params, traj=self._empty, key=self._key)
+    jax.block_until_ready(traj)
+
+  def play_without_caches(self) -> None:
+    """The same tokens, but each turn encodes all that was said before."""
+    traj = self._empty
+    said_BO = jnp.full((self._shape.rows, SAID), ord('o'), jnp.int32)
+    for turn in range(self._turns):
+      traj = self._again(self._params, traj=traj, key=self._key)
+      jax.block_until_ready(traj)
+      if turn + 1 < self._turns:
+        traj = _with(traj, said_BO)
+
+
+@jax.jit
+def _with(traj, said_BO):
+  """The same observation behind every row; all have one length."""
+  length = traj.length_B[0]
+  put = functools.partial(jax.lax.dynamic_update_slice_in_dim, axis=1)
+  kind_BO = jnp.full_like(said_BO, ENVIRONMENT)
+  return traj.replace(
+    response_BT=put(traj.response_BT, said_BO, length),
+    kind_BT=put(traj.kind_BT, kind_BO, length),
+    length_B=traj.length_B + SAID,
+  )
+
+
+def own_clock() -> timing.Clock:
+  """On CPU the time of this process, which other load changes least."""
+  cpu = jax.default_backend() == 'cpu'
+  return time.process_time if cpu else time.perf_counter
+
+
+def measured(
+  cfg: Any, shape: costs.Shape, mesh: Any, repeats: int
+) -> dict[str, Any]:
+  """Seconds (see own_clock) and ratios of one process.
+
+  turn_16_over_2: seconds on the device of the 16th turn over those of the
+  second. seconds_by_turns, seconds_a_turn: of whole episodes, each with room
+  for its own tokens. host_share: of an episode, the time in which the device
+  waits for environments and host. single_turn_over_generate: an episode of one
+  turn over a response of as many tokens, called in turn. times_without_caches:
+  what every turn would cost that encodes all again, over the kept caches.
+  """
+  made = {turns: Turns(cfg, shape, mesh, turns) for turns in LENGTHS}
+  totals, ratios, shares, clock = {}, [], [], own_clock()
+  for turns, one in made.items():
+    seconds = []
+    for repeat in range(repeats + 1):
+      started = clock()
+      one.play()
+      whole = clock() - started
+      if not repeat:
+        continue  # compiles
+      seconds.append(whole)
+      if turns == LENGTHS[-1]:
+        ratios.append(one.device_seconds[-1] / one.device_seconds[1])
+        shares.append(1 - sum(one.device_seconds) / whole)
+    totals[turns] = float(np.median(seconds))
+  without = {}
+  for turns in LENGTHS[-2:]:
+    seconds = timing.seconds(made[turns].play_without_caches, repeats, clock)
+    without[turns] = float(np.median(seconds)) / totals[turns]
+  long = dataclasses.replace(
+    shape, new_tokens=LENGTHS[-2] * (shape.new_tokens + SAID)
+  )
+  single = Turns(cfg, long, mesh, 1)
+  times = timing.seconds_in_turn(
+    {'play': single.play, 'generate': single.generate}, repeats, clock=clock
+  )
+  pairs = np.divide(times['play'], times['generate'])
+  return {
+    'turn_16_over_2': float(np.median(ratios)),
+    'seconds_by_turns': totals,
+    'seconds_a_turn': {turns: x / turns for turns, x in totals.items()},
+    'host_share': float(np.median(shares)),
+    'single_turn_over_generate': float(np.median(pairs)),
+    'times_without_caches': without,
+  }
