@@ -7,6 +7,7 @@ from rl_jax.tasks.chain import Chain
 from rl_jax.tasks.countdown import Countdown
 from rl_jax.tasks.described import Described
 from rl_jax.tasks.environments.key_door import KeyDoor
+from rl_jax.tasks.environments.with_tools import WithTools
 from rl_jax.tasks.evaluation_set import EvaluationSet
 from rl_jax.tasks.gym import ReasoningGym
 from rl_jax.tasks.in_mode import InMode
@@ -50,6 +51,7 @@ __all__ = [
   'RewardFunctions',
   'RulePairs',
   'Task',
+  'WithTools',
   'WordProblems',
   'combine',
   'encode_prompt',

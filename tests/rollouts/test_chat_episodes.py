@@ -1,6 +1,7 @@
 """Episodes in chat form: ids are those of the whole conversation."""
 
 import dataclasses
+import json
 from types import SimpleNamespace
 
 import jax
@@ -14,6 +15,7 @@ from rl_jax.rollouts.episodes import Episodes
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.turns import TurnConfig, turn_format
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.tasks import ChatTemplate, QuestionAnswer, WithTools
 from rl_jax.tasks.environments import EnvironmentTask, Reply
 from rl_jax.types import ENVIRONMENT, POLICY
 from rl_jax.verification.sessions import SessionPool
@@ -117,10 +119,9 @@ class Script:
     return turns
 
 
-def play(task, tokenizer):
-  """(ids of the prompt, the engine after three turns)."""
-  pool, engine = SessionPool(task), Script(tokenizer)
-  episodes = Episodes(
+def _episodes(task, tokenizer):
+  pool = SessionPool(task)
+  return Episodes(
     task,
     pool,
     pool,
@@ -128,6 +129,11 @@ def play(task, tokenizer):
     stop=make_stop(tokenizer),
     turns=TURNS,
   )
+
+
+def play(task, tokenizer):
+  """(ids of the prompt, the engine after three turns)."""
+  episodes, engine = _episodes(task, tokenizer), Script(tokenizer)
   prompts = EpisodePrompts(task, 'train', tokenizer, 200, begin=episodes.open)
   examples, prompt, mask, _ = prompts.batch([0])
   traj = SimpleNamespace(group_size=2, response_BT=np.zeros((2, T)))
@@ -183,3 +189,28 @@ def test_a_template_that_changes_what_is_said_is_an_error():
   template = CHATML.replace("m['content']", "m['content'] | upper")
   with pytest.raises(ValueError, match="Chat: the chat template .* 'tool'"):
     turn_format(Chat(), byte_tokenizer(template), TURNS)
+
+
+def test_tools_are_shown_by_the_template(tmp_path):
+  """Schemas in the prompt; results are messages of the role `tool`."""
+  path = tmp_path / 'rows.jsonl'
+  path.write_text('{"question": "6 times 7?", "answer": 42}')
+  template = '{% if tools %}{{ tools | tojson }}\n{% endif %}' + CHATML
+  own = QuestionAnswer(
+    sources={'train': str(path)}, template=ChatTemplate(user='{question}')
+  )
+  task, tokenizer = WithTools(task=own), byte_tokenizer(template)
+  prompts = EpisodePrompts(
+    task, 'train', tokenizer, 400, begin=_episodes(task, tokenizer).open
+  )
+  _, prompt, mask, _ = prompts.batch([0])
+  text = tokenizer.backend.decode(
+    prompt[mask > 0].tolist(), skip_special_tokens=False
+  )
+  tools = json.loads(text.split('\n')[0])
+  assert tools == task.arguments['tools']
+  assert text.endswith('6 times 7?<|im_end|>\n<|im_start|>assistant\n')
+  ids, _ = turn_format(task, tokenizer, TURNS).observation('42', cut=False)
+  assert tokenizer.backend.decode(ids, skip_special_tokens=False) == (
+    '\n<|im_start|>tool\n42<|im_end|>\n<|im_start|>assistant\n'
+  )

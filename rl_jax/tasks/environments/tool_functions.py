@@ -1,0 +1,123 @@
+"""Python functions as tools: schemas, and calls with checked arguments."""
+
+from collections.abc import Callable, Mapping
+import inspect
+import json
+import re
+import types
+import typing
+from typing import Any
+
+_TYPES = {
+  str: 'string',
+  int: 'integer',
+  float: 'number',
+  bool: 'boolean',
+  list: 'array',
+  dict: 'object',
+}
+_ARGUMENT = re.compile(r'^\s*\*{0,2}(\w+)(?: \([^)]*\))?:\s+(\S.*)$')
+
+
+class ToolError(ValueError):
+  """A call that cannot be made; the message is for the policy."""
+
+
+def schema(function: Callable) -> dict[str, Any]:
+  """The description that chat templates take, in the form of OpenAI.
+
+  Names and types are those of the signature, texts those of the docstring: its
+  first line, and lines 'name: text' below 'Args:'.
+
+  Raises: ValueError without a docstring, or for an argument whose type is not
+    str, int, float, bool, list or dict.
+  """
+  name, described = function.__name__, inspect.getdoc(function)
+  if not described:
+    raise ValueError(f'tool {name}: it has no docstring to describe it')
+  first, _, rest = described.partition('\n')
+  about = _arguments(rest)
+  properties, required = {}, []
+  for argument, (kind, optional) in parameters(function).items():
+    properties[argument] = {'type': _TYPES[kind]}
+    if argument in about:
+      properties[argument]['description'] = about[argument]
+    if not optional:
+      required.append(argument)
+  return {
+    'type': 'function',
+    'function': {
+      'name': name,
+      'description': first.strip(),
+      'parameters': {
+        'type': 'object',
+        'properties': properties,
+        'required': required,
+      },
+    },
+  }
+
+
+def parameters(function: Callable) -> dict[str, tuple[type, bool]]:
+  """(type, whether it may be left out) of each argument."""
+  hints, found = typing.get_type_hints(function), {}
+  for name, one in inspect.signature(function).parameters.items():
+    where = f'tool {function.__name__}: argument {name}'
+    if one.kind in (one.POSITIONAL_ONLY, one.VAR_POSITIONAL, one.VAR_KEYWORD):
+      raise ValueError(f'{where} cannot be given by its name')
+    kind = hints.get(name)
+    if typing.get_origin(kind) in (types.UnionType, typing.Union):
+      given = [x for x in typing.get_args(kind) if x is not types.NoneType]
+      kind = given[0] if len(given) == 1 else None
+    kind = typing.get_origin(kind) or kind
+    if kind not in _TYPES:
+      names = ', '.join(x.__name__ for x in _TYPES)
+      raise ValueError(f'{where} has the type {kind!r}: expected {names}')
+    found[name] = (kind, one.default is not one.empty)
+  return found
+
+
+def call(function: Callable, arguments: Any) -> str:
+  """The result as text, JSON unless it is text already.
+
+  Raises: ToolError for arguments that do not fit, or from the function itself.
+  """
+  name, known = function.__name__, parameters(function)
+  if not isinstance(arguments, Mapping):
+    raise ToolError(f'{name}: arguments must be an object')
+  for argument, value in arguments.items():
+    if argument not in known:
+      raise ToolError(f'{name} has no argument {argument!r:.80}')
+    if not _fits(value, *known[argument]):
+      kind = _TYPES[known[argument][0]]
+      raise ToolError(f'{name}: {argument} = {value!r:.80} is no {kind}')
+  missing = [x for x, (_, optional) in known.items() if not optional]
+  missing = [x for x in missing if x not in arguments]
+  if missing:
+    raise ToolError(f'{name}: {", ".join(missing)} is missing')
+  try:
+    result = function(**arguments)
+  except Exception as error:
+    raise ToolError(f'{name}: {type(error).__name__}: {error}') from error
+  if isinstance(result, str):
+    return result
+  return json.dumps(result, ensure_ascii=False, default=str)
+
+
+def _fits(value, kind, optional):
+  if value is None:
+    return optional
+  if isinstance(value, bool):
+    return kind is bool
+  return isinstance(value, (int, float) if kind is float else kind)
+
+
+def _arguments(text):
+  """What the docstring says of each argument."""
+  found, within = {}, False
+  for line in text.split('\n'):
+    if not line.startswith(' ') and line.strip():
+      within = line.strip() == 'Args:'
+    elif within and (match := _ARGUMENT.match(line)):
+      found[match[1]] = match[2].strip()
+  return found

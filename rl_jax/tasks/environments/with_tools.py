@@ -1,0 +1,184 @@
+"""Any task of single responses, with tools that the policy may call first."""
+
+from collections.abc import Callable
+import dataclasses
+import functools
+from typing import Any
+
+from rl_jax import user_modules
+from rl_jax.checks import checked, chosen
+from rl_jax.tasks import base
+from rl_jax.tasks.base import Example
+from rl_jax.tasks.environments import tool_calls, tool_functions
+from rl_jax.tasks.environments.base import Reply
+from rl_jax.tasks.environments.calculator import calculator
+from rl_jax.tasks.templates import ChatTemplate
+
+BUILT_IN = {'calculator': calculator}
+CALLS = 'calls'  # the component that counts them
+
+
+@dataclasses.dataclass(frozen=True)
+@checked
+class WithTools:
+  """The prompts of a task; a turn without a call is the answer to them.
+
+    WithTools(task=QuestionAnswer(...), functions=('calculator',))
+
+  functions: 'calculator', or 'PATH.py:NAME', 'MODULE:NAME' or a function with
+    typed arguments and a docstring (see tool_functions.schema).
+  shown: 'template' gives the schemas to the model's chat template as its
+    variable `tools`, and results have the role `tool`; 'text' writes them into
+    the system message (or before a plain prompt), for models whose template
+    knows no tools.
+
+  Calls have the form of `tool_calls`. A call that fails is answered with what
+  is wrong. Components: those of the task's reward of the last turn, and
+  `calls`, a number that reward_weights may make a cost. An episode that ends
+  at a limit before its answer has 0 in the others.
+  """
+
+  task: Any
+  functions: tuple[Any, ...] = ('calculator',)
+  shown: str = chosen('template', ('template', 'text'))
+  reward_weights: dict[str, float] = base.outcome_only()
+  global_random = False
+
+  def __post_init__(self):
+    named = []
+    for one in self.functions:
+      known = isinstance(one, str) and one in BUILT_IN
+      named.append(one if known else user_modules.reference(one))
+    object.__setattr__(self, 'functions', tuple(named))
+    names = [reference.split(':')[-1] for reference in named]
+    if not names or len(set(names)) < len(names):
+      raise ValueError(
+        f'WithTools.functions: different names expected, got {names}'
+      )
+    for function in self._tools.values():
+      tool_functions.schema(function)  # or it says what is wrong
+    if self.shown == 'template' and not self.chat:
+      raise ValueError(
+        "WithTools.shown = 'template' needs a task with a ChatTemplate: set it "
+        "to 'text', or task.template"
+      )
+
+  @property
+  def chat(self) -> bool:
+    """Whether prompts are conversations."""
+    return isinstance(getattr(self.task, 'template', None), ChatTemplate)
+
+  @property
+  def role(self) -> str:
+    """Of results."""
+    return 'tool' if self.shown == 'template' else 'user'
+
+  @property
+  def arguments(self) -> dict[str, Any]:
+    """Variables of the chat template."""
+    own = dict(self.task.template.arguments) if self.chat else {}
+    return own | ({'tools': self._schemas} if self.role == 'tool' else {})
+
+  @property
+  def code_modules(self) -> tuple[str, ...]:
+    """Modules of the functions; experiment.json records their files."""
+    own = [x for x in self.functions if x not in BUILT_IN]
+    return tuple(reference.split(':')[0] for reference in own)
+
+  @property
+  def needs_workers(self) -> bool:
+    """Functions of the user may not end."""
+    own = any(x not in BUILT_IN for x in self.functions)
+    return own or getattr(self.task, 'needs_workers', False)
+
+  @property
+  def reward_seconds(self) -> float:
+    """Of the task."""
+    return getattr(self.task, 'reward_seconds', 0.0)
+
+  def num_prompts(self, split: str) -> int:
+    """Of the task."""
+    return self.task.num_prompts(split)
+
+  def example(self, split: str, index: int) -> Example:
+    """The task's example, with the tools."""
+    example = self.task.example(split, index)
+    if self.role == 'tool':
+      return dataclasses.replace(example, arguments=self.arguments)
+    text = tool_calls.instructions(self._schemas)
+    if not example.messages:
+      parts = example.parts or ('', example.prompt)
+      parts = (f'{text}\n\n{parts[0]}', *parts[1:])
+      return dataclasses.replace(example, prompt=''.join(parts), parts=parts)
+    first, *rest = example.messages
+    if first['role'] == 'system':
+      text = f'{first["content"]}\n\n{text}'
+    else:
+      rest = example.messages
+    messages = ({'role': 'system', 'content': text}, *rest)
+    return dataclasses.replace(example, messages=messages)
+
+  def target(self, example: Example) -> str:
+    """Of the task: an answer without calls."""
+    return self.task.target(example)
+
+  def prepare(self) -> None:
+    """Imports the functions once, before workers are forked."""
+    if self._tools and hasattr(self.task, 'prepare'):
+      self.task.prepare()
+
+  def make(self, example: Example) -> 'Conversation':
+    """One conversation about the example."""
+    return Conversation(self, example)
+
+  @functools.cached_property
+  def _tools(self) -> dict[str, Callable]:
+    found = [
+      BUILT_IN.get(name) or user_modules.resolve(name)
+      for name in self.functions
+    ]
+    return {function.__name__: function for function in found}
+
+  @functools.cached_property
+  def _schemas(self) -> list[dict[str, Any]]:
+    return [tool_functions.schema(one) for one in self._tools.values()]
+
+
+class Conversation:
+  """Turns with calls, then one without: the answer."""
+
+  def __init__(self, task: WithTools, example: Example):
+    self._task, self._example = task, example
+
+  def reset(self, seed: int) -> Reply:
+    """The prompt says everything."""
+    del seed
+    return Reply()
+
+  def step(self, action: str) -> Reply:
+    """The results of the calls, or the reward of the answer."""
+    calls = tool_calls.calls_in(action)
+    if not calls:
+      judged = self._task.task.reward(self._example, action)
+      return Reply(rewards={**judged, CALLS: 0.0}, done=True)
+    # What opened the first turn is no part of a later one.
+    self._example = dataclasses.replace(self._example, prefill='')
+    texts = [self._result(call) for call in calls]
+    return Reply(
+      tool_calls.results(texts, wrapped=self._task.role == 'user'),
+      rewards={CALLS: float(len(calls))},
+      calls=len(calls),
+      info={'calls': [dataclasses.asdict(call) for call in calls]},
+    )
+
+  def _result(self, call):
+    if call.error:
+      return f'error: {call.error}'
+    function = self._task._tools.get(call.name)
+    if function is None:
+      names = ', '.join(self._task._tools)
+      return f'error: there is no tool {call.name!r:.80}, only {names}'
+    try:
+      return tool_functions.call(function, call.arguments)
+    except tool_functions.ToolError as error:
+      return f'error: {error}'

@@ -1,0 +1,185 @@
+"""Tools: schemas of functions, calls in text, and conversations with them."""
+
+import json
+
+import pytest
+
+from rl_jax import serialization, user_modules
+from rl_jax.config import EvaluationConfig
+from rl_jax.tasks import ChatTemplate, EvaluationSet, QuestionAnswer, WithTools
+from rl_jax.tasks.environments import tool_calls, tool_functions
+from rl_jax.tasks.environments.calculator import calculator
+from rl_jax.verification.sessions import Request, SessionPool
+
+WEATHER = '''
+def weather(city: str, days: int = 1, exact: bool | None = None) -> dict:
+  """Says what the weather will be.
+
+  It is always fine.
+
+  Args:
+    city: where it is,
+      in any language
+    days (int): how many
+  """
+  if city == 'nowhere':
+    raise KeyError(city)
+  return {'city': city, 'fine': [True] * days}
+'''
+
+
+def make_task(tmp_path, **fields):
+  path = tmp_path / 'rows.jsonl'
+  path.write_text(json.dumps({'question': '12 times 13?', 'answer': 156}))
+  own = QuestionAnswer(
+    sources={'train': str(path)},
+    template=ChatTemplate(system='Be brief.', prefill='So '),
+  )
+  return WithTools(task=own, **fields)
+
+
+def call(name, **arguments):
+  return f'<tool_call>{json.dumps({"name": name, "arguments": arguments})}'
+
+
+def test_the_schema_is_that_of_signature_and_docstring(tmp_path):
+  (tmp_path / 'my_weather.py').write_text(WEATHER)
+  reference = user_modules.reference(f'{tmp_path}/my_weather.py:weather')
+  assert tool_functions.schema(user_modules.resolve(reference)) == {
+    'type': 'function',
+    'function': {
+      'name': 'weather',
+      'description': 'Says what the weather will be.',
+      'parameters': {
+        'type': 'object',
+        'properties': {
+          'city': {'type': 'string', 'description': 'where it is,'},
+          'days': {'type': 'integer', 'description': 'how many'},
+          'exact': {'type': 'boolean'},
+        },
+        'required': ['city'],
+      },
+    },
+  }
+
+
+@pytest.mark.parametrize(
+  ('arguments', 'expected'),
+  [
+    ({'expression': '2 * (3 + 4)'}, '14'),
+    ({'expression': '2 / 3'}, '0.666667'),
+    ({'expression': '1 / 0'}, 'calculator: ExpressionError: division by zero'),
+    ({'expression': 12}, 'calculator: expression = 12 is no string'),
+    ({}, 'calculator: expression is missing'),
+    ({'text': '1'}, "calculator has no argument 'text'"),
+    (['1'], 'calculator: arguments must be an object'),
+  ],
+)
+def test_arguments_are_checked_before_the_call(arguments, expected):
+  try:
+    assert tool_functions.call(calculator, arguments) == expected
+  except tool_functions.ToolError as error:
+    assert str(error) == expected
+
+
+def test_functions_that_cannot_be_described_are_errors():
+  def silent(x: str):
+    return x
+
+  def untyped(x):
+    """Documented."""
+    return x
+
+  def gathered(*x: str):
+    """Documented."""
+    return x
+
+  for function, text in (
+    (silent, 'tool silent: it has no docstring'),
+    (untyped, 'tool untyped: argument x has the type None'),
+    (gathered, 'tool gathered: argument x cannot be given by its name'),
+  ):
+    with pytest.raises(ValueError, match=text):
+      tool_functions.schema(function)
+
+
+def test_calls_are_found_in_text():
+  """Several, one without its end, and what is no call."""
+  text = (
+    'First <tool_call>\n{"name": "a", "arguments": {"x": 1}}\n</tool_call>'
+    '<tool_call>{"name": 3}</tool_call> <tool_call>{"name": "b"}'
+  )
+  first, second, third = tool_calls.calls_in(text)
+  assert (first.name, first.arguments, first.error) == ('a', {'x': 1}, '')
+  assert second.error == 'the call is no object with a name'
+  assert (third.name, third.arguments) == ('b', {})
+  assert 'is not JSON' in tool_calls.calls_in('<tool_call>{')[0].error
+  assert tool_calls.calls_in('no </tool_call>') == []
+
+
+def test_a_conversation_calls_then_answers(tmp_path):
+  """Calls are counted; the answer is judged."""
+  task = make_task(tmp_path, shown='text')
+  example = task.example('train', 0)
+  one = task.make(example)
+  assert one.reset(0).observation == ''
+  reply = one.step('I compute ' + call('calculator', expression='12 * 13'))
+  assert reply.observation == '<tool_response>\n156\n</tool_response>'
+  assert (reply.rewards, reply.calls, reply.done) == ({'calls': 1.0}, 1, False)
+  two = call('search', q='x') + '</tool_call>' + call('calculator')
+  reply = one.step(two)
+  assert reply.calls == 2
+  assert "error: there is no tool 'search', only calculator" in (
+    reply.observation
+  )
+  assert 'error: calculator: expression is missing' in reply.observation
+  reply = one.step('The answer is 156.')
+  assert reply.done and reply.rewards['outcome'] == 1.0
+  at_once = task.make(example)
+  at_once.reset(0)
+  found = at_once.step('it is 156').rewards
+  assert found == {**task.task.reward(example, 'it is 156'), 'calls': 0.0}
+
+
+def test_prompts_show_the_tools(tmp_path):
+  """In the system message, or as a variable of the model's template."""
+  shown = make_task(tmp_path, shown='text')
+  example = shown.example('train', 0)
+  assert example.messages[0]['content'].startswith('Be brief.\n\nYou may call')
+  assert '"name": "calculator"' in example.messages[0]['content']
+  assert [m['role'] for m in example.messages] == ['system', 'user']
+  assert shown.role == 'user' and not example.arguments
+  task = make_task(tmp_path)
+  assert task.role == 'tool' and task.chat
+  tools = task.example('train', 0).arguments['tools']
+  assert tools == [tool_functions.schema(calculator)]
+  plain = QuestionAnswer(sources=task.task.sources)
+  with pytest.raises(ValueError, match="WithTools.shown = 'template' needs"):
+    WithTools(task=plain)
+  example = WithTools(task=plain, shown='text').example('train', 0)
+  assert example.parts[1] == '12 times 13?'
+  assert example.prompt.endswith('Question: 12 times 13?\nAnswer:')
+  with pytest.raises(ValueError, match='different names expected, got'):
+    make_task(tmp_path, functions=('calculator', calculator))
+
+
+def test_a_users_tool_runs_in_a_worker(tmp_path):
+  """It is found again by file and hash; one that raises costs no episode."""
+  (tmp_path / 'my_tools.py').write_text(WEATHER)
+  task = make_task(tmp_path, functions=(f'{tmp_path}/my_tools.py:weather',))
+  assert task.needs_workers and task.code_modules == ('my_tools',)
+  config = EvaluationConfig(sets=(EvaluationSet('own', task=task),))
+  text = serialization.to_json(config)
+  assert serialization.from_json(text) == config and 'sha256' in text
+  example = task.example('train', 0)
+  actions = (
+    call('weather', city='Ulm', days=2),
+    call('weather', city='nowhere'),
+  )
+  with SessionPool(task, 1) as pool:
+    said = [
+      pool.ask([Request((0, 0), example, 0, actions[:n])])[0].reply
+      for n in range(3)
+    ]
+  assert said[1]['observation'] == '{"city": "Ulm", "fine": [true, true]}'
+  assert said[2]['observation'] == "error: weather: KeyError: 'nowhere'"
