@@ -103,19 +103,23 @@ class _PlainText:
     self, messages: Sequence[Message], prefill: str = '', **variables: Any
   ) -> list[int]:
     """The conversation and prefill as one text."""
-    del variables  # there is no template
-    return self.encode(self.chat(messages) + prefill)
+    return self.encode(self.chat(messages, **variables) + prefill)
 
   def encode_added(
     self, before: Conversation, after: Conversation, **variables: Any
   ) -> list[int]:
     """See Tokenizer."""
-    del variables
-    return self.encode(_added(self.chat(*before), self.chat(*after)))
+    texts = (self.chat(*x, **variables) for x in (before, after))
+    return self.encode(_added(*texts))
 
   def chat(self, messages, add_generation_prompt=True, **variables) -> str:
-    """The contents, joined by newlines."""
-    del add_generation_prompt, variables
+    """The contents, joined by newlines; ValueError for any variable."""
+    del add_generation_prompt
+    if variables:
+      raise ValueError(
+        f'{type(self).__name__} has no chat template, which could read '
+        + ', '.join(variables)
+      )
     return '\n'.join(message['content'] for message in messages)
 
 

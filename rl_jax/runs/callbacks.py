@@ -78,7 +78,6 @@ def load(text: str) -> Any:
   module = user_modules.add(place)
   found = getattr(module, name, None)
   if found is None:
-    raise ValueError(
-      overrides.unknown_name(f'class in {place}', name, dir(module))
-    )
+    names = [x for x in dir(module) if not x.startswith('_')]
+    raise ValueError(overrides.unknown_name(f'class in {place}', name, names))
   return found() if isinstance(found, type) else found

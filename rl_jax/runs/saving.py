@@ -128,13 +128,21 @@ class Saver:
 
 
 def newest_of(workdir: str, step: int | None) -> str:
-  """The folder to read weights from: checkpoints/, or weights/ if need be."""
+  """The folder to read weights from: checkpoints/, or weights/ if need be.
+
+  Raises ValueError for a step that neither has, with those that there are.
+  """
   full, weights = (
     os.path.join(workdir, name) for name in (CHECKPOINTS, WEIGHTS)
   )
   steps, others = (
     files.committed_steps(files.epath.Path(path)) for path in (full, weights)
   )
+  if step is not None and step not in (*steps, *others):
+    known = ', '.join(map(str, sorted({*steps, *others}))) or 'none'
+    raise ValueError(
+      f'{workdir} has no checkpoint of iteration {step}; there are: {known}'
+    )
   wanted = others if step is None else {step} & set(others)
   has_it = steps if step is None else {step} & set(steps)
   return weights if wanted and not has_it else full

@@ -18,10 +18,16 @@ class BadRowError(ValueError):
 Record = tuple[str, int, Mapping[str, Any] | BadRowError]
 
 
+def check_exists(path: str) -> None:
+  """Raises FileNotFoundError that says where a relative path was looked for."""
+  if not os.path.exists(path):
+    where = '' if os.path.isabs(path) else f' (in {os.getcwd()})'
+    raise FileNotFoundError(f'no such data file: {path}{where}')
+
+
 def read_jsonl(path: str, max_row_bytes: int) -> Iterator[Record]:
   """Rows of a file, numbered from 1; blank lines are ignored."""
-  if not os.path.exists(path):
-    raise FileNotFoundError(f'no such data file: {os.path.abspath(path)}')
+  check_exists(path)
   if not os.path.isfile(path):
     raise ValueError(f'{path} is no file of rows')
   with open(path, 'rb') as f:

@@ -14,7 +14,7 @@ import os
 import re
 from typing import Any
 
-from rl_jax.tasks.sources import BadRowError, Record
+from rl_jax.tasks.sources import BadRowError, Record, check_exists
 
 _BATCH = 256  # rows that are decoded at a time
 
@@ -27,8 +27,7 @@ def read(
   Raises: ValueError naming a file that cannot be read, or the known splits.
   """
   arrow = _pyarrow(path)
-  if not os.path.exists(path):
-    raise FileNotFoundError(f'no such data file: {os.path.abspath(path)}')
+  check_exists(path)
   for file in files(path, split):
     number = 0
     try:

@@ -194,6 +194,8 @@ def test_chat_template():
   assert bpe().chat(messages) == text + '<|im_start|>assistant\n'
   assert ByteTokenizer().chat(messages * 2) == 'a <b> & c\na <b> & c'
   assert CharTokenizer('ab').chat([{'role': 'user', 'content': 'ab'}]) == 'ab'
+  with pytest.raises(ValueError, match='ByteTokenizer has no .* read mood'):
+    ByteTokenizer().encode_chat(messages, mood='on')
 
 
 def test_chat_template_variables_json_and_errors():

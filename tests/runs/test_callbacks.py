@@ -45,7 +45,7 @@ def test_callbacks_are_loaded_by_name(tmp_path):
   for text, message in {
     f'{broken}:Mine': 'broken.py cannot be imported: .* .*broken.py:1',
     str(path): 'expected PATH.py:CLASS',
-    f'{path}:Mein': "Did you mean 'Mine'",
+    f'{path}:Mein': "Did you mean 'Mine'\\? Known: Mine$",
     'no_such_module:X': 'no_such_module cannot be imported',
   }.items():
     with pytest.raises(ValueError, match=message):

@@ -473,6 +473,8 @@ def test_best_checkpoints_weights_callbacks_and_limits(
   assert ended.value.code == 143
   assert read_jsonl(tmp_path / 'metrics.jsonl')[-1]['step'] == 8
   _, at_3, _ = policy_lib.load_checkpoint(workdir, trainer.parts.mesh, 3)
+  with pytest.raises(ValueError, match=f'{workdir} has no .* 5; .*: 3, .*8$'):
+    policy_lib.load_checkpoint(workdir, trainer.parts.mesh, 5)
   shutil.rmtree(tmp_path / 'checkpoints')
   _, at_6, _ = policy_lib.load_checkpoint(workdir, trainer.parts.mesh)
   embed = [np.asarray(x['model']['embed']) for x in (at_3, at_6)]
