@@ -46,6 +46,7 @@ import numpy as np
 from experiments.benchmarks import pairs, ratios, timing, turns
 from experiments.benchmarks.stages import PRESETS, STAGES, Options, Stages
 from experiments.flags import configuration
+from rl_jax.checks import INT32
 from rl_jax.models import platform
 from rl_jax.planning import costs
 from rl_jax.runtime import host_memory
@@ -58,7 +59,9 @@ _STAGE = flags.DEFINE_enum(
   'What to time.',
 )
 _PRESET = flags.DEFINE_enum('preset', 'small', list(PRESETS), 'Model.')
-_count = functools.partial(flags.DEFINE_integer, lower_bound=1)
+_count = functools.partial(
+  flags.DEFINE_integer, lower_bound=1, upper_bound=INT32
+)
 _PROMPTS = _count('num_prompts', 8, 'Groups.')
 _GROUP = _count('group_size', 8, 'Rows a group.')
 _PROMPT = _count('prompt_tokens', 64, 'Tokens of a prompt.')
@@ -86,6 +89,9 @@ def main(argv):
   cfg, stage = platform.resolve(PRESETS[_PRESET.value]), _STAGE.value
   host_memory.give_back_after_compilations()
   shape = costs.Shape(_PROMPTS.value, _GROUP.value, _PROMPT.value, _NEW.value)
+  tokens = shape.rows * (shape.prompt_tokens + shape.new_tokens)
+  if tokens > INT32:
+    raise app.UsageError(f'{tokens} tokens in a round, more than {INT32}')
   if stage == pairs.STAGE:
     time_pairs(cfg)
     return

@@ -29,12 +29,15 @@ import numpy as np
 
 from experiments.flags import configuration
 from rl_jax.config import DiagnosticsConfig, EvaluationConfig, ExperimentConfig
+from rl_jax.planning import memory_check
 from rl_jax.records import metrics
 from rl_jax.runs import influence as influence_lib
 from rl_jax.runs.loop import Trainer
 
 _BASELINE = flags.DEFINE_string('baseline', None, 'Method to compare with.')
-_ITERATIONS = flags.DEFINE_integer('iterations', 4, 'Rollouts of the run.')
+_ITERATIONS = flags.DEFINE_integer(
+  'iterations', 4, 'Rollouts of the run.', lower_bound=1
+)
 configuration.define_flags()
 _JSON = flags.DEFINE_bool('json', False, 'Print JSON instead of a table.')
 TOLERANCE = 1e-3  # below it nothing acts
@@ -47,7 +50,8 @@ def main(argv):
   values = flags.FLAGS
   config = configured(
     configuration.from_flags(),
-    _BASELINE.value or configuration.baseline_of(values.method),
+    _BASELINE.value
+    or configuration.baseline_of(values.method or configuration.DEFAULT_METHOD),
     _ITERATIONS.value,
   )
   found = measure(config)
@@ -79,8 +83,9 @@ def measure(config: ExperimentConfig) -> dict[str, Any]:
   taken out: the others would be no method.
   """
   with tempfile.TemporaryDirectory() as workdir:
-    trainer = Trainer(config, workdir)
-    trainer.run()
+    with memory_check.guarded(config):
+      trainer = Trainer(config, workdir)
+      trainer.run()
     rows = metrics.read_jsonl(os.path.join(workdir, 'metrics.jsonl'))
     selector = trainer.parts.collector.selector
     state = selector.state

@@ -26,7 +26,7 @@ from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.models.files import model_dir
 from rl_jax.pieces.regularizers import KLPenalty
 from rl_jax.records import metrics
-from rl_jax.records.checkpoints import checkpointer
+from rl_jax.records.checkpoints import checkpointer, files
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.runs import assembly
@@ -78,7 +78,7 @@ class Quickstart:
 
   def __init__(self, workdir: str, seed: int, method: str, sets: list[str]):
     self.workdir, self.seed = workdir, seed
-    os.makedirs(workdir, exist_ok=True)
+    files.check_directory(workdir)
     config = configuration.build('arithmetic', method)
     config = dataclasses.replace(
       config,
@@ -88,10 +88,9 @@ class Quickstart:
     )
     if _has_reference(config):  # its passes would cost a quarter of the time
       config = overrides.override(config, 'method.losses.KLPenalty', 'null')
-    for text in sets:
-      config = overrides.override(config, *text.split('=', 1))
-    self.config = config
+    self.config = config = configuration.changed(config, sets)
     self.mesh = assembly.prepare(config)
+    os.makedirs(workdir, exist_ok=True)
     jax.set_mesh(self.mesh)
     self.verifier = VerifierPool(config.task)
 

@@ -27,8 +27,9 @@ from experiments.flags import configuration
 from experiments.tables import quickstart_llm as llm_table
 from experiments.tables import stages
 from rl_jax import overrides
-from rl_jax.config import EvaluationConfig
+from rl_jax.config import EvaluationConfig, validate
 from rl_jax.records import metrics
+from rl_jax.records.checkpoints import files
 from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.runs import assembly
 from rl_jax.runs import policy as policy_lib
@@ -59,10 +60,13 @@ def main(argv):
   logging.set_verbosity(logging.INFO)
   started = time.perf_counter()
   workdir = _WORKDIR.value
-  os.makedirs(workdir, exist_ok=True)
+  files.check_directory(workdir)
   config = configuration.build('smollm2_expressions', _METHOD.value, _SET.value)
+  validate(config)
+  os.makedirs(workdir, exist_ok=True)
   path = _MODEL.value or download(os.path.join(workdir, 'smollm2.gguf'))
   config = overrides.override(config, 'model.path', path)
+  policy_lib.check(config.model)
   before, after = train(config, workdir)
   llm_table.show(before, after)
   picture = os.path.join(workdir, 'curves.png')

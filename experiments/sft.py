@@ -22,6 +22,7 @@ from absl import flags, logging
 import jax
 
 from experiments.flags import configuration
+from rl_jax.checks import INT32
 from rl_jax.config import EvaluationConfig
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.models.files import model_dir
@@ -92,11 +93,17 @@ def main(argv):
     raise ValueError(
       f'--microbatches={_MICRO.value} must divide --batch_size={_BATCH.value}'
     )
+  tokens = _BATCH.value * (_PROMPT.value + _RESPONSE.value)
+  if tokens > INT32:
+    raise ValueError(
+      f'--batch_size={_BATCH.value} with {_PROMPT.value} tokens of a prompt '
+      f'and {_RESPONSE.value} of a response: {tokens} tokens, more than {INT32}'
+    )
   if _DATA.value is not None and _MODEL.value is None:
     raise ValueError('--data needs --model: the model to start from')
   logging.set_verbosity(logging.INFO)
   # Of --data only the fields of model and mesh are used.
-  name = _CONFIG.value or 'bandit'
+  name = 'bandit' if _CONFIG.value is None else _CONFIG.value
   config = configuration.build(name, 'reinforce', _SET.value)
   mesh = mesh_lib.make_mesh(config.mesh)
   jax.set_mesh(mesh)

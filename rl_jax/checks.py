@@ -14,6 +14,7 @@ import sys
 from typing import Any
 
 RANGE, CHOICES = 'range', 'choices'  # keys of a field's metadata
+INT32 = 2**31 - 1  # the largest size and count of JAX's default integers
 
 
 def ranged(

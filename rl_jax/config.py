@@ -6,7 +6,7 @@ from typing import Any
 
 from rl_jax import method as method_lib
 from rl_jax import serialization
-from rl_jax.checks import checked, chosen, ranged
+from rl_jax.checks import INT32, checked, chosen, ranged
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.learning.update import UpdateConfig
 from rl_jax.models import reward_source
@@ -155,6 +155,39 @@ def evaluated_tokens(config: ExperimentConfig) -> int:
   return config.rollout.max_response_tokens if own is None else own
 
 
+def check_tokens(config: ExperimentConfig) -> None:
+  """Raises ValueError if a round has more tokens than int32 can count."""
+  rollout, own = config.rollout, config.evaluation
+  turns = rollout.turns
+  drawn = evaluated = 0
+  if turns is not None:  # the widest part of an episode that has an array
+    drawn = evaluated = turns.max_turn_tokens + turns.max_observation_tokens
+  drawn = max(drawn, rollout.max_response_tokens)
+  evaluated = max(evaluated, evaluated_tokens(config))
+  batch = min(own.num_prompts, own.batch_prompts)
+  for names, prompts, rows, tokens in (
+    (
+      'rollout.num_prompts * group_size',
+      rollout.num_prompts,
+      rollout.group_size,
+      drawn,
+    ),
+    (
+      'evaluation.batch_prompts * num_samples',
+      batch,
+      max(1, own.num_samples),
+      evaluated,
+    ),
+  ):
+    count = prompts * (rollout.max_prompt_tokens + rows * tokens)
+    if count > INT32:
+      raise ValueError(
+        f'{names} = {prompts} * {rows}, with {rollout.max_prompt_tokens} '
+        f'tokens of a prompt and {tokens} of a response: {count} tokens in a '
+        f'round, more than {INT32}'
+      )
+
+
 def on_devices(config: ExperimentConfig, count: int) -> ExperimentConfig:
   """The configuration with a mesh of sizes alone, for so many devices.
 
@@ -232,6 +265,7 @@ def validate(config: ExperimentConfig) -> None:
       config.task, config.verifier.workers, config.verifier.timeout_seconds
     )
   _check_sizes(config)
+  check_tokens(config)
 
 
 def _check_weights(task: Any) -> None:

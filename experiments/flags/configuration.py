@@ -20,6 +20,7 @@ from rl_jax import overrides, serialization, user_modules
 from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
 from rl_jax.records.checkpoints.files import quiet_orbax
+from rl_jax.runs import guards
 from rl_jax.runtime import output, processes
 from rl_jax.tasks import RewardFunctions
 
@@ -86,7 +87,8 @@ def build(
   """
   if method is None and not config.endswith('.json'):
     method = DEFAULT_METHOD
-  result = load_config(config, method and load_method(method))
+  loaded = None if method is None else load_method(method)
+  result = load_config(config, loaded)
   for text in adds:
     result = overrides.add_piece(result, *_split(text, '--add'))
   result = changed(result, sets)
@@ -281,9 +283,16 @@ def run(main: Any) -> None:
     except app.UsageError as error:
       _say(error)
       sys.exit(2)
-    except Exception:
+    except guards.StopRunError as error:
+      _say(error)
       processes.end_all(1)
-      raise
+      sys.exit(1)
+    except Exception as error:
+      processes.end_all(1)
+      if 'RESOURCE_EXHAUSTED' not in str(error) or flags.FLAGS.traceback:
+        raise
+      _say(f'the device is out of memory: {str(error).splitlines()[0][:300]}')
+      sys.exit(2)
 
   flags.DEFINE_bool('traceback', False, 'Show the traceback of errors.')
   flags.DEFINE_multi_string(

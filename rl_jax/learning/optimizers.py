@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from rl_jax.checks import checked, chosen, ranged
+from rl_jax.checks import INT32, checked, chosen, ranged
 from rl_jax.learning import schedules
 from rl_jax.learning.master_weights import with_master_weights
 from rl_jax.overrides import unknown_name
@@ -35,7 +35,7 @@ class OptimizerConfig:
 
   learning_rate: float = ranged(1e-6, 0.0, float('inf'), open_high=True)
   schedule: str = 'constant'
-  warmup_steps: int = ranged(0, 0)
+  warmup_steps: int = ranged(0, 0, INT32)
   total_steps: int | None = None
   b1: float = ranged(0.9, 0.0, 1.0, open_high=True)
   b2: float = ranged(0.999, 0.0, 1.0, open_high=True)

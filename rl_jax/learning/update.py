@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import optax
 
 from rl_jax import randomness, types
-from rl_jax.checks import checked, ranged
+from rl_jax.checks import INT32, checked, ranged
 from rl_jax.learning import microbatches, token_log
 from rl_jax.learning import objective as objective_lib
 from rl_jax.learning import score as score_lib
@@ -40,7 +40,7 @@ class UpdateConfig:
     mathematics; a second program is compiled when it is first used.
   """
 
-  epochs: int = ranged(1, 1)
+  epochs: int = ranged(1, 1, INT32)
   minibatch_prompts: int | None = ranged(None, 1)
   microbatch_prompts: int | None = ranged(None, 1)
   microbatch_rows: int | None = ranged(None, 1)

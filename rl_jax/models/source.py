@@ -5,7 +5,7 @@ from typing import Any
 
 from absl import logging
 
-from rl_jax.checks import checked, chosen, ranged
+from rl_jax.checks import INT32, checked, chosen, ranged
 from rl_jax.models import lora, platform, transformer
 from rl_jax.models.params import TRAINED
 from rl_jax.models.transformer import ModelConfig
@@ -38,7 +38,7 @@ class ModelSource:
   compute_dtype: str = chosen(platform.AUTO, platform.COMPUTE_DTYPES)
   attention: str = chosen(platform.AUTO, platform.ATTENTION)
   value_head: bool = False
-  lora_rank: int = ranged(0, 0)
+  lora_rank: int = ranged(0, 0, INT32)
   lora_alpha: float = ranged(16.0, 0.0, open_low=True)
   lora_targets: tuple[str, ...] = lora.TARGETS
   remat: bool = False

@@ -13,7 +13,7 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
-from rl_jax.checks import check_numbers, checked, chosen, ranged
+from rl_jax.checks import INT32, check_numbers, checked, chosen, ranged
 from rl_jax.models import (
   attention,
   attention_kernels,
@@ -37,27 +37,27 @@ DTYPES = ('float32', 'bfloat16', 'float16')
 class ModelConfig:
   """Everything that fixes the program; JSON-friendly and hashable."""
 
-  vocab_size: int = ranged(low=1)
+  vocab_size: int = ranged(low=1, high=INT32)
   num_layers: int = ranged(low=1, high=MOST_LAYERS)
-  width: int = ranged(low=1)
-  num_heads: int = ranged(low=1)
-  num_kv_heads: int = ranged(low=1)
-  head_size: int = ranged(low=2)
-  mlp_size: int = ranged(low=1)
+  width: int = ranged(low=1, high=INT32)
+  num_heads: int = ranged(low=1, high=INT32)
+  num_kv_heads: int = ranged(low=1, high=INT32)
+  head_size: int = ranged(low=2, high=INT32)
+  mlp_size: int = ranged(low=1, high=INT32)
   rope_theta: float = ranged(10000.0, 0.0, open_low=True)
   rope_scaling: rope.RopeScaling | None = None
   norm_eps: float = ranged(1e-6, 0.0, open_low=True)
   tied_embeddings: bool = True
   qkv_bias: bool = False
   qk_norm: bool = False
-  max_positions: int = ranged(2048, 1)
+  max_positions: int = ranged(2048, 1, INT32)
   param_dtype: str = chosen('float32', DTYPES)
   compute_dtype: str = chosen('float32', DTYPES)
   # 'plain', or a kernel for all but decode_step.
   attention: str = chosen('plain', ('plain', *attention_kernels.KERNELS))
   remat: bool = False  # keep only the layers' inputs for the backward pass
   value_head: bool = False
-  lora_rank: int = ranged(0, 0)  # 0: no adapters
+  lora_rank: int = ranged(0, 0, INT32)  # 0: no adapters
   lora_alpha: float = ranged(16.0, 0.0, open_low=True)
   lora_targets: tuple[str, ...] = lora.TARGETS
 

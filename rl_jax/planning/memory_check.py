@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 import contextlib
 import dataclasses
+import os
 
 from absl import logging
 import jax
@@ -52,8 +53,15 @@ def describe(plan: memory_plan.MemoryPlan) -> str:
 
 
 def device_limit() -> int | None:
-  """Bytes that this process may use on one device, if the device tells."""
-  stats = jax.local_devices()[0].memory_stats()
+  """Bytes that this process may use on one device, if the device tells.
+
+  The devices of a CPU share the memory of the machine.
+  """
+  device = jax.local_devices()[0]
+  if device.platform == 'cpu' and hasattr(os, 'sysconf'):
+    whole = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
+    return whole // jax.local_device_count()
+  stats = device.memory_stats()
   return None if not stats else stats.get('bytes_limit')
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from absl import logging
 import numpy as np
 
+from rl_jax.checks import INT32
 from rl_jax.runtime.repeated_warnings import RepeatedWarnings
 from rl_jax.tasks.base import SPLITS, Example
 from rl_jax.tasks.templates import encode_prompt
@@ -44,6 +45,11 @@ class PromptSet:
       raise ValueError(
         f'{type(task).__name__}: split {split!r} is empty; prompts of others: '
         f'{others or "none"}'
+      )
+    if total > INT32:
+      raise ValueError(
+        f'{type(task).__name__}: split {split!r} has {total} prompts, more '
+        f'than {INT32}'
       )
     self._ids = None
     checked = self._checked_ids()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 import dataclasses
 from typing import Any
 
-from rl_jax.checks import checked, chosen, ranged
+from rl_jax.checks import INT32, checked, chosen, ranged
 from rl_jax.tasks.environments.base import is_environment
 
 _ACTION, _OBSERVATION = 'anaction', 'anobservation'  # in a probe of a template
@@ -18,9 +18,13 @@ class TurnConfig:
   An episode that reaches one is cut: its reward counts.
   """
 
-  max_turns: int = ranged(8, 1)
-  max_turn_tokens: int = ranged(16, 1)  # with the token that ends the turn
-  max_observation_tokens: int = ranged(64, 1)  # longer ones lose a side, `cut`
+  max_turns: int = ranged(8, 1, INT32)
+  max_turn_tokens: int = ranged(
+    16, 1, INT32
+  )  # with the token that ends the turn
+  max_observation_tokens: int = ranged(
+    64, 1, INT32
+  )  # longer ones lose a side, `cut`
   cut: str = chosen('end', ('start', 'end'))
 
 

@@ -274,7 +274,11 @@ def make_evaluator(
   *,
   seed: int = 0,
 ) -> Evaluator:
-  """The evaluation that `config.evaluation` describes; seed: of its draws."""
+  """The evaluation that `config.evaluation` describes; seed: of its draws.
+
+  Raises: ValueError if a batch has too many tokens.
+  """
+  config_lib.check_tokens(config)
   split = config.evaluation.split
   bound = functools.partial(_prompts, config, policy, verifier)
   prompts = {} if split is None else {'': bound(split)}

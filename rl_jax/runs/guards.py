@@ -1,8 +1,12 @@
 """Limits at which a run ends by itself, checked on every row of metrics."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from rl_jax.config import GuardConfig
+
+# Iterations: one may be an accident of the machine.
+MOST_UNJUDGED_IN_A_ROW = 3
 
 
 class StopRunError(RuntimeError):
@@ -28,6 +32,26 @@ def check(
       f'sampler and trainer disagree by {gap} nats on a token, more than '
       f'guards.max_logp_gap = {guards.max_logp_gap}'
     )
+
+
+def check_judged(errors: Sequence[str | None], in_a_row: int) -> int:
+  """Iterations in a row, this one included, of which no sample was judged.
+
+  errors: of the samples of an iteration, None for one that was judged.
+  in_a_row: those before it.
+
+  Raises: StopRunError after MOST_UNJUDGED_IN_A_ROW, with a reason: nothing
+    can be learned.
+  """
+  if not errors or None in errors:
+    return 0
+  in_a_row += 1
+  if in_a_row >= MOST_UNJUDGED_IN_A_ROW:
+    raise StopRunError(
+      f'no sample of {in_a_row} iterations in a row could be judged '
+      f'(rollout/reward_errors): {errors[0].strip().splitlines()[-1]:.300}'
+    )
+  return in_a_row
 
 
 def first_failure(

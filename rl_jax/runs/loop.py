@@ -160,6 +160,7 @@ class Trainer:
       counters.optimizer_steps,
     )
     sampled = time.perf_counter()
+    self.watch.see_samples([e for r in rounds for e in r.errors])
     batch = Batch(
       frozen=frozen, method=self.parts.method, traj=traj, key=self.parts.key
     )

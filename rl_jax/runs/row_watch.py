@@ -1,5 +1,6 @@
 """What follows from a row of metrics when the host has read it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from rl_jax.config import ExperimentConfig
@@ -25,11 +26,16 @@ class RowWatch:
     self._batches: dict[int, Trajectories] = {}
     self.stopping = EarlyStopping(config.stopping)
     self.asked_to_end = False  # by a callback
+    self._unjudged = 0  # iterations in a row, of this session
 
   def keep_batch(self, iteration: int, traj: Trajectories) -> None:
     """Until its row has been read."""
     self._batches[iteration] = traj
     self._batches.pop(iteration - 2, None)
+
+  def see_samples(self, errors: Sequence[str | None]) -> None:
+    """Ends the run if no sample can be judged; errors: of an iteration."""
+    self._unjudged = guards.check_judged(errors, self._unjudged)
 
   def see(self, row: dict[str, Any], counters: Counters) -> dict[str, Any]:
     """Ends the run if a guard's limit is reached; else returns the row."""

@@ -14,7 +14,7 @@ from jax.sharding import (
 )
 import numpy as np
 
-from rl_jax.checks import checked, ranged
+from rl_jax.checks import INT32, checked, ranged
 
 SEQUENCE = 'sequence'
 COPIES = 'data'  # of the parameters
@@ -48,10 +48,10 @@ class MeshConfig:
   update, and rows in sampling. tensor: splits heads, MLP and vocabulary.
   """
 
-  data: int | None = ranged(None, 1)
-  fsdp: int = ranged(1, 1)
-  sequence: int = ranged(1, 1)
-  tensor: int = ranged(1, 1)
+  data: int | None = ranged(None, 1, INT32)
+  fsdp: int = ranged(1, 1, INT32)
+  sequence: int = ranged(1, 1, INT32)
+  tensor: int = ranged(1, 1, INT32)
 
   def sizes(self, devices: int = 1) -> dict[str, int]:
     """Devices along each axis; data by default what so many devices leave."""

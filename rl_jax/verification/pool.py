@@ -82,7 +82,8 @@ class VerifierPool:
   `rl_jax.verification.sandbox`.
 
   Raises: RuntimeError if a worker cannot load the task; TypeError if the task
-    has no method `reward`.
+    has no method `reward`; `reward` raises ValueError if reward_weights has a
+    name that no sample of the first call has among its components.
   """
 
   def __init__(
@@ -105,6 +106,7 @@ class VerifierPool:
     check_limits(task, num_workers, timeout_seconds)
     self._on_timeout = on_timeout
     self._names = {'outcome', *getattr(task, 'reward_weights', ())}
+    self._whole: set[tuple[str, ...]] = set()  # names once returned together
     self._task, self._timeout = task, timeout_seconds
     self._counts = collections.Counter()
     self._logged = set()
@@ -169,10 +171,7 @@ class VerifierPool:
         )
         outcomes = round_.run()
         self._counts['stray'] += round_.late_strays
-      outcomes = [
-        self._with_weighted(example, outcome)
-        for example, outcome in zip(examples, outcomes, strict=True)
-      ]
+      outcomes = self._with_weighted(examples, outcomes)
     self._count(samples, outcomes)
     if self._on_timeout == 'wrong':
       return self._timeouts_as_wrong(outcomes)
@@ -187,21 +186,36 @@ class VerifierPool:
       for o in outcomes
     ]
 
-  def _with_weighted(self, example, outcome):
-    """The outcome, or an invalid one if a weighted component is missing."""
-    if outcome.components is None:
-      return outcome
-    weighted = getattr(self._task, 'reward_weights', {})
+  def _with_weighted(self, examples, outcomes):
+    """The outcomes, invalid ones where a weighted component is missing.
+
+    Raises ValueError if one never was among those of a sample: a name that the
+    task does not have.
+    """
+    absent, found = {}, []
+    for example, outcome in zip(examples, outcomes, strict=True):
+      names = tuple(sorted(self._weights_of(example)))
+      components = outcome.components
+      if components is not None:
+        if missing := sorted(set(names) - set(components)):
+          detail = (
+            f'reward_weights names {missing}, but the components are '
+            f'{sorted(components)}'
+          )
+          absent[names] = detail
+          outcome = Outcome(None, 'invalid', detail)
+        else:
+          self._whole.add(names)
+      found.append(outcome)
+    for names, detail in absent.items():
+      if names not in self._whole:
+        raise ValueError(f'{type(self._task).__name__}: {detail}')
+    return found
+
+  def _weights_of(self, example):
     if hasattr(self._task, 'weights_of'):  # of several tasks
-      weighted = self._task.weights_of(example)
-    missing = sorted(set(weighted) - set(outcome.components))
-    if not missing:
-      return outcome
-    detail = (
-      f'reward_weights names {missing}, but the components are '
-      f'{sorted(outcome.components)}'
-    )
-    return Outcome(None, 'invalid', detail)
+      return self._task.weights_of(example)
+    return getattr(self._task, 'reward_weights', {})
 
   def _count(self, samples, outcomes):
     for (example, _), outcome in zip(samples, outcomes, strict=True):

@@ -19,6 +19,20 @@ def each(flag, values, *rest):
   return [[f'--{flag}={value}', *rest] for value in values]
 
 
+# Sizes that no machine has, the second of them one that int32 can count.
+HUGE = ('99999999999999', '2147483647')
+SIZES = [
+  *('rollout.num_prompts', 'rollout.group_size', 'rollout.max_prompt_tokens'),
+  *('rollout.max_response_tokens', 'evaluation.num_samples', 'mesh.tensor'),
+  *('model.config.width', 'model.config.mlp_size', 'model.config.num_layers'),
+  *('model.config.num_heads', 'model.config.head_size', 'model.lora_rank'),
+  *('verifier.num_workers', 'task.num_contexts', 'task.num_actions'),
+  *('mesh.data', 'mesh.fsdp', 'mesh.sequence', 'update.minibatch_prompts'),
+]
+TOO_LARGE = [f'{path}={size}' for path in SIZES for size in HUGE] + [
+  *('optimizer.warmup_steps=99999999999999', 'update.epochs=99999999999999'),
+  *('model.config.max_positions=99999999999999', 'seed=99999999999999999999'),
+]
 PATHS = ('nowhere', 'folder', 'text', 'empty.jsonl', 'binary.jsonl', '', 'a\0b')
 TRAIN = (BANDIT, '--workdir=run')
 EVALUATE = ('--checkpoint=nowhere', '--data=bandit')
@@ -51,7 +65,7 @@ SETS = [
   *('verifier.timeout_seconds=0', 'verifier.timeout_seconds=nan'),
   *('verifier.memory_limit_bytes=-1', 'verifier.on_timeout=maybe'),
   *('task.reward_weights={}', 'task.reward_weights={"outcome": 1e999}'),
-  *('task.reward_weights=5', 'task=null'),
+  *('task.reward_weights=5', 'task.reward_weights={"x": 1}', 'task=null'),
   *('task.reward_weights={"outcome": "x"}', 'task.reward_weights=[1]'),
   *('task.num_contexts=0', 'task.num_contexts=x', 'task=Bandit', 'task=5'),
   *('task.num_actions=99999999999', 'task.seed=x', 'method=null', 'method=5'),
@@ -82,6 +96,7 @@ WRONG = {
   'train': [
     *([f'--set={text}', *TRAIN] for text in SETS),
     *([f'--add={text}', *TRAIN] for text in ADDS),
+    *([f'--set={text}', *TRAIN] for text in TOO_LARGE),
     *each(
       'config', (*PATHS, 'configs/', '..', 'methods/grpo'), '--workdir=run'
     ),
@@ -110,7 +125,8 @@ WRONG = {
       [f'--{flag}={value}', '--checkpoint=model', '--data=bandit']
       for flag, value in (
         *(('split', x) for x in ('dev', '', 'train ')),
-        ('num_samples', '-1'),
+        *(('num_samples', x) for x in ('-1', *HUGE)),
+        *(('num_workers', x) for x in HUGE),
         *(('max_new_tokens', x) for x in ('0', '-1', '99999999999999')),
         *(('max_prompt_tokens', x) for x in ('0', '-1')),
         *(('limit', x) for x in ('0', '-1')),
@@ -142,12 +158,12 @@ WRONG = {
       for flag, value in (
         *(('steps', x) for x in ('-1', '1.5')),
         *(('evaluate_every', x) for x in ('0', '-1')),
-        *(('batch_size', x) for x in ('0', '-1')),
+        *(('batch_size', x) for x in ('0', '-1', *HUGE)),
         *(('microbatches', x) for x in ('0', '-1', '3')),
         *(('learning_rate', x) for x in ('-1', 'nan', 'inf')),
-        *(('warmup_steps', x) for x in ('-1', '1e9')),
-        *(('max_prompt_tokens', x) for x in ('0', '1', '-1')),
-        *(('max_response_tokens', x) for x in ('0', '1', '-1')),
+        *(('warmup_steps', x) for x in ('-1', '1e9', HUGE[0])),
+        *(('max_prompt_tokens', x) for x in ('0', '1', '-1', *HUGE)),
+        *(('max_response_tokens', x) for x in ('0', '1', '-1', *HUGE)),
         *(('seed', x) for x in ('x', '99999999999999999999')),
         *(('stop_accuracy', x) for x in ('x', 'nan')),
         *(('set', x) for x in ('seed=1', 'x')),
@@ -168,7 +184,7 @@ WRONG = {
     *each('param_dtype', ('int8', ''), '--source=model', '--out=out'),
   ],
   'plan': [
-    *each('devices', ('-1', '0', '3', 'x'), BANDIT),
+    *each('devices', ('-1', '0', '3', 'x', HUGE[0]), BANDIT),
     *each('mesh', ('0,1,1', 'x', '1', '1,1,1,1,1', '-1,1,1'), BANDIT),
     *each('card', ('abacus', ''), BANDIT),
     *each('flops', ('-1', '0', 'nan', 'inf'), BANDIT),
@@ -230,6 +246,24 @@ WRONG = {
     *each('seed', ('x', '1.5')),
     *each('method', ('', 'x', 'grpo@x'), '--workdir=q'),
     *([f'--set={x}', '--workdir=q'] for x in ('x', 'seed=x', 'a=b')),
+    *each('seed', ('99999999999999999999',), '--workdir=q'),
+    ['--workdir=q', f'--set=rollout.num_prompts={HUGE[0]}'],
+  ],
+  'quickstart_llm': [
+    *each('workdir', ('text', 'text/q', 'a*b', ''), '--model=model'),
+    *each('model', ('nowhere', 'folder', 'text', 'broken'), '--workdir=q'),
+    *each('model', ('empty.gguf', 'text.gguf'), '--workdir=q'),
+    *each('method', ('', 'x', 'grpo@x'), '--workdir=q', '--model=model'),
+    *(
+      [f'--set={x}', '--workdir=q', '--model=model']
+      for x in ('x', 'seed=x', 'a=b', f'rollout.group_size={HUGE[0]}')
+    ),
+  ],
+  'influence': [
+    *each('config', PATHS),
+    *each('method', ('', 'x', 'grpo@x'), BANDIT),
+    *each('iterations', ('-1', '0', 'x'), BANDIT),
+    *([f'--set={text}', BANDIT] for text in (*SETS[::9], *TOO_LARGE[::5])),
   ],
   'benchmark': [
     *each('stage', ('x', '')),
@@ -237,9 +271,11 @@ WRONG = {
     *(
       command
       for flag in ('num_prompts', 'group_size', 'prompt_tokens', 'repeats')
-      for command in each(flag, ('0', '-1', 'x', 'nan'))
+      for command in each(flag, ('0', '-1', 'x', 'nan', HUGE[0]))
     ),
     *each('mean_length', ('-1', 'nan', 'x')),
+    *each('num_prompts', HUGE, '--stage=pairs', '--group_size=2'),
+    *each('new_tokens', HUGE),
   ],
 }
 

@@ -31,14 +31,14 @@ def entry(name):
 
 
 def call(main, parser, arguments):
-  """[exit code, standard error, what was raised]."""
+  """[exit code, standard error or after success output, what was raised]."""
   for flag in list(flags.FLAGS):
     flags.FLAGS[flag].unparse()
-  text = io.StringIO()
+  text, output = io.StringIO(), io.StringIO()
   code, raised = 0, None
   signal.alarm(SECONDS)
   try:
-    with contextlib.redirect_stderr(text), contextlib.redirect_stdout(text):
+    with contextlib.redirect_stderr(text), contextlib.redirect_stdout(output):
       main(parser([sys.argv[0], *arguments]))
   except SystemExit as end:
     code = end.code
@@ -46,7 +46,8 @@ def call(main, parser, arguments):
     raised = f'{type(error).__name__}: {error}'
   finally:
     signal.alarm(0)
-  return [code, text.getvalue(), raised]
+  shown = text if code else output
+  return [code, shown.getvalue(), raised]
 
 
 def _late(signum, frame):

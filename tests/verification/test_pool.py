@@ -405,3 +405,13 @@ def test_a_missing_weighted_component_costs_its_sample(bad, num_workers):
     assert "names ['length']" in outcomes[1].error
     assert "are ['outcome']" in outcomes[1].error
     assert pool.counts()['invalid'] == 1
+
+
+@pytest.mark.parametrize('num_workers', [0, 1])
+def test_a_name_that_no_reward_has_is_an_error(bad, num_workers):
+  """At the first call, with the names that exist; a run would learn nothing."""
+  task = bad.Misbehaving()
+  object.__setattr__(task, 'reward_weights', {'lenght': 1.0})
+  with VerifierPool(task, num_workers) as pool:
+    with pytest.raises(ValueError, match="'lenght'.*'length', 'outcome'"):
+      pool.reward(_examples(2), ['good', 'good'])
