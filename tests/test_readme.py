@@ -101,5 +101,21 @@ def test_recipes_compose():
     assert config.method != configuration.load_method(method), recipe
 
 
+def test_settings_of_the_table_are_fields():
+  """Of the configuration; those that --allow_change names, too."""
+  rows = re.findall(
+    r'^\| .*`(--(?:set|allow_change)=.*)`', README, re.MULTILINE
+  )
+  assert len(rows) >= 6
+  base = configuration.build('bandit')
+  for row in rows:
+    words = [word.split('=', 1) for word in shlex.split(row)]
+    sets = [value for flag, value in words if flag == '--set']
+    assert not sets or configuration.changed(base, sets) != base, row
+    for flag, path in words:
+      if flag == '--allow_change':
+        assert configuration.changed(base, [f'{path}=0.5']) != base
+
+
 if __name__ == '__main__':
   (ROOT / 'README.md').write_text(with_tree(README))
