@@ -4,16 +4,16 @@ Paper: Prajapat et al., "Submodular Reinforcement Learning", 2023.
 Change: against REINFORCE, the return of a token is what the response still adds
   to a set function F, sum over j >= t of F(prefix of j + 1) - F(prefix of j).
   Needs extras['marginal_gain_BT'] (see rl_jax/pieces/row_inputs.py).
-Defaults: the outcome reward is added to the gains; no baseline, no entropy
-  bonus (params of the coverage task).
+Defaults: the task's reward is added to the gains (set its reward_weights to 0
+  for the gains alone); no baseline, no entropy bonus (params of the coverage
+  task).
 Pieces: SetGains(coef=1.0); Reinforce(); SeqMeanTokenSum()
 Headline: unverified.
 Evidence: verified in code (manish-pra/non-additive-RL); the formula is that of
   the paper.
 Paper and code: main.py multiplies by the cumulative value of the prefix instead
   of future marginal gains.
-Command: python -m experiments.train --config=configs/arithmetic.py
-  --method=subpo
+Command: python -m experiments.train --config=configs/coverage.py --method=subpo
 """
 
 from rl_jax.method import Method

@@ -9,9 +9,9 @@ Pieces: GroupCenter(); GroupScale(eps=0.0001, ddof=1); PPOClip(clip_low=0.2,
 Headline: CLEVRER 50.4, 18.8 more than Video-R1 (7B).
 Evidence: verified in code (longmalongma/TW-GRPO).
 Paper and code: the weights of the code are not detached and their range counts
-  padding; here without gradient, over trained positions. The partial credit for
-  sets of options is a reward: let the task return it.
-Command: python -m experiments.train --config=configs/arithmetic.py
+  padding; here without gradient, over trained positions. The soft reward for
+  sets of options is that of tasks.MultipleChoice.
+Command: python -m experiments.train --config=configs/multiple_choice.py
   --method=tw_grpo
 """
 

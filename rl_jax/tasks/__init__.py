@@ -3,8 +3,10 @@
 from rl_jax.tasks.arithmetic import Arithmetic
 from rl_jax.tasks.bandit import Bandit
 from rl_jax.tasks.base import OUTCOME, Example, Task, combine
+from rl_jax.tasks.boxes import Boxes
 from rl_jax.tasks.chain import Chain
 from rl_jax.tasks.countdown import Countdown
+from rl_jax.tasks.coverage import Coverage
 from rl_jax.tasks.described import Described
 from rl_jax.tasks.environments.key_door import KeyDoor
 from rl_jax.tasks.environments.with_tools import WithTools
@@ -13,6 +15,7 @@ from rl_jax.tasks.gym import ReasoningGym
 from rl_jax.tasks.in_mode import InMode
 from rl_jax.tasks.mixture import Mixture, MixturePart
 from rl_jax.tasks.motifs import Motifs
+from rl_jax.tasks.multiple_choice import MultipleChoice
 from rl_jax.tasks.preference_rows import PreferenceRows
 from rl_jax.tasks.prompt_response import PromptResponse
 from rl_jax.tasks.python_function import PythonFunction
@@ -31,9 +34,11 @@ __all__ = [
   'OUTCOME',
   'Arithmetic',
   'Bandit',
+  'Boxes',
   'Chain',
   'ChatTemplate',
   'Countdown',
+  'Coverage',
   'Described',
   'EvaluationSet',
   'Example',
@@ -42,6 +47,7 @@ __all__ = [
   'Mixture',
   'MixturePart',
   'Motifs',
+  'MultipleChoice',
   'PlainTemplate',
   'PreferenceRows',
   'PromptResponse',

@@ -37,37 +37,78 @@ def no_mesh_left():
     yield
 
 
+def chain_texts(task, examples):
+  """[N, G] of a teacher with guesses and slips.
+
+  All of the first prompt are right, and one of the second.
+  """
+  sure = dataclasses.replace(task, slips=0.0, rechecks=0.0)
+  wrong = lambda e: str((int(e.answer) + 1) % 10)
+  return [
+    dataclasses.replace(task if i else sure, seed=s).target(e)
+    if i != 1
+    else (wrong(e) if s else sure.target(e))
+    for i, e in enumerate(examples)
+    for s in range(SAMPLES)
+  ]
+
+
+def _digits(rng, count):
+  return ''.join(map(str, rng.integers(0, 6, count)))
+
+
+# World -> a response, drawn at random; the first of a prompt is its target.
+DRAWN = {
+  'bandit': lambda rng, task: task.alphabet[8 + rng.integers(8)],
+  'boxes': lambda rng, task: _digits(rng, 4),
+  'coverage': lambda rng, task: ''.join(rng.choice(list('NESW'), 12)),
+  'multiple_choice': lambda rng, task: ''.join(
+    rng.permutation(list(task.letters))[: rng.integers(1, 5)]
+  ),
+  'points': lambda rng, task: ','.join(
+    _digits(rng, 2) for _ in range(rng.integers(1, 4))
+  ),
+}
+
+
+def texts_of(name, task, examples):
+  """[N, G] responses of a world as one list."""
+  if name not in DRAWN:
+    return chain_texts(task, examples)
+  rng = np.random.default_rng(0)
+  return [
+    DRAWN[name](rng, task) if s and i else task.target(e)
+    for i, e in enumerate(examples)
+    for s in range(SAMPLES)
+  ]
+
+
 @functools.cache
 def world(name):
-  """(model, weights that sampled, weights now, verified rows of a teacher).
+  """(model, weights that sampled, weights now, verified rows).
 
   Rows of the world's own task, by its own verifier; a few are cut. The weights
   are random: what is measured is what the method makes of the rows.
   """
-  task = configuration.build(name, 'reinforce').task
-  task = dataclasses.replace(
-    task,
-    min_operations=2,
-    max_operations=4,
-    guesses=0.4,
-    slips=0.2,
-    rechecks=0.2,
-  )
+  config = configuration.build(name, 'reinforce')
+  task = config.task
+  if name not in DRAWN:
+    task = dataclasses.replace(
+      task,
+      min_operations=2,
+      max_operations=4,
+      guesses=0.4,
+      slips=0.2,
+      rechecks=0.2,
+    )
   tokenizer = task_tokenizer(task)
-  prompts = PromptSet(task, 'train', tokenizer, 32)
+  longest = config.rollout.max_prompt_tokens
+  prompts = PromptSet(task, 'train', tokenizer, longest)
   examples, *arrays = prompts.batch(range(GROUPS))
   arrays = [np.repeat(x, SAMPLES, axis=0) for x in arrays]
-  # All of the first prompt are right, and one of the second.
-  sure = dataclasses.replace(task, slips=0.0, rechecks=0.0)
-  wrong = lambda e: str((int(e.answer) + 1) % 10)
-  rows = [
-    (e, dataclasses.replace(task if i else sure, seed=s).target(e))
-    if i != 1
-    else (e, wrong(e) if s else sure.target(e))
-    for i, e in enumerate(examples)
-    for s in range(SAMPLES)
-  ]
-  targets = [[*tokenizer.encode(text), 1] for _, text in rows]
+  texts = texts_of(name, task, examples)
+  rows = list(zip(np.repeat(examples, SAMPLES), texts, strict=True))
+  targets = [[*tokenizer.encode(text), 1] for text in texts]
   traj = supervised_rows(
     tuple(arrays), [ids[:TOKENS] for ids in targets], TOKENS
   )
