@@ -6,7 +6,7 @@
   python -m experiments.train --config=configs/boxes.py --method=gui_g1
     --set=model.path=runs/boxes_warm --workdir=runs/boxes
 Cost: about two minutes for each command on 2 CPU cores.
-Expected: EXPECTED
+Expected: not measured yet.
 """
 
 from rl_jax.config import EvaluationConfig, ExperimentConfig

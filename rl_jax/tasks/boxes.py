@@ -113,6 +113,12 @@ class Boxes:
     read = {'box': boxes_device.box, 'points': boxes_device.points}[self.form]
     return read(self, response_BT, length_B, answer_BA, tokenizer)
 
+  @staticmethod
+  def on_a_line(one: Any, two: Any, three: Any) -> Any:
+    """Whether three points (x, y) are collinear; equal points are."""
+    (x0, y0), (x1, y1), (x2, y2) = one, two, three
+    return (x1 - x0) * (y2 - y0) == (x2 - x0) * (y1 - y0)
+
   def _draw(self, stream):
     """A box of at most half the screen in each direction."""
     longest = (self.size + 1) // 2
@@ -168,7 +174,7 @@ class Boxes:
     parts = parts if response else []
     formed = all(len(part) == 2 and None not in part for part in parts)
     formed = formed and not any(
-      on_a_line(*three) for three in itertools.combinations(parts, 3)
+      self.on_a_line(*three) for three in itertools.combinations(parts, 3)
     )
     if not formed:
       names = (base.OUTCOME, 'format', 'hit_rank')
@@ -181,12 +187,6 @@ class Boxes:
       'hit_rank': hits.index(True) + 1.0 if any(hits) else 0.0,
       'num_answers': float(len(parts)),
     }
-
-
-def on_a_line(one: Any, two: Any, three: Any) -> Any:
-  """Whether three points (x, y) are collinear; equal points are."""
-  (x0, y0), (x1, y1), (x2, y2) = one, two, three
-  return (x1 - x0) * (y2 - y0) == (x2 - x0) * (y1 - y0)
 
 
 def _meet(one, two):

@@ -8,8 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.tasks import base, device_verifiers
-from rl_jax.tasks.boxes import on_a_line
-from rl_jax.types import Array
 
 _COMMA, _OTHER = 10, 11  # codes; cells are 0 to size - 1
 
@@ -53,7 +51,7 @@ def points(task, response_BT, length_B, answer_B4, tokenizer) -> dict[str, Any]:
   formed_B &= (count_B == 0) | (count_B % 3 == 2)
   place_2PB = jnp.moveaxis(code_BP3[:, :, :2], (2, 1), (0, 1))
   for i, j, k in itertools.combinations(range(P), 3):
-    line_B = on_a_line(*(place_2PB[:, at] for at in (i, j, k)))
+    line_B = task.on_a_line(*(place_2PB[:, at] for at in (i, j, k)))
     formed_B &= ~(line_B & used_BP[:, k])
   low_B12, high_B12 = answer_B4[:, None, :2], answer_B4[:, None, 2:]
   place_BP2 = code_BP3[:, :, :2]
@@ -93,7 +91,7 @@ def _difficulty(answer_B4):
   return {'difficulty': _cells(answer_B4) ** -0.5}
 
 
-def _cells(box_B4: Array) -> Array:
+def _cells(box_B4):
   return (box_B4[:, 2:] + 1 - box_B4[:, :2]).prod(1)
 
 
