@@ -5,10 +5,13 @@ Change: against GRPO, the raw reward r becomes mean_j sigmoid(r - ref_j) over M
   reference responses. Needs extras['reference_reward_NM'] (see
   rl_jax/pieces/row_inputs.py).
 Defaults: k 1, 0.01 a token off beyond 300 tokens, 10 references (1 suffices),
-  KL 0.005 in the reward for PPO; here as a loss with GRPO.
-Pieces: ReferenceSigmoid(k=1.0, length_coef=0.01, free_tokens=300.0);
-  GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2,
-  clip_high=0.2); KLPenalty(coef=0.005, estimator='k3'); SeqMeanTokenMean()
+  KL 0.005 in the reward for PPO; here as a loss with GRPO. Its siblings are
+  variants: --method=par@tanh. Those with a running range or a quantile of the
+  references (minmax, clip, LSC) are not here.
+Pieces: ReferenceSigmoid(k=1.0, link='sigmoid', shift=0.0,
+  length_coef=0.01, free_tokens=300.0); GroupCenter(); GroupScale(eps=1e-06,
+  ddof=1); PPOClip(clip_low=0.2, clip_high=0.2); KLPenalty(coef=0.005,
+  estimator='k3'); SeqMeanTokenMean()
 Headline: AlpacaEval 2.0 win rate at least 5 points above other shapings.
 Evidence: verified in code (PorUna-byte/PAR reward_shaper.py).
 Paper and code: the GRPO trainer's KL has the log-ratio's sign flipped; here k3.
@@ -19,6 +22,17 @@ Command: python -m experiments.train --config=configs/boxes.py --method=par
 from rl_jax.method import Method
 from rl_jax.pieces import credit, losses, regularizers, shaping
 from rl_jax.pieces.aggregation import SeqMeanTokenMean
+
+VARIANTS = {
+  'centred': ("shaping.ReferenceSigmoid.link='identity'",),
+  'tanh': ("shaping.ReferenceSigmoid.link='tanh'",),
+  'arctan': ("shaping.ReferenceSigmoid.link='arctan'",),
+  'sgfc': ('shaping.ReferenceSigmoid.shift=3.0',),
+  'meanstd': (
+    'shaping.ReferenceSigmoid=null',
+    'shaping+=RunningScale(center=True)',
+  ),
+}
 
 
 def get_method() -> Method:

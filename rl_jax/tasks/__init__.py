@@ -4,6 +4,7 @@ from rl_jax.tasks.arithmetic import Arithmetic
 from rl_jax.tasks.bandit import Bandit
 from rl_jax.tasks.base import OUTCOME, Example, Task, combine
 from rl_jax.tasks.boxes import Boxes
+from rl_jax.tasks.calculator import Calculator
 from rl_jax.tasks.chain import Chain
 from rl_jax.tasks.countdown import Countdown
 from rl_jax.tasks.coverage import Coverage
@@ -35,6 +36,7 @@ __all__ = [
   'Arithmetic',
   'Bandit',
   'Boxes',
+  'Calculator',
   'Chain',
   'ChatTemplate',
   'Countdown',

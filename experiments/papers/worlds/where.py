@@ -19,6 +19,7 @@ class Place:
 DRIFT = {
   'bandit': 0.02,
   'boxes': 0.02,
+  'calculator': 0.0,
   'chain': 0.0,
   'coverage': 0.0,
   'mismatch': 0.02,
@@ -71,6 +72,7 @@ WHERE = {
     ('unlabelled', _UNLABELLED),
     ('returning', ('hapo',)),
     ('bandit', ('disco_b',)),
+    ('calculator', ('aspo',)),
     ('boxes', ('gui_g1', 'par')),
     ('coverage', ('subpo',)),
     ('multiple_choice', ('tw_grpo',)),
@@ -95,5 +97,4 @@ NOWHERE = {
     _OF_EPISODES, 'acts on turns of episodes (configs/keydoor.py): not measured'
   ),
   **dict.fromkeys(_AGAINST, 'samples an opponent, too: not measured'),
-  'aspo': 'needs responses that call tools',
 }

@@ -6,25 +6,37 @@ import chex
 import jax
 import jax.numpy as jnp
 
-from rl_jax.checks import ranged
+from rl_jax.checks import chosen, ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 
+LINKS = {
+  'sigmoid': jax.nn.sigmoid,
+  'identity': lambda x: x,
+  'tanh': jnp.tanh,
+  'arctan': jnp.arctan,
+}
+
 
 @piece
 class ReferenceSigmoid:
-  """R = mean_j sigmoid(k (r - ref_j)), r less a penalty on long responses.
+  """R = mean_j f(k (r - shift - ref_j)), r less a penalty on long responses.
 
     r = reward - length_coef * max(0, tokens - free_tokens)
+    f: link; 'sigmoid' is PAR's, bounded in (0, 1) and 1/2 at the reference
 
   ref_j are the rewards of M fixed reference responses to the prompt, from
-  extras['reference_reward_NM']. Bounded in (0, 1) and 1/2 at the reference.
+  extras['reference_reward_NM']. Its siblings: 'identity' is the centred reward,
+  which a group's mean and standard deviation make GRPO again; 'tanh' and
+  'arctan' bound it; 'sigmoid' with shift 3 grows slowly at first (SGFC).
   Source: "Reward Shaping to Mitigate Reward Hacking in RLHF"; PorUna-byte/PAR
   reward_shaper.py.
   """
 
   k: float = ranged(1.0, 0.0, open_low=True)  # per unit of reward
+  link: str = chosen('sigmoid', tuple(LINKS))
+  shift: float = ranged(0.0)  # in units of the reward
   length_coef: float = ranged(0.01, 0.0)  # reward per token
   free_tokens: float = ranged(300.0, 0.0)
   role: ClassVar[str] = 'shaping'
@@ -44,4 +56,5 @@ class ReferenceSigmoid:
     reference_BM = jnp.repeat(reference_NM, traj.group_size, axis=0)
     excess_B = traj.length_B.astype(jnp.float32) - self.free_tokens
     raw_B = reward_B - self.length_coef * jnp.maximum(excess_B, 0.0)
-    return jax.nn.sigmoid(self.k * (raw_B[:, None] - reference_BM)).mean(1)
+    gap_BM = raw_B[:, None] - self.shift - reference_BM
+    return LINKS[self.link](self.k * gap_BM).mean(1)

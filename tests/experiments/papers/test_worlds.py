@@ -59,13 +59,17 @@ def _digits(rng, count):
 
 # World -> a response, drawn at random; the first of a prompt is its target.
 DRAWN = {
-  'bandit': lambda rng, task: task.alphabet[8 + rng.integers(8)],
-  'boxes': lambda rng, task: _digits(rng, 4),
-  'coverage': lambda rng, task: ''.join(rng.choice(list('NESW'), 12)),
-  'multiple_choice': lambda rng, task: ''.join(
+  'bandit': lambda rng, task, example: task.alphabet[8 + rng.integers(8)],
+  'boxes': lambda rng, task, example: _digits(rng, 4),
+  # Workings of several lengths before the call, or an answer by hand.
+  'calculator': lambda rng, task, example: dataclasses.replace(
+    task, seed=int(rng.integers(99))
+  ).target(example),
+  'coverage': lambda rng, task, example: ''.join(rng.choice(list('NESW'), 12)),
+  'multiple_choice': lambda rng, task, example: ''.join(
     rng.permutation(list(task.letters))[: rng.integers(1, 5)]
   ),
-  'points': lambda rng, task: ','.join(
+  'points': lambda rng, task, example: ','.join(
     _digits(rng, 2) for _ in range(rng.integers(1, 4))
   ),
 }
@@ -77,7 +81,7 @@ def texts_of(name, task, examples):
     return chain_texts(task, examples)
   rng = np.random.default_rng(0)
   return [
-    DRAWN[name](rng, task) if s and i else task.target(e)
+    DRAWN[name](rng, task, e) if s and i else task.target(e)
     for i, e in enumerate(examples)
     for s in range(SAMPLES)
   ]

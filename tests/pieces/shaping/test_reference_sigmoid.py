@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax.pieces import shaping
+from rl_jax.pieces import credit, shaping
 
 
 def par(toy, reward, reference=(1.0, 3.0), length=None, **fields):
@@ -25,6 +25,36 @@ def test_by_hand(toy):
   k = 2, r = 4: (.997527 + .880797) / 2."""
   np.testing.assert_allclose(par(toy, [2.0, 4.0]), [0.5, 0.841817], rtol=1e-5)
   np.testing.assert_allclose(par(toy, [4.0], k=2.0), [0.939162], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+  ('fields', 'expected'),
+  [
+    ({'link': 'identity'}, 2.0),  # (3 + 1) / 2
+    ({'link': 'tanh'}, (0.995055 + 0.761594) / 2),
+    ({'link': 'arctan'}, (1.249046 + 0.785398) / 2),
+    ({'shift': 3.0}, (0.5 + 0.119203) / 2),  # sigmoids of 0 and -2
+  ],
+)
+def test_siblings_by_hand(toy, fields, expected):
+  """r = 4."""
+  np.testing.assert_allclose(par(toy, [4.0], **fields), [expected], rtol=1e-5)
+
+
+def test_the_centred_reward_is_grpo(toy):
+  """E1: the group takes mean and scale away; PAR's sigmoid stays."""
+  reward = np.array([0.0, 1.0, 9.0, 2.0], np.float32)
+  traj = toy.trajectories(np.ones((4, 1)), group_size=4)
+
+  def scaled(x):
+    for piece in (credit.GroupCenter(), credit.GroupScale()):
+      x = piece(x, traj)
+    return x
+
+  plain = scaled(jnp.asarray(reward))
+  centred = scaled(par(toy, reward, link='identity', k=0.5))
+  np.testing.assert_allclose(centred, plain, rtol=1e-4)
+  assert np.abs(scaled(par(toy, reward)) - plain).max() > 0.1
 
 
 def test_length_penalty_comes_first(toy):

@@ -1,0 +1,47 @@
+"""2-digit sums, by hand or by a call of a calculator.
+
+  python -m experiments.sft --config=configs/calculator.py --steps=600
+    --learning_rate=2e-3 --max_prompt_tokens=6 --max_response_tokens=32
+    --out=runs/calculator_warm
+  python -m experiments.train --config=configs/calculator.py --method=aspo
+    --set=model.path=runs/calculator_warm --workdir=runs/calculator
+Cost: about a minute for each command on 2 CPU cores.
+Expected: not measured yet.
+"""
+
+from rl_jax.config import EvaluationConfig, ExperimentConfig
+from rl_jax.learning.optimizers import OptimizerConfig
+from rl_jax.method import Method
+from rl_jax.models import ModelConfig
+from rl_jax.models.source import ModelSource
+from rl_jax.rollouts.collect import RolloutConfig
+from rl_jax.tasks import Calculator
+
+
+def get_config(method: Method) -> ExperimentConfig:
+  """256 rows an iteration."""
+  return ExperimentConfig(
+    iterations=40,
+    task=Calculator(),
+    method=method,
+    model=ModelSource(
+      config=ModelConfig(
+        vocab_size=1,  # replaced by the size of the task's alphabet
+        num_layers=2,
+        width=64,
+        num_heads=2,
+        num_kv_heads=2,
+        head_size=32,
+        mlp_size=256,
+        max_positions=64,
+      )
+    ),
+    rollout=RolloutConfig(
+      num_prompts=32,
+      group_size=8,
+      max_prompt_tokens=6,
+      max_response_tokens=32,
+    ),
+    optimizer=OptimizerConfig(learning_rate=3e-4),
+    evaluation=EvaluationConfig(every=20, num_prompts=256),
+  )
