@@ -6,13 +6,15 @@ Change: against GRPO, the log-ratio of a whole step is fitted to its advantage
   over beta by least squares; no ratio, no clip.
 Defaults: beta 0.01 (best of the paper). Steps are runs of policy tokens, the
   whole response in one turn; the advantage is the reward minus the mean of the
-  group, the paper's rule at terminal steps.
-Pieces: GroupCenter(); StepRegression(coef=0.01); TokenMean()
+  group, the paper's rule at terminal steps. direct_advantage@critic has steps
+  that the task marks (configs/chain.py) and advantages by a value head.
+Pieces: GroupCenter(); StepRegression(coef=0.01, segments='turns'); TokenMean()
 Headline: MATH, Llama-3.1-8B-Instruct: 49.42 to 53.62 (GRPO 52.28).
 Evidence: read in paper (formulas in words); no code seen.
-Paper and code: the paper is offline: a critic trained first on Monte Carlo
-  success rates scores candidate steps; here rollouts are fresh and outcomes are
-  compared. Other per-token credit (GAE) gives step advantages too.
+Paper and code: the paper is offline: a critic with weights of its own, trained
+  first by cross-entropy on Monte Carlo success rates, scores M candidates for a
+  step. Here rollouts are fresh; @critic learns by squared error, together with
+  the policy, and takes the value before a step for the mean over candidates.
 Command: python -m experiments.train --config=configs/arithmetic.py
   --method=direct_advantage
 """
@@ -20,6 +22,16 @@ Command: python -m experiments.train --config=configs/arithmetic.py
 from rl_jax.method import Method
 from rl_jax.pieces import credit, losses
 from rl_jax.pieces.aggregation import TokenMean
+
+VARIANTS = {
+  'critic': (
+    'credit.GroupCenter=null',
+    "credit+=StepAdvantage(segments='extras')",
+    "losses.StepRegression.segments='extras'",
+    'losses+=ValueClip(clip=1e6)',
+    'value_target=LambdaReturn(gamma=1.0, lam=1.0)',
+  ),
+}
 
 
 def get_method() -> Method:

@@ -55,6 +55,19 @@ def test_actions_between_observations_are_steps(toy):
   np.testing.assert_allclose(gradient, [[0.05, 0.05, 0, 0.05]], rtol=1e-4)
 
 
+def test_marks_begin_steps(toy):
+  """The same two steps without an observation between them."""
+  value, gradient = evaluate(
+    toy,
+    losses.StepRegression(coef=0.1, segments='extras'),
+    [[0.1, 0.2, 0.4]],
+    [[0.01, 0.03, 0.03]],
+    extras={'segment_start_BT': np.array([[1, 0, 1]])},
+  )
+  np.testing.assert_allclose(value, 0.005, rtol=1e-4)
+  np.testing.assert_allclose(gradient, [[0.05, 0.05, 0.05]], rtol=1e-4)
+
+
 def test_at_the_old_policy_it_is_a_policy_gradient(toy):
   """-A / coef over the number of steps."""
   _, gradient = evaluate(toy, LOSS, [[0.0], [0.0]], [[0.3], [-0.5]])
