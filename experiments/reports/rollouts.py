@@ -115,6 +115,7 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
     'response': texts['response'] or '',
     'reward': _number(reward),
     'weight': _number(row.get('weight', 1.0)),
+    **_turns(row),
     'tokens': {
       name: list(map(str, values))
       if name == 'text'
@@ -122,6 +123,24 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
       for name, values in tokens.items()
     },
   }
+
+
+def _turns(row: dict[str, Any]) -> dict[str, Any]:
+  """Of an episode: what was read and done each turn, rewards, and its end."""
+  if 'turns' not in row:
+    return {}
+  turns = [
+    {
+      'observation': str(turn['observation']),
+      'action': str(turn['action']),
+      'rewards': {
+        str(k): _number(x) for k, x in (turn.get('rewards') or {}).items()
+      },
+    }
+    for turn in row['turns']
+  ]
+  last = str(row.get('last_observation', ''))
+  return {'turns': turns, 'end': str(row.get('end', '')), 'last': last}
 
 
 def _as_read(row: dict[str, Any], as_read) -> dict[str, str]:

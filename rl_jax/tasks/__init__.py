@@ -9,7 +9,9 @@ from rl_jax.tasks.chain import Chain
 from rl_jax.tasks.countdown import Countdown
 from rl_jax.tasks.coverage import Coverage
 from rl_jax.tasks.described import Described
+from rl_jax.tasks.environments.gymnasium_text import GymnasiumText
 from rl_jax.tasks.environments.key_door import KeyDoor
+from rl_jax.tasks.environments.text_arena import TextArena
 from rl_jax.tasks.environments.with_tools import WithTools
 from rl_jax.tasks.evaluation_set import EvaluationSet
 from rl_jax.tasks.gym import ReasoningGym
@@ -45,6 +47,7 @@ __all__ = [
   'EvaluationSet',
   'Example',
   'InMode',
+  'GymnasiumText',
   'KeyDoor',
   'Mixture',
   'MixturePart',
@@ -59,6 +62,7 @@ __all__ = [
   'RewardFunctions',
   'RulePairs',
   'Task',
+  'TextArena',
   'WithTools',
   'WordProblems',
   'combine',

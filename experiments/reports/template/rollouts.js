@@ -112,7 +112,24 @@ function responseNode(row) {
   } else {
     body.textContent = row.response === '' ? '(empty response)' : row.response;
   }
+  if (row.turns) node.append(turnsNode(row));
   if (row.error !== null) node.append(make('p', 'hint', `error: ${row.error}`));
+  return node;
+}
+
+/** An episode turn by turn: observation, action, rewards. */
+function turnsNode(row) {
+  const node = make('details', 'turns');
+  node.append(make('summary', '', `${row.turns.length} ${row.turns.length === 1 ? 'turn' : 'turns'}, end: ${row.end}`));
+  const list = make('ol', '');
+  for (const turn of row.turns) {
+    const item = make('li', '');
+    item.append(make('p', 'prompt', turn.observation), make('p', 'tokens', turn.action));
+    const rewards = Object.entries(turn.rewards).map(([name, x]) => `${name} ${show(x)}`);
+    item.append(make('p', 'hint', rewards.join(', ') || 'no reward'));
+    list.append(item);
+  }
+  node.append(list, make('p', 'prompt', row.last));
   return node;
 }
 

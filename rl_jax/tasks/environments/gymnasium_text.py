@@ -1,0 +1,160 @@
+"""Environments of Gymnasium whose observations and actions are text."""
+
+import contextlib
+import dataclasses
+import re
+from typing import Any
+
+from rl_jax.checks import checked, chosen
+from rl_jax.tasks import base
+from rl_jax.tasks.base import Example
+from rl_jax.tasks.environments.base import EnvironmentTask, Reply
+
+# Where the agent is: in colour.
+_MARKED = re.compile(r'\x1b\[\d+m(.*?)\x1b\[0m')
+REWARD = 'reward'  # the component that is the environment's own reward
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
+class GymnasiumText(EnvironmentTask):
+  """Episodes of `gymnasium.make(name, **options)`.
+
+    GymnasiumText(name='FrozenLake-v1', options={'is_slippery': False},
+      words=('left', 'down', 'right', 'up'))
+
+  words: the actions of a Discrete space, in their order; () has the numbers.
+    A Text space takes the turn as it is.
+  shown: 'value' writes the observation itself, 'ansi' what the environment
+    renders as text, coloured parts in brackets.
+  solved: `outcome` is 1 if the rewards of an episode that has terminated sum
+    up to this at least.
+  prompt: text in front of the first observation.
+
+  A turn that is no action changes nothing; it is answered with the actions.
+  Components: `reward`, `outcome`, and `invalid`, such turns.
+
+  Raises: ValueError for spaces of other kinds. Needs the extra 'games'.
+  """
+
+  name: str = 'FrozenLake-v1'
+  options: dict[str, Any] = dataclasses.field(default_factory=dict, hash=False)
+  words: tuple[str, ...] = ()
+  shown: str = chosen('value', ('value', 'ansi'))
+  solved: float = 1.0
+  prompt: str = ''
+  reward_weights: dict[str, float] = base.weights_field(reward=1.0)
+
+  def __post_init__(self):
+    if 'render_mode' in self.options:
+      raise ValueError('GymnasiumText.options: render_mode follows from shown')
+
+  def prepare(self) -> None:
+    """Imports the package once and makes the environment, to check it."""
+    self.make(self.example('train', 0)).close()
+
+  def example(self, split: str, index: int) -> Example:
+    """An initial state, with the prompt."""
+    example = super().example(split, index)
+    return dataclasses.replace(example, prompt=self.prompt)
+
+  def make(self, example: Example) -> 'GymnasiumEpisode':
+    """An episode that has not begun."""
+    return GymnasiumEpisode(self)
+
+
+class GymnasiumEpisode:
+  """One episode."""
+
+  def __init__(self, task: GymnasiumText):
+    gymnasium = _package()
+    mode = 'ansi' if task.shown == 'ansi' else None
+    self._task = task
+    self._env = gymnasium.make(task.name, render_mode=mode, **task.options)
+    space, kinds = self._env.action_space, gymnasium.spaces
+    self._texts = isinstance(space, kinds.Text)
+    if not self._texts and not isinstance(space, kinds.Discrete):
+      raise ValueError(
+        f'GymnasiumText: {task.name} has actions {space}: expected a Text or a '
+        'Discrete space'
+      )
+    if not self._texts:
+      numbers = range(int(space.start), int(space.start + space.n))
+      words = task.words or tuple(map(str, numbers))
+      if len(words) != len(numbers):
+        raise ValueError(
+          f'GymnasiumText.words: {task.name} has {len(numbers)} actions, got '
+          f'{words}'
+        )
+      self._actions = dict(zip(words, numbers, strict=True))
+
+  def reset(self, seed: int) -> Reply:
+    """The first observation."""
+    self._total = 0.0
+    found, _ = self._env.reset(seed=seed)
+    return Reply(self._told(found), state=self._state(found))
+
+  def step(self, action: str) -> Reply:
+    """The next observation, or the actions if this is none."""
+    word = action if self._texts else action.strip()
+    known = self._texts or word in self._actions
+    if known and self._texts:
+      known = self._env.action_space.contains(word)
+    if not known:
+      words = '' if self._texts else f': {", ".join(self._actions)}'
+      return Reply(
+        f'Not an action{words}\n',
+        rewards={base.OUTCOME: 0.0, REWARD: 0.0, 'invalid': 1.0},
+        state=self._last,
+        action='',
+      )
+    made = word if self._texts else self._actions[word]
+    found, reward, terminated, truncated, _ = self._env.step(made)
+    self._total += float(reward)
+    solved = bool(terminated) and self._total >= self._task.solved
+    return Reply(
+      self._told(found),
+      rewards={
+        base.OUTCOME: float(solved),
+        REWARD: float(reward),
+        'invalid': 0.0,
+      },
+      done=bool(terminated),
+      truncated=bool(truncated) and not terminated,
+      state=self._state(found),
+      action=word,
+    )
+
+  def close(self) -> None:
+    """That of the environment."""
+    self._env.close()
+
+  def _told(self, found):
+    if self._task.shown == 'ansi':
+      return _MARKED.sub(r'[\1]', self._env.render())
+    return found if isinstance(found, str) else f'{_plain(found)}\n'
+
+  def _state(self, found):
+    self._last = repr(_plain(found))
+    return self._last
+
+
+def _plain(value: Any) -> Any:
+  """Without arrays of NumPy, whose text depends on its version."""
+  if isinstance(value, dict):
+    return {key: _plain(x) for key, x in value.items()}
+  if isinstance(value, tuple):
+    return tuple(map(_plain, value))
+  with contextlib.suppress(AttributeError):
+    return value.tolist()
+  return value
+
+
+def _package():
+  try:
+    import gymnasium
+  except ImportError as error:
+    raise ImportError(
+      "GymnasiumText needs the extra 'games': pip install 'rl_jax[games]'"
+    ) from error
+  return gymnasium
