@@ -10,10 +10,14 @@ from rl_jax.tasks import math_answers
 
 # A number with its operators: '3/4', '1e3' and '- 3' are numbers, '2^10' and
 # '3*4' none. Thousands separators inside; a sign only if it subtracts nothing.
-_DIGITS = r'(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:[eE][+-]?\d{1,2}\b)?'
+_DIGITS = (
+  r'(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|(?<![\d.])\.\d+)'
+  r'(?:[eE][+-]?\d{1,2}\b)?'
+)
 _NUMBER = re.compile(
   rf'(?:(?<![\w).}}])[-\u2212](?:(?<![\d)}}]\s.)[ ])?)?{_DIGITS}'
-  rf'(?:\s?/\s?{_DIGITS})?(?:\s?(?:\^|\*\*?|\u00d7|/)\s?[({{]?-?{_DIGITS})*',
+  rf'(?:\s?/\s?{_DIGITS})?(?:\s?(?:\^|\*\*?|\u00d7|/)\s?[({{]?-?{_DIGITS})*'
+  r'[\u00b2\u00b3\u00b9\u2070-\u2079]*',
   re.ASCII,
 )
 _PLAIN = re.compile(

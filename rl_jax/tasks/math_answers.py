@@ -21,7 +21,7 @@ from rl_jax.tasks import math_forms
 _MAX_CHARACTERS = 300
 _REPLACED = (
   (r'\\\\', r'\\cr '),  # rows of a matrix
-  (r',\\!\s*|\{,\}', ''),  # thousands separators
+  (r'(?:,\\!\s*|\{,\})(?=\d{3}(?!\d))', ''),  # thousands separators
   (r'\\left(?![a-z])|\\right(?![a-z])|\\[!,;:]|\\displaystyle', ''),
   (r'\\ |~|\\quad|\s+', ' '),
   (r'\\[dt]frac', r'\\frac'),
@@ -34,6 +34,7 @@ _REPLACED = (
 _WORD = r'\\(?:text|mbox|mathrm|textrm|textbf|textit|mathbf)\s*\{([^{}]*)\}'
 _UNIT = re.compile(rf'(?<=[\w}})%])\s*{_WORD}(?:\s*\^\s*\{{?\d\}}?)?$')
 _THOUSANDS = re.compile(r'[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?', re.ASCII)
+_SPACED_THOUSANDS = re.compile(r'(?<![\d.])\d{1,3}(?: \d{3})+(?!\d)', re.ASCII)
 _BASE = re.compile(r'\(?([0-9A-Za-z]+)\)?_\{?(\d{1,2})\}?', re.ASCII)
 _DECIMAL = re.compile(r'([+-]?)\s*(\d{1,60}\.?\d{0,60}|\.\d{1,60})', re.ASCII)
 _REPEATING = re.compile(
@@ -42,7 +43,7 @@ _REPEATING = re.compile(
 _QUOTIENT = re.compile(
   r'([+-]?)\s*(?:(\d{1,30})\s*(?=\\|\s))?\s*(?:'
   r'\\frac\s*(?:\{\s*([+-]?\d{1,30})\s*\}|(\d))\s*'
-  r'(?:\{\s*(\d{1,30})\s*\}|(\d))|(\d{1,30})\s*/\s*(\d{1,30}))',
+  r'(?:\{\s*([+-]?\d{1,30})\s*\}|(\d))|(\d{1,30})\s*/\s*(\d{1,30}))',
   re.ASCII,
 )
 _SCIENTIFIC = re.compile(
@@ -159,7 +160,9 @@ def _clean(text):
 
 
 def _squeezed(text):
-  return text.replace(' ', '')
+  """Without spaces, but for those that keep 1 1/2 from being 11/2."""
+  text = _SPACED_THOUSANDS.sub(lambda match: match[0].replace(' ', ''), text)
+  return re.sub(r'(?<!\d) +| +(?!\d)', '', re.sub(' +', ' ', text))
 
 
 def _equal(answer, gold, tolerance):
@@ -276,7 +279,8 @@ def _scalars(answer, gold, tolerance):
   if _squeezed(answer) == _squeezed(gold):
     return bool(answer)
   words = _words(gold)
-  if words and words == _words(answer) and ('\\' in gold or len(words) > 1):
+  is_text = '\\' in gold or '\\' in answer or len(words or '') > 1
+  if words and words == _words(answer) and is_text:
     return True
   if re.fullmatch(_WORD, gold):
     return False

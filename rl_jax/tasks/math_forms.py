@@ -30,7 +30,7 @@ _POINTS = tuple(Fraction(n, 7) for n in (3, -5, 11, -16, 9, 23))
 
 def scalars_equal(answer: str, gold: str) -> bool:
   """True if the answer is written out as gold and has its value."""
-  if not allowed(answer):
+  if not allowed(answer) or _two_cases(answer) or _two_cases(gold):
     return False
   found, right = parsed(answer), parsed(gold)
   if found is None or right is None or not _small(found):
@@ -45,7 +45,9 @@ def scalars_equal(answer: str, gold: str) -> bool:
 
 def equations_equal(answer: list[str], gold: list[str]) -> bool:
   """Two sides each; True if left - right agree up to a constant factor."""
-  if not all(map(allowed, answer)):
+  if not all(map(allowed, answer)) or any(
+    _two_cases(''.join(sides)) for sides in (answer, gold)
+  ):
     return False
   sides = [parsed(text) for text in (*answer, *gold)]
   if None in sides or not all(map(_small, sides)):
@@ -96,6 +98,12 @@ def allowed(text: str) -> bool:
   return not re.search(r'\d{41}', text) and not any(
     re.search(r'\d{3}', exponent) for exponent in exponents
   )
+
+
+def _two_cases(text):
+  """Whether a letter is there as R and as r, which the parser takes for one."""
+  letters = set(re.findall('[A-Za-z]', _COMMAND.sub('', text)))
+  return len({letter.lower() for letter in letters}) < len(letters)
 
 
 def _nesting(text):

@@ -48,6 +48,11 @@ from rl_jax.tasks import answers, math_forms
     ('last_number', 'is 10', '10'),
     ('last_number', 'in 3 eggs', '3'),
     ('last_number', '3e', '3'),
+    ('last_number', 'is .5', '.5'),
+    ('last_number', 'is -.5.', '-.5'),
+    ('last_number', '1.2.3', '3'),
+    ('last_number', 'is 5²', None),
+    ('last_number', 'is 5!', '5'),  # a sentence may end so
     ('first_line_last_number', '\n2 * 3 = 6\nthat is 7', '6'),
     ('first_line_last_number', 'six\n7', None),
   ],
