@@ -6,7 +6,8 @@ alone, so that files stay readable when modules move, also those that hold a
 whole module path (`rl_jax.losses.ppo_clip.PPOClip`), as written before roles.
 
 A class of the user is written as `module.Name`. What was loaded from a file has
-beside it `from`: {module: {path, sha256}}; no field can have that name.
+beside it `from`: {module: {path, sha256, beside}}; no field can have that name.
+`beside`: module -> sha256, of the files in its folder that it imports.
 """
 
 from collections.abc import Iterable, Iterator
@@ -122,12 +123,15 @@ def changed_files(text: str) -> list[str]:
   """Lines 'path: sha256 saved -> sha256 now (file)' of code that changed."""
   lines, now = {}, {file.sha256 for file in user_modules.files().values()}
   for path, module, was in _recorded(json.loads(text), ''):
-    if was['sha256'] in now or module in lines:
-      continue
-    file = user_modules.file_of(module)
-    new = f'sha256 {file.sha256[:12]}' if file else 'not imported'
-    place = file.path if file else was['path']
-    lines[module] = f'{path}: sha256 {was["sha256"][:12]} -> {new} ({place})'
+    folder = os.path.dirname(was['path'])
+    saved = {module: was['sha256'], **was.get('beside', {})}
+    for name, sha256 in saved.items():
+      file = user_modules.file_of(name)
+      if sha256 in now or (file and file.sha256 == sha256) or name in lines:
+        continue
+      new = f'sha256 {file.sha256[:12]}' if file else 'not imported'
+      place = file.path if file else os.path.join(folder, f'{name}.py')
+      lines[name] = f'{path}: sha256 {sha256[:12]} -> {new} ({place})'
   return list(lines.values())
 
 
@@ -174,7 +178,10 @@ def _encode(value):
   if dataclasses.is_dataclass(value):
     cls = type(value)
     fields = {f.name: _encode(getattr(value, f.name)) for f in _fields(value)}
-    files = {name: dataclasses.asdict(f) for name, f in _files_of(value)}
+    files = {
+      name: dataclasses.asdict(f) | {'beside': user_modules.beside(f)}
+      for name, f in _files_of(value)
+    }
     where = {'from': files} if files else {}
     return {'class': f'{_place(cls)}.{cls.__name__}', **where, **fields}
   return _encode_plain(value, _encode)
@@ -238,8 +245,11 @@ def _changes(value):
   if not dataclasses.is_dataclass(value):
     return _encode_plain(value, _changes)
   found = {'class': type(value).__name__}
-  if files := _files_of(value):
-    found['from'] = sorted(file.sha256 for _, file in files)
+  if files := [file for _, file in _files_of(value)]:
+    hashes = {file.sha256 for file in files}
+    for file in files:
+      hashes.update(user_modules.beside(file).values())
+    found['from'] = sorted(hashes)
   for field in _fields(value):
     changed = _changes(getattr(value, field.name))
     former = FORMER_DEFAULTS.get((found['class'], field.name), _default(field))

@@ -6,6 +6,7 @@ functions of such a file are recorded in experiment.json by module name, path
 and hash of the content, those of an installed module by its name alone.
 """
 
+import ast
 from collections.abc import Callable, Iterator, Mapping
 import contextlib
 import dataclasses
@@ -137,6 +138,26 @@ def file_of(module: str) -> UserFile | None:
   return file or (UserFile(path, _hash(path)) if path else None)
 
 
+def beside(file: UserFile) -> dict[str, str]:
+  """Module -> sha256 of the files beside a user's file that it imports.
+
+  Those that they import, too, wherever in the code the import stands.
+  """
+  folder = os.path.dirname(os.path.realpath(file.path))
+  found: dict[str, str] = {}
+  rest = [file.path]
+  while rest:
+    for name in _imports(rest.pop()):
+      path = getattr(sys.modules.get(name), '__file__', None) or ''
+      path = os.path.realpath(path)
+      other = os.path.dirname(path) == folder and path != file.path
+      if other and name not in found:
+        known = _files.get(name)
+        found[name] = known.sha256 if known else _hash(path)
+        rest.append(path)
+  return dict(sorted(found.items()))
+
+
 def check_importable(thing: Any) -> None:
   """Raises ValueError unless a class or function can be found again by name."""
   name, what = thing.__qualname__, f'{thing.__module__}.{thing.__qualname__}'
@@ -225,6 +246,20 @@ class _Loader(importlib.machinery.SourceFileLoader):
       super().exec_module(module)
     finally:
       _loading.pop()
+
+
+def _imports(path):
+  """Names of modules without a package that a file imports."""
+  try:
+    with open(path, 'rb') as file:
+      tree = ast.parse(file.read())
+  except (OSError, SyntaxError, ValueError):
+    return
+  for node in ast.walk(tree):
+    if isinstance(node, ast.Import):
+      yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and not node.level:
+      yield node.module
 
 
 def _imported(name, typed):

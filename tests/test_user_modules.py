@@ -110,6 +110,8 @@ def test_recorded_by_name_file_and_hash_and_read_elsewhere(
   assert value['class'] == 'letters.Letters'
   assert value['from']['letters']['path'] == str(folder / 'letters.py')
   assert len(value['from']['letters']['sha256']) == 64
+  parts = user_modules.files()['parts'].sha256
+  assert value['from']['letters']['beside'] == {'parts': parts}
   digest = serialization.digest(task)
 
   other = tmp_path_factory.mktemp('other')
@@ -128,6 +130,19 @@ def test_recorded_by_name_file_and_hash_and_read_elsewhere(
   assert again == module.Letters(num_contexts=3)
   assert serialization.changed_files(text) == []
   assert serialization.digest(again) == digest
+
+  (other / 'parts.py').write_text('BONUS = 0.5\n')
+  user_modules._files.clear()
+  for name in ('letters', 'parts'):
+    sys.modules.pop(name)
+  module = user_modules.load(str(other / 'letters.py'))
+  (line,) = serialization.changed_files(text)
+  assert re.fullmatch(r': sha256 \w+ -> sha256 \w+ \(.*parts.py\)', line)
+  assert serialization.digest(module.Letters(num_contexts=3)) != digest
+  (other / 'parts.py').write_text('BONUS = 0.25\n')
+  user_modules._files.clear()
+  for name in ('letters', 'parts'):
+    sys.modules.pop(name)
 
   (other / 'letters.py').write_text(TASK + '# another line\n')
   module = user_modules.load(str(other / 'letters.py'))
