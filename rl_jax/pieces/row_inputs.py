@@ -9,6 +9,8 @@ piece, in `reads: ClassVar[dict[str, str]]`. `score` adds the statistics of the
 sampling policy that a piece names in `needs` ('hidden', 'group_probs', ...).
 """
 
+from typing import Any
+
 import jax.numpy as jnp
 
 from rl_jax.pieces.ops.masking import by_group, masked_mean
@@ -82,6 +84,21 @@ def read(traj: Trajectories, key: str, meaning: str = '') -> Array:
     f'traj.extras[{key!r}] is missing ({KEYS.get(key, meaning)}): fill it in '
     f'before make_batch{hint}'
   )
+
+
+def components(piece: Any, traj: Trajectories) -> Array:
+  """The reward components that piece.components names, [K, B].
+
+  Raises: ValueError naming those that neither task nor reward models have.
+  """
+  missing = sorted(set(piece.components) - set(traj.rewards))
+  if missing or not piece.components:
+    raise ValueError(
+      f'{type(piece).__name__}.components = {piece.components}, but the '
+      f'rewards are {sorted(traj.rewards)}: those of the task and of '
+      'reward_models'
+    )
+  return jnp.stack([traj.rewards[name] for name in piece.components])
 
 
 def sampled_B(traj: Trajectories) -> Array:

@@ -51,6 +51,8 @@ _CHAIN = (
   # On pairs among samples.
   *('dno', 'gepo', 'iterative_dpo', 'online_dpo', 'rebel', 'rso'),
   *('sft', 'spo', 'sppo'),
+  # On several reward components.
+  *('maxmin', 'mo_grpo', 'rm_ensemble', 'rlvr'),
 )
 _SETS = {
   # The rewards of boxes span 1.4, those of the paper's model several units.
@@ -87,7 +89,7 @@ _OF_DATA = (
   *('nca', 'orpo', 'reward_model', 'robust_dpo', 'rpo', 'simpo', 'slic'),
   'wpo',
 )
-_AGAINST = ('ipo_md', 'nash_md', 'xpo')
+_AGAINST = ('infalign', 'ipo_md', 'nash_md', 'xpo')
 _OF_EPISODES = ('gigpo', 'salt', 'starpo', 'turn_ppo', 'turn_rloo')
 NOWHERE = {
   **dict.fromkeys(

@@ -1,0 +1,87 @@
+"""Pieces that read several rewards, or bend one."""
+
+import numpy as np
+import pytest
+
+from rl_jax.pieces import credit, shaping
+
+REWARDS = {'a': np.array([1.0, 3.0, 0.0, 9.0]), 'b': np.array([2.0, 1, 2, 9])}
+VALID = np.array([1.0, 1.0, 1.0, 0.0])
+
+
+@pytest.fixture
+def rows(toy):
+  """A group of four, the last row invalid; means 4/3 of a and 5/3 of b."""
+  return toy.trajectories(
+    np.ones((4, 1)),
+    group_size=4,
+    valid_B=VALID,
+    rewards=REWARDS,
+    finished_B=np.array([True, True, False, True]),
+  )
+
+
+def test_worst_component_by_hand(rows):
+  """One for the batch, by means: not the minimum of each row."""
+  piece = shaping.WorstComponent(components=('b', 'a'))
+  np.testing.assert_array_equal(piece(None, rows), REWARDS['a'])
+  moved = rows.replace(rewards={**rows.rewards, 'a': rows.rewards['a'] + 1})
+  np.testing.assert_array_equal(piece(None, moved), REWARDS['b'])
+
+
+def test_one_component_is_the_reward(rows):
+  """E0: reductions of all three, and a permutation of the names."""
+  for piece in (shaping.WorstComponent, shaping.Ensemble):
+    found = piece(components=('a',))(None, rows)
+    np.testing.assert_array_equal(found, REWARDS['a'])
+  both = shaping.Ensemble(components=('a', 'b'))(None, rows)
+  turned = shaping.Ensemble(components=('b', 'a'))(None, rows)
+  np.testing.assert_array_equal(both, turned)
+
+
+def test_ensemble_by_hand(rows):
+  """Row 1: mean 2, variance 1; coef 0.5."""
+  found = shaping.Ensemble(components=('a', 'b'))(None, rows)
+  np.testing.assert_allclose(found, [1.5 - 0.125, 1.5, 0.5, 9.0])
+  worst = shaping.Ensemble(components=('a', 'b'), kind='worst')(None, rows)
+  np.testing.assert_array_equal(worst, [1.0, 1.0, 0.0, 9.0])
+
+
+def test_component_scale_by_hand(rows):
+  """a: deviations (-1/3, 5/3, -4/3), std sqrt(7/3); b: (1/3, -2/3, 1/3)."""
+  piece = credit.ComponentScale(components=('a', 'b'), weights=(1.0, 2.0))
+  found = piece(rows.reward_B, rows)
+  a = np.array([-1, 5, -4]) / 3 / np.sqrt(7 / 3)
+  b = np.array([1, -2, 1]) / 3 / np.sqrt(1 / 3)
+  np.testing.assert_allclose(found[:3], a + 2 * b, rtol=1e-5)
+  assert found[3] == 0
+  # E1: the unit of a component does not count.
+  scaled = rows.replace(rewards={**rows.rewards, 'b': 100 * rows.rewards['b']})
+  np.testing.assert_allclose(piece(rows.reward_B, scaled), found, rtol=1e-4)
+
+
+def test_component_scale_of_one_is_grpo(rows):
+  """E1: GroupCenter, then GroupScale."""
+  piece = credit.ComponentScale(components=('a',), weights=(1.0,))
+  centered = credit.GroupCenter()(rows.rewards['a'], rows)
+  expected = credit.GroupScale()(centered, rows)
+  np.testing.assert_allclose(piece(rows.reward_B, rows), expected, rtol=1e-5)
+
+
+def test_non_stop_and_exponential_by_hand(rows):
+  found = shaping.NonStop()(rows.rewards['a'], rows)
+  np.testing.assert_array_equal(found, [1.0, 3.0, -10.0, 9.0])
+  rate = np.array([0.0, 0.5, 1.0])
+  best = shaping.Exponential()(rate, None)
+  np.testing.assert_allclose(best, np.exp([-10, -5, 0]), rtol=1e-5)
+  worst = shaping.Exponential(t=-10.0)(rate, None)
+  np.testing.assert_allclose(worst, -np.exp([0, -5, -10]), rtol=1e-5)
+
+
+def test_what_is_missing_is_named(rows):
+  with pytest.raises(ValueError, match="Ensemble.components = .*are .'a', 'b'"):
+    shaping.Ensemble(components=('c',))(None, rows)
+  with pytest.raises(ValueError, match='ComponentScale.weights = '):
+    credit.ComponentScale(components=('a',))
+  with pytest.raises(ValueError, match='Exponential.t = 0'):
+    shaping.Exponential(t=0.0).check_method(None)
