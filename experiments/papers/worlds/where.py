@@ -52,7 +52,7 @@ _CHAIN = (
   *('dno', 'gepo', 'iterative_dpo', 'online_dpo', 'rebel', 'rso'),
   *('sft', 'spo', 'sppo'),
   # On several reward components.
-  *('maxmin', 'mo_grpo', 'rm_ensemble', 'rlvr'),
+  *('mo_grpo', 'rm_ensemble', 'rlvr'),
 )
 _SETS = {
   # The rewards of boxes span 1.4, those of the paper's model several units.
@@ -99,4 +99,5 @@ NOWHERE = {
     _OF_EPISODES, 'acts on turns of episodes (configs/keydoor.py): not measured'
   ),
   **dict.fromkeys(_AGAINST, 'samples an opponent, too: not measured'),
+  'maxmin': 'the outcome is the smallest component of the chain, as in GRPO',
 }
