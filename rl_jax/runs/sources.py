@@ -17,8 +17,9 @@ import numpy as np
 from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
 from rl_jax.pieces.selection import ShuffledPass
-from rl_jax.rollouts.collect import Collector, join_rounds
+from rl_jax.rollouts.collect import Collector
 from rl_jax.rollouts.host_selector import HostSelector
+from rl_jax.rollouts.join import join_rounds
 from rl_jax.rollouts.learned import LearnedRewards
 from rl_jax.rollouts.logged import LoggedSet, LoggedSource
 from rl_jax.rollouts.logged_checks import check_recorded, reads_mismatched
