@@ -16,7 +16,9 @@ from rl_jax.models.kv_cache import extend as extend
 from rl_jax.models.kv_cache import first_places as first_places
 from rl_jax.models.kv_cache import for_turns as for_turns
 from rl_jax.models.lora import merge as merge
+from rl_jax.models.rope import LinearScaling as LinearScaling
 from rl_jax.models.rope import RopeScaling as RopeScaling
+from rl_jax.models.rope import YarnScaling as YarnScaling
 from rl_jax.models.spec import ParamSpec as ParamSpec
 from rl_jax.models.spec import is_spec as is_spec
 from rl_jax.models.tokenizer import ByteTokenizer as ByteTokenizer

@@ -1,5 +1,7 @@
 """Attention within prompts, and of responses to their group's prompt."""
 
+from typing import NamedTuple
+
 import jax
 from jax import lax
 import jax.numpy as jnp
@@ -16,11 +18,35 @@ MOST_BLOCKS = 8
 SPAN_QUERIES = 128
 
 
+class Limits(NamedTuple):
+  """What the scores of a layer are limited to.
+
+  cap: they become cap * tanh(score / cap); None: as they are. window: a query
+  sees keys less than so many tokens before it; None: all before it.
+  """
+
+  cap: float | None = None
+  window: Array | None = None
+
+  def near(self, distance: Array) -> Array | bool:
+    """Whether keys so many tokens before a query are in its window."""
+    return True if self.window is None else distance < self.window
+
+
+NO_LIMITS = Limits()
+
+
+def capped(x: Array, cap: float | None) -> Array:
+  """cap * tanh(x / cap): soft limits of Gemma 2 (2408.00118)."""
+  return x if cap is None else cap * jnp.tanh(x / cap)
+
+
 def _product(equation: str, x: Array, y: Array) -> Array:
   return jnp.einsum(equation, x, y, preferred_element_type=jnp.float32)
 
 
-def _masked(scores: Array, mask: Array) -> Array:
+def _masked(scores: Array, mask: Array, limits: Limits) -> Array:
+  scores = capped(scores, limits.cap)
   return jnp.where(jnp.broadcast_to(mask, scores.shape), scores, MASKED)
 
 
@@ -33,7 +59,9 @@ def cached(k: Array, v: Array) -> tuple[Array, Array]:
   return jnp.moveaxis(k, -3, -1), jnp.swapaxes(v, -3, -2)
 
 
-def attend_prompt(q_NPJRK, k_NPJK, v_NPJK, mask_NP) -> Array:
+def attend_prompt(
+  q_NPJRK, k_NPJK, v_NPJK, mask_NP, limits: Limits = NO_LIMITS
+) -> Array:
   """Causal attention within each prompt.
 
   Long prompts are attended in blocks of queries, each with the keys up to its
@@ -43,9 +71,10 @@ def attend_prompt(q_NPJRK, k_NPJK, v_NPJK, mask_NP) -> Array:
 
   def attend(start, end):
     q, k, v = q_NPJRK[:, start:end], k_NPJK[:, :end], v_NPJK[:, :end]
-    causal_QP = jnp.arange(start, end)[:, None] >= jnp.arange(end)[None]
+    distance_QP = jnp.arange(start, end)[:, None] - jnp.arange(end)[None]
+    causal_QP = (distance_QP >= 0) & limits.near(distance_QP)
     mask = causal_QP[None, None, :, None] & mask_NP[:, None, None, None, :end]
-    scores = _masked(_product('nqjrk,npjk->njqrp', q, k), mask)
+    scores = _masked(_product('nqjrk,npjk->njqrp', q, k), mask, limits)
     weights = jax.nn.softmax(scores, axis=-1).astype(v.dtype)
     return jnp.einsum('njqrp,npjk->nqjrk', weights, v)
 
@@ -55,25 +84,37 @@ def attend_prompt(q_NPJRK, k_NPJK, v_NPJK, mask_NP) -> Array:
   return jnp.concatenate(blocks, axis=1)
 
 
-def attend_whole_responses(q_NGSJRK, prompt, own, mask_ST, causal) -> Array:
+def attend_whole_responses(
+  q_NGSJRK, prompt, own, steps, limits: Limits, causal: bool
+) -> Array:
   """attend_response of all tokens of responses, in blocks of queries.
 
   prompt: keys and values [N, P, J, K] and mask [N, P]. own: keys and values
-  [B, T, J, K]. causal: query s attends to keys 0..s at most, so that a block
-  has those up to its end alone; else it has all of them.
+  [B, T, J, K]. steps: the tokens of the queries [S] and of the keys [T]; keys
+  of negative ones are never seen. causal: both are 0, 1, 2, ..., so that a
+  block has the keys up to its end alone; else it has all of them.
   """
   (kp, vp, mask_NP), (k, v) = prompt, own
   prompt = (*cached(kp, vp), mask_NP)
-  S, T = mask_ST.shape
+  step_S, step_T = steps
+  S, T = step_S.shape[0], step_T.shape[0]
   size = max(LEAST_QUERIES, -(-S // MOST_BLOCKS))
   blocks = []
   for start in range(0, S, size):
     end = min(start + size, S)
     keys = end if causal else T
     kv = cached(k[:, :keys], v[:, :keys])
-    attend = lambda q, mask, kv=kv: attend_response(q, prompt, (*kv, mask))
+
+    def attend(q, step_S, kv=kv, step_T=step_T[:keys]):
+      distance_ST = step_S[:, None] - step_T[None]
+      mask_ST = (distance_ST >= 0) & limits.near(distance_ST)
+      mask_ST &= (step_T >= 0)[None]
+      return attend_response(
+        q, prompt, (*kv, mask_ST), limits=limits, step=step_S
+      )
+
     blocks.append(
-      _by_spans(attend, q_NGSJRK[:, :, start:end], mask_ST[start:end, :keys])
+      _by_spans(attend, q_NGSJRK[:, :, start:end], step_S[start:end])
     )
   return blocks[0] if len(blocks) == 1 else jnp.concatenate(blocks, axis=2)
 
@@ -89,22 +130,30 @@ def queries_at_once(S: int) -> int:
   return max(LEAST_QUERIES, S // 2) if S <= longest else 2 * SPAN_QUERIES
 
 
-def _by_spans(attend, q_NGSJRK, mask_ST):
-  """attend(q, mask) in spans of queries if there are many, to save memory."""
-  S = mask_ST.shape[0]
+def _by_spans(attend, q_NGSJRK, step_S):
+  """attend(q, steps) in spans of queries if there are many, to save memory."""
+  S = step_S.shape[0]
   if S <= SPAN_QUERIES:
-    return attend(q_NGSJRK, mask_ST)
+    return attend(q_NGSJRK, step_S)
   spans = -(-S // SPAN_QUERIES)
   pad = spans * SPAN_QUERIES - S
   q = jnp.pad(q_NGSJRK, [(0, pad) if i == 2 else (0, 0) for i in range(6)])
   q = jnp.moveaxis(q.reshape(*q.shape[:2], spans, -1, *q.shape[3:]), 2, 0)
-  mask = jnp.pad(mask_ST, [(0, pad), (0, 0)]).reshape(spans, SPAN_QUERIES, -1)
-  out = lax.map(jax.checkpoint(lambda x: attend(*x)), (q, mask))
+  step = jnp.pad(step_S, (0, pad)).reshape(spans, SPAN_QUERIES)
+  out = lax.map(jax.checkpoint(lambda x: attend(*x)), (q, step))
   out = jnp.moveaxis(out, 0, 2)
   return out.reshape(*out.shape[:2], -1, *out.shape[4:])[:, :, :S]
 
 
-def attend_response(q_NGSJRK, prompt, own, places=None, later=()) -> Array:
+def attend_response(
+  q_NGSJRK,
+  prompt,
+  own,
+  places=None,
+  later=(),
+  limits: Limits = NO_LIMITS,
+  step: Array | None = None,
+) -> Array:
   """Attention of responses to their group's prompt and to themselves.
 
   prompt: cached keys and values [N, J, ...] and mask [N, P]; one matrix
@@ -116,6 +165,8 @@ def attend_response(q_NGSJRK, prompt, own, places=None, later=()) -> Array:
   of each row in that order, [B], and the row at each place (any row where a
   place is empty). later: further blocks like own, each of which is read only if
   some row attends to it; not differentiated.
+  step: with a window, the token of each query in its response, [S] or [B, S];
+  the masks of `own` and `later` have the window already.
   """
   (pk, pv, mask_NP), (k, v, mask_ST) = prompt, own
   *lead, S, J, R, K = q_NGSJRK.shape
@@ -138,12 +189,19 @@ def attend_response(q_NGSJRK, prompt, own, places=None, later=()) -> Array:
     return x if places is None else x[place_B]
 
   prompt_mask = (mask_NP > 0)[:, None, None]
+  if limits.window is not None:
+    # Prompts end in the last column, so that distances do not depend on them.
+    P = mask_NP.shape[1]
+    step_BJSR = jnp.broadcast_to(step[..., None, :, None], (B, J, S, R))
+    step_NJM = by_group(step_BJSR.reshape(B, J, S * R))
+    back_P = (P - jnp.arange(P))[None, None, None]
+    prompt_mask &= limits.near(step_NJM[..., None] + back_P)
   prompt_scores = _product('njmk,njkp->njmp', by_group(q_own), pk)
-  prompt_scores = _masked(prompt_scores, prompt_mask)
+  prompt_scores = _masked(prompt_scores, prompt_mask, limits)
   # [B, J, S, R, T]: in the shape of the product XLA on CPU would compute the
   # exponential in place, possibly without vector instructions.
   scores = _product('bjmk,bjkt->bjmt', q_own, k).reshape(B, J, S, R, -1)
-  scores = _masked(scores, mask_ST[..., None, :, None, :])
+  scores = _masked(scores, mask_ST[..., None, :, None, :], limits)
   peak = lax.stop_gradient(
     jnp.maximum(
       by_row(prompt_scores.max(-1)), scores.max(-1).reshape(B, J, S * R)
@@ -157,14 +215,14 @@ def attend_response(q_NGSJRK, prompt, own, places=None, later=()) -> Array:
     _product('njmp,njpk->njmk', prompt_weights.astype(pv.dtype), pv)
   )
   for block in later:
-    peak, total, out = _with_block((peak, total, out), q_own, *block)
+    peak, total, out = _with_block((peak, total, out), q_own, *block, limits)
   out = (out / total[..., None]).astype(q_NGSJRK.dtype)
   return jnp.swapaxes(out.reshape(B, J, S, R * K), 1, 2).reshape(
     *lead, S, J, R, K
   )
 
 
-def _with_block(attended, q_BJMK, k_BJKT, v_BJTK, mask_B1T):
+def _with_block(attended, q_BJMK, k_BJKT, v_BJTK, mask_B1T, limits):
   """Maximum, sum and products of a softmax, extended by a block of keys.
 
   The block is skipped if it is masked for all rows.
@@ -172,7 +230,7 @@ def _with_block(attended, q_BJMK, k_BJKT, v_BJTK, mask_B1T):
 
   def attend(peak, total, out, k_BJKT, v_BJTK):
     scores = _product('bjmk,bjkt->bjmt', q_BJMK, k_BJKT)
-    scores = _masked(scores, mask_B1T[:, None])
+    scores = _masked(scores, mask_B1T[:, None], limits)
     top = jnp.maximum(peak, scores.max(-1))
     weights = jnp.exp(scores - top[..., None])
     old = jnp.exp(peak - top)

@@ -25,7 +25,8 @@ def prefill(
   def body(x, layer):
     q, k, v = layers.qkv(layer, cfg, x, tables)
     if cfg.attention == 'plain':
-      attended = attention.attend_prompt(q, k, v, prompt_mask_NP)
+      limits = layers.limits(cfg, layer)
+      attended = attention.attend_prompt(q, k, v, prompt_mask_NP, limits)
     else:
       attended = attention_kernels.attend(
         cfg.attention, (q, k, v), None, prompt_mask_NP
@@ -36,8 +37,8 @@ def prefill(
 
   x = layers.embed(params, cfg, prompt_NP)
   x = layout.constrain(x, 'sampled_rows', None, None)
-  x, (k, v) = lax.scan(body, x, layers.stacked_layers(params))
-  hidden = layers.norm(x[:, -1], params['model']['final_norm'], cfg.norm_eps)
+  x, (k, v) = lax.scan(body, x, layers.stacked_layers(params, cfg))
+  hidden = layers.norm(x[:, -1], params['model']['final_norm'], cfg)
   keys, values = zip(*_by_layer((k, v), cfg.num_layers), strict=True)
   return hidden, kv_cache.PromptCache(
     k_NJKP=keys, v_NJPK=values, mask_NP=prompt_mask_NP
@@ -50,7 +51,7 @@ def unstacked(params: dict[str, Any], cfg: Any) -> dict[str, Any]:
   Slicing happens before the loop over tokens: inside, each iteration would copy
   the slices again.
   """
-  stacked = _by_layer(layers.stacked_layers(params), cfg.num_layers)
+  stacked = _by_layer(layers.stacked_layers(params, cfg), cfg.num_layers)
   rest = {k: x for k, x in params['model'].items() if k != 'layers'}
   return {
     'model': rest,
@@ -126,22 +127,31 @@ def decode_step(
   look_up = lambda table: table.at[start_B + step_B].get(mode='clip')
   tables = jax.tree.map(look_up, cache.rotations)
   blocks = cache.step(clock, step_B)
+  ages = None if cfg.window is None else cache.ages(clock, step_B)
   x = layers.embed(params, cfg, token_B)
   keys, values = [], []
   for index, layer in enumerate(params['layers']):
     shared = (prompt.k_NJKP[index], prompt.v_NJPK[index], prompt.mask_NP)
     own = (cache.k_BJKT[index], cache.v_BJTK[index])
-    x, k, v = _layer_step(layer, cfg, x, tables, shared, own, blocks, places)
+    x, k, v = _layer_step(
+      layer, cfg, x, tables, shared, own, blocks, places, (step_B, ages)
+    )
     keys.append(k)
     values.append(v)
-  hidden = layers.norm(x, params['model']['final_norm'], cfg.norm_eps)
+  hidden = layers.norm(x, params['model']['final_norm'], cfg)
   return hidden, cache.replace(k_BJKT=tuple(keys), v_BJTK=tuple(values))
 
 
 @functools.partial(jax.jit, static_argnames='cfg')  # traced once for all layers
-def _layer_step(layer, cfg, x, tables, shared, own, blocks, places):
+def _layer_step(layer, cfg, x, tables, shared, own, blocks, places, times):
   """(states after the layer, its keys, its values); writes one column."""
   q, k, v = layers.qkv(layer, cfg, x, tables)
+  limits, (step_B, ages) = layers.limits(cfg, layer), times
+  if ages is not None:
+    blocks = [
+      (column, here, seen_B1T & limits.near(age))
+      for (column, here, seen_B1T), age in zip(blocks, ages, strict=True)
+    ]
   written = []
   for k_BJKT, v_BJTK, (column, here, seen_B1T) in zip(
     *own, blocks, strict=True
@@ -150,7 +160,13 @@ def _layer_step(layer, cfg, x, tables, shared, own, blocks, places):
     v_BJTK = kv_cache.put(v_BJTK, v, column, here, axis=2)
     written.append((k_BJKT, v_BJTK, seen_B1T))
   attended = attention.attend_response(
-    q[:, None], shared, written[0], places, later=written[1:]
+    q[:, None],
+    shared,
+    written[0],
+    places,
+    later=written[1:],
+    limits=limits,
+    step=step_B[:, None],
   )
   keys, values, _ = zip(*written, strict=True)
   return layers.finish_layer(layer, cfg, x, attended), keys, values

@@ -4,7 +4,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from rl_jax.models import mixed_precision, spec
+from rl_jax.models import attention, mixed_precision, spec
 from rl_jax.types import Array
 
 
@@ -15,9 +15,10 @@ def logits(params: dict[str, Any], cfg: Any, hidden: Array) -> Array:
     equation, weight = '...d,vd->...v', params['model']['embed']
   else:
     equation, weight = '...d,dv->...v', params['model']['lm_head']
-  return mixed_precision.product(
+  scores = mixed_precision.product(
     equation, hidden.astype(dtype), weight.astype(dtype)
   )
+  return attention.capped(scores, cfg.logit_cap)
 
 
 def value_specs(width: int) -> dict[str, spec.ParamSpec]:

@@ -47,7 +47,7 @@ class Cache:
   prompt: PromptCache
   k_BJKT: tuple[tuple[Array, ...], ...]  # the blocks of each layer
   v_BJTK: tuple[tuple[Array, ...], ...]
-  rotations: tuple[Array, Array]  # rope.tables of all positions
+  rotations: tuple[Array, ...]  # rope.tables of all positions
 
   def take(self, slot_W: Array) -> 'Cache':
     """The given rows, with the prompts of all."""
@@ -91,12 +91,22 @@ class Cache:
     size = self.k_BJKT[0][0].shape[-1]
     now = clock % (blocks * size)
     found = []
-    for block in range(blocks):
-      age_T = (now - block * size - jnp.arange(size)) % (blocks * size)
-      seen_B1T = age_T[None, None] <= step_B[:, None, None]
+    for block, age_11T in enumerate(self.ages(clock, step_B)):
+      seen_B1T = age_11T <= step_B[:, None, None]
       here = None if blocks == 1 else now // size == block
       found.append((now % size, here, seen_B1T))
     return found
+
+  def ages(self, clock: Array, step_B: Array) -> list[Array]:
+    """For each block: how many tokens ago its columns were written."""
+    del step_B
+    blocks = len(self.k_BJKT[0])
+    size = self.k_BJKT[0][0].shape[-1]
+    now = clock % (blocks * size)
+    return [
+      ((now - block * size - jnp.arange(size)) % (blocks * size))[None, None]
+      for block in range(blocks)
+    ]
 
 
 @struct.dataclass(kw_only=True)
@@ -123,6 +133,11 @@ class RowCache(Cache):
       )
       found.append((column_B, None, seen_B1T))
     return found
+
+  def ages(self, clock: Array, step_B: Array) -> list[Array]:
+    """See Cache; [B, 1, T], negative where nothing has been written."""
+    del clock
+    return [step_B[:, None, None] - jnp.arange(self.places)[None, None]]
 
 
 def put(

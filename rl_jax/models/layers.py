@@ -1,21 +1,35 @@
 """The parts of a decoder layer, used by training and by decoding alike."""
 
+import functools
 import math
 from typing import Any
 
 import jax
 from jax import lax
 import jax.numpy as jnp
+import numpy as np
 
-from rl_jax.models import lora, mixed_precision, rope
+from rl_jax.models import attention, lora, mixed_precision, rope
 from rl_jax.types import Array
 
+ACTIVATIONS = {
+  'silu': jax.nn.silu,
+  'gelu_tanh': functools.partial(jax.nn.gelu, approximate=True),
+}
 
-def norm(x: Array, scale: Array, eps: float) -> Array:
-  """x / sqrt(mean(x^2) + eps) * scale over the last axis, in float32."""
+
+def norm(x: Array, scale: Array, cfg: Any) -> Array:
+  """x / sqrt(mean(x^2) + eps) * scale over the last axis, in float32.
+
+  With cfg.norm_offset the factor is 1 + scale.
+  """
   x32 = x.astype(jnp.float32)
-  inverse = lax.rsqrt(jnp.mean(x32 * x32, axis=-1, keepdims=True) + eps)
+  inverse = lax.rsqrt(
+    jnp.mean(x32 * x32, axis=-1, keepdims=True) + cfg.norm_eps
+  )
   scale32 = jnp.broadcast_to(scale.astype(jnp.float32), x.shape)
+  if cfg.norm_offset:
+    scale32 = 1.0 + scale32
   return (x32 * inverse * scale32).astype(x.dtype)
 
 
@@ -75,7 +89,7 @@ def project(layer: dict, cfg: Any, name: str, x: Array) -> Array:
 def qkv(layer, cfg, x, tables) -> tuple[Array, Array, Array]:
   """Queries [..., J, H/J, K], scaled; keys and values [..., J, K]."""
   base = layer['base']
-  h = norm(x, base['attn_norm'], cfg.norm_eps)
+  h = norm(x, base['attn_norm'], cfg)
   q, k, v = (project(layer, cfg, name, h) for name in ('wq', 'wk', 'wv'))
   if cfg.qkv_bias:
     q, k, v = (
@@ -83,26 +97,44 @@ def qkv(layer, cfg, x, tables) -> tuple[Array, Array, Array]:
       for y, name in ((q, 'bq'), (k, 'bk'), (v, 'bv'))
     )
   if cfg.qk_norm:
-    q = norm(q, base['q_norm'], cfg.norm_eps)
-    k = norm(k, base['k_norm'], cfg.norm_eps)
-  q = rope.rotate(q, tables) * cfg.head_size**-0.5
+    q = norm(q, base['q_norm'], cfg)
+    k = norm(k, base['k_norm'], cfg)
+  tables = rope.of_layer(tables, layer.get('window'))
+  scale = cfg.head_size**-0.5 if cfg.query_scale is None else cfg.query_scale
+  q = rope.rotate(q, tables) * scale
   shape = (*x.shape[:-1], cfg.num_kv_heads, -1, cfg.head_size)
   return q.reshape(shape), rope.rotate(k, tables), v
 
 
+def limits(cfg, layer) -> attention.Limits:
+  """Of the scores of a layer."""
+  return attention.Limits(cap=cfg.attention_cap, window=layer.get('window'))
+
+
 def finish_layer(layer, cfg, x, attended) -> Array:
   """Adds the attention's output and the MLP to the residual stream."""
+  base = layer['base']
   attended = attended.reshape(*x.shape[:-1], cfg.num_heads, cfg.head_size)
-  x = x + project(layer, cfg, 'wo', attended)
-  h = norm(x, layer['base']['mlp_norm'], cfg.norm_eps)
+  attended = project(layer, cfg, 'wo', attended)
+  if cfg.post_norms:
+    attended = norm(attended, base['attn_post_norm'], cfg)
+  x = x + attended
+  y = _mlp(layer, cfg, norm(x, base['mlp_norm'], cfg))
+  return x + (norm(y, base['mlp_post_norm'], cfg) if cfg.post_norms else y)
+
+
+def _mlp(layer, cfg, h) -> Array:
+  activation = ACTIVATIONS[cfg.activation]
   if 'mlp' in layer:
-    return x + _transposed_mlp(layer['mlp'], h)
-  gate = jax.nn.silu(project(layer, cfg, 'w_gate', h))
+    return _transposed_mlp(layer['mlp'], h, activation)
+  gate = activation(project(layer, cfg, 'w_gate', h))
   up = project(layer, cfg, 'w_up', h)
-  return x + project(layer, cfg, 'w_down', gate * up)
+  return project(layer, cfg, 'w_down', gate * up)
 
 
-def _transposed_mlp(weights: tuple[Array, Array, Array], h_BD: Array) -> Array:
+def _transposed_mlp(
+  weights: tuple[Array, Array, Array], h_BD: Array, activation: Any
+) -> Array:
   """The MLP of few rows, in [F, B], by weights [outputs, inputs].
 
   Where XLA copies the right factor of a product, it copies the states here, not
@@ -110,19 +142,31 @@ def _transposed_mlp(weights: tuple[Array, Array, Array], h_BD: Array) -> Array:
   """
   gate, up, down = weights
   last = (((1,), (1,)), ((), ()))
-  gate_FB = jax.nn.silu(lax.dot_general(gate, h_BD, last))
+  gate_FB = activation(lax.dot_general(gate, h_BD, last))
   y_DB = down @ (gate_FB * lax.dot_general(up, h_BD, last))
   # Without the barrier XLA would merge the transposition into the product.
   return lax.optimization_barrier(y_DB).T
 
 
-def stacked_layers(params) -> dict[str, Any]:
-  """Weights and adapters of all layers, stacked along the first axis."""
+def stacked_layers(params, cfg) -> dict[str, Any]:
+  """Weights and adapters of all layers, stacked along the first axis.
+
+  If some layers have a window, every layer has one, which may be endless.
+  """
   adapters = params['lora']['layers'] if 'lora' in params else {}
-  return {'base': params['model']['layers'], 'lora': adapters}
+  stacked = {'base': params['model']['layers'], 'lora': adapters}
+  if cfg.window is not None:
+    window_L = np.full(cfg.num_layers, rope.EVERYTHING, np.int32)
+    window_L[list(cfg.windowed)] = cfg.window
+    stacked['window'] = jnp.asarray(window_L)
+  return stacked
 
 
 def embed(params, cfg, token) -> Array:
   """The input states [..., D] in the compute dtype."""
   table = params['model']['embed']
-  return mixed_precision.lookup(table, token, cfg.compute_dtype)
+  x = mixed_precision.lookup(table, token, cfg.compute_dtype)
+  # The factor is rounded to the compute dtype, as it was in pretraining.
+  return (
+    x * jnp.asarray(cfg.width**0.5, x.dtype) if cfg.scaled_embeddings else x
+  )

@@ -5,12 +5,16 @@ Source: "RoFormer: Enhanced Transformer with Rotary Position Embedding"
 """
 
 import dataclasses
+import math
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from rl_jax.checks import check_numbers, checked, ranged
 from rl_jax.types import Array
+
+EVERYTHING = 1 << 30  # the window of a layer that has none
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -31,26 +35,130 @@ class RopeScaling:
         f'high_freq_factor = {self.high_freq_factor}'
       )
 
+  def frequencies(self, frequency: Array, theta: float) -> Array:
+    """Scaled, [K / 2]."""
+    del theta
+    turns = self.original_max_positions * frequency / (2 * jnp.pi)
+    span = self.high_freq_factor - self.low_freq_factor
+    smooth = jnp.clip((turns - self.low_freq_factor) / span, 0.0, 1.0)
+    return frequency * (smooth + (1 - smooth) / self.factor)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
+class LinearScaling:
+  """All frequencies divided by factor, as if positions were.
+
+  Source: "Extending Context Window of Large Language Models via Positional
+  Interpolation" (2306.15595).
+  """
+
+  factor: float = ranged(low=0.0, open_low=True)
+
+  def __post_init__(self):
+    check_numbers(self)
+
+  def frequencies(self, frequency: Array, theta: float) -> Array:
+    """Scaled, [K / 2]."""
+    del theta
+    return frequency / self.factor
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
+class YarnScaling:
+  """YaRN: pairs of channels that turn seldom are divided by factor.
+
+  Channel i turns i_k times in the original context where i = K log(context /
+  (2 pi i_k)) / (2 log theta). From the channel of beta_fast turns to that of
+  beta_slow the share of the divided frequency rises linearly from 0 to 1;
+  truncate rounds both channels outwards. cos and sin are multiplied by
+  attention_factor.
+
+  Source: "YaRN: Efficient Context Window Extension of Large Language Models"
+  (2309.00071), as `transformers` computes it.
+  """
+
+  factor: float = ranged(low=0.0, open_low=True)
+  original_max_positions: int = ranged(low=1)
+  attention_factor: float = ranged(1.0, 0.0, open_low=True)
+  beta_fast: float = ranged(32.0, 0.0, open_low=True)
+  beta_slow: float = ranged(1.0, 0.0, open_low=True)
+  truncate: bool = True
+
+  def __post_init__(self):
+    check_numbers(self)
+
+  def frequencies(self, frequency: Array, theta: float) -> Array:
+    """Scaled, [K / 2]."""
+    pairs = frequency.shape[0]
+    low, high = (
+      self._channel(beta, 2 * pairs, theta)
+      for beta in (self.beta_fast, self.beta_slow)
+    )
+    if self.truncate:
+      low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, 2 * pairs - 1)
+    high += 1e-3 * (low == high)
+    ramp = np.clip((np.arange(pairs) - low) / (high - low), 0.0, 1.0)
+    return frequency * jnp.asarray(1 - ramp + ramp / self.factor, jnp.float32)
+
+  def _channel(self, turns: float, head_size: int, theta: float) -> float:
+    context = self.original_max_positions
+    ratio = math.log(context / (turns * 2 * math.pi))
+    return head_size * ratio / (2 * math.log(theta))
+
+
+Scaling = RopeScaling | LinearScaling | YarnScaling
+
+
+def default_attention_factor(factor: float) -> float:
+  """Of YaRN: 0.1 log(factor) + 1."""
+  return 0.1 * math.log(factor) + 1.0 if factor > 1 else 1.0
+
+
+def _plain(theta: float, head_size: int) -> Array:
+  exponent = jnp.arange(0, head_size, 2, dtype=jnp.float32) / head_size
+  return theta**-exponent
+
 
 def frequencies(cfg: Any) -> Array:
   """Radians per position of each pair of channels, float32[K / 2]."""
-  exponent = jnp.arange(0, cfg.head_size, 2, dtype=jnp.float32) / cfg.head_size
-  frequency = cfg.rope_theta**-exponent
-  scaling = cfg.rope_scaling
+  frequency, scaling = _plain(cfg.rope_theta, cfg.head_size), cfg.rope_scaling
   if scaling is None:
     return frequency
-  turns = scaling.original_max_positions * frequency / (2 * jnp.pi)
-  span = scaling.high_freq_factor - scaling.low_freq_factor
-  smooth = jnp.clip((turns - scaling.low_freq_factor) / span, 0.0, 1.0)
-  return frequency * (smooth + (1 - smooth) / scaling.factor)
+  return scaling.frequencies(frequency, cfg.rope_theta)
 
 
-def tables(cfg: Any, position: Array) -> tuple[Array, Array]:
-  """cos and sin, float32[..., 1, K / 2], of integer positions [...]."""
-  frequency = frequencies(cfg)
+def tables(cfg: Any, position: Array) -> tuple[Array, ...]:
+  """cos and sin, float32[..., 1, K / 2], of integer positions [...].
+
+  If layers with a window have rotations of their own, these two come last.
+  """
+  factor = getattr(cfg.rope_scaling, 'attention_factor', 1.0)
+  found = _tables(frequencies(cfg), position, factor)
+  if cfg.window_rope_theta is None:
+    return found
+  return *found, *_tables(
+    _plain(cfg.window_rope_theta, cfg.head_size), position
+  )
+
+
+def _tables(frequency, position, factor=1.0) -> tuple[Array, Array]:
   angle = position[..., None, None].astype(jnp.float32)
   angle = angle * frequency.reshape((1,) * position.ndim + (1, -1))
-  return jnp.cos(angle), jnp.sin(angle)
+  if factor == 1.0:
+    return jnp.cos(angle), jnp.sin(angle)
+  return jnp.cos(angle) * factor, jnp.sin(angle) * factor
+
+
+def of_layer(tables: tuple[Array, ...], window: Array | None) -> tuple:
+  """(cos, sin) of a layer, by its window."""
+  if len(tables) == 2:
+    return tables
+  windowed = window < EVERYTHING
+  both = zip(tables[:2], tables[2:], strict=True)
+  return tuple(jnp.where(windowed, own, whole) for whole, own in both)
 
 
 def rotate(x: Array, tables: tuple[Array, Array]) -> Array:

@@ -69,8 +69,6 @@ def _span(params, cfg, x_NPD, prompt_mask_NP, fed_BSD, slot_S, T):
     axis=1,
   )
   tables = rope.tables(cfg, position)
-  key_T = jnp.arange(T)[None]
-  mask_ST = (key_T <= slot_S[:, None]) & (key_T > 0)
 
   def whole(y):
     y = y.reshape(B, S, *y.shape[3:])
@@ -79,9 +77,15 @@ def _span(params, cfg, x_NPD, prompt_mask_NP, fed_BSD, slot_S, T):
   def body(x, layer):
     qkv = layers.qkv(layer, cfg, x, tables)
     (qp, q), (kp, k), (vp, v) = map(parts, qkv)
-    attended = attention.attend_prompt(qp, kp, vp, prompt_mask_NP)
+    limits = layers.limits(cfg, layer)
+    attended = attention.attend_prompt(qp, kp, vp, prompt_mask_NP, limits)
     own = attention.attend_whole_responses(
-      q, (kp, vp, prompt_mask_NP), (whole(k), whole(v)), mask_ST, causal=False
+      q,
+      (kp, vp, prompt_mask_NP),
+      (whole(k), whole(v)),
+      (slot_S - 1, jnp.arange(T) - 1),
+      limits,
+      causal=False,
     )
     own = own.reshape(N, G * S, *attended.shape[2:])
     attended = jnp.concatenate([attended, own], axis=1)
@@ -93,10 +97,10 @@ def _span(params, cfg, x_NPD, prompt_mask_NP, fed_BSD, slot_S, T):
   x, _ = lax.scan(
     jax.checkpoint(body, policy=policy),
     layout.constrain(x, 'rows', None, None),
-    layers.stacked_layers(params),
+    layers.stacked_layers(params, cfg),
   )
   norm = params['model']['final_norm']
-  x_NPD, x_NGSD = parts(layers.norm(x, norm, cfg.norm_eps))
+  x_NPD, x_NGSD = parts(layers.norm(x, norm, cfg))
   first = (slot_S == 0)[None, None, :, None]
   hidden = jnp.where(
     jnp.broadcast_to(first, x_NGSD.shape),

@@ -1,4 +1,4 @@
-"""A dense decoder that implements Llama 3, SmolLM2, Qwen2/2.5 and Qwen3.
+"""A dense decoder: Llama 3, SmolLM2, Mistral, Qwen2 and 3, Gemma 2 and 3.
 
 Functions of (params, cfg, arrays). The prompt of a group is encoded once and
 its G responses attend to the same keys and values, both in training (forward)
@@ -45,11 +45,25 @@ class ModelConfig:
   head_size: int = ranged(low=2, high=INT32)
   mlp_size: int = ranged(low=1, high=INT32)
   rope_theta: float = ranged(10000.0, 0.0, open_low=True)
-  rope_scaling: rope.RopeScaling | None = None
+  rope_scaling: rope.Scaling | None = None
   norm_eps: float = ranged(1e-6, 0.0, open_low=True)
   tied_embeddings: bool = True
   qkv_bias: bool = False
   qk_norm: bool = False
+  norm_offset: bool = False  # norms multiply by 1 + their parameter
+  post_norms: bool = False  # norms of what attention and MLP add to the stream
+  scaled_embeddings: bool = False  # by the root of the width
+  activation: str = chosen('silu', tuple(layers.ACTIVATIONS))  # of the MLP
+  # Scores of attention are multiplied by it; None: head_size ** -0.5.
+  query_scale: float | None = ranged(None, 0.0, open_low=True)
+  # Scores, and the logits, become cap * tanh(x / cap).
+  attention_cap: float | None = ranged(None, 0.0, open_low=True)
+  logit_cap: float | None = ranged(None, 0.0, open_low=True)
+  # The layers `windowed` attend to that many tokens, the query's included.
+  window: int | None = ranged(None, 1, rope.EVERYTHING - 1)
+  windowed: tuple[int, ...] = ()
+  # Of their rotations, which are never scaled.
+  window_rope_theta: float | None = ranged(None, 0.0, open_low=True)
   max_positions: int = ranged(2048, 1, INT32)
   param_dtype: str = chosen('float32', DTYPES)
   compute_dtype: str = chosen('float32', DTYPES)
@@ -76,6 +90,21 @@ class ModelConfig:
     if self.head_size % 2:
       raise ValueError(f'ModelConfig.head_size = {self.head_size} is odd')
     lora.check_targets('ModelConfig', self.lora_targets)
+    self._check_windows()
+
+  def _check_windows(self):
+    if bool(self.windowed) != (self.window is not None):
+      raise ValueError(
+        f'ModelConfig.window = {self.window} and windowed = {self.windowed}: '
+        'give both or neither'
+      )
+    if any(i not in range(self.num_layers) for i in self.windowed):
+      raise ValueError(
+        f'ModelConfig.windowed = {self.windowed}: the layers are 0 to '
+        f'{self.num_layers - 1}'
+      )
+    if self.window_rope_theta is not None and self.window is None:
+      raise ValueError('ModelConfig.window_rope_theta without a window')
 
 
 def specs(cfg: ModelConfig) -> dict[str, Any]:
@@ -92,13 +121,14 @@ def specs(cfg: ModelConfig) -> dict[str, Any]:
   # Outputs that are added to the residual stream shrink with its depth.
   residual = (2 * L) ** -0.5
   width, heads_, kv = 'width', ('heads', 'head_size'), ('kv_heads', 'head_size')
+  scale = spec.ZEROS if cfg.norm_offset else spec.ONES
   layers = {
-    'attn_norm': stacked((D,), (None,), spec.ONES),
+    'attn_norm': stacked((D,), (None,), scale),
     'wq': stacked((D, H, K), (width, *heads_), D**-0.5),
     'wk': stacked((D, J, K), (width, *kv), D**-0.5),
     'wv': stacked((D, J, K), (width, *kv), D**-0.5),
     'wo': stacked((H, K, D), (*heads_, width), residual * (H * K) ** -0.5),
-    'mlp_norm': stacked((D,), (None,), spec.ONES),
+    'mlp_norm': stacked((D,), (None,), scale),
     'w_gate': stacked((D, F), (width, 'mlp'), D**-0.5),
     'w_up': stacked((D, F), (width, 'mlp'), D**-0.5),
     'w_down': stacked((F, D), ('mlp', width), residual * F**-0.5),
@@ -108,13 +138,16 @@ def specs(cfg: ModelConfig) -> dict[str, Any]:
     layers['bk'] = stacked((J, K), kv, spec.ZEROS)
     layers['bv'] = stacked((J, K), kv, spec.ZEROS)
   if cfg.qk_norm:
-    layers['q_norm'] = stacked((K,), (None,), spec.ONES)
-    layers['k_norm'] = stacked((K,), (None,), spec.ONES)
+    layers['q_norm'] = stacked((K,), (None,), scale)
+    layers['k_norm'] = stacked((K,), (None,), scale)
+  if cfg.post_norms:
+    layers['attn_post_norm'] = stacked((D,), (None,), scale)
+    layers['mlp_post_norm'] = stacked((D,), (None,), scale)
   vocab = cfg.vocab_size
   model = {
     'embed': param((vocab, D), ('vocab', width), 0.02),
     'layers': layers,
-    'final_norm': param((D,), (None,), spec.ONES),
+    'final_norm': param((D,), (None,), scale),
   }
   if not cfg.tied_embeddings:
     model['lm_head'] = param((D, vocab), (width, 'vocab'), 0.02)
@@ -161,7 +194,8 @@ def forward(
   def body(x, layer):
     qkv = layers.qkv(layer, cfg, x, tables)
     pairs = (parts(unpack(y)) for y in qkv)
-    attended = _attend(cfg, *zip(*pairs, strict=True), prompt_mask_NP)
+    limits = layers.limits(cfg, layer)
+    attended = _attend(cfg, limits, *zip(*pairs, strict=True), prompt_mask_NP)
     x = layers.finish_layer(layer, cfg, x, pack(attended))
     return layout.constrain(x, 'rows', None, None), None
 
@@ -174,9 +208,9 @@ def forward(
   x = layers.embed(params, cfg, pack(token))
   x = layout.constrain(x, 'rows', None, None)
   x, _ = lax.scan(
-    jax.checkpoint(body, policy=policy), x, layers.stacked_layers(params)
+    jax.checkpoint(body, policy=policy), x, layers.stacked_layers(params, cfg)
   )
-  x = layers.norm(x, params['model']['final_norm'], cfg.norm_eps)
+  x = layers.norm(x, params['model']['final_norm'], cfg)
   x_NPD, x_NGSD = parts(unpack(x))
   first = jnp.broadcast_to(x_NPD[:, None, -1:], (N, G, 1, D))
   hidden = jnp.concatenate([first, x_NGSD], axis=2).reshape(B, T, D)
@@ -199,7 +233,11 @@ def _sequences(prompt_NP, prompt_mask_NP, response_BT, response_mask_BT):
 
 
 def _attend(
-  cfg: ModelConfig, prompt: tuple, response: tuple, prompt_mask_NP: Array
+  cfg: ModelConfig,
+  limits: attention.Limits,
+  prompt: tuple,
+  response: tuple,
+  prompt_mask_NP: Array,
 ) -> Array:
   """Attention of prompts and their responses, [N, P + G * S, heads, size].
 
@@ -210,14 +248,18 @@ def _attend(
       cfg.attention, prompt, response, prompt_mask_NP
     )
   (qp, kp, vp), (q, k, v) = prompt, response
-  attended = attention.attend_prompt(qp, kp, vp, prompt_mask_NP)
+  attended = attention.attend_prompt(qp, kp, vp, prompt_mask_NP, limits)
   N, G, S = q.shape[:3]
   if not S:
     return attended
   k, v = (y.reshape(N * G, S, *y.shape[3:]) for y in (k, v))
-  causal_ST = jnp.tril(jnp.ones((S, S), bool))
   own = attention.attend_whole_responses(
-    q, (kp, vp, prompt_mask_NP), (k, v), causal_ST, causal=True
+    q,
+    (kp, vp, prompt_mask_NP),
+    (k, v),
+    (jnp.arange(S), jnp.arange(S)),
+    limits,
+    causal=True,
   )
   own = own.reshape(N, G * S, *attended.shape[2:])
   return jnp.concatenate([attended, own], axis=1)

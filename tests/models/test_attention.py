@@ -76,7 +76,7 @@ def test_blocks_have_128_queries_or_are_eight(length, blocks):
   assert str(jaxpr).count('dot_general[') == 2 * blocks
 
 
-def whole_responses(causal):
+def whole_responses(causal, limits=attention.NO_LIMITS):
   """attend_whole_responses of two groups, and the gradient of its inputs."""
   rng = np.random.default_rng(2)
   G, S = 2, 9
@@ -84,11 +84,11 @@ def whole_responses(causal):
   k, v = rng.normal(size=(2, N * G, S, J, K)).astype(np.float32)
   _, kp, vp, mask_NP = make_inputs()
   cotangent = rng.normal(size=q.shape)
-  seen = np.tril(np.ones((S, S), bool))
+  steps = (jnp.arange(S), jnp.arange(S))
 
   def out(q, kp, vp, k, v):
     found = attention.attend_whole_responses(
-      q, (kp, vp, mask_NP), (k, v), seen, causal=causal
+      q, (kp, vp, mask_NP), (k, v), steps, limits, causal=causal
     )
     return (found * cotangent).sum(), found
 
@@ -96,15 +96,25 @@ def whole_responses(causal):
   return *grads, found
 
 
-@pytest.mark.parametrize('causal', [True, False])
-@pytest.mark.parametrize('span', [2, 4])
-def test_responses_do_not_depend_on_the_blocks(monkeypatch, causal, span):
+@pytest.mark.parametrize(
+  ('causal', 'span', 'limits'),
+  [
+    (True, 2, attention.NO_LIMITS),
+    (True, 4, attention.Limits(cap=0.5, window=jnp.int32(3))),
+    (False, 2, attention.Limits(window=jnp.int32(12))),
+    (False, 4, attention.NO_LIMITS),
+  ],
+)
+def test_responses_do_not_depend_on_the_blocks(
+  monkeypatch, causal, span, limits
+):
   """E1, in values and gradients; with spans that are computed again."""
-  expected = whole_responses(causal=False)
+  expected = whole_responses(False, limits)
   monkeypatch.setattr(attention, 'LEAST_QUERIES', 4)
   monkeypatch.setattr(attention, 'SPAN_QUERIES', span)
-  for found, wanted in zip(whole_responses(causal), expected, strict=True):
-    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+  found = whole_responses(causal, limits)
+  for one, wanted in zip(found, expected, strict=True):
+    np.testing.assert_allclose(one, wanted, rtol=1e-5, atol=1e-5)
 
 
 def test_a_span_that_is_not_full(monkeypatch):

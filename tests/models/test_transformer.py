@@ -34,6 +34,40 @@ VARIANTS = {
   ),
   'qwen2': dataclasses.replace(CFG, qkv_bias=True, num_kv_heads=1),
   'qwen3': dataclasses.replace(CFG, qk_norm=True, num_kv_heads=4),
+  # Of the two layers the first has a window.
+  'gemma2': dataclasses.replace(
+    CFG,
+    norm_offset=True,
+    post_norms=True,
+    scaled_embeddings=True,
+    activation='gelu_tanh',
+    query_scale=0.3,
+    attention_cap=1.5,
+    logit_cap=2.0,
+    window=4,
+    windowed=(0,),
+  ),
+  'gemma3': dataclasses.replace(
+    CFG,
+    qk_norm=True,
+    rope_theta=1e4,
+    rope_scaling=models.LinearScaling(factor=3.0),
+    window=3,
+    windowed=(1,),
+    window_rope_theta=100.0,
+  ),
+  'yarn': dataclasses.replace(
+    CFG,
+    rope_theta=50.0,
+    rope_scaling=models.YarnScaling(
+      factor=4.0,
+      original_max_positions=40,
+      attention_factor=1.2,
+      beta_fast=4.0,
+    ),
+    window=2,
+    windowed=(0, 1),
+  ),
 }
 N, G, P, T = 3, 2, 5, 4
 FORWARD = jax.jit(models.forward, static_argnums=1)
@@ -70,39 +104,62 @@ def make_batch(num_prompts=N, group_size=G, prompt=P, response=T, seed=0):
   )
 
 
+def plain_frequencies(cfg, windowed):
+  """Radians a position of each pair of channels, and a factor, from papers."""
+  share = np.arange(0, cfg.head_size, 2) / cfg.head_size
+  if windowed and cfg.window_rope_theta:
+    return cfg.window_rope_theta**-share, 1.0
+  frequency, s = cfg.rope_theta**-share, cfg.rope_scaling
+  if isinstance(s, models.LinearScaling):
+    return frequency / s.factor, 1.0
+  if isinstance(s, models.YarnScaling):
+    # Here 4 turns are at pair 0.36 and 1 turn at 1.42: from 0 to 2.
+    ramp = np.array([0, 0.5, 1])
+    return frequency * (1 - ramp) + frequency / 4.0 * ramp, 1.2
+  for i, f in enumerate(frequency if s else ()):
+    turns = s.original_max_positions * f / (2 * np.pi)
+    if turns < s.low_freq_factor:
+      frequency[i] = f / s.factor
+    elif turns < s.high_freq_factor:
+      smooth = (turns - s.low_freq_factor) / (
+        s.high_freq_factor - s.low_freq_factor
+      )
+      frequency[i] = (1 - smooth) * f / s.factor + smooth * f
+  return frequency, 1.0
+
+
 def plain_hidden(params, cfg, token_S):
   """Textbook forward of one sequence, float32[S, D]: no cache, no padding."""
   model = params['model']
   repeats = cfg.num_heads // cfg.num_kv_heads
 
   def norm(x, scale):
-    scale = jnp.broadcast_to(scale, x.shape)
+    scale = jnp.broadcast_to(scale, x.shape) + cfg.norm_offset
     return x / jnp.sqrt((x**2).mean(-1, keepdims=True) + cfg.norm_eps) * scale
 
-  frequency = cfg.rope_theta ** (
-    -np.arange(0, cfg.head_size, 2) / cfg.head_size
-  )
-  if cfg.rope_scaling is not None:
-    s = cfg.rope_scaling
-    for i, f in enumerate(frequency):
-      turns = s.original_max_positions * f / (2 * np.pi)
-      if turns < s.low_freq_factor:
-        frequency[i] = f / s.factor
-      elif turns < s.high_freq_factor:
-        smooth = (turns - s.low_freq_factor) / (
-          s.high_freq_factor - s.low_freq_factor
-        )
-        frequency[i] = (1 - smooth) * f / s.factor + smooth * f
-  angle = np.arange(len(token_S))[:, None] * frequency[None]
-  cos, sin = (jnp.asarray(f(angle))[:, None] for f in (np.cos, np.sin))
-
-  def rope(x):
+  def rope(x, windowed):
+    frequency, factor = plain_frequencies(cfg, windowed)
+    angle = np.arange(len(token_S))[:, None] * frequency[None]
+    cos, sin = (
+      jnp.asarray(f(angle) * factor)[:, None] for f in (np.cos, np.sin)
+    )
     a, b = jnp.split(x, 2, -1)
     return jnp.concatenate([a * cos - b * sin, a * sin + b * cos], -1)
 
   x = model['embed'][jnp.asarray(token_S)]
-  causal = np.tril(np.ones((len(token_S),) * 2, bool))
+  if cfg.scaled_embeddings:
+    x = x * np.sqrt(cfg.width)
+  distance = np.subtract.outer(*[np.arange(len(token_S))] * 2)
+  scale = cfg.query_scale or cfg.head_size**-0.5
+  activation = {
+    'silu': jax.nn.silu,
+    'gelu_tanh': lambda y: (
+      0.5 * y * (1 + jnp.tanh(np.sqrt(2 / np.pi) * (y + 0.044715 * y**3)))
+    ),
+  }[cfg.activation]
   for i in range(cfg.num_layers):
+    windowed = i in cfg.windowed
+    seen = (distance >= 0) & (distance < (cfg.window if windowed else 1e9))
     w = jax.tree.map(lambda y, i=i: y[i], model['layers'])
     h = norm(x, w['attn_norm'])
     q, k, v = (jnp.einsum('sd,dhk->shk', h, w[n]) for n in ('wq', 'wk', 'wv'))
@@ -110,14 +167,18 @@ def plain_hidden(params, cfg, token_S):
       q, k, v = q + w['bq'][None], k + w['bk'][None], v + w['bv'][None]
     if cfg.qk_norm:
       q, k = norm(q, w['q_norm']), norm(k, w['k_norm'])
-    q, k = rope(q), rope(k)
+    q, k = rope(q, windowed), rope(k, windowed)
     k, v = jnp.repeat(k, repeats, 1), jnp.repeat(v, repeats, 1)
-    scores = jnp.einsum('shk,thk->hst', q, k) / np.sqrt(cfg.head_size)
-    attention = jax.nn.softmax(jnp.where(causal[None], scores, -jnp.inf))
+    scores = jnp.einsum('shk,thk->hst', q, k) * scale
+    if cfg.attention_cap:
+      scores = cfg.attention_cap * jnp.tanh(scores / cfg.attention_cap)
+    attention = jax.nn.softmax(jnp.where(seen[None], scores, -jnp.inf))
     out = jnp.einsum('hst,thk->shk', attention, v)
-    x = x + jnp.einsum('shk,hkd->sd', out, w['wo'])
+    out = jnp.einsum('shk,hkd->sd', out, w['wo'])
+    x = x + (norm(out, w['attn_post_norm']) if cfg.post_norms else out)
     h = norm(x, w['mlp_norm'])
-    x = x + (jax.nn.silu(h @ w['w_gate']) * (h @ w['w_up'])) @ w['w_down']
+    out = (activation(h @ w['w_gate']) * (h @ w['w_up'])) @ w['w_down']
+    x = x + (norm(out, w['mlp_post_norm']) if cfg.post_norms else out)
   return norm(x, model['final_norm'])
 
 
@@ -240,8 +301,18 @@ def test_small_and_odd_batches(sizes):
   assert_same(FORWARD(params, CFG, *batch), plain_forward(params, CFG, *batch))
 
 
-@pytest.mark.parametrize('transposed', [False, True])
-@pytest.mark.parametrize('name', VARIANTS)
+@pytest.mark.parametrize(
+  ('name', 'transposed'),
+  [
+    pytest.param(
+      *(name, transposed),
+      marks=pytest.mark.slow if name in ('gemma3', 'yarn') else (),
+    )
+    for name in VARIANTS
+    for transposed in (False, True)
+    if name != 'gemma2' or transposed
+  ],
+)
 def test_prefill_and_decode_agree_with_forward(monkeypatch, name, transposed):
   """Sampler and trainer: log-probs of the same tokens differ below 1e-5.
 
@@ -348,6 +419,9 @@ def test_values_read_the_head():
     ({'lora_targets': ('wx',)}, "'wx'"),
     ({'compute_dtype': 'int8'}, 'compute_dtype'),
     ({'num_layers': 0}, 'num_layers'),
+    ({'window': 4}, 'window = 4 and windowed = .*both or neither'),
+    ({'window': 4, 'windowed': (2,)}, 'windowed = .2,.: the layers are 0 to 1'),
+    ({'window_rope_theta': 10.0}, 'window_rope_theta without a window'),
   ],
 )
 def test_impossible_configurations_are_refused(change, message):
