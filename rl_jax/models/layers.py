@@ -100,7 +100,7 @@ def qkv(layer, cfg, x, tables) -> tuple[Array, Array, Array]:
     q = norm(q, base['q_norm'], cfg)
     k = norm(k, base['k_norm'], cfg)
   tables = rope.of_layer(tables, layer.get('window'))
-  scale = cfg.head_size**-0.5 if cfg.query_scale is None else cfg.query_scale
+  scale = (cfg.query_pre_attn_scalar or cfg.head_size) ** -0.5
   q = rope.rotate(q, tables) * scale
   shape = (*x.shape[:-1], cfg.num_kv_heads, -1, cfg.head_size)
   return q.reshape(shape), rope.rotate(k, tables), v

@@ -63,6 +63,7 @@ def choose_attention(
   dtype: str,
   head_size: int,
   spans: int = 1,
+  limited: bool = False,
 ) -> tuple[str, str]:
   """(kernel of training, scoring and prefill, reason).
 
@@ -70,17 +71,20 @@ def choose_attention(
 
   Args:
     spans: parts of a response on different devices, mesh.sequence.
+    limited: some layers have a window, or scores a cap.
 
   Raises: ValueError if the wanted kernel cannot run.
   """
-  split = (
-    f'it needs whole responses, and mesh.sequence = {spans} splits them'
-    if spans > 1
-    else None
-  )
+  general = None
+  if spans > 1:
+    general = (
+      f'it needs whole responses, and mesh.sequence = {spans} splits them'
+    )
+  elif limited:
+    general = 'it has no windows that differ by layer, and no cap of scores'
   obstacles = {
-    CUDNN: split or _cudnn_obstacle(platform, dtype, head_size),
-    SPLASH: split or _splash_obstacle(platform, head_size),
+    CUDNN: general or _cudnn_obstacle(platform, dtype, head_size),
+    SPLASH: general or _splash_obstacle(platform, head_size),
   }
   if wanted == PLAIN:
     return PLAIN, 'as configured'
@@ -152,7 +156,10 @@ def resolve(
   dtype, why = choose_dtype(compute_dtype, platform)
   _log('compute_dtype', dtype, why)
   head_size = model.head_size
-  kernel, why = choose_attention(attention, platform, dtype, head_size, spans)
+  limited = model.window is not None or model.attention_cap is not None
+  kernel, why = choose_attention(
+    *(attention, platform, dtype, head_size, spans, limited)
+  )
   refusal = attention_kernels.refusal(kernel, dtype, head_size)
   if refusal and attention == AUTO:
     kernel, why = PLAIN, f'{kernel}: {refusal}'

@@ -82,6 +82,23 @@ def _qwen3(width, mlp_size):
   )
 
 
+def _gemma(layers, width, num_heads, kv_heads, mlp_size, **fields):
+  return ModelConfig(
+    num_layers=layers,
+    width=width,
+    num_heads=num_heads,
+    num_kv_heads=kv_heads,
+    head_size=256,
+    mlp_size=mlp_size,
+    activation='gelu_tanh',
+    norm_offset=True,
+    post_norms=True,
+    scaled_embeddings=True,
+    query_pre_attn_scalar=256.0,
+    **fields,
+  )
+
+
 PRESETS = {
   'tiny': tiny(),
   'SmolLM2-135M': _smollm2(30, 576, 9, 3, 1536, 1e5),
@@ -92,6 +109,39 @@ PRESETS = {
   'Qwen2.5-7B': _qwen2p5(28, 3584, 28, 4, 128, 18944),
   'Qwen3-0.6B': _qwen3(1024, 3072),
   'Qwen3-1.7B': _qwen3(2048, 6144),
+  'Gemma-2-2B': _gemma(
+    *(26, 2304, 8, 4, 9216),
+    vocab_size=256000,
+    window=4096,
+    windowed=tuple(range(0, 26, 2)),
+    attention_cap=50.0,
+    logit_cap=30.0,
+    max_positions=8192,
+  ),
+  'Gemma-3-1B': _gemma(
+    *(26, 1152, 4, 1, 6912),
+    vocab_size=262144,
+    rope_theta=1e6,
+    qk_norm=True,
+    window=512,
+    windowed=tuple(i for i in range(26) if (i + 1) % 6),
+    window_rope_theta=1e4,
+    max_positions=32768,
+  ),
+  'Mistral-7B': ModelConfig(
+    vocab_size=32000,
+    num_layers=32,
+    width=4096,
+    num_heads=32,
+    num_kv_heads=8,
+    head_size=128,
+    mlp_size=14336,
+    norm_eps=1e-5,
+    tied_embeddings=False,
+    window=4096,
+    windowed=tuple(range(32)),
+    max_positions=32768,
+  ),
   'Llama-3.2-1B': ModelConfig(
     vocab_size=128256,
     num_layers=16,

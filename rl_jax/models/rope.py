@@ -88,6 +88,11 @@ class YarnScaling:
 
   def __post_init__(self):
     check_numbers(self)
+    if self.beta_fast <= self.beta_slow:
+      raise ValueError(
+        f'YarnScaling.beta_fast = {self.beta_fast} is not above beta_slow = '
+        f'{self.beta_slow}'
+      )
 
   def frequencies(self, frequency: Array, theta: float) -> Array:
     """Scaled, [K / 2]."""
@@ -112,9 +117,9 @@ class YarnScaling:
 Scaling = RopeScaling | LinearScaling | YarnScaling
 
 
-def default_attention_factor(factor: float) -> float:
-  """Of YaRN: 0.1 log(factor) + 1."""
-  return 0.1 * math.log(factor) + 1.0 if factor > 1 else 1.0
+def attention_factor(factor: float, mscale: float = 1.0) -> float:
+  """Of YaRN: 0.1 mscale log(factor) + 1, where positions are stretched."""
+  return 0.1 * mscale * math.log(factor) + 1.0 if factor > 1 else 1.0
 
 
 def _plain(theta: float, head_size: int) -> Array:

@@ -54,8 +54,8 @@ class ModelConfig:
   post_norms: bool = False  # norms of what attention and MLP add to the stream
   scaled_embeddings: bool = False  # by the root of the width
   activation: str = chosen('silu', tuple(layers.ACTIVATIONS))  # of the MLP
-  # Scores of attention are multiplied by it; None: head_size ** -0.5.
-  query_scale: float | None = ranged(None, 0.0, open_low=True)
+  # Scores of attention are divided by its root; None: head_size.
+  query_pre_attn_scalar: float | None = ranged(None, 0.0, open_low=True)
   # Scores, and the logits, become cap * tanh(x / cap).
   attention_cap: float | None = ranged(None, 0.0, open_low=True)
   logit_cap: float | None = ranged(None, 0.0, open_low=True)
@@ -77,10 +77,10 @@ class ModelConfig:
 
   def __post_init__(self):
     check_numbers(self)
-    if not isinstance(self.rope_scaling, (rope.RopeScaling, type(None))):
+    if not isinstance(self.rope_scaling, rope.Scaling | None):
       raise ValueError(
-        f'ModelConfig.rope_scaling = {self.rope_scaling!r:.80} is no '
-        'RopeScaling'
+        f'ModelConfig.rope_scaling = {self.rope_scaling!r:.80} is none of '
+        'RopeScaling, LinearScaling, YarnScaling'
       )
     if self.num_heads % self.num_kv_heads:
       raise ValueError(

@@ -4,7 +4,7 @@ For each family a Hugging Face directory written by `transformers` itself
 (config.json, safetensors) and golden.npz with input ids and float32 logits.
 
   pip install torch==2.13.0 transformers numpy
-  python tests/golden/make_parity.py            (writes beside this file)
+  python tests/golden/make_parity.py [FAMILY]   (writes beside this file)
 
 Made with torch 2.13.0 and transformers 5.23.0. Every tensor is random, norms
 and biases too, so that a swapped or forgotten one changes the logits.
@@ -78,6 +78,56 @@ FAMILIES = {
     torch.float32,
     '1GB',
   ),
+  'mistral': (
+    'MistralConfig',
+    dict(
+      tie_word_embeddings=False,
+      head_dim=8,
+      sliding_window=5,
+      rope_parameters={
+        'rope_type': 'yarn',
+        'rope_theta': 1000.0,
+        'factor': 4.0,
+        'original_max_position_embeddings': 32,
+        'beta_fast': 4.0,
+      },
+    ),
+    torch.float32,
+    '1GB',
+  ),
+  'gemma2': (
+    'Gemma2Config',
+    dict(
+      tie_word_embeddings=True,
+      head_dim=8,
+      sliding_window=5,
+      query_pre_attn_scalar=5,
+      attn_logit_softcapping=2.0,
+      final_logit_softcapping=3.0,
+    ),
+    torch.float32,
+    '1GB',
+  ),
+  'gemma3': (
+    'Gemma3TextConfig',
+    dict(
+      tie_word_embeddings=True,
+      head_dim=8,
+      sliding_window=5,
+      query_pre_attn_scalar=6,
+      layer_types=['sliding_attention', 'full_attention'],
+      rope_parameters={
+        'sliding_attention': {'rope_type': 'default', 'rope_theta': 100.0},
+        'full_attention': {
+          'rope_type': 'linear',
+          'rope_theta': 10000.0,
+          'factor': 8.0,
+        },
+      },
+    ),
+    torch.float32,
+    '1GB',
+  ),
 }
 
 
@@ -99,18 +149,21 @@ def make_model(family: str, seed: int = 0):
 def logits_of(path: str, ids: np.ndarray) -> np.ndarray:
   """Float32 logits [B, S, V] of a directory.
 
-  Loaded in float32: a cast of the model would round its rotary frequencies.
+  Loaded in float32: a cast of the model would round its rotary frequencies. By
+  eager attention, the only form that has Gemma 2's cap of scores.
   """
   model = transformers.AutoModelForCausalLM.from_pretrained(
-    path, dtype=torch.float32
+    path, dtype=torch.float32, attn_implementation='eager'
   )
   with torch.no_grad():
     return model.eval()(torch.tensor(ids)).logits.numpy()
 
 
-def main(folder: str) -> None:
-  """Writes every family below `folder`."""
-  for family, (_, _, _, shard) in FAMILIES.items():
+def main(*families: str) -> None:
+  """Writes these families, or all, beside this file."""
+  folder = os.path.dirname(__file__)
+  for family in families or FAMILIES:
+    shard = FAMILIES[family][-1]
     path = os.path.join(folder, family)
     model = make_model(family)
     model.save_pretrained(path, max_shard_size=shard)
@@ -124,4 +177,4 @@ def main(folder: str) -> None:
 
 
 if __name__ == '__main__':
-  main(sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(__file__))
+  main(*sys.argv[1:])

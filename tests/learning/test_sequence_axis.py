@@ -140,6 +140,17 @@ def test_statistics_and_gradients(tiny, axes):
 @pytest.mark.devices
 @pytest.mark.slow
 @pytest.mark.parametrize(
+  'axes', [dict(sequence=4), dict(fsdp=2, sequence=2, tensor=2)]
+)
+def test_windows_and_caps(tiny, axes):
+  """E1, where a span's keys of interest lie on other devices."""
+  limits = dict(attention_cap=1.0, window=3, windowed=(1,))
+  assert_equal_to_one_device(tiny, axes, ('logp',), 8, **limits)
+
+
+@pytest.mark.devices
+@pytest.mark.slow
+@pytest.mark.parametrize(
   ('axes', 'needs', 'tokens', 'changes'),
   [
     (dict(data=2, sequence=4), OTHERS, 8, {}),

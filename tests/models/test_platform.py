@@ -120,6 +120,10 @@ def test_a_library_that_refuses_means_plain_or_an_error():
     platform_lib.resolve(model, attention='cudnn', platform=HOPPER)
   assert platform_lib.resolve(model, platform=TPU).attention == 'splash'
   assert platform_lib.resolve(model, platform=TPU, spans=2).attention == 'plain'
+  windowed = dataclasses.replace(model, window=4, windowed=(0,))
+  assert platform_lib.resolve(windowed, platform=TPU).attention == 'plain'
+  with pytest.raises(ValueError, match='no windows that differ'):
+    platform_lib.resolve(windowed, attention='splash', platform=TPU)
 
 
 def test_here():

@@ -41,7 +41,7 @@ VARIANTS = {
     post_norms=True,
     scaled_embeddings=True,
     activation='gelu_tanh',
-    query_scale=0.3,
+    query_pre_attn_scalar=3.0,
     attention_cap=1.5,
     logit_cap=2.0,
     window=4,
@@ -150,7 +150,7 @@ def plain_hidden(params, cfg, token_S):
   if cfg.scaled_embeddings:
     x = x * np.sqrt(cfg.width)
   distance = np.subtract.outer(*[np.arange(len(token_S))] * 2)
-  scale = cfg.query_scale or cfg.head_size**-0.5
+  scale = (cfg.query_pre_attn_scalar or cfg.head_size) ** -0.5
   activation = {
     'silu': jax.nn.silu,
     'gelu_tanh': lambda y: (

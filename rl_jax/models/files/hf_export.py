@@ -8,7 +8,7 @@ from flax import traverse_util
 import numpy as np
 
 from rl_jax.models import lora
-from rl_jax.models.files import hf_import, tensor_table
+from rl_jax.models.files import hf_fields, hf_import, hf_rope, tensor_table
 from rl_jax.models.files.directories import (
   replace_directory,
   save_tensors,
@@ -62,7 +62,7 @@ def hf_tensors(
   size = tensor_table.sizes(cfg)
   flat = traverse_util.flatten_dict(model, sep='/')
   tensors = {}
-  for rule in tensor_table.used_rules(cfg, hf_import.RULES):
+  for rule in tensor_table.used_rules(cfg, hf_import.rules_of(cfg)):
     leaf = np.asarray(flat[rule.path]).astype(dtype, copy=False)
     names = tensor_table.tensor_names(cfg, rule)
     layers = leaf if '{}' in rule.name else [leaf]
@@ -77,25 +77,12 @@ def config_to_hf(cfg: ModelConfig, dtype: str) -> dict[str, Any]:
 
   Raises: ValueError if no supported architecture has these switches.
   """
-  switches = {'qkv_bias': cfg.qkv_bias, 'qk_norm': cfg.qk_norm}
-  fitting = [k for k, v in hf_import.ARCHITECTURES.items() if v == switches]
-  if not fitting:
-    raise ValueError(
-      f'no Hugging Face architecture has {switches}: one of '
-      f'{list(hf_import.ARCHITECTURES.values())}'
-    )
-  scaling = cfg.rope_scaling
-  if scaling is not None:
-    scaling = {
-      'rope_type': 'llama3',
-      'factor': scaling.factor,
-      'low_freq_factor': scaling.low_freq_factor,
-      'high_freq_factor': scaling.high_freq_factor,
-      'original_max_position_embeddings': scaling.original_max_positions,
-    }
+  architecture = hf_fields.architecture_of(cfg, hf_import.ARCHITECTURES)
   return {
-    'architectures': fitting,
-    'model_type': fitting[0].removesuffix('ForCausalLM').lower(),
+    'architectures': [architecture],
+    'model_type': hf_fields.MODEL_TYPES.get(
+      architecture, architecture.removesuffix('ForCausalLM').lower()
+    ),
     'vocab_size': cfg.vocab_size,
     'hidden_size': cfg.width,
     'intermediate_size': cfg.mlp_size,
@@ -103,14 +90,12 @@ def config_to_hf(cfg: ModelConfig, dtype: str) -> dict[str, Any]:
     'num_attention_heads': cfg.num_heads,
     'num_key_value_heads': cfg.num_kv_heads,
     'head_dim': cfg.head_size,
-    'hidden_act': 'silu',
     'rms_norm_eps': cfg.norm_eps,
-    'rope_theta': cfg.rope_theta,
-    'rope_scaling': scaling,
     'max_position_embeddings': cfg.max_positions,
     'tie_word_embeddings': cfg.tied_embeddings,
     'attention_bias': False,
     'mlp_bias': False,
-    'use_sliding_window': False,
     'torch_dtype': dtype,
+    **hf_rope.written(cfg),
+    **hf_fields.written(architecture, cfg),
   }

@@ -1,4 +1,4 @@
-"""Hugging Face directories: Llama, Qwen2 and Qwen3 checkpoints."""
+"""Hugging Face directories: Llama, Mistral, Qwen2, Qwen3 and Gemma."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from rl_jax.models import rope as rope_lib
 from rl_jax.models import tokenizer as tokenizer_lib
 from rl_jax.models.files import (
   directories,
+  hf_fields,
+  hf_rope,
   placement,
   tensor_table,
   tokenizer_files,
@@ -47,22 +48,58 @@ RULES = (
   Rule('lm_head.weight', 'lm_head', 'V D', 'D V'),
 )
 
-# Architecture -> what its configuration fixes.
+# Where norms follow attention and MLP too, names stand for other tensors.
+_POST_NORMS = (
+  Rule(
+    'model.layers.{}.post_attention_layernorm.weight',
+    'layers/attn_post_norm',
+    'D',
+    'D',
+  ),
+  Rule(
+    'model.layers.{}.pre_feedforward_layernorm.weight',
+    'layers/mlp_norm',
+    'D',
+    'D',
+  ),
+  Rule(
+    'model.layers.{}.post_feedforward_layernorm.weight',
+    'layers/mlp_post_norm',
+    'D',
+    'D',
+  ),
+)
+
+_GEMMA = {
+  'activation': 'gelu_tanh',
+  'norm_offset': True,
+  'post_norms': True,
+  'scaled_embeddings': True,
+}
+# Architecture -> what its configuration fixes; the rest as in ModelConfig.
 ARCHITECTURES = {
   'LlamaForCausalLM': {'qkv_bias': False, 'qk_norm': False},
+  'MistralForCausalLM': {'qkv_bias': False, 'qk_norm': False},
   'Qwen2ForCausalLM': {'qkv_bias': True, 'qk_norm': False},
   'Qwen3ForCausalLM': {'qkv_bias': False, 'qk_norm': True},
+  'Gemma2ForCausalLM': {'qkv_bias': False, 'qk_norm': False, **_GEMMA},
+  'Gemma3ForCausalLM': {'qkv_bias': False, 'qk_norm': True, **_GEMMA},
 }
 
 # Fields that would change the mathematics, and the only value they may have.
 _FIXED_FIELDS = {
-  'hidden_act': 'silu',
   'attention_bias': False,
   'mlp_bias': False,
-  'use_sliding_window': False,
   'partial_rotary_factor': 1.0,
   'quantization_config': None,
+  'use_bidirectional_attention': False,
 }
+
+
+def rules_of(cfg: ModelConfig) -> tuple[Rule, ...]:
+  """The table of the tensors of a model."""
+  rules = (*RULES, *_POST_NORMS) if cfg.post_norms else RULES
+  return tuple({rule.name: rule for rule in rules}.values())
 
 
 def import_hf(directory: str, mesh: Any = None, **overrides):
@@ -91,7 +128,7 @@ def import_weights(directory: str, mesh: Any = None, **overrides):
   tensors = open_safetensors(directory)
   if cfg.tied_embeddings:
     tensors = _without_copied_head(tensors)
-  readers = tensor_table.match(cfg, RULES, tensors, directory)
+  readers = tensor_table.match(cfg, rules_of(cfg), tensors, directory)
   return cfg, tensor_table.fill(cfg, readers, mesh)
 
 
@@ -121,8 +158,6 @@ def _config_from_hf(config: Mapping[str, Any], origin: str) -> ModelConfig:
         f'{origin}: {field} = {config[field]!r} is not implemented, only '
         f'{value!r}'
       )
-  if set(config.get('layer_types') or ()) - {'full_attention'}:
-    raise ValueError(f'{origin}: layer_types other than full_attention')
 
   def need(field):
     if config.get(field) is None:
@@ -130,9 +165,7 @@ def _config_from_hf(config: Mapping[str, Any], origin: str) -> ModelConfig:
     return config[field]
 
   width, num_heads = need('hidden_size'), need('num_attention_heads')
-  # Since version 5 transformers keeps both under rope_parameters.
-  rope = config.get('rope_parameters') or config.get('rope_scaling') or {}
-  theta = rope.get('rope_theta') or config.get('rope_theta', 10000.0)
+  switches = ARCHITECTURES[architecture]
   fields = dict(
     vocab_size=need('vocab_size'),
     num_layers=need('num_hidden_layers'),
@@ -141,35 +174,22 @@ def _config_from_hf(config: Mapping[str, Any], origin: str) -> ModelConfig:
     num_kv_heads=config.get('num_key_value_heads') or num_heads,
     head_size=config.get('head_dim') or width // num_heads,
     mlp_size=need('intermediate_size'),
-    rope_theta=float(theta),
-    rope_scaling=_rope_scaling(rope, origin),
     norm_eps=need('rms_norm_eps'),
     tied_embeddings=config.get('tie_word_embeddings', False),
     max_positions=need('max_position_embeddings'),
-    **ARCHITECTURES[architecture],
+    **switches,
   )
   try:
-    return ModelConfig(**fields)
+    cfg = ModelConfig(**fields)  # checks sizes before layers are listed
+    hf_fields.check_activation(config, cfg.activation)
+    return dataclasses.replace(
+      cfg,
+      **hf_rope.read(architecture, config),
+      **hf_fields.windows(architecture, config),
+      **hf_fields.score_limits(architecture, config),
+    )
   except ValueError as error:
     raise ValueError(f'{origin}: {error}') from None
-
-
-def _rope_scaling(
-  rope: Mapping[str, Any], origin: str
-) -> rope_lib.RopeScaling | None:
-  kind = rope.get('rope_type', rope.get('type', 'default'))
-  if kind == 'default':
-    return None
-  if kind != 'llama3':
-    raise ValueError(
-      f'{origin}: rope_scaling of type {kind!r} is not implemented, only llama3'
-    )
-  return rope_lib.RopeScaling(
-    factor=float(rope['factor']),
-    low_freq_factor=float(rope['low_freq_factor']),
-    high_freq_factor=float(rope['high_freq_factor']),
-    original_max_positions=rope['original_max_position_embeddings'],
-  )
 
 
 def open_safetensors(directory: str) -> dict[str, StoredTensor]:

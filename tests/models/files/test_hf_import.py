@@ -14,7 +14,7 @@ import safetensors.numpy
 
 from rl_jax.models import lora, spec
 from rl_jax.models.files import hf_export, hf_import, tensor_table
-from rl_jax.models.rope import RopeScaling
+from rl_jax.models.rope import LinearScaling, RopeScaling, YarnScaling
 from rl_jax.models.tokenizer import ByteTokenizer, CharTokenizer
 from rl_jax.models.transformer import ModelConfig, specs
 
@@ -29,6 +29,12 @@ SIZES = dict(
   mlp_size=10,
   max_positions=64,
 )
+GEMMA = dict(
+  activation='gelu_tanh',
+  norm_offset=True,
+  post_norms=True,
+  scaled_embeddings=True,
+)
 SCALING = RopeScaling(
   factor=8.0,
   low_freq_factor=1.0,
@@ -41,6 +47,35 @@ CONFIGS = {
   'qwen2': ModelConfig(**SIZES, qkv_bias=True, tied_embeddings=False),
   'qwen3': ModelConfig(**SIZES, qk_norm=True),
   'bfloat16': ModelConfig(**SIZES, param_dtype='bfloat16'),
+  'mistral': ModelConfig(**SIZES, window=7, windowed=(0, 1, 2)),
+  'qwen2_window': ModelConfig(
+    **SIZES,
+    qkv_bias=True,
+    window=7,
+    windowed=(2,),
+    rope_scaling=YarnScaling(
+      factor=4.0, original_max_positions=16, attention_factor=1.1
+    ),
+  ),
+  'gemma2': ModelConfig(
+    **SIZES,
+    **GEMMA,
+    window=7,
+    windowed=(0, 2),
+    attention_cap=5.0,
+    logit_cap=3.0,
+    query_pre_attn_scalar=7.0,
+  ),
+  'gemma3': ModelConfig(
+    **SIZES,
+    **GEMMA,
+    qk_norm=True,
+    window=7,
+    windowed=(0, 1),
+    window_rope_theta=100.0,
+    rope_scaling=LinearScaling(factor=8.0),
+    query_pre_attn_scalar=6.0,
+  ),
 }
 
 
@@ -207,11 +242,12 @@ def test_tied_head_may_be_stored_twice_but_not_differ(tmp_path):
   [
     ({'architectures': ['GemmaForCausalLM']}, 'GemmaForCausalLM is none of'),
     ({'hidden_act': 'gelu'}, "hidden_act = 'gelu' is not implemented"),
-    ({'use_sliding_window': True}, 'use_sliding_window = True'),
     ({'attention_bias': True}, 'attention_bias = True'),
     ({'quantization_config': {'bits': 4}}, 'quantization_config'),
-    ({'layer_types': ['sliding_attention']}, 'layer_types'),
-    ({'rope_parameters': {'rope_type': 'yarn'}}, "type 'yarn' is not impl"),
+    ({'layer_types': ['chunked_attention'] * 2}, 'layer_types = .*chunked'),
+    ({'layer_types': ['full_attention']}, 'expected 2 of'),
+    ({'layer_types': ['sliding_attention'] * 2}, 'without sliding_window'),
+    ({'rope_parameters': {'rope_type': 'longrope'}}, "'longrope' is not impl"),
     ({'hidden_size': None}, 'has no hidden_size'),
   ],
 )
@@ -220,6 +256,43 @@ def test_configurations_that_are_refused(change, message):
   config = {**json.loads(path.read_text()), **change}
   with pytest.raises(ValueError, match=message):
     hf_import.config_from_hf(config, str(path))
+
+
+@pytest.mark.parametrize(
+  ('family', 'older', 'removed'),
+  [
+    ('mistral', {}, ()),
+    ('gemma2', {}, ('layer_types', 'final_logit_softcapping')),
+    (
+      'gemma3',
+      {
+        'sliding_window_pattern': 2,
+        'rope_theta': 10000.0,
+        'rope_local_base_freq': 100.0,
+        'rope_scaling': {'rope_type': 'linear', 'factor': 8.0},
+      },
+      ('layer_types', 'rope_parameters'),
+    ),
+  ],
+)
+def test_files_of_version_4_mean_the_same(family, older, removed):
+  """Without a list of layers, and with the default of the logits' cap, 30."""
+  path = GOLDEN / family / 'config.json'
+  config = json.loads(path.read_text())
+  new = hf_import.config_from_hf(config, str(path))
+  old = {k: v for k, v in {**config, **older}.items() if k not in removed}
+  found = hf_import.config_from_hf(old, str(path))
+  if family == 'gemma2':
+    assert found.logit_cap == 30.0
+    found = dataclasses.replace(found, logit_cap=new.logit_cap)
+  assert found == new
+
+
+def test_a_window_without_an_architecture_is_refused():
+  """Llama has none, and Mistral has one in all layers."""
+  cfg = ModelConfig(**SIZES, window=7, windowed=(0, 2))
+  with pytest.raises(ValueError, match='no Hugging Face architecture'):
+    hf_export.config_to_hf(cfg, 'float32')
 
 
 def test_both_generations_of_rope_fields_read_alike():

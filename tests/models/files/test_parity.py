@@ -14,7 +14,8 @@ from rl_jax.models.files import gguf_import, hf_export, hf_import
 from rl_jax.models.tokenizer import HFTokenizer
 
 GOLDEN = pathlib.Path(__file__).parents[2] / 'golden'
-FAMILIES = ('llama', 'smollm2', 'qwen2', 'qwen3')
+WINDOWED = ('mistral', 'gemma2', 'gemma3')
+FAMILIES = ('llama', 'smollm2', 'qwen2', 'qwen3', *WINDOWED)
 LIVE = 'the optional package transformers (with torch) checks this live'
 
 
@@ -30,8 +31,16 @@ def our_logits(params, cfg, ids, prompt_tokens, padding):
   return models.logits(params, cfg, hidden)
 
 
-@pytest.mark.parametrize('prompt_tokens, padding', [(1, 0), (7, 3)])
-@pytest.mark.parametrize('family', FAMILIES)
+@pytest.mark.parametrize(
+  'family, prompt_tokens, padding',
+  [
+    pytest.param(family, *sizes, marks=pytest.mark.slow)
+    if family in WINDOWED and sizes == (1, 0)
+    else (family, *sizes)
+    for family in FAMILIES
+    for sizes in ((1, 0), (7, 3))
+  ],
+)
 def test_golden_logits(family, prompt_tokens, padding):
   cfg, params = hf_import.import_weights(GOLDEN / family)
   golden = np.load(GOLDEN / family / 'golden.npz')
@@ -49,6 +58,22 @@ def test_golden_logits(family, prompt_tokens, padding):
     ('smollm2', {'norm_eps': 1e-2}),
     ('qwen2', {'qkv_bias': False}),
     ('qwen3', {'qk_norm': False}),
+    *(
+      pytest.param(*case, marks=pytest.mark.slow)
+      for case in (
+        ('mistral', {'window': 6}),
+        ('mistral', {'rope_scaling': None}),
+        ('gemma2', {'windowed': (0, 1)}),
+        ('gemma2', {'attention_cap': None}),
+        ('gemma2', {'logit_cap': None}),
+        ('gemma2', {'query_pre_attn_scalar': None}),
+        ('gemma2', {'norm_offset': False}),
+        ('gemma2', {'scaled_embeddings': False}),
+        ('gemma2', {'activation': 'silu'}),
+        ('gemma3', {'window_rope_theta': None}),
+        ('gemma3', {'rope_scaling': None}),
+      )
+    ),
   ],
 )
 def test_goldens_notice_every_switch(family, change):
@@ -125,7 +150,8 @@ def test_live_export(family, tmp_path):
   )
   loaded = transformers.AutoTokenizer.from_pretrained(out)
   text = 'the 123 cats<|im_end|>'
-  assert loaded.encode(text, add_special_tokens=False) == tokenizer.encode(text)
+  expected = tokenizer.encode(text, control=True)
+  assert loaded.encode(text, add_special_tokens=False) == expected
   messages = [{'role': 'user', 'content': 'hi'}]
   assert loaded.apply_chat_template(
     messages, tokenize=False, add_generation_prompt=True
