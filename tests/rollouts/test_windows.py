@@ -43,13 +43,10 @@ def start():
   )
 
 
+@pytest.mark.slow  # tests/models/test_transformer.py has a fast one
 @pytest.mark.parametrize(
   ('slots', 'widths', 'most_places'),
-  [
-    (None, [16], 4),
-    pytest.param(None, [16, 8, 4], 4, marks=pytest.mark.slow),
-    pytest.param(6, [6, 3], 1, marks=pytest.mark.slow),
-  ],
+  [(None, [16], 4), (None, [16, 8, 4], 4), (6, [6, 3], 1)],
 )
 def test_log_probs_agree(monkeypatch, slots, widths, most_places):
   """Below 1e-4, in narrowing batches, refilled slots and packed updates."""
