@@ -137,7 +137,11 @@ class RowCache(Cache):
   def ages(self, clock: Array, step_B: Array) -> list[Array]:
     """See Cache; [B, 1, T], negative where nothing has been written."""
     del clock
-    return [step_B[:, None, None] - jnp.arange(self.places)[None, None]]
+    size = self.k_BJKT[0][0].shape[-1]
+    return [
+      step_B[:, None, None] - jnp.arange(first, first + size)[None, None]
+      for first in range(0, self.places, size)
+    ]
 
 
 def put(

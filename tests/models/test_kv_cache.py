@@ -108,6 +108,21 @@ def test_a_cache_grows(monkeypatch, least):
   jax.tree.map(np.testing.assert_array_equal, found.rotations, full.rotations)
 
 
+def test_ages_of_columns_count_tokens_back(monkeypatch):
+  """By hand: where rows are at their tokens 4 and 2, and on the ring."""
+  monkeypatch.setattr(kv_cache, 'LEAST_BLOCK', 3)
+  step_B = jnp.asarray([4, 2])
+  rows = kv_cache.for_turns(prompt_cache(), 2, 6)
+  first, second = rows.ages(jnp.int32(9), step_B)
+  np.testing.assert_array_equal(first[:, 0], [[4, 3, 2], [2, 1, 0]])
+  np.testing.assert_array_equal(second[:, 0], [[1, 0, -1], [-1, -2, -3]])
+  ring = kv_cache.extend(CFG, prompt_cache(), 2, 6)
+  first, second = ring.ages(jnp.int32(7), step_B)
+  # The token of step 7 is in place 1 of six, that of step 2 in place 2.
+  np.testing.assert_array_equal(first[0, 0], [1, 0, 5])
+  np.testing.assert_array_equal(second[0, 0], [4, 3, 2])
+
+
 def test_one_block_is_always_written():
   """The program then has no conditional, as on accelerators."""
   cache = kv_cache.extend(CFG, prompt_cache(), 2, 5)
