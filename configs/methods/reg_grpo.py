@@ -11,8 +11,9 @@ Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=0); GroupRegression(eps=0.01);
 Headline: SEED-Bench-R1 L3, Qwen2-VL-7B: GRPO 44.9, Reg-GRPO with augmentation
   53.8.
 Evidence: read in paper (formulas given in words); repository not readable.
-Paper and code: not compared. The difficulty-aware augmentation of prompts is
-  not part of this method.
+Paper and code: not compared. Of the difficulty-aware augmentation
+  reg_grpo@augmented has the hints for hard prompts; neither their length by
+  difficulty nor noise on easy inputs, which images have and texts have not.
 Command: python -m experiments.train --config=configs/arithmetic.py
   --method=reg_grpo
 """
@@ -20,6 +21,8 @@ Command: python -m experiments.train --config=configs/arithmetic.py
 from rl_jax.method import Method
 from rl_jax.pieces import credit, losses, regularizers
 from rl_jax.pieces.aggregation import TokenMean
+
+VARIANTS = {'augmented': ('rollout=EasierPrompts(margin=0.0)',)}
 
 
 def get_method() -> Method:

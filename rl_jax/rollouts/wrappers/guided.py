@@ -8,11 +8,12 @@ import numpy as np
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.piece import piece
+from rl_jax.rollouts.wrappers.hints import Hints
 from rl_jax.types import Array, Trajectories
 
 
 @piece
-class HintGuided:
+class HintGuided(Hints):
   """G samples of the prompt, and G more with a hint where all G failed.
 
   The hinted rows join their group under the prompt without hint:
@@ -32,18 +33,6 @@ class HintGuided:
   role: ClassVar[str] = 'rollout'
   reads_rewards: ClassVar[bool] = True
 
-  def check_task(self, task: Any) -> None:
-    """Raises ValueError if the task cannot write hints."""
-    if not hasattr(task, 'hinted'):
-      raise ValueError(
-        f'method.rollout: HintGuided needs a task with hints, but '
-        f'{type(task).__name__} has no method `hinted`'
-      )
-
-  def check_prompts(self, prompts: Any) -> None:
-    """Raises ValueError if prompts with a hint are longer than is allowed."""
-    prompts.check(prompts.task.hinted)
-
   def failed(self, reward_NG: np.ndarray) -> np.ndarray:
     """Prompts without a solved sample, bool [N]; NaN: verification failed."""
     return ~(reward_NG > self.solved_above).any(axis=1)
@@ -55,11 +44,8 @@ class HintGuided:
     failed_N = self.failed(done.reward_NG)
     hinted, rounds = traj, []
     if failed_N.any():
-      examples = [sampler.task.hinted(example) for example in done.examples]
-      for n, example in enumerate(done.examples):
-        if not sampler.fits(examples[n]):  # no hint: the rows weigh nothing
-          examples[n], failed_N[n] = example, False
-      hinted, more = sampler.sample(examples, done.indices)
+      # Without a hint the rows weigh nothing.
+      hinted, more, failed_N = self.sample_hinted(done, sampler, failed_N)
       rounds = [more]
     return sampler.run(join_groups, traj, hinted, failed_N), rounds
 

@@ -1,0 +1,41 @@
+"""Samples of prompts with the task's hints, for wrappers that draw them."""
+
+from typing import Any
+
+import numpy as np
+
+from rl_jax.types import Trajectories
+
+
+class Hints:
+  """What rollout pieces share that sample some prompts again with a hint."""
+
+  def check_task(self, task: Any) -> None:
+    """Raises ValueError if the task cannot write hints."""
+    if not hasattr(task, 'hinted'):
+      raise ValueError(
+        f'method.rollout: {type(self).__name__} needs a task with hints, but '
+        f'{type(task).__name__} has no method `hinted`'
+      )
+
+  def check_prompts(self, prompts: Any) -> None:
+    """Raises ValueError if prompts with a hint are longer than is allowed."""
+    prompts.check(prompts.task.hinted)
+
+  def sample_hinted(
+    self, done: Any, sampler: Any, wanted_N: np.ndarray
+  ) -> tuple[Trajectories, Any, np.ndarray]:
+    """(a group of every prompt with its hint, its round, those to be used).
+
+    A prompt that is too long with its hint has none and is not used.
+    """
+    examples = [sampler.task.hinted(example) for example in done.examples]
+    fits_N = np.asarray([sampler.fits(example) for example in examples])
+    examples = [
+      hinted if fits else example
+      for hinted, fits, example in zip(
+        examples, fits_N, done.examples, strict=True
+      )
+    ]
+    hinted, more = sampler.sample(examples, done.indices)
+    return hinted, more, wanted_N & fits_N
