@@ -3,7 +3,8 @@
   python -m experiments.export_weights --checkpoint=DIR_OR_WORKDIR --out=HF_DIR
 
 Of a work directory of training, the newest valid checkpoint is exported.
-Adapters are merged into the weights; a value head is left out.
+Adapters are merged into the weights; a value head is left out. With --adapters
+they alone are written, in the files of PEFT.
 """
 
 from absl import app, flags, logging
@@ -11,7 +12,7 @@ import jax
 
 from experiments.flags import configuration
 from rl_jax.models import transformer
-from rl_jax.models.files import hf_export
+from rl_jax.models.files import hf_export, peft
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.mesh import MeshConfig
@@ -23,6 +24,9 @@ _OUT = flags.DEFINE_string('out', None, 'Directory to write.', required=True)
 _DTYPE = flags.DEFINE_enum(
   'dtype', None, transformer.DTYPES, 'Dtype in the file; default: as trained.'
 )
+_ADAPTERS = flags.DEFINE_bool(
+  'adapters', False, 'Write the adapters alone, for PEFT.'
+)
 
 
 def main(argv: list[str]) -> None:
@@ -31,7 +35,10 @@ def main(argv: list[str]) -> None:
     raise app.UsageError(f'unexpected arguments {argv[1:]}')
   mesh = mesh_lib.make_mesh(MeshConfig(fsdp=jax.device_count()))
   cfg, params, tokenizer = policy_lib.load_checkpoint(_CHECKPOINT.value, mesh)
-  hf_export.export_hf(_OUT.value, cfg, params, tokenizer, _DTYPE.value)
+  if _ADAPTERS.value:
+    peft.export_adapters(_OUT.value, cfg, params, base=_CHECKPOINT.value)
+  else:
+    hf_export.export_hf(_OUT.value, cfg, params, tokenizer, _DTYPE.value)
   logging.info('wrote %s', _OUT.value)
 
 

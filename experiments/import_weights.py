@@ -2,16 +2,18 @@
 
   python -m experiments.import_weights --source=HF_DIR_OR_GGUF --out=DIR
 
-The source is a Hugging Face directory (Llama, SmolLM2, Qwen2, Qwen2.5, Qwen3)
-or a .gguf file. Training also reads these directly; a model directory loads
-faster and onto any mesh.
+The source is a Hugging Face directory (Llama, SmolLM2, Mistral, Qwen2, Qwen2.5,
+Qwen3, Gemma 2, text models of Gemma 3) or a .gguf file. Training also reads
+these directly; a model directory loads faster and onto any mesh. With
+--adapters=PEFT_DIR it has these adapters, which a run with their rank, alpha
+and targets continues; the command logs all three.
 """
 
 from absl import app, flags, logging
 
 from experiments.flags import configuration
 from rl_jax.models import spec, transformer
-from rl_jax.models.files import model_dir
+from rl_jax.models.files import model_dir, peft
 
 _SOURCE = flags.DEFINE_string(
   'source', None, 'Hugging Face directory or .gguf file.', required=True
@@ -19,6 +21,9 @@ _SOURCE = flags.DEFINE_string(
 _OUT = flags.DEFINE_string('out', None, 'Directory to write.', required=True)
 _PARAM_DTYPE = flags.DEFINE_enum(
   'param_dtype', 'float32', transformer.DTYPES, 'Dtype of the stored weights.'
+)
+_ADAPTERS = flags.DEFINE_string(
+  'adapters', None, 'Directory of PEFT: adapters of the source.'
 )
 
 
@@ -29,6 +34,9 @@ def main(argv: list[str]) -> None:
   cfg, params, tokenizer = model_dir.load_any(
     _SOURCE.value, param_dtype=_PARAM_DTYPE.value
   )
+  if _ADAPTERS.value is not None:
+    cfg, adapters = peft.import_adapters(_ADAPTERS.value, cfg)
+    params = {**params, **adapters}
   model_dir.save_model(_OUT.value, cfg, params, tokenizer)
   count = spec.count(transformer.specs(cfg))
   logging.info('wrote %s: %d parameters, %s', _OUT.value, count, cfg)
