@@ -88,7 +88,8 @@ def read_runs(paths: Sequence[str]) -> list[Run]:
   label of its own. Raises ValueError as `find`.
   """
   places = find(paths)
-  runs = [_read(path) for path in places]
+  told: set[str] = set()
+  runs = [_read(path, told) for path in places]
   keys = [_key(run) for run in runs]
   known = {
     key: run.config
@@ -153,7 +154,8 @@ def read_lines(path: str) -> tuple[list[dict[str, Any]], list[str]]:
   return rows, notes
 
 
-def _read(path: str) -> Run:
+def _read(path: str, told: set[str]) -> Run:
+  """One run; what `told` holds was said of another one."""
   rows, notes = read_lines(os.path.join(path, metrics.METRICS))
   config, file = None, os.path.join(path, CONFIG_FILE)
   try:
@@ -161,9 +163,11 @@ def _read(path: str) -> Run:
   except FileNotFoundError:
     notes.append(f'{CONFIG_FILE} is missing')
   except (OSError, ValueError) as error:
-    logging.warning('%s', error)  # says which --import may help
-    why = str(error).splitlines()[0]
-    notes.append(why.replace(file, CONFIG_FILE))
+    note = str(error).splitlines()[0].replace(file, CONFIG_FILE)
+    if note not in told:
+      logging.warning('%s', error)  # says which --import may help
+    told.add(note)
+    notes.append(note)
   return Run(path, '', rows, config, notes + _course(rows, config))
 
 

@@ -55,8 +55,8 @@ def test_without_a_configuration_paths_say_what_belongs_together(tmp_path):
   assert labels(names[2]) == ['x']
 
 
-def test_a_class_of_the_users_own_does_not_part_seeds(tmp_path):
-  """The raw file is compared where it cannot be built."""
+def test_a_class_of_the_users_own_does_not_part_seeds(tmp_path, caplog):
+  """The raw file is compared where it cannot be built; why is said once."""
   for name, seed in (('p', 0), ('q', 1)):
     path = write(tmp_path / name, f'seed={seed}')
     text = json.loads((tmp_path / name / 'experiment.json').read_text())
@@ -65,7 +65,7 @@ def test_a_class_of_the_users_own_does_not_part_seeds(tmp_path):
   first, second = workdirs_lib.read_runs([str(tmp_path / n) for n in 'pq'])
   assert first.config is None and 'MyTask' in first.notes[0]
   assert workdirs_lib._key(first) == workdirs_lib._key(second)
-  assert path
+  assert path and caplog.text.count('refusing') == 1
 
 
 @pytest.mark.parametrize(

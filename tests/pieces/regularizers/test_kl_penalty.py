@@ -35,9 +35,10 @@ def test_by_hand(toy, estimator, value, push):
   np.testing.assert_allclose(coefficient, [0.1 * np.array(push)], rtol=1e-5)
 
 
-def test_no_pull_at_the_reference(toy):
-  """E0: equal policies have loss 0 and gradient 0."""
-  loss = regularizers.KLPenalty()
+@pytest.mark.parametrize('estimator', ['k2', 'k3', 'abs', 'k1+', 'k3+'])
+def test_no_pull_at_the_reference(toy, estimator):
+  """E0: equal policies have gradient 0; k1 has not (its mean is 0)."""
+  loss = regularizers.KLPenalty(estimator=estimator)
   np.testing.assert_array_equal(
     toy.coefficient(loss, LOGP, logp_ref_BT=LOGP), np.zeros((1, 2))
   )
