@@ -1,0 +1,1 @@
+"""Recipes of several trainings in sequence, for `experiments.pipeline`."""

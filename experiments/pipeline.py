@@ -1,0 +1,130 @@
+"""Runs trainings in sequence: each stage begins where an earlier one ended.
+
+python -m experiments.pipeline --pipeline=tulu3 --workdir=runs/tulu3
+
+A pipeline is a file of configs/pipelines, or one of yours, with `get_stages()`:
+each stage is one command of experiments, with a folder of its own below
+--workdir. Finished stages are skipped; one that was interrupted, by Ctrl-C,
+SIGTERM or a crash, continues as its command does, bit for bit. pipeline.json
+has the commands that are finished, and report.md their last metrics. On a
+cluster run the commands that --print_commands shows, one job each.
+"""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from typing import Any
+
+from absl import flags
+
+from experiments.flags import configuration
+from experiments.pipelines.stages import commands, load
+from rl_jax.records import metrics
+
+_PIPELINE = flags.DEFINE_string(
+  'pipeline', None, 'NAME of configs/pipelines, or PATH.py.', required=True
+)
+_WORKDIR = flags.DEFINE_string(
+  'workdir', None, 'Folder of the stages.', required=True
+)
+_PRINT = flags.DEFINE_bool(
+  'print_commands', False, 'Print the commands of the stages and exit.'
+)
+STATE, REPORT = 'pipeline.json', 'report.md'
+SHOWN = ('step', 'reward/mean', 'evaluation/pass_at_1', 'time/wall_seconds')
+
+
+def main(argv):
+  """Runs what is not finished and writes the report."""
+  del argv
+  stages, workdir = load(_PIPELINE.value), _WORKDIR.value
+  planned = commands(stages, workdir)
+  if _PRINT.value:
+    for command in planned.values():
+      print(shlex.join(['python', *command]))
+    return
+  os.makedirs(workdir, exist_ok=True)
+  path = os.path.join(workdir, STATE)
+  done = finished(path, planned)
+  for name, command in planned.items():
+    if name in done:
+      continue
+    print(f'--- {name}: {shlex.join(["python", *command])}', flush=True)
+    started = time.time()
+    code = execute([sys.executable, *command])
+    if code:
+      print(
+        f'stage {name!r} ended with exit code {code}: run the same command to '
+        'continue it',
+        file=sys.stderr,
+      )
+      sys.exit(code if code > 0 else 128 - code)
+    seconds = round(time.time() - started, 1)
+    done[name] = {'command': command, 'seconds': seconds}
+    with open(path + '.tmp', 'w') as file:
+      json.dump(done, file, indent=2)
+    os.replace(path + '.tmp', path)
+  text = report(workdir, done)
+  with open(os.path.join(workdir, REPORT), 'w') as file:
+    file.write(text)
+  print(text, end='')
+
+
+def finished(path: str, planned: dict[str, list[str]]) -> dict[str, Any]:
+  """What pipeline.json says is finished.
+
+  Raises: ValueError if a finished stage has another command today.
+  """
+  if not os.path.exists(path):
+    return {}
+  with open(path) as file:
+    done = json.load(file)
+  for name, entry in done.items():
+    if planned.get(name) != entry['command']:
+      raise ValueError(
+        f'{path}: stage {name!r} is finished with another command:\n  '
+        f'{shlex.join(entry["command"])}\nUse another --workdir, or remove the '
+        'entry and the folders of this and all later stages'
+      )
+  return done
+
+
+def execute(command: list[str]) -> int:
+  """The exit code of a process that gets the signals of this one."""
+  process = subprocess.Popen(command)
+  forward = lambda number, _: process.send_signal(number)
+  # Of Ctrl-C the terminal tells the process, too; here it must only not end us.
+  before = {
+    signal.SIGTERM: signal.signal(signal.SIGTERM, forward),
+    signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None),
+  }
+  try:
+    return process.wait()
+  finally:
+    for number, handler in before.items():
+      signal.signal(number, handler)
+
+
+def report(workdir: str, done: dict[str, Any]) -> str:
+  """A table of the stages with their last metrics, where they write some."""
+  lines = [
+    '| stage | ' + ' | '.join(SHOWN) + ' |',
+    '|---' * (1 + len(SHOWN)) + '|',
+  ]
+  for name in done:
+    row: dict[str, Any] = {}
+    path = os.path.join(workdir, name, metrics.METRICS)
+    if os.path.exists(path):
+      for line in metrics.read_jsonl(path):
+        row |= line
+    cells = (f'{row[key]:.4g}' if key in row else '' for key in SHOWN)
+    lines.append(f'| {name} | ' + ' | '.join(cells) + ' |')
+  return '\n'.join(lines) + '\n'
+
+
+if __name__ == '__main__':
+  configuration.run(main)

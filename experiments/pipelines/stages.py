@@ -1,0 +1,66 @@
+"""Stages of a pipeline: recipes, and the commands that they become."""
+
+import dataclasses
+import os
+import string
+
+from experiments.flags import configuration
+from rl_jax import user_modules
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Stage:
+  """One command. In flags {out} is its folder, {NAME} that of stage NAME."""
+
+  name: str
+  binary: str = 'train'
+  flags: tuple[str, ...]
+
+
+def load(source: str) -> tuple[Stage, ...]:
+  """The stages of a recipe, by name or file."""
+  name = source
+  if not source.endswith('.py'):
+    name = str(configuration.ROOT / 'configs' / 'pipelines' / f'{source}.py')
+  if not os.path.exists(name):
+    folder = os.path.dirname(name)
+    known = (
+      sorted(
+        x[:-3] for x in os.listdir(folder) if x.endswith('.py') and x[0] != '_'
+      )
+      if os.path.isdir(folder)
+      else []
+    )
+    raise ValueError(f'--pipeline={source}: no such file; there are {known}')
+  return tuple(user_modules.load(name).get_stages())
+
+
+def commands(stages: tuple[Stage, ...], workdir: str) -> dict[str, list[str]]:
+  """{stage: ['-m', 'experiments.BINARY', flags...]}, folders filled in.
+
+  Raises: ValueError naming a stage with a wrong name, binary or input.
+  """
+  found, folders = {}, {}
+  for stage in stages:
+    if not stage.name.isidentifier() or stage.name in (*folders, 'out'):
+      raise ValueError(
+        f'stage {stage.name!r}: names are identifiers, differ, and are not '
+        "'out'"
+      )
+    if not (configuration.ROOT / 'experiments' / f'{stage.binary}.py').exists():
+      raise ValueError(
+        f'stage {stage.name!r}: there is no experiments.{stage.binary}'
+      )
+    own = os.path.join(workdir, stage.name)
+    known = {**folders, 'out': own}
+    for flag in stage.flags:
+      for _, field, _, _ in string.Formatter().parse(flag):
+        if field is not None and field not in known:
+          raise ValueError(
+            f'stage {stage.name!r}: {{{field}}} in {flag!r} is none of the '
+            f'stages before it: {list(folders)}; double braces for a dict'
+          )
+    arguments = [flag.format(**known) for flag in stage.flags]
+    found[stage.name] = ['-m', f'experiments.{stage.binary}', *arguments]
+    folders[stage.name] = own
+  return found

@@ -1,0 +1,122 @@
+"""Trainings in sequence: commands, what is finished, and exact resume."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from experiments import pipeline
+from experiments.flags import configuration
+from experiments.pipelines.stages import Stage, commands, load
+from rl_jax.config import validate
+from rl_jax.records.metrics import read_jsonl
+
+RECIPES = sorted(
+  path.stem
+  for path in (configuration.ROOT / 'configs' / 'pipelines').glob('*.py')
+  if path.stem != '__init__'
+)
+
+
+@pytest.mark.parametrize('name', RECIPES)
+def test_recipes_become_commands(name):
+  """Folders are filled in, and every --method and --set is known."""
+  planned = commands(load(name), 'runs/x')
+  for stage, (_, binary, *arguments) in planned.items():
+    assert binary == 'experiments.train'
+    assert f'--workdir=runs/x/{stage}' in arguments
+    values = {key: [] for key in ('config', 'method', 'set', 'add')}
+    for argument in arguments:
+      key, _, value = argument[2:].partition('=')
+      values.setdefault(key, []).append(value)
+    config = configuration.build(
+      values['config'][0], values['method'][0], values['set'], values['add']
+    )
+    validate(config)
+
+
+@pytest.mark.parametrize(
+  'stages, message',
+  [
+    ((Stage(name='a b', flags=()),), "stage 'a b': names are identifiers"),
+    ((Stage(name='a', flags=()),) * 2, "stage 'a': names"),
+    ((Stage(name='a', binary='trane', flags=()),), 'no experiments.trane'),
+    ((Stage(name='a', flags=('--set=x={b}',)),), '{b} in .* none of the'),
+  ],
+)
+def test_wrong_stages_are_named(stages, message):
+  with pytest.raises(ValueError, match=message):
+    commands(stages, 'runs/x')
+
+
+def test_an_unknown_recipe_lists_those_that_exist():
+  with pytest.raises(ValueError, match='--pipeline=tolu3: .*tulu3'):
+    load('tolu3')
+
+
+def test_a_finished_stage_keeps_its_command(tmp_path):
+  """Another one would not be what made its folder."""
+  path = tmp_path / pipeline.STATE
+  planned = commands((Stage(name='a', flags=('--workdir={out}',)),), 'x')
+  assert pipeline.finished(str(path), planned) == {}
+  path.write_text(json.dumps({'a': {'command': planned['a'], 'seconds': 1}}))
+  assert list(pipeline.finished(str(path), planned)) == ['a']
+  with pytest.raises(ValueError, match="stage 'a' is finished with another"):
+    pipeline.finished(str(path), {'a': [*planned['a'], '--seed=1']})
+
+
+RECIPE = """
+from experiments.pipelines.stages import Stage
+
+SMALL = ('--config=configs/bandit.py', '--method=grpo', '--workdir={out}',
+         '--set=evaluation.every=0', '--set=verifier.num_workers=0',
+         '--set=rollout.num_prompts=4', '--set=iterations=40')
+
+def get_stages():
+  return (Stage(name='first', flags=SMALL),
+          Stage(name='second', flags=(*SMALL, '--set=model.path={first}')))
+"""
+
+
+def rows_of(folder):
+  """Metrics of both stages, without times."""
+  return [
+    {k: v for k, v in row.items() if not k.startswith('time/')}
+    for stage in ('first', 'second')
+    for row in read_jsonl(folder / stage / 'metrics.jsonl')
+  ]
+
+
+@pytest.mark.slow
+def test_a_killed_stage_continues_bit_for_bit(tmp_path):
+  """E0: SIGTERM in the second stage, which saves; the first is not repeated."""
+  recipe = tmp_path / 'recipe.py'
+  recipe.write_text(RECIPE)
+
+  def start(workdir):
+    return subprocess.Popen(
+      [sys.executable, '-m', 'experiments.pipeline']
+      + [f'--pipeline={recipe}', f'--workdir={tmp_path / workdir}'],
+      cwd=pathlib.Path(__file__).resolve().parents[2],
+      env={**os.environ, 'JAX_PLATFORMS': 'cpu'},
+    )
+
+  assert start('whole').wait() == 0
+  cut = start('cut')
+  begun = tmp_path / 'cut' / 'second' / 'metrics.jsonl'
+  while not (begun.exists() and begun.read_text()):
+    assert cut.poll() is None
+    time.sleep(0.05)
+  cut.send_signal(signal.SIGTERM)
+  assert cut.wait() == 143
+  done = json.loads((tmp_path / 'cut' / pipeline.STATE).read_text())
+  assert list(done) == ['first']
+  assert start('cut').wait() == 0
+  assert rows_of(tmp_path / 'cut') == rows_of(tmp_path / 'whole')
+  report = (tmp_path / 'cut' / pipeline.REPORT).read_text()
+  assert '| second | 40 |' in report
