@@ -244,8 +244,11 @@ def test_the_knobs_lower_the_plan(toy):
   base = plan(make_config(toy), SMALL)
   remat = dataclasses.replace(SMALL, remat=True)
   assert plan(make_config(toy), remat).update < base.update
+  half = dataclasses.replace(SMALL, param_dtype='bfloat16')
+  assert plan(make_config(toy), half).update < base.update
   for path, value in {
     'update__microbatch_prompts': '1',
+    'optimizer__moment_dtype': 'bfloat16',
     'rollout__max_response_tokens': '16',
   }.items():
     assert plan(make_config(toy, **{path: value}), SMALL).update < base.update
@@ -274,6 +277,8 @@ def test_a_limit_is_compared_before_anything_is_loaded(toy, caplog):
     'update.microbatch_prompts = 4',
     'update.microbatch_rows = None',
     'model.remat = False',
+    'model.param_dtype = float32',
+    'optimizer.moment_dtype = float32',
     'rollout.slots = None',
     'rollout.num_prompts = 16',
     'rollout.max_response_tokens = 32',
