@@ -67,8 +67,21 @@ def with_history(config: Any, changes: list[dict[str, Any]]) -> str:
 
 
 def history(text: str) -> list[dict[str, Any]]:
-  """What `with_history` recorded; [] if nothing."""
-  return json.loads(text).get(_HISTORY, [])
+  """What `with_history` recorded; [] if nothing.
+
+  Raises: ValueError if it is no list of changes.
+  """
+  found = json.loads(text).get(_HISTORY, [])
+  whole = isinstance(found, list) and all(
+    isinstance(entry, dict)
+    and type(entry.get('iteration')) is int
+    and isinstance(entry.get('changes'), list)
+    and all(isinstance(line, str) for line in entry['changes'])
+    for entry in found
+  )
+  if not whole:
+    raise ValueError(f'{_HISTORY} is no list of changes: {found!r:.80}')
+  return found
 
 
 def read(path: str, more: Iterable[type] = ()) -> Any:

@@ -22,6 +22,7 @@ from rl_jax.serialization import (
   difference,
   digest,
   from_json,
+  history,
   known_classes,
   to_json,
 )
@@ -270,3 +271,14 @@ def test_difference_names_path_and_both_values(toy):
     'losses',
   )
   assert line.startswith('losses: (PPOClip(') and 'KLPenalty(' in line
+
+
+@pytest.mark.parametrize(
+  'found',
+  [3, {'a': 1}, [3], [{}], [{'iteration': 1.5, 'changes': []}]]
+  + [[{'iteration': 1, 'changes': 'seed: 0 -> 1'}]],
+)
+def test_a_damaged_history_is_an_error(found):
+  """Not after an iteration, when it is written again."""
+  with pytest.raises(ValueError, match='history is no list of changes'):
+    history(json.dumps({'history': found}))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 import dataclasses
 import os
+import stat
 from typing import Any
 
 from absl import logging
@@ -69,6 +70,7 @@ def check(
 
   def main():
     files.check_directory(workdir)
+    _check_kinds(workdir)
     recorded = fingerprints.read(workdir)
     now.update(fingerprints.of(config, recorded))
     paths = [_by_index(config, path) for path in allowed]
@@ -76,6 +78,16 @@ def check(
 
   # Process 0 reads: other hosts may have an older state of a shared disk.
   return Changes(lines=tuple(processes.on_main(main)), files=now)
+
+
+def _check_kinds(workdir):
+  """Raises ValueError for a pipe: opening it would wait for ever."""
+  if not os.path.isdir(workdir):
+    return
+  for name in sorted(os.listdir(workdir)):
+    path = os.path.join(workdir, name)
+    if os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode):
+      raise ValueError(f'{path} is a pipe, not a file: remove it')
 
 
 def _check(config, workdir, allowed, prints):
@@ -97,6 +109,7 @@ def _check(config, workdir, allowed, prints):
     ) from error
   if not isinstance(saved, ExperimentConfig):
     raise ValueError(f'{path} is damaged: it holds no configuration of a run')
+  _history(path)
   changes = _differences(saved, config)
   with open(path, encoding='utf-8') as f:
     code = serialization.changed_files(f.read())
@@ -257,8 +270,12 @@ def change_metrics(workdir: str) -> dict[int, dict[str, float]]:
 def _history(path) -> list[dict[str, Any]]:
   if not os.path.exists(path):
     return []
-  with open(path) as file:
-    return serialization.history(file.read())
+  with open(path, encoding='utf-8') as file:
+    text = file.read()
+  try:
+    return serialization.history(text)
+  except ValueError as error:
+    raise ValueError(f'{path} is damaged: {error}') from error
 
 
 def _number(text):

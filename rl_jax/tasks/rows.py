@@ -4,6 +4,7 @@ import array
 from collections.abc import Iterator, Mapping, Sequence
 import dataclasses
 import logging
+import math
 import os
 import re
 from typing import Any
@@ -212,6 +213,11 @@ def as_text(value: Any, name: str, where: str) -> str:
       where,
       'wrong_type',
       f'field {name!r} is {type(value).__name__}, not text or a number',
+    )
+  if isinstance(value, float) and not math.isfinite(value):
+    # As programs write that a value is missing.
+    raise BadRowError(
+      where, 'wrong_type', f'field {name!r} is {value}, no finite number'
     )
   if isinstance(value, float) and value.is_integer():
     return str(int(value))

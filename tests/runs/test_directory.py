@@ -1,6 +1,7 @@
 """A run's directory: continued by its own configuration alone."""
 
 import json
+import os
 
 import pytest
 
@@ -139,4 +140,21 @@ def test_a_damaged_configuration_is_named(config, tmp_path, text):
   """Never taken for another configuration, nor a traceback."""
   (tmp_path / 'experiment.json').write_text(text)
   with pytest.raises(ValueError, match=r'experiment\.json'):
+    directory.check(config, str(tmp_path))
+
+
+def test_a_damaged_history_is_found_at_start(config, tmp_path):
+  """Not after an iteration, when it is read for metrics."""
+  directory.write_config(config, str(tmp_path))
+  path = tmp_path / 'experiment.json'
+  saved = json.loads(path.read_text())
+  path.write_text(json.dumps({**saved, 'history': 3}))
+  with pytest.raises(ValueError, match='json is damaged: history is no list'):
+    directory.check(config, str(tmp_path))
+
+
+def test_a_pipe_among_the_files_is_refused(config, tmp_path):
+  """Opening it would wait for ever."""
+  os.mkfifo(tmp_path / 'metrics.jsonl')
+  with pytest.raises(ValueError, match='metrics.jsonl is a pipe'):
     directory.check(config, str(tmp_path))
