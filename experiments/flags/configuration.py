@@ -19,6 +19,7 @@ from absl import app, flags
 from rl_jax import overrides, serialization, user_modules
 from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
+from rl_jax.records.checkpoints.failure import CheckpointError
 from rl_jax.records.checkpoints.files import quiet_orbax
 from rl_jax.runs import guards
 from rl_jax.runtime import output, processes
@@ -283,9 +284,11 @@ def run(main: Any) -> None:
     except app.UsageError as error:
       _say(error)
       sys.exit(2)
-    except guards.StopRunError as error:
+    except (guards.StopRunError, CheckpointError) as error:
       _say(error)
       processes.end_all(1)
+      if flags.FLAGS.traceback:
+        raise
       sys.exit(1)
     except Exception as error:
       processes.end_all(1)

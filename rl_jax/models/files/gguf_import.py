@@ -105,7 +105,7 @@ def import_gguf(path: str, mesh: Any = None, **overrides):
   if metadata.architecture == 'llama':
     rules = {rule.name: rule for rule in (*RULES, *_INTERLEAVED)}.values()
   readers = tensor_table.match(cfg, rules, tensors, path)
-  return cfg, tensor_table.fill(cfg, readers, mesh), tokenizer
+  return cfg, tensor_table.fill(cfg, readers, mesh, path), tokenizer
 
 
 _KINDS = {str: 'text', int: 'a whole number', bool: 'true or false'}

@@ -129,7 +129,7 @@ def import_weights(directory: str, mesh: Any = None, **overrides):
   if cfg.tied_embeddings:
     tensors = _without_copied_head(tensors)
   readers = tensor_table.match(cfg, rules_of(cfg), tensors, directory)
-  return cfg, tensor_table.fill(cfg, readers, mesh)
+  return cfg, tensor_table.fill(cfg, readers, mesh, directory)
 
 
 def config_from_hf(config: Mapping[str, Any], origin: str) -> ModelConfig:

@@ -89,7 +89,7 @@ def load_model(
   shapes = {k: tuple(v.get_shape()) for k, v in views.items()}
   _check_leaves(expected, shapes, path)
   readers = {k: _reader(view) for k, view in views.items()}
-  params = tensor_table.fill(cfg, readers, mesh)
+  params = tensor_table.fill(cfg, readers, mesh, path)
   return cfg, params, tokenizer
 
 

@@ -153,14 +153,18 @@ def _leaf_reader(cfg, rule, tensors) -> LeafReader:
 
 
 def fill(
-  cfg: ModelConfig, readers: Mapping[str, LeafReader], mesh: Any = None
+  cfg: ModelConfig,
+  readers: Mapping[str, LeafReader],
+  mesh: Any = None,
+  origin: str = 'the files',
 ) -> dict[str, Any]:
   """The parameters, read in blocks straight to their devices.
 
   With a mesh each device gets its shard alone. However large a leaf is, the
   host holds a few blocks (see placement).
 
-  Raises: ValueError naming the leaves that nothing reads.
+  Raises: ValueError naming the leaves that nothing reads, or a leaf of origin
+    with numbers that are not finite.
   """
   specs = transformer.specs(cfg)
   flat = traverse_util.flatten_dict(specs, sep='/')
@@ -177,8 +181,19 @@ def fill(
     )
   placed = {
     path: placement.place(
-      readers[path], spec.shape, spec.dtype, shardings.get(path)
+      _checked(readers[path], f'{origin}: {path}'),
+      *(spec.shape, spec.dtype, shardings.get(path)),
     )
     for path, spec in flat.items()
   }
   return traverse_util.unflatten_dict(placed, sep='/')
+
+
+def _checked(reader: LeafReader, name: str) -> LeafReader:
+  def read(index):
+    numbers = reader.read(index)
+    if not np.isfinite(numbers).all():
+      raise ValueError(f'{name} has numbers that are not finite')
+    return numbers
+
+  return reader._replace(read=read)

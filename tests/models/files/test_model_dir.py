@@ -190,6 +190,19 @@ def test_what_does_not_fit_is_named(tmp_path):
     model_dir.load_any(str(tmp_path / 'nowhere'))
 
 
+@pytest.mark.parametrize('dtype', ['float32', 'bfloat16'])
+def test_weights_that_are_not_finite_are_refused(dtype, tmp_path):
+  """A run would skip every update, an evaluation would sample anything."""
+  path = str(tmp_path / 'model')
+  cfg = dataclasses.replace(CONFIG, param_dtype=dtype)
+  params = random_params(cfg)
+  wq = params['model']['layers']['wq']
+  params['model']['layers']['wq'] = wq.at[1, 2, 3, 0].set(np.nan)
+  model_dir.save_model(path, cfg, params, TOKENIZER)
+  with pytest.raises(ValueError, match='safetensors: model/layers/wq has numb'):
+    model_dir.load_model(path)
+
+
 def golden_with_tokenizer(tmp_path):
   """A Hugging Face directory with a tokenizer of ours."""
   path = tmp_path / 'hf'
