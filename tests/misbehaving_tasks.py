@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -36,6 +37,11 @@ class Misbehaving:
   def short(self):
     """Leaves out a component."""
     return {'outcome': 1.0}
+
+  def orphan(self):
+    """Ends the process that starts the workers, and with it all of them."""
+    os.kill(os.getppid(), signal.SIGKILL)
+    self.hang()
 
   def hang(self):
     """Never returns, and uses no processor time."""

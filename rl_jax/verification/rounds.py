@@ -11,7 +11,8 @@ from typing import Any
 
 _MAX_CHUNK = 32
 _MAX_REPLY_BYTES = 1 << 20  # a worker with a larger reply is killed
-_MAX_RESTARTS = 3  # of the nursery in one call
+_MAX_RESTARTS = 3  # of the nursery in one call, if no sample is to blame
+_MAX_DEATHS = 2  # of the nursery while a sample was judged
 
 
 def _is_alive(worker):
@@ -57,6 +58,7 @@ class Round:
     self._first = crew.numbers(len(samples))  # number of the first sample
     self.late_strays = 0
     self._restarts = 0
+    self._deaths = collections.Counter()  # of the nursery, by sample
     per_worker = math.ceil(len(samples) / (4 * crew.num_workers))
     self._chunk = max(1, min(per_worker, _MAX_CHUNK))
 
@@ -159,6 +161,7 @@ class Round:
 
   def _replace(self, worker):
     """Requeues its samples; False if the nursery has ended, too."""
+    judged = [w.pending[0] for w in self._crew.workers if w.pending]
     self._requeue(worker)
     try:
       self._crew.replace(worker)
@@ -166,8 +169,18 @@ class Round:
     except OSError:
       for other in self._crew.workers:
         self._requeue(other)
+      self._blame(judged)
       self._restart()
       return False
+
+  def _blame(self, judged):
+    """Fails samples that were judged whenever the nursery ended."""
+    self._deaths.update(judged)
+    for i in judged:
+      if self._deaths[i] >= _MAX_DEATHS and i in self._waiting:
+        self._waiting.remove(i)
+        self._outcomes[i] = self._failed('died', 'all worker processes ended')
+        self._restarts = 0
 
   def _restart(self):
     """New processes, again if these are killed while they start."""

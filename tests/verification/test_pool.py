@@ -415,3 +415,11 @@ def test_a_name_that_no_reward_has_is_an_error(bad, num_workers):
   with VerifierPool(task, num_workers) as pool:
     with pytest.raises(ValueError, match="'lenght'.*'length', 'outcome'"):
       pool.reward(_examples(2), ['good', 'good'])
+
+
+def test_a_sample_that_ends_all_workers_is_found(bad):
+  """After its second time; two of them are more than the restarts of a call."""
+  with VerifierPool(bad.Misbehaving(), num_workers=1) as pool:
+    outcomes = pool.reward(_examples(4), ['0', 'orphan', 'orphan', '3'])
+    assert [o.kind for o in outcomes] == ['ok', 'died', 'died', 'ok']
+    assert 'all worker processes' in outcomes[1].error
