@@ -130,7 +130,7 @@ def _half(owner: object, arguments: Sequence) -> None:
   """Writes half of the last line that the call would append."""
   if isinstance(arguments[0], str):  # MetricsWriter._append(name, rows)
     name, rows = arguments
-    file, line = owner._files[name], json.dumps(rows[-1])
+    file, line = owner._files[name]._file, json.dumps(rows[-1])
   else:  # JournaledPool._append(line)
     file, line = owner._file, json.dumps(arguments[0])
   file.write(line[: len(line) // 2].encode())
