@@ -8,11 +8,13 @@ from collections.abc import Mapping
 import dataclasses
 import math
 import os
+import sys
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
+from rl_jax.checks import INT32
 from rl_jax.models import lora, transformer
 from rl_jax.models.files import directories, hf_import
 from rl_jax.models.transformer import ModelConfig
@@ -137,9 +139,10 @@ def _scale(config: Mapping[str, Any], path: str) -> tuple[int, float]:
         f'{path}: {field} = {config[field]!r:.80} is not implemented'
       )
   rank, alpha = config.get('r'), config.get('lora_alpha')
-  if type(rank) is not int or rank < 1:
+  if type(rank) is not int or not 0 < rank <= INT32:
     raise ValueError(f'{path}: r = {rank!r:.80} is not a positive int')
-  if type(alpha) not in (int, float) or not 0 < alpha < math.inf:
+  most = sys.float_info.max
+  if type(alpha) not in (int, float) or not 0 < alpha <= most:
     raise ValueError(f'{path}: lora_alpha = {alpha!r:.80} is not positive')
   root = math.sqrt(rank) if config.get('use_rslora') else 1.0
   return rank, float(alpha) * root
@@ -167,4 +170,9 @@ def _leaf(views, target: str, leaf: str, spec) -> Any:
   """A matrix of all layers, in our shape."""
   names = (_name(target, i).format(leaf.upper()) for i in range(spec.shape[0]))
   stacked = np.stack([np.asarray(views[n][:], np.float32).T for n in names])
+  if not np.isfinite(stacked).all():
+    raise ValueError(
+      f'{_name(target, 0).format(leaf.upper())}, or that of another layer, has '
+      'numbers that are not finite'
+    )
   return jnp.asarray(stacked.reshape(spec.shape))

@@ -1,5 +1,6 @@
 """Damaged model files: equal weights or a ValueError, in bounded memory."""
 
+import dataclasses
 import importlib.util
 import os
 import pathlib
@@ -18,6 +19,7 @@ from rl_jax.models.files import (
   gguf_import,
   hf_export,
   model_dir,
+  peft,
   tokenizer_files,
 )
 from rl_jax.models.tokenizer import HFTokenizer, check_vocabulary
@@ -43,16 +45,21 @@ CONFIG = ModelConfig(
 TEMPLATE = '{{ bos_token }}{{ messages[0].content }}'
 
 
-def random_params():
+def random_params(cfg=CONFIG):
   """Every leaf random, norms too."""
   rng = np.random.default_rng(0)
   return jax.tree.map(
     lambda x: rng.normal(size=x.shape).astype(x.dtype),
-    spec.abstract(specs(CONFIG)),
+    spec.abstract(specs(cfg)),
   )
 
 
 PARAMS = random_params()
+WITH_LORA = dataclasses.replace(CONFIG, lora_rank=1, lora_targets=('wq', 'wv'))
+LORA = random_params(WITH_LORA)
+ADAPTED = np.unique(
+  np.concatenate([x.ravel() for x in jax.tree.leaves(LORA['lora'])])
+)
 NUMBERS = np.unique(
   np.concatenate([x.ravel() for x in jax.tree.leaves(PARAMS)])
 )
@@ -275,6 +282,18 @@ def gguf_loads(directory, data):
   os.remove(path)
 
 
+def adapters_load(directory, example):
+  """A copy of the folder of adapters in which one file is another."""
+  folder, name, data = example
+  path = damage.new_path(directory, '')
+  shutil.copytree(folder, path)
+  pathlib.Path(path, name).write_bytes(data)
+  found = damage.outcome(peft.import_adapters, path, CONFIG)
+  if found is not None:
+    leaves = [np.ravel(x) for x in jax.tree.leaves(found[1])]
+    np.testing.assert_array_equal(np.unique(np.concatenate(leaves)), ADAPTED)
+
+
 @pytest.fixture(scope='module')
 def cases(tmp_path_factory):
   """What is made, what must hold, and how often."""
@@ -285,16 +304,20 @@ def cases(tmp_path_factory):
   header, data = gguf_parts(METADATA)
   whole = place / 'whole.gguf'
   whole.write_bytes(header + bytes(-len(header) % 32) + data)
+  adapters = str(place / 'adapters')
+  peft.export_adapters(adapters, WITH_LORA, LORA, 'base')
+  peft.import_adapters(adapters, CONFIG)
   for path in (ours, theirs, str(whole)):
     load(path, NUMBERS)  # what is damaged below can be read
   return {
     'ours': (files_of(ours), folder_loads, 400),
     'theirs': (files_of(theirs), folder_loads, 600),
     'gguf': (gguf_files(), gguf_loads, 600),
+    'adapters': (files_of(adapters), adapters_load, 400),
   }
 
 
-NAMES = ('ours', 'theirs', 'gguf')
+NAMES = ('ours', 'theirs', 'gguf', 'adapters')
 
 
 @pytest.mark.parametrize('name', NAMES)
