@@ -1,0 +1,153 @@
+"""A reward model on comparisons, by the rules of RewardBench 2.
+
+python -m experiments.evaluate_reward --reward_model=runs/rm --data=bench.jsonl
+
+Rows are {prompt, chosen, rejected} with a text or a list of texts, and maybe
+subset and id, as in RewardBench 2: the score of a subset is how often a right
+completion has the largest score; of the subset Ties see
+experiments/rewards/reward_bench.py. The mean and the standard deviation of all
+scores are printed for RewardModel(center=..., scale=...). --chat reads prompts
+as a user's turn in the template of the model.
+"""
+
+import json
+
+from absl import flags
+import jax
+import numpy as np
+
+from experiments.flags import configuration
+from experiments.rewards import reward_bench
+from rl_jax.learning.learned_reward import final_values
+from rl_jax.learning.statistics import Forward
+from rl_jax.rollouts.completions import encode_logged
+from rl_jax.rollouts.logged import logged_rows
+from rl_jax.runs import policy as policy_lib
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.tasks import rows as rows_lib
+from rl_jax.tasks import templates
+from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.sources import BadRowError
+
+_MODEL = flags.DEFINE_string(
+  'reward_model',
+  None,
+  'Work directory or model with a value head.',
+  required=True,
+)
+_DATA = flags.DEFINE_string(
+  'data', None, 'JSONL or Parquet file of comparisons.', required=True
+)
+_CHAT = flags.DEFINE_bool('chat', False, 'Prompts are turns of a user.')
+_BATCH = flags.DEFINE_integer(
+  'batch_size', 16, 'Completions at a time.', lower_bound=1
+)
+
+MAX_ROW_BYTES = 10_000_000
+
+
+def main(argv):
+  """Scores all completions and prints the sections as JSON."""
+  del argv
+  comparisons = read(_DATA.value)
+  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
+  with jax.set_mesh(mesh):
+    model, params, tokenizer = policy_lib.load_checkpoint(_MODEL.value, mesh)
+    if not model.value_head:
+      raise ValueError(f'--reward_model={_MODEL.value} has no value head')
+    pairs = [
+      (prompt, text)
+      for _, _, prompt, right, wrong in comparisons
+      for text in (*right, *wrong)
+    ]
+    found = scores(model, params, tokenizer, pairs, _CHAT.value, _BATCH.value)
+  at, judged = 0, []
+  for section, name, _, right, wrong in comparisons:
+    own = found[at : at + len(right) + len(wrong)].tolist()
+    at += len(own)
+    judged.append((section, name, own[: len(right)], own[len(right) :]))
+  result = {
+    **reward_bench.sections(judged),
+    'score_mean': float(found.mean()),
+    'score_std': float(found.std()),
+    'completions': len(found),
+  }
+  print(json.dumps(result, indent=2))
+
+
+def read(path: str) -> list[tuple[str, str, str, list[str], list[str]]]:
+  """(subset, id, prompt, right texts, wrong texts) of every row.
+
+  Raises: BadRowError naming file and row of a field that is missing or wrong.
+  """
+  found = []
+  for file, number, record in rows_lib.read_records(
+    path, 'train', MAX_ROW_BYTES, None
+  ):
+    where = f'{file}:{number}'
+    if isinstance(record, BadRowError):
+      raise record
+    texts = [_texts(record, name, where) for name in ('chosen', 'rejected')]
+    prompt = rows_lib.as_text(record.get('prompt'), 'prompt', where)
+    name = str(record.get('id', where))
+    found.append((str(record.get('subset', 'all')), name, prompt, *texts))
+  if not found:
+    raise ValueError(f'{path} has no rows')
+  return found
+
+
+def _texts(record, name, where):
+  value = record.get(name)
+  value = [value] if isinstance(value, str) else list(value or ())
+  if not value or not all(isinstance(text, str) for text in value):
+    raise BadRowError(
+      where, 'missing_field', f'field {name!r} is no text or list of texts'
+    )
+  return value
+
+
+def scores(model, params, tokenizer, pairs, chat, batch_size) -> np.ndarray:
+  """The value behind the last token of each (prompt, completion), [n].
+
+  Rows are padded to the next power of two of the longest of all.
+
+  Raises: ValueError if one is longer than the positions of the model.
+  """
+  encoded = [_encoded(tokenizer, *pair, chat) for pair in pairs]
+  width = lambda sizes: 1 << (max(sizes) - 1).bit_length()
+  P = width(len(prompt) for prompt, _ in encoded)
+  T = width(len(record[1]) for _, record in encoded)
+  if P + T > model.max_positions:
+    raise ValueError(
+      f'prompts of {P} and completions of {T} tokens, but the model has '
+      f'{model.max_positions} positions'
+    )
+  score = jax.jit(final_values, static_argnums=0)
+  found = []
+  for start in range(0, len(encoded), batch_size):
+    part = encoded[start : start + batch_size]
+    padded = part + part[:1] * (batch_size - len(part))
+    prompt, mask = (
+      np.zeros((batch_size, P), x) for x in (np.int32, np.float32)
+    )
+    for row, (ids, _) in enumerate(padded):
+      prompt[row, P - len(ids) :] = ids
+      mask[row, P - len(ids) :] = 1
+    arrays = (prompt, mask, np.arange(batch_size, dtype=np.int32))
+    traj = logged_rows(arrays, [[record] for _, record in padded], T)
+    values = score(Forward(model=model), params, jax.device_put(traj))
+    found.append(np.asarray(values)[: len(part)])
+  return np.concatenate(found)
+
+
+def _encoded(tokenizer, prompt, text, chat):
+  fields = {'prompt': prompt, 'answer': '', 'id': 0}
+  if chat:
+    fields['messages'] = ({'role': 'user', 'content': prompt},)
+  example, logged = Example(**fields), Logged(text=text)
+  ids = templates.encode_prompt(example, tokenizer)
+  return ids, (logged, *encode_logged(example, logged, tokenizer))
+
+
+if __name__ == '__main__':
+  configuration.run(main)

@@ -1,0 +1,1 @@
+"""Reward models on benchmarks of comparisons."""
