@@ -182,7 +182,9 @@ WRONG = {
     *each('source', PATHS, '--out=out'),
     *each('source', ('empty.gguf', 'broken', 'text.gguf'), '--out=out'),
     *each('param_dtype', ('int8', ''), '--source=model', '--out=out'),
+    *each('adapters', PATHS, '--source=model', '--out=out'),
   ],
+  'pipeline': [*each('pipeline', PATHS, '--workdir=p'), ['--workdir=p'], []],
   'plan': [
     *each('devices', ('-1', '0', '3', 'x', HUGE[0]), BANDIT),
     *each('mesh', ('0,1,1', 'x', '1', '1,1,1,1,1', '-1,1,1'), BANDIT),
