@@ -40,7 +40,6 @@ _ITERATIONS = flags.DEFINE_integer(
 )
 configuration.define_flags()
 _JSON = flags.DEFINE_bool('json', False, 'Print JSON instead of a table.')
-TOLERANCE = 1e-3  # below it nothing acts
 _PREFIX = 'influence/'
 
 
@@ -104,19 +103,7 @@ def measure(config: ExperimentConfig) -> dict[str, Any]:
     found['selection'] = influence_lib.selection(
       config.method.selector, state, config.rollout.num_prompts
     )
-  return {'acts': acts(found), **found}
-
-
-def acts(found: dict[str, Any]) -> bool:
-  """Whether anything differs from the baseline by more than TOLERANCE."""
-  away = (
-    1.0 - found['cos'],
-    abs(1.0 - found['ratio']),
-    found['rows_changed'],
-    found['groups_dropped'],
-    found['selection'],
-  )
-  return max(away) > TOLERANCE
+  return {'acts': influence_lib.acts(found), **found}
 
 
 def table(found: dict[str, Any]) -> str:

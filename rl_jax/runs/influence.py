@@ -22,6 +22,7 @@ from rl_jax.runs.stages import Functions
 from rl_jax.types import TrainState
 
 DRAWS = 200  # times that a selector is asked
+TOLERANCE = 1e-3  # of `acts`: below it nothing acts
 
 
 class Probe:
@@ -156,3 +157,19 @@ def selection(selector: Any, state: Any, count: int) -> float:
   uniform = ShuffledPass()
   by_chance = distance(uniform, uniform.init(size), 1)
   return max(0.0, distance(selector, state, 0) - by_chance)
+
+
+def acts(found: dict[str, Any]) -> bool:
+  """Whether a number of a method and its baseline shows a difference.
+
+  found: cos and ratio of the gradients; the shares rows_changed,
+    groups_dropped and selection. More than TOLERANCE counts.
+  """
+  away = (
+    1.0 - found['cos'],
+    abs(1.0 - found['ratio']),
+    found['rows_changed'],
+    found['groups_dropped'],
+    found['selection'],
+  )
+  return max(away) > TOLERANCE

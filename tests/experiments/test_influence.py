@@ -4,6 +4,7 @@ import pytest
 
 from experiments import influence
 from experiments.flags import configuration
+from rl_jax.runs.influence import acts
 
 FOUND = {
   'cos': 0.5,
@@ -26,10 +27,10 @@ def test_table():
 
 def test_what_acts():
   """Any of five numbers; what pieces do to each other does not count."""
-  assert influence.acts(FOUND) and not influence.acts(SAME)
+  assert acts(FOUND) and not acts(SAME)
   for name in ('rows_changed', 'groups_dropped', 'selection'):
-    assert influence.acts({**SAME, name: 0.01})
-  assert not influence.acts({**SAME, 'cos': 1 - 1e-5, 'ratio': 1 - 1e-5})
+    assert acts({**SAME, name: 0.01})
+  assert not acts({**SAME, 'cos': 1 - 1e-5, 'ratio': 1 - 1e-5})
 
 
 @pytest.mark.parametrize('name', configuration.names('configs.methods'))

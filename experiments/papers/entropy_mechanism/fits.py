@@ -90,17 +90,17 @@ def fit(found: Course) -> dict[str, float]:
   return coefficients | {f'R^2 {name}': value for name, value in r2.items()}
 
 
-def first_part(found: Course) -> int:
-  """Evaluations in the first 36% of training, at least three."""
-  return max(3, int(np.ceil(FIRST * len(found['step']))))
+def first_part(found: Course, share: float = FIRST) -> int:
+  """Evaluations in the first share of training, at least three."""
+  return max(3, int(np.ceil(share * len(found['step']))))
 
 
-def prediction_errors(found: Course) -> dict[str, float]:
-  """Root mean square error after the first 36%, by feature.
+def prediction_errors(found: Course, share: float = FIRST) -> dict[str, float]:
+  """Root mean square error after the first share of training, by feature.
 
   'constant': error of predicting the last accuracy of the first part.
   """
-  first, y = first_part(found), np.array(found['avg_at_8'])
+  first, y = first_part(found, share), np.array(found['avg_at_8'])
   errors = {}
   for name, x in _features(found).items():
     slope, intercept = line(x[:first], y[:first])

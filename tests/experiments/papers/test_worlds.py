@@ -19,6 +19,7 @@ from rl_jax.models.transformer import ModelConfig
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.rounding import rounded
 from rl_jax.rollouts.verifiers import token_inputs
+from rl_jax.runs.influence import TOLERANCE
 from rl_jax.runs.policy import task_tokenizer
 from rl_jax.runs.supervised import supervised_rows
 from rl_jax.runtime import mesh
@@ -239,7 +240,7 @@ def check(name):
     found['rows_changed'],
     found['groups_dropped'],
   )
-  assert max(away) > command.TOLERANCE, found
+  assert max(away) > TOLERANCE, found
   # Neither has no gradient, but where no row is rewarded.
   world = where.WHERE[name].world
   assert found['ratio'] > 0 or world == 'unlabelled', found

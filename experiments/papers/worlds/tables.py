@@ -1,0 +1,263 @@
+"""Tables of the worlds from lines that `excerpt` wrote."""
+
+from collections.abc import Iterable, Sequence
+import pathlib
+from typing import Any
+
+import numpy as np
+
+from experiments.papers.entropy_mechanism import fits
+from experiments.papers.worlds import sweep, trials
+from experiments.tables import cells as cells_lib
+from experiments.tables import intervals
+from rl_jax.records import metrics
+from rl_jax.runs import influence
+
+# Name in lines and tables -> metric of the last evaluation.
+METRICS = {
+  'sampled': 'evaluation/avg_at_4',
+  'greedy': 'evaluation/pass_at_1',
+  'pass@4': 'evaluation/pass_at_4',
+  'entropy': 'evaluation/entropy',
+  'length': 'evaluation/sample_length',
+}
+INFLUENCE = pathlib.Path(__file__).parent / 'influence.jsonl'
+LAW = ('grpo', 'reinforce', 'clip_cov', 'kl_cov')
+NIL = 'does not act here'
+Line = dict[str, Any]
+Cells = list[list[str]]
+
+
+def tuning_score(line: Line) -> float:
+  """Mean reward of the last third of the iterations; 0 of a failed run."""
+  if 'failed' in line:
+    return 0.0
+  rewards = line['course']['reward']
+  return float(np.mean(rewards[-(len(rewards) // 3) :]))
+
+
+def area(line: Line) -> float:
+  """Mean reward of the responses up to sweep.TOKENS generated tokens.
+
+  The reward is constant within an iteration, and after the last one.
+  """
+  token_I = np.diff(line['course']['tokens'], prepend=0)
+  before_I = np.array(line['course']['tokens']) - token_I
+  counted_I = np.clip(sweep.TOKENS - before_I, 0, token_I).astype(float)
+  counted_I[-1] += sweep.TOKENS - counted_I.sum()
+  return float(np.average(line['course']['reward'], weights=counted_I))
+
+
+def is_tuning(line: Line) -> bool:
+  """Whether the run only helps to choose a rate."""
+  return line['setting']['seed'] in sweep.TUNING_SEEDS
+
+
+def rates(lines: Iterable[Line]) -> dict[str, dict[float, float]]:
+  """Method -> rate -> mean score of the tuning runs in MAIN."""
+  found: dict[str, dict[float, list[float]]] = {}
+  for line in lines:
+    if is_tuning(line):
+      setting = line['setting']
+      scores = found.setdefault(setting['method'], {})
+      scores.setdefault(setting[trials.RATE], []).append(tuning_score(line))
+  mean = lambda scores: {rate: float(np.mean(x)) for rate, x in scores.items()}
+  return {method: mean(scores) for method, scores in found.items()}
+
+
+def by_seed(
+  lines: Iterable[Line], metric: str, key: Any
+) -> dict[str, dict[int, float]]:
+  """key(line) -> seed -> number of the runs that did not fail."""
+  found: dict[str, dict[int, float]] = {}
+  for line in lines:
+    if 'failed' not in line:
+      seeds = found.setdefault(key(line), {})
+      number = area(line) if metric == 'area' else line['last'][metric]
+      seeds[line['setting']['seed']] = number
+  return found
+
+
+def _method(line: Line) -> str:
+  return line['setting']['method']
+
+
+def compared(lines: Iterable[Line]) -> list[Line]:
+  """The runs of the leaderboard: in MAIN, each method at its own rate."""
+  return [
+    line
+    for line in lines
+    if line['setting']['config'] == sweep.MAIN
+    and not is_tuning(line)
+    and line['setting'][trials.RATE] == trials.TRIALS[_method(line)].rate
+  ]
+
+
+def influences() -> dict[str, Line]:
+  """Method -> its line of influence.jsonl."""
+  return {row['method']: row for row in metrics.read_jsonl(INFLUENCE)}
+
+
+def leaderboard(lines: list[Line]) -> Cells:
+  """Methods of MAIN, best first; those that do not act last, without rank."""
+  lines, acting = compared(lines), influences()
+  names = ('sampled', 'greedy', 'pass@4', 'area', 'entropy', 'length')
+  found = {name: by_seed(lines, name, _method) for name in names}
+  sampled = found['sampled']
+  nil = {name for name in sampled if not _acts(name, acting)}
+  ranked = {name: x for name, x in sampled.items() if name not in nil}
+  gains = intervals.against(ranked, sweep.BASELINE)
+  mean = lambda values: f'{np.mean(list(values.values())):.3f}'
+  header = ['', 'method', 'family', 'rate', 'seeds', 'sampled', 'to GRPO']
+  header += ['95% paired', cells_lib.ADJUSTED, *names[1:], 'cos', 'ratio']
+  order = sorted(sampled, key=lambda n: (n in nil, -_mean_of(sampled[n])))
+  table, rank = [header], 0
+  for name in order:
+    trial = trials.TRIALS[name]
+    rank += name not in nil
+    one = acting.get(name)
+    table.append(
+      [
+        NIL if name in nil else str(rank),
+        name,
+        trial.family,
+        f'{trial.rate:g}',
+        str(len(sampled[name])),
+        mean(sampled[name]),
+        *cells_lib.comparison_text(gains.get(name)),
+        *(mean(found[n][name]) for n in names[1:]),
+        f'{one["cos"]:.3f}' if one else '',
+        f'{one["ratio"]:.2f}' if one else '',
+      ]
+    )
+  return table
+
+
+def _mean_of(values: dict[int, float]) -> float:
+  return float(np.mean(list(values.values())))
+
+
+def _acts(name: str, acting: dict[str, Line]) -> bool:
+  """The baseline acts by definition; others as was measured."""
+  return name == sweep.BASELINE or influence.acts(acting[name])
+
+
+def claims(lines: list[Line]) -> Cells:
+  """What a paper claims against GRPO, and what was seen in MAIN."""
+  lines = compared(lines)
+  metrics_of = sorted({t.claim.metric for t in trials.TRIALS.values()})
+  gains = {
+    metric: intervals.against(by_seed(lines, metric, _method), sweep.BASELINE)
+    for metric in metrics_of
+  }
+  table = [['method', 'claim', 'on', 'to GRPO', '95% paired', 'verdict']]
+  for name, trial in trials.TRIALS.items():
+    if name == sweep.BASELINE:
+      continue
+    claim = trial.claim
+    one = gains[claim.metric][name]
+    effect, interval, _ = cells_lib.comparison_text(one)
+    found = verdict(claim.sign, one)
+    table.append([name, claim.text, claim.metric, effect, interval, found])
+  return table
+
+
+def verdict(sign: int, found: intervals.Comparison) -> str:
+  """seen: separated in the claimed direction; contrary: in the other.
+
+  Of a claim to be not worse (0): seen unless separated below, and the interval
+  ends above -TOLERABLE.
+  """
+  separated = found.p <= intervals.FALSE_DISCOVERIES
+  if sign == 0:
+    if separated and found.effect < 0:
+      return 'contrary'
+    return 'seen' if found.low > -sweep.TOLERABLE else 'not seen'
+  if not separated:
+    return 'not seen'
+  return 'seen' if np.sign(found.effect) == sign else 'contrary'
+
+
+def tuning(lines: list[Line]) -> Cells:
+  """Scores of all rates in MAIN; the best of a row is the method's."""
+  found = rates(lines)
+  grid = sorted({rate for scores in found.values() for rate in scores})
+  table = [['method', *(f'{rate:g}' for rate in grid), 'changes']]
+  for name, scores in found.items():
+    best = max(scores, key=scores.get)
+    cells = []
+    for rate in grid:
+      text = f'{scores[rate]:.3f}' if rate in scores else ''
+      cells.append(f'**{text}**' if rate == best else text)
+    changes = trials.TRIALS[name].changes.items()
+    words = [f'{path.split(".")[-1]} {value}' for path, value in changes]
+    table.append([name, *cells, ', '.join(words)])
+  return table
+
+
+def world(lines: Sequence[Line], name: str) -> Cells:
+  """All rates and methods of a world, by what its runs reached."""
+  lines = [
+    line
+    for line in lines
+    if line['setting']['config'] == name and not is_tuning(line)
+  ]
+  key = lambda line: (_method(line), line['setting'][trials.RATE])
+  names = (*METRICS, 'area')
+  found = {metric: by_seed(lines, metric, key) for metric in names}
+  table = [['method', 'rate', 'seeds', *names]]
+  for method, rate in found['sampled']:
+    cells = [cell(found[n][method, rate].values()) for n in names]
+    seeds = str(len(found['sampled'][method, rate]))
+    table.append([method, f'{rate:g}', seeds, *cells])
+  return table
+
+
+def law(lines: Iterable[Line]) -> Cells:
+  """R = -a exp(H) + b against a line in H, of LAW in MAIN.
+
+  Reward and entropy are those of the sampled rows of each iteration. Errors are
+  of predictions from the first 15% of the iterations.
+  """
+  found: dict[str, list[dict[str, float]]] = {}
+  for line in compared(lines):
+    if _method(line) in LAW and 'failed' not in line:
+      course = line['course']
+      x = {
+        'step': range(1, len(course['reward']) + 1),
+        'entropy': course['entropy'],
+        'avg_at_8': course['reward'],
+      }
+      errors = fits.prediction_errors(x, sweep.FIRST)
+      numbers = fits.fit(x) | {f'error {n}': e for n, e in errors.items()}
+      found.setdefault(_method(line), []).append(numbers)
+  table: Cells = []
+  for method, runs in found.items():
+    if not table:
+      table.append(['method', 'seeds', *runs[0]])
+    cells = [interval([run[n] for run in runs]) for n in runs[0]]
+    table.append([method, str(len(runs)), *cells])
+  return table
+
+
+def interval(values: Sequence[float]) -> str:
+  """'0.861 [0.850, 0.872]': mean and 95% (Student)."""
+  low, high = intervals.mean_interval(np.array(values))
+  return f'{np.mean(values):.3f} {cells_lib.interval_text(low, high)}'
+
+
+def cell(values: Iterable[float]) -> str:
+  """'0.861 (0.850, 0.872)': mean, smallest and largest."""
+  values = list(values)
+  return f'{np.mean(values):.3f} ({min(values):.3f}, {max(values):.3f})'
+
+
+def all_tables(lines: list[Line]) -> dict[str, Cells]:
+  """Name of a table -> header and rows."""
+  return {
+    'tuning': tuning(lines),
+    'methods': leaderboard(lines),
+    'claims': claims(lines),
+    **{name: world(lines, name) for name in sweep.WORLDS},
+    'law': law(lines),
+  }

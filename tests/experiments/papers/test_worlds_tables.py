@@ -1,0 +1,132 @@
+"""Tables of the worlds: equal tokens, choice of rates, ranks, verdicts."""
+
+import numpy as np
+import pytest
+
+from experiments.papers.worlds import excerpt, sweep, trials
+from experiments.papers.worlds import tables as worlds_tables
+from experiments.tables import intervals
+from rl_jax.records import metrics
+
+RESULTS = worlds_tables.INFLUENCE.parent / 'results.jsonl'
+
+
+def made(method, seed, sampled, rate=None):
+  """A line of a run of two iterations."""
+  rate = trials.TRIALS[method].rate if rate is None else rate
+  setting = {
+    'config': sweep.MAIN,
+    'method': method,
+    trials.RATE: rate,
+    'seed': seed,
+  }
+  last = dict.fromkeys(worlds_tables.METRICS, sampled)
+  course = {'tokens': [100, 300], 'reward': [0.2, 0.8], 'entropy': [1, 0.5]}
+  return {'setting': setting, 'last': last, 'course': course}
+
+
+def test_area_by_hand(monkeypatch):
+  """100 tokens at 0.2, then 0.8 up to the limit, also after the last one."""
+  line = made('grpo', 0, 0.5)
+  for tokens, expected in ((100, 0.2), (200, 0.5), (300, 0.6), (600, 0.7)):
+    monkeypatch.setattr(sweep, 'TOKENS', tokens)
+    assert worlds_tables.area(line) == pytest.approx(expected)
+
+
+def test_rates_are_of_the_tuning_seeds(monkeypatch):
+  """The mean over both, of the last third; a failed run counts 0."""
+  monkeypatch.setattr(sweep, 'TUNING_SEEDS', (100, 101))
+  lines = [made('grpo', 0, 0.9)]
+  for rate, rewards in ((1e-4, (0.4, 0.6)), (3e-4, (0.9, None))):
+    for seed, reward in zip(sweep.TUNING_SEEDS, rewards, strict=True):
+      line = made('grpo', seed, 0.0, rate)
+      line['course']['reward'] = [0.0, 0.0, reward]
+      lines.append(line | ({'failed': 'x'} if reward is None else {}))
+  assert worlds_tables.rates(lines) == {'grpo': {1e-4: 0.5, 3e-4: 0.45}}
+
+
+def test_rates_of_the_trials_are_the_best():
+  """Of the committed runs; no run of the leaderboard helped to choose."""
+  found = worlds_tables.rates(metrics.read_jsonl(RESULTS))
+  assert set(found) == set(trials.TRIALS)
+  best = {name: max(scores, key=scores.get) for name, scores in found.items()}
+  assert best == {name: trial.rate for name, trial in trials.TRIALS.items()}
+
+
+def test_influence_of_every_method_is_known():
+  """A row of the comparison cannot lack it; the baseline needs none."""
+  assert set(worlds_tables.influences()) == set(trials.TRIALS) - {'grpo'}
+
+
+def test_what_does_not_act_has_no_rank(monkeypatch):
+  """Nor is it compared, however good it looks."""
+  names = ('grpo', 'gspo', 'reinforce')
+  numbers = {'rows_changed': 0.0, 'groups_dropped': 0.0, 'selection': 0.0}
+  acting = {
+    name: {'cos': cos, 'ratio': 1.0, **numbers}
+    for name, cos in (('gspo', 1.0), ('reinforce', 0.9))
+  }
+  monkeypatch.setattr(worlds_tables, 'influences', lambda: acting)
+  values = {'grpo': (0.5, 0.6), 'gspo': (0.9, 0.95), 'reinforce': (0.6, 0.71)}
+  lines = [made(n, s, x) for n in names for s, x in enumerate(values[n])]
+  lines.append(made('gspo', 0, 0.1, rate=7.0))  # another rate
+  _, *rows = worlds_tables.leaderboard(lines)
+  found = [(row[0], row[1], row[5], row[6]) for row in rows]
+  assert found == [
+    ('1', 'reinforce', '0.655', '+0.105'),
+    ('2', 'grpo', '0.550', ''),
+    (worlds_tables.NIL, 'gspo', '0.925', ''),
+  ]
+
+
+@pytest.mark.parametrize(
+  ('sign', 'effect', 'half', 'p', 'expected'),
+  [
+    (1, 0.05, 0.02, 0.01, 'seen'),
+    (1, -0.05, 0.02, 0.01, 'contrary'),
+    (-1, -0.05, 0.02, 0.01, 'seen'),
+    (1, 0.05, 0.06, 0.2, 'not seen'),
+    (0, -0.01, 0.01, 0.2, 'seen'),
+    (0, -0.01, 0.03, 0.2, 'not seen'),
+    (0, -0.05, 0.02, 0.01, 'contrary'),
+    (0, 0.05, 0.02, 0.01, 'seen'),
+  ],
+)
+def test_verdicts(sign, effect, half, p, expected):
+  found = intervals.Comparison(
+    *map(np.float64, (effect, effect - half, effect + half, p))
+  )
+  assert worlds_tables.verdict(sign, found) == expected
+
+
+def test_law_of_an_exact_course():
+  """R = 1 - exp(H) gives a = b = R^2 = 1 and no error of prediction."""
+  entropy = np.linspace(0.5, 0.1, 20)
+  line = made('clip_cov', 0, 0.5)
+  course = {'entropy': entropy, 'reward': 1 - np.exp(entropy)}
+  line['course'] = {'tokens': range(20), **course}
+  header, row = worlds_tables.law([line, made('gspo', 0, 0.5)])
+  found = dict(zip(header, row, strict=True))
+  for name in ('a', 'b', 'R^2 exp(H)'):
+    assert found[name].startswith('1.000 ')
+  assert found['error exp(H)'].startswith('0.000 ')
+  assert not found['error H'].startswith('0.000 ')
+
+
+def test_a_line_of_a_run():
+  """The last evaluation by short names; rewards that weigh nothing, too."""
+  row = {'digest': 'd', 'name': 'n', 'setting': {}, 'commit': 'c', 'last': {}}
+  rows = [
+    {'step': 0, 'evaluation/avg_at_4': 0.1},
+    {
+      'step': 1,
+      'rollout/reward': 0.0,
+      'rollout/tokens_total': 7.0,
+      'reward/outcome': 0.25,
+      'policy/entropy': 0.5,
+      'evaluation/avg_at_4': 0.12342,
+    },
+  ]
+  found = excerpt.line(row, rows)
+  assert found['last'] == {'sampled': 0.1234}
+  assert found['course'] == {'tokens': [7], 'reward': [0.25], 'entropy': [0.5]}
