@@ -11,8 +11,10 @@ Pieces: Lagrangian(components=('outcome', 'format'), thresholds=(0.9, 0.9),
   eps=1e-08); PPOClip(clip_low=0.2, clip_high=0.2); TokenMean()
 Headline: unverified.
 Evidence: verified in code (tedmoskovitz/ConstrainedRL4LMs constrained_ppo.py).
-Paper and code: separate value heads become group means here; the unsquashed
-  branch of the code drops the first multiplier.
+Paper and code: the code has N + 1 value heads, with GAE for each component and
+  for the KL of each token; here are group means, which need none. Its search of
+  thresholds by Nelder-Mead, which trains a policy for every point, is not here.
+  The unsquashed branch of the code drops the first multiplier.
 Command: python -m experiments.train --config=configs/countdown.py
   --method=constrained_rlhf
 """

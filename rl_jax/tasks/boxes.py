@@ -74,11 +74,20 @@ class Boxes:
     )
 
   def target(self, example: Example) -> str:
-    """The box, or the cell nearest to its centre."""
+    """The box; or its middle cell among up to two drawn cells, at any rank."""
     if self.form == 'box':
       return example.answer
     left, top, right, bottom = map(int, example.answer)
-    return f'{(left + right) // 2}{(top + bottom) // 2}'
+    middle = (left + right) // 2, (top + bottom) // 2
+    stream = draws.Draws('points', self.seed, example.prompt)
+    while True:
+      points = [
+        (stream.below(self.size), stream.below(self.size))
+        for _ in range(stream.below(3))
+      ]
+      points.insert(stream.below(len(points) + 1), middle)
+      if len(points) < 3 or not self.on_a_line(*points):
+        return ','.join(f'{x}{y}' for x, y in points)
 
   def reward(self, example: Example, response: str) -> dict[str, float]:
     """The text before the end token is judged."""

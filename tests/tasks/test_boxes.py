@@ -82,6 +82,16 @@ def test_screens_show_the_boxes_and_splits_share_none():
       assert prompts.setdefault(example.prompt, split) == split
 
 
+def test_targets_have_one_to_three_points():
+  """The middle of the box at every rank."""
+  found = set()
+  for i in range(100):
+    example = POINTS.example('train', i)
+    rewards = POINTS.reward(example, POINTS.target(example))
+    found.add((rewards['num_answers'], rewards['hit_rank']))
+  assert found >= {(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (3, 3)}
+
+
 def random_rows(rng, task, examples):
   """Texts: any characters, moved boxes or points, and points with a gap."""
   for i, example in enumerate(examples):
