@@ -31,7 +31,10 @@ KEYS = {
   'cut_BC': 'rising token positions behind which values are known, or NO_CUT',
   'cut_value_BC': 'mean reward of continuations from behind each cut',
   'difficulty_B': 'weight of the prompt in the loss, larger is harder, >= 0',
-  'first_call_B': 'token position of the first tool call; below 0: no call',
+  'first_call_B': (
+    'token position of the first tool call, or of the turn that makes it; '
+    'below 0: no call; filled by episodes'
+  ),
   'forced_B': '1 if the mode was forced on the row by a prefix, else 0',
   'format_id_B': 'a number for the reasoning format of the response',
   'group_probs': (

@@ -80,7 +80,9 @@ def _played(traj, rollout):
   by_turn = {f'{n}_BK': turns for n in ('state', 'action', 'calls')}
   reward = jax.ShapeDtypeStruct(turns.shape, jnp.float32)
   return traj.replace(
-    turn_BT=traj.kind_BT, turns=Turns(reward_BK=reward, **by_turn)
+    turn_BT=traj.kind_BT,
+    turns=Turns(reward_BK=reward, **by_turn),
+    extras={'first_call_B': traj.length_B},
   )
 
 

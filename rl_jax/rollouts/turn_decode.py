@@ -193,6 +193,9 @@ def finish(
 ) -> Trajectories:
   """The record of episodes that are over."""
   rows = playing.rows
+  calls_BT = jnp.take_along_axis(turns.calls_BK, jnp.maximum(turn_BT, 0), 1) > 0
+  calls_BT = calls_BT & (rows.kind_BT == POLICY)
+  first_B = jnp.where(calls_BT.any(axis=1), calls_BT.argmax(axis=1), -1)
   return traj.replace(
     response_BT=rows.response_BT,
     kind_BT=rows.kind_BT,
@@ -202,4 +205,5 @@ def finish(
     mask_BT=(rows.kind_BT == POLICY).astype(jnp.float32),
     turn_BT=turn_BT,
     turns=turns,
+    extras={**traj.extras, 'first_call_B': first_B},
   )

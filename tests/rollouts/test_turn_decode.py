@@ -1,6 +1,7 @@
 """Kept caches: episodes and log-probs of decoding all tokens again."""
 
 import functools
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +13,7 @@ from rl_jax.models import kv_cache
 from rl_jax.models import params as params_lib
 from rl_jax.rollouts import turn_decode
 from rl_jax.rollouts.turn_decode import Said
-from rl_jax.types import ENVIRONMENT, PAD, POLICY
+from rl_jax.types import ENVIRONMENT, PAD, POLICY, Turns
 
 CFG = models.ModelConfig(
   vocab_size=13,
@@ -180,3 +181,26 @@ def test_limits_of_turns_and_of_rows_hold():
   rows = playing.rows
   ids, kinds = np.asarray(rows.response_BT), np.asarray(rows.kind_BT)
   assert (ids[kinds == PAD] == 0).all() and full_B.any()
+
+
+def test_the_first_call_is_where_its_turn_begins():
+  """Behind its observation, in turn 1 of row 0; row 1 calls at once; others
+  not, though the first turn of row 2 has calls that were never played."""
+  kind, turn = np.full((B, T), PAD), np.full((B, T), -1)
+  kind[:2, :4] = POLICY, POLICY, ENVIRONMENT, POLICY
+  turn[:2, :4] = 0, 0, 1, 1
+  zeros = np.zeros((B, T), np.int32)
+  rows = SimpleNamespace(
+    kind_BT=kind, response_BT=zeros, logp_BT=zeros, length_B=zeros[:, 0]
+  )
+  calls = np.zeros((B, 2), np.int32)
+  calls[:3] = [0, 2], [1, 1], [3, 0]
+  turns = Turns(
+    reward_BK=calls, state_BK=calls, action_BK=calls, calls_BK=calls
+  )
+  traj = turn_decode.finish(
+    empty(), SimpleNamespace(rows=rows), zeros[:, 0] > 0, turn, turns
+  )
+  np.testing.assert_array_equal(
+    traj.extras['first_call_B'], [3, 0, -1, -1, -1, -1]
+  )

@@ -90,7 +90,10 @@ _OF_DATA = (
   'wpo',
 )
 _AGAINST = ('infalign', 'ipo_md', 'nash_md', 'xpo')
-_OF_EPISODES = ('gigpo', 'salt', 'starpo', 'turn_ppo', 'turn_rloo')
+_OF_EPISODES = (
+  *('epo', 'gigpo', 'otc', 'salt', 'spiral', 'starpo', 'turn_ppo'),
+  'turn_rloo',
+)
 NOWHERE = {
   **dict.fromkeys(
     _OF_DATA, 'learns from pairs of data (configs/preferences.py): not measured'

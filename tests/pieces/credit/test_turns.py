@@ -309,3 +309,30 @@ def test_order_of_rows_changes_nothing(toy):
     np.testing.assert_allclose(
       one(moved.reward_B, moved), one(traj.reward_B, traj)[order], atol=1e-5
     )
+
+
+def test_returns_over_the_largest_of_the_episode_by_hand(toy):
+  """EPO: scores (0, 1, 0, .6) have w = .99, 1, .37404, .37782.
+
+  G = .6 at the end, .594, 1.58806, 1.5721794: over 1.58806. A row of no reward
+  has 0; turns count alike, and so do the tokens of a turn.
+  """
+  traj = make(
+    toy,
+    [[0.0, 1.0, 0.0, 0.6], [0.0, 0.0, 0.0, 0.0]],
+    mask=[[1, 1, 1, 1, 1], [1, 1, 1, 1, 1]],
+    turn=[[0, 1, 1, 2, 3], [0, 1, 2, 3, 3]],
+  )
+  reward = shaping.TurnRewards()(traj.reward_B, traj)
+  found = credit.EpisodeNormalised(gamma=0.99)(reward, traj)
+  share = np.array([0.99, 0.5, 0.5, 0.374041, 0.377820]) / 4
+  np.testing.assert_allclose(found, [share, [0] * 5], rtol=1e-5)
+  twice = credit.EpisodeNormalised(gamma=0.99)(-2 * reward, traj)
+  np.testing.assert_allclose(twice, -found, rtol=1e-6)
+
+
+def test_one_turn_is_its_mean_likelihood(toy):
+  """Reduction: 1/T on the tokens of a response, and the sign of its reward."""
+  traj = make(toy, [[1.0], [-3.0]], turn=[[0, 0], [0, 0]], mask=np.ones((2, 2)))
+  found = credit.EpisodeNormalised()(traj.reward_B, traj)
+  np.testing.assert_allclose(found, [[0.5, 0.5], [-0.5, -0.5]])
