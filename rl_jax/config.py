@@ -15,7 +15,7 @@ from rl_jax.models.source import ModelSource
 from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
 from rl_jax.records.trackers import TrackingConfig
 from rl_jax.records.trackers import check as check_trackers
-from rl_jax.rollouts import turns
+from rl_jax.rollouts import turns, windows
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.rollouts.logged_checks import check_logged
 from rl_jax.runtime import mesh as mesh_lib
@@ -252,6 +252,7 @@ def validate(config: ExperimentConfig) -> None:
   on_device = config.verifier.on_device
   check_logged(config.rollout, config.method, on_device=on_device)
   _check_evaluation(config)
+  windows.check(config.rollout, config.method)
   _check_averages(config)
   _check_reward_models(config)
   if hasattr(config.method.rollout, 'check_task'):

@@ -7,14 +7,14 @@ Change: against GRPO without KL, a token's advantage is the difference of the
   that the sampler was sure of (p >= 0.9) are not trained.
 Defaults: threshold 0.9, every 5th uncertain token, 4 continuations, clip 0.2.
 Pieces: SegmentDifference(); PPOClip(clip_low=0.2, clip_high=0.2); TokenMean();
-  SegmentValues(samples=4, interval=5, max_cuts=8, threshold=0.9)
+  SegmentValues(samples=4, interval=5, threshold=0.9)
 Headline: 6 to 12 points over PPO and GRPO on GSM8K (1B to 1.5B).
 Evidence: verified in code (AIFrameResearch/SPO).
-Paper and code: at most 8 cuts a response are valued (ours: one round of
-  generation each); a KL penalty of 0.05 and whitening of the base trainer are
-  left out, as not every released run has them.
-Command: python -m experiments.train --config=configs/arithmetic.py
-  --method=spo_chain --set=method.rollout.interval=1
+Paper and code: all cuts are valued, one round of generation each; a KL penalty
+  of 0.05 and whitening of the base trainer are left out, as not every released
+  run has them.
+Command: python -m experiments.train --config=configs/chain.py
+  --method=spo_chain
 """
 
 from rl_jax.method import Method

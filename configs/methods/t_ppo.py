@@ -3,17 +3,17 @@
 Paper: "Truncated Proximal Policy Optimization", 2025.
 Change: against PPO, GAE bootstraps at the cut of an unfinished response, the
   value head learns Monte Carlo returns of finished ones only, and the policy
-  learns from the tokens of the current window. Needs model.value_head=True.
-Defaults: lambda 0.95, clip 0.2, no KL (digests; lambda unverified). Responses
-  are continued over iterations only if the sampler does so and gives
-  extras['window_start_B'].
+  learns from the tokens of the current window. Needs model.value_head=True, and
+  rollout.window_tokens, which continues responses over iterations (without it
+  every response is one window).
+Defaults: lambda 0.95, clip 0.2, no KL (digests; lambda and window unverified).
 Pieces: ExtendedGAE(gamma=1.0, lam=0.95); Whiten(eps=1e-08, ddof=1);
   PPOClip(clip_low=0.2, clip_high=0.2); FinishedValue(coef=0.5);
   CurrentWindow(); TokenMean(); LambdaReturn(gamma=1.0, lam=1.0)
 Headline: up to 2.5 times the training efficiency at equal AIME24.
 Evidence: reconstructed from reviews and two digests; no code.
 Paper and code: not seen.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/windows.py
   --method=t_ppo --set=model.value_head=True
 """
 

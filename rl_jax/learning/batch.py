@@ -116,8 +116,8 @@ def _token_credit(credit: Array, traj: Trajectories) -> Array:
 def _metrics(traj: Trajectories) -> Metrics:
   """Standard metrics of the rollout, over valid rows of the prompt itself."""
   reward_B, valid_B = traj.reward_B, traj.valid_B
-  # Rows sampled with a hint, or in a mode not chosen, do not count.
-  for key in ('foreign_B', 'forced_B'):
+  # Rows with a hint, in a mode not chosen or not yet ended do not count.
+  for key in ('foreign_B', 'forced_B', 'waits_B'):
     if key in traj.extras:
       valid_B = valid_B * (traj.extras[key] == 0)
   reward_NG = by_group(reward_B, traj.group_size)

@@ -69,6 +69,11 @@ def with_scores(
     behaviour_BT = jnp.where(logged_B1, logp_BT, traj.logp_behaviour_BT)
     traj = traj.replace(logp_behaviour_BT=behaviour_BT)
   gap_BT = jnp.abs(traj.logp_behaviour_BT - logp_BT) * mask_BT
+  if 'window_start_B' in traj.extras:
+    # Earlier tokens were written by earlier weights, and are not trained.
+    start_B1 = traj.extras['window_start_B'][:, None]
+    position_1T = jnp.arange(gap_BT.shape[1])[None]
+    gap_BT = jnp.where(position_1T >= start_B1, gap_BT, 0.0)
   if 'foreign_B' in traj.extras:
     # Sampled under another prompt: that is the policy of the trust region.
     foreign_B1 = traj.extras['foreign_B'][:, None] > 0

@@ -56,6 +56,12 @@ KEYS = {
   'segment_start_BT': '1 on the first token of a segment (step, action)',
   'self_certainty': 'self-certainty of every token [B, T]; filled by score',
   'think_mask_BT': '1 on the tokens of the chain of thought',
+  'version_BT': (
+    'optimizer step of the weights that wrote each token; filled where a '
+    'response is written in several iterations'
+  ),
+  'waits_B': '1 on rows that go on in the next iteration, else 0',
+  'window_start_B': 'tokens that earlier iterations wrote',
 }
 
 

@@ -86,6 +86,8 @@ class RolloutLog:
     for row in range(min(self.prompts, num_prompts) * group_size):
       serial, sample = map(int, row_id_B2[row])
       number, n = divmod(serial - self.first_serial, num_prompts)
+      if number < 0:  # begun in an earlier iteration (rollouts.windows)
+        number, n = 0, row // group_size
       if (serial, sample) in known:
         continue
       known.add((serial, sample))

@@ -40,6 +40,8 @@ class RolloutConfig:
   turns: limits of episodes, for tasks that are environments.
   slots: rows that are decoded at a time, on all devices; a row that ends makes
     room for the next. Memory and speed only, never mathematics. None: all rows.
+  window_tokens: that a row gets in an iteration at most; it goes on in the
+    next, see rollouts.windows. None: responses are written in one.
   logged_prompts: of num_prompts, those whose rows are the responses that the
   task's data hold (tasks.base.Logged) instead of samples.
   sampler_weights: 'bfloat16', 'int8' or 'int4' round the weights that sample,
@@ -57,6 +59,7 @@ class RolloutConfig:
   max_rounds: int = ranged(10, 1)  # generation rounds of dynamic sampling
   slots: int | None = ranged(None, 1)
   turns: TurnConfig | None = None
+  window_tokens: int | None = ranged(None, 1)
   logged_prompts: int = ranged(0, 0)
   sampler_weights: str = chosen(rounding.TRAINER, rounding.SAMPLER_WEIGHTS)
 
@@ -164,6 +167,12 @@ class Sampler:
     return self._collector.jitted_rows(function)(
       traj, *processes.put(arrays, self._collector.whole)
     )
+
+  def write(self, traj: Trajectories, new_tokens: int) -> Trajectories:
+    """new_tokens more at most for each unfinished row; nothing is judged."""
+    collector = self._collector
+    engine = collector.engine.variant((), new_tokens)
+    return engine.generate(self._params, traj=traj, key=collector.key)
 
   def _generate(self, traj, examples, transforms=()):
     self.next_serial += traj.num_prompts

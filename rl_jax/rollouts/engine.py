@@ -28,7 +28,8 @@ class Engine:
     traj=, key=) -> weights, playing, tokens; turn: (weights, playing, said) ->
     playing, tokens; finish: (traj, playing, finished_B, turn_BT, turns) ->
     trajectories. None without a TurnConfig.
-  variant: (further transforms) -> the engine with them behind its own.
+  variant: (further transforms, new_tokens) -> the engine with them behind its
+    own; new_tokens as in make_engine, None: as it is.
   """
 
   start: Callable
@@ -49,12 +50,16 @@ def make_engine(
   mesh: jax.sharding.Mesh,
   slots: int | None = None,
   turns: TurnConfig | None = None,
+  new_tokens: int | None = None,
 ) -> Engine:
-  """Jits all; shapes compile on first use. slots: see generate."""
+  """Jits all; shapes compile on first use. slots: see generate.
+
+  new_tokens: that a call adds to a row at most; None: max_response_tokens.
+  """
   whole = mesh_lib.replicated(mesh)
 
   @functools.cache
-  def variant(transforms):
+  def variant(transforms, fewer=None):
     more = (*sampling.transforms, *transforms)
     return make_engine(
       model,
@@ -63,6 +68,7 @@ def make_engine(
       max_response_tokens=max_response_tokens,
       mesh=mesh,
       slots=slots,
+      new_tokens=fewer or new_tokens,
     )
 
   episodes = {} if turns is None else _episodes(model, sampling, turns, mesh)
@@ -73,7 +79,7 @@ def make_engine(
         generate,
         cfg=model,
         sampling=sampling,
-        max_new_tokens=max_response_tokens,
+        max_new_tokens=new_tokens or max_response_tokens,
         slots=slots,
       ),
       out_shardings=whole,

@@ -25,6 +25,7 @@ from rl_jax.rollouts.logged import LoggedSet, LoggedSource
 from rl_jax.rollouts.logged_checks import check_recorded, reads_mismatched
 from rl_jax.rollouts.mixed_selector import MixedSelector, usable_sizes
 from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.rollouts.windows import WindowedCollector
 from rl_jax.runs.held_out import HeldOut
 from rl_jax.runs.policy import Policy
 from rl_jax.runs.stages import Stages
@@ -114,7 +115,8 @@ def make_source(
   chooses, task = selector_of(config), config.task
 
   def sampler(rollout, score):
-    return Collector(
+    kind = Collector if rollout.window_tokens is None else WindowedCollector
+    return kind(
       rollout,
       engine=stages.engine,
       score=score,

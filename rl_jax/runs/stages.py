@@ -145,6 +145,7 @@ def make_stages(
       mesh=mesh,
       slots=rollout.slots,
       turns=rollout.turns,
+      new_tokens=rollout.window_tokens,
     ),
     score=(
       training(functions.score, out_shardings=whole)

@@ -13,18 +13,27 @@ from rl_jax.records import metrics
 from rl_jax.runs.loop import Trainer
 
 SMALL = [
-  'task.num_train=64',
   'rollout.num_prompts=4',
-  'rollout.max_response_tokens=12',
   'update.minibatch_prompts=2',
-  'model.config.num_layers=1',
-  'model.config.width=16',
-  'model.config.mlp_size=32',
   'evaluation.every=0',
   'iterations=4',
 ]
+CHAIN = [
+  'task.num_train=64',
+  'rollout.max_response_tokens=12',
+  'model.config.num_layers=1',
+  'model.config.width=16',
+  'model.config.mlp_size=32',
+]
+# World and changes; an untrained model solves the bandit now and then.
 RUNS = {
-  'a2fm': ('modes', []),
+  'a2fm': ('modes', CHAIN),
+  'spo_tree': ('bandit', ['method.rollout.segment_tokens=1']),
+  't_ppo': (
+    'windows',
+    [*CHAIN, 'rollout.window_tokens=5', 'model.value_head=True'],
+  ),
+  'xrpo': ('bandit', ['rollout.group_size=4']),
 }
 pytestmark = pytest.mark.slow
 
@@ -65,7 +74,7 @@ def test_microbatches_change_nothing(whole, tmp_path):
 def test_two_devices_equal_one(whole, tmp_path):
   """E1: a microbatch of two prompts is split, one of a single prompt is not."""
   name, expected = whole
-  config = configuration.build(RUNS[name][0], name, SMALL)
+  config = configuration.build(RUNS[name][0], name, [*SMALL, *RUNS[name][1]])
   assert config_lib.on_devices(config, jax.device_count()).mesh.data == 2
   found = rows(name, tmp_path, ['update.microbatch_prompts=1'])
   assert_close(found, expected)

@@ -35,6 +35,8 @@ CHANGES = {
   'degrpo': {'method.shaping.ModeRewards': None},
   'egpo': {'method.credit.EntropyShaping.span': 'response'},  # no thoughts
   'guide_grpo': {'rollout.max_prompt_tokens': 2},  # a hint is one token
+  'spo_chain': {'method.rollout.max_cuts': 8},
+  'xrpo': {'method.rollout': None},  # one chunk
   'riskpo': {'method.credit.BundleRisk.bundle': 4},  # of eight prompts
 }
 

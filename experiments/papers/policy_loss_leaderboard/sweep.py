@@ -25,11 +25,10 @@ TOKENS = 20_000  # all are compared after this many
 RATES = (3e-5, 1e-4, 3e-4)
 SEEDS = 5
 SETTING = {'model.path': 'runs/tiny_warm', 'evaluation.every': 10}
-# Defaults that do not fit 16 prompts without thoughts and modes.
+# Defaults that do not fit 16 prompts without thoughts, or a group of this size.
 CHANGES = {
-  'a2fm': {'method.rollout': None},
-  'degrpo': {'method.shaping.ModeRewards': None},
   'egpo': {'method.credit.EntropyShaping.span': 'response'},
+  'xrpo': {'method.rollout': None},
   'riskpo': {'method.credit.BundleRisk.bundle': 4},
 }
 _NO_CLIP = 'no limit is reached at the rates of the grid'
@@ -41,7 +40,7 @@ _MODE = 'responses have one mode, and no candidates'
 NOT_RUN = {
   **dict.fromkeys(('cispo', 'dppo_kl', 'dppo_tv', 'dual_clip_grpo'), _NO_CLIP),
   **dict.fromkeys(('icepop', 'seq_mask_tis', 'tis', 'tis_sequence'), _AGREE),
-  **dict.fromkeys(('empg', 'poad', 'spo_chain', 't_ppo'), _ONE),
+  **dict.fromkeys(('empg', 'poad', 'spo_chain', 'spo_tree', 't_ppo'), _ONE),
   **dict.fromkeys(('a2fm', 'ada_grpo', 'aepo', 'degrpo'), _MODE),
   'aspo': 'no response calls a tool',
   'dapo': 'no response is overlong; the rest is clip_higher',

@@ -29,6 +29,7 @@ DRIFT = {
   'returning': 0.02,
   'stale': 0.15,
   'unlabelled': 0.02,
+  'windows': 0.02,
 }
 SAMPLER = {name: 'trainer' for name in DRIFT} | {'mismatch': 'int4'}
 _STALE = (
@@ -47,7 +48,7 @@ _CHAIN = (
   *('nlpo', 'nthr', 'opo', 'pass_at_k_grpo', 'poad', 'ppo'),
   *('ppo_max', 'reg_grpo', 'reinforce', 'reinforce_plus_plus'),
   *('reinforce_plus_plus_baseline', 'rep_exp', 'riskpo', 'rloo'),
-  *('seed_grpo', 't_ppo', 'thr', 'xrpo'),
+  *('seed_grpo', 'thr', 'xrpo'),
   # On pairs among samples.
   *('dno', 'gepo', 'iterative_dpo', 'online_dpo', 'rebel', 'rso'),
   *('sft', 'spo', 'sppo'),
@@ -64,6 +65,7 @@ _PLACES = {
   'guide_grpo': Place('chain', loop=True),
   'mopps': Place('chain', loop=True),
   'spo_chain': Place('bandit', loop=True),
+  'spo_tree': Place('bandit', ('rollout.segment_tokens=1',), loop=True),
 }
 WHERE = {
   name: Place(world, _SETS.get(name, ()))
@@ -71,6 +73,7 @@ WHERE = {
     ('stale', _STALE),
     ('mismatch', _MISMATCH),
     ('modes', _MODES),
+    ('windows', ('t_ppo',)),
     ('unlabelled', _UNLABELLED),
     ('returning', ('hapo',)),
     ('bandit', ('disco_b',)),

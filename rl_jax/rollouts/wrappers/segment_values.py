@@ -18,32 +18,37 @@ class SegmentValues:
   """V(cut) = mean reward of `samples` continuations from behind token `cut`.
 
     U    = {t : p_t < threshold}, p_t the sampler's probability of token t
-    cuts = (U - 1)[::interval], the first max_cuts of them; -1 is the prompt
+    cuts = (U - 1)[::interval]; -1 is the prompt; max_cuts: the first ones only
 
   The state behind token t - 1 is the one in which the uncertain token t is
   chosen. Only tokens of U are trained: the others leave mask_BT. Fills extras
   'cut_BC' (NO_CUT where a row has fewer) and 'cut_value_BC' (units of the
   reward); a row whose value cannot be verified gets weight 0.
   Source: "Segment Policy Optimization", chain variant; AIFrameResearch/SPO
-  math_episode_generator_with_mc_advantages.py. There: all cuts.
+  math_episode_generator_with_mc_advantages.py.
   """
 
   samples: int = ranged(4, 1, static=True)
   interval: int = ranged(5, 1, static=True)  # every n-th uncertain token
-  max_cuts: int = ranged(8, 1, static=True)  # generation rounds an iteration
+  # Each cut is a generation round. None: all, ceil(T / interval) at most.
+  max_cuts: int | None = ranged(None, 1, static=True)
   threshold: float = ranged(0.9, 0.0, 1.0, open_low=True)
   role: ClassVar[str] = 'rollout'
   reads_rewards: ClassVar[bool] = True
 
   def cut_points(self, logp_BT: np.ndarray, length_B: np.ndarray) -> np.ndarray:
-    """int32 [B, max_cuts], rising; NO_CUT where a row has fewer."""
+    """int32 [B, C], rising; NO_CUT where a row has fewer.
+
+    C: max_cuts, or as many as T uncertain tokens have.
+    """
     B, T = logp_BT.shape
-    cuts_BC = np.full((B, self.max_cuts), NO_CUT, np.int32)
+    most = -(-T // self.interval) if self.max_cuts is None else self.max_cuts
+    cuts_BC = np.full((B, most), NO_CUT, np.int32)
     uncertain_BT = logp_BT < np.log(np.float32(self.threshold))
     uncertain_BT &= np.arange(T)[None] < length_B[:, None]
     for row, uncertain_T in zip(cuts_BC, uncertain_BT, strict=True):
       cuts = (np.flatnonzero(uncertain_T) - 1)[:: self.interval]
-      row[: len(cuts)] = cuts[: self.max_cuts]
+      row[: len(cuts)] = cuts[:most]
     return cuts_BC
 
   def _all_cuts(self, traj: Trajectories, done: Any) -> np.ndarray:

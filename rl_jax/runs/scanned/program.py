@@ -56,6 +56,8 @@ def _reason(config: ExperimentConfig) -> str | None:
       'method.group_filter: dynamic sampling draws rounds until the host has '
       'counted enough groups'
     )
+  if config.rollout.window_tokens is not None:
+    return 'rollout.window_tokens: rows wait on the host'
   if config.rollout.logged_prompts:
     return 'rollout.logged_prompts: data are read on the host'
   if config.reward_models:

@@ -19,6 +19,7 @@ from rl_jax.models.transformer import ModelConfig
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.rounding import rounded
 from rl_jax.rollouts.verifiers import token_inputs
+from rl_jax.rollouts.windows import in_window
 from rl_jax.runs.influence import TOLERANCE
 from rl_jax.runs.policy import task_tokenizer
 from rl_jax.runs.supervised import supervised_rows
@@ -141,6 +142,14 @@ def world(name):
   traj = jax.tree.map(jnp.asarray, traj)
   if name == 'modes':
     traj = with_forced(traj)
+  if name == 'windows':
+    traj = in_window(
+      traj,
+      given_B=jnp.where(traj.length_B > 16, 16, 0),
+      open_B=jnp.ones_like(traj.finished_B),
+      waits_B=~traj.finished_B,
+      version_BT=jnp.zeros_like(traj.kind_BT),
+    )
   extras = {**traj.extras, **token_inputs(task, tokenizer, traj)}
   traj = traj.replace(extras=extras)
   cfg = ModelConfig(
@@ -285,12 +294,16 @@ def test_rollouts_and_draws_change(name):
     'model.config.mlp_size=32',
   ]
   world = where.WHERE[name].world
-  config = configuration.build(world, name, small if world == 'chain' else [])
+  own = [f'method.{text}' for text in where.WHERE[name].sets]
+  config = configuration.build(
+    world, name, [*(small if world == 'chain' else []), *own]
+  )
   baseline = configuration.baseline_of(name)
   found = command.measure(command.configured(config, baseline, 2))
   changes = {
     'guide_grpo': found['rows_changed'],
     'mopps': found['selection'],
     'spo_chain': 1 - found['cos'],
+    'spo_tree': 1 - found['cos'],
   }
   assert found['acts'] and changes[name] > 0.05, found

@@ -14,7 +14,14 @@ PROBS = np.log([[0.99, 0.5, 0.95, 0.3, 0.99, 0.6, 0.2, 0.99, 0.4, 0.97]])
 
 @pytest.mark.parametrize(
   'interval, max_cuts, expected',
-  [(1, 6, [0, 2, 4, 5, 7, NO_CUT]), (2, 4, [0, 4, 7, NO_CUT]), (1, 2, [0, 2])],
+  [
+    (1, 6, [0, 2, 4, 5, 7, NO_CUT]),
+    (2, 4, [0, 4, 7, NO_CUT]),
+    (1, 2, [0, 2]),
+    # None: room for 10 uncertain tokens.
+    (1, None, [0, 2, 4, 5, 7] + [NO_CUT] * 5),
+    (3, None, [0, 5, NO_CUT, NO_CUT]),
+  ],
 )
 def test_cuts_by_hand(interval, max_cuts, expected):
   """Every n-th uncertain token, at most max_cuts."""

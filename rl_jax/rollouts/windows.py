@@ -1,0 +1,236 @@
+"""Responses that are written over several iterations, a window at a time.
+
+Every iteration each unfinished row gets rollout.window_tokens tokens at most;
+the next one goes on from there, with the weights of then. A group whose rows
+have all ended makes room for the next prompt, so the batch has the same number
+of groups always.
+"""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rl_jax.method import Method
+from rl_jax.rollouts.collect import Collector, Round
+from rl_jax.runtime import processes
+from rl_jax.types import PAD, POLICY, Array, Trajectories
+
+_OF_GROUPS = ('prompt_NP', 'prompt_mask_NP', 'prompt_id_N')
+_OF_ROWS = (
+  *('response_BT', 'kind_BT', 'logp_behaviour_BT', 'length_B', 'finished_B'),
+  'row_id_B2',
+)
+
+
+class WindowSelector:
+  """A HostSelector and the rows that wait: what a checkpoint holds of both.
+
+  rows: NumPy arrays by field of Trajectories; index_N are positions in the
+  prompt set, open_B rows that go on, version_BT the optimizer step of the
+  weights that wrote each token.
+  """
+
+  def __init__(self, selector: Any, rows: dict[str, np.ndarray]):
+    self.prompts, self.rows = selector, rows
+
+  @property
+  def state(self) -> dict[str, Any]:
+    """Of the selector and of the rows."""
+    return {'prompts': self.prompts.state, 'rows': self.rows}
+
+  @state.setter
+  def state(self, value: dict[str, Any]) -> None:
+    self.prompts.state = value['prompts']
+    read = lambda x: np.array(jax.device_get(x))
+    self.rows = {name: read(x) for name, x in value['rows'].items()}
+
+
+class WindowedCollector(Collector):
+  """A Collector whose rows go on in the next iteration; one round each.
+
+  Trained are the tokens of this window; of rows that end in it mask_BT also has
+  those of earlier windows, for the value head: extras['window_start_B'] says
+  where the window begins (weights.CurrentWindow). Rows of a group that ended in
+  an earlier iteration weigh nothing. Tokens of earlier windows are fed to the
+  model again, one at a time.
+  Source: "Truncated Proximal Policy Optimization", from the abstract and
+  digests; that a group leaves as a whole is a choice of this code (with
+  rollout.group_size = 1 it is the paper's slot).
+  """
+
+  def __init__(self, rollout: Any, *, selector: Any, **parts: Any):
+    rows = no_rows(rollout)
+    super().__init__(rollout, selector=WindowSelector(selector, rows), **parts)
+
+  def collect(
+    self, params: Any, method: Method, first_serial: int, policy_version: int
+  ) -> tuple[Trajectories, dict, list[Round], np.ndarray]:
+    """See Collector.collect: one round; lengths are of whole responses."""
+    self._begin(first_serial)
+    rows = self.selector.rows
+    given_B, open_B = rows['length_B'], rows['open_B']
+    examples = [self.prompts.example(i) for i in rows['index_N']]
+    traj = self._trajectories(policy_version)
+    traj = self.verifier.play(self.engine, params, traj, self.key, examples)
+    learned = self._learned.score(traj)
+    done, components = self.judge(traj, examples, rows['index_N'], given_B)
+    traj = self._with_rewards(traj, components, learned)
+    self._keep(traj, policy_version)
+    rows = self.selector.rows
+    arrays = given_B, open_B, rows['open_B'], rows['version_BT']
+    traj = self.jitted(in_window)(traj, *processes.put(arrays, self.whole))
+    done = self._observed(done, components, open_B)
+    traj, metrics = self._score(params, traj, method)
+    lengths = rows['length_B'].reshape(done.reward_NG.shape)
+    return traj, metrics, [done], lengths
+
+  def _begin(self, first_serial: int) -> None:
+    """The next prompts in the places of groups that are over."""
+    rows = {name: x.copy() for name, x in self.selector.rows.items()}
+    G = self._rollout.group_size
+    (free,) = np.nonzero(~rows['open_B'].reshape(-1, G).any(axis=1))
+    if not len(free):
+      return
+    indices = self.selector.prompts.select(len(free))
+    _, prompt, mask, ids = self.prompts.batch(indices)
+    for name in ('prompt_NP', 'prompt_mask_NP'):
+      rows[name][free] = 0
+    width = prompt.shape[1]
+    rows['prompt_NP'][free, -width:] = prompt
+    rows['prompt_mask_NP'][free, -width:] = mask
+    rows['prompt_id_N'][free], rows['index_N'][free] = ids, indices
+    row = (free[:, None] * G + np.arange(G)).ravel()
+    for name in (*_OF_ROWS, 'version_BT'):
+      rows[name][row] = 0
+    sample = np.tile(np.arange(G), len(free))
+    rows['row_id_B2'][row] = np.stack(
+      [first_serial + np.repeat(free, G), sample], axis=1
+    )
+    rows['open_B'][row] = True
+    self.selector.rows = rows
+
+  def _trajectories(self, policy_version: int) -> Trajectories:
+    """The rows on the mesh; those that are over have ended."""
+    rows = self.selector.rows
+    fields = {name: rows[name] for name in (*_OF_GROUPS, *_OF_ROWS)}
+    B, T = rows['response_BT'].shape
+    ones_B = np.ones(B, np.float32)
+    traj = Trajectories(
+      **fields,
+      group_size=self._rollout.group_size,
+      policy_version_B=np.full(B, policy_version, np.int32),
+      mask_BT=np.zeros((B, T), np.float32),
+      valid_B=ones_B,
+      weight_B=ones_B,
+    )
+    return processes.put(traj, self.rows)
+
+  def _keep(self, traj: Trajectories, policy_version: int) -> None:
+    """Reads what the rows hold now."""
+    before = self.selector.rows
+    read = processes.read({name: getattr(traj, name) for name in _OF_ROWS})
+    rows = {**before, **{name: np.array(x) for name, x in read.items()}}
+    new_BT = (rows['kind_BT'] != PAD) & (before['kind_BT'] == PAD)
+    limit = rows['response_BT'].shape[1]
+    ended_B = rows['finished_B'] | (rows['length_B'] >= limit)
+    rows['open_B'] = before['open_B'] & ~ended_B
+    rows['version_BT'] = np.where(
+      new_BT, np.int32(policy_version), before['version_BT']
+    )
+    self.selector.rows = rows
+
+  def _observed(self, done: Round, components: list, open_B: Array) -> Round:
+    """Tells the selector of groups that are over; rewards of rows that have
+    ended in this window."""
+    shape = done.reward_NG.shape
+    waits_NG = self.selector.rows['open_B'].reshape(shape)
+    (over,) = np.nonzero(~waits_NG.any(axis=1))
+    if len(over):
+      summary = self._summary(done, components)
+      self.selector.prompts.observe(
+        done.indices[over], jax.tree.map(lambda x: x[over], summary)
+      )
+    ended_NG = open_B.reshape(shape) & ~waits_NG
+    return dataclasses.replace(
+      done,
+      reward_NG=np.where(ended_NG, done.reward_NG, np.float32(np.nan)),
+      metrics={**done.metrics, 'rollout/waiting_fraction': waits_NG.mean()},
+    )
+
+
+def check(rollout: Any, method: Method) -> None:
+  """Raises ValueError if responses of several iterations cannot be."""
+  window = rollout.window_tokens
+  if window is None:
+    return
+  if window > rollout.max_response_tokens:
+    raise ValueError(
+      f'rollout.window_tokens = {window} is more than '
+      f'rollout.max_response_tokens = {rollout.max_response_tokens}'
+    )
+  excluded = {
+    'rollout.turns': rollout.turns,
+    'rollout.logged_prompts': rollout.logged_prompts or None,
+    'method.group_filter': method.group_filter,
+    'method.rollout': method.rollout,
+  }
+  for name, value in excluded.items():
+    if value is not None:
+      raise ValueError(
+        f'rollout.window_tokens = {window} with {name}: rows that wait for '
+        'their next window are plain samples; set one of them to null'
+      )
+
+
+def no_rows(rollout: Any) -> dict[str, np.ndarray]:
+  """What WindowSelector.rows are before the first iteration: all are over."""
+  N, T = rollout.num_prompts, rollout.max_response_tokens
+  B, P = N * rollout.group_size, rollout.max_prompt_tokens
+  return {
+    'prompt_NP': np.zeros((N, P), np.int32),
+    'prompt_mask_NP': np.zeros((N, P), np.float32),
+    'prompt_id_N': np.zeros(N, np.int32),
+    'index_N': np.zeros(N, np.int32),
+    'response_BT': np.zeros((B, T), np.int32),
+    'kind_BT': np.zeros((B, T), np.int32),
+    'logp_behaviour_BT': np.zeros((B, T), np.float32),
+    'version_BT': np.zeros((B, T), np.int32),
+    'length_B': np.zeros(B, np.int32),
+    'finished_B': np.zeros(B, bool),
+    'open_B': np.zeros(B, bool),
+    'row_id_B2': np.zeros((B, 2), np.int32),
+  }
+
+
+def in_window(
+  traj: Trajectories,
+  given_B: Array,
+  open_B: Array,
+  waits_B: Array,
+  version_BT: Array,
+) -> Trajectories:
+  """Verified rows with the mask, weights and extras of this window.
+
+  given_B: tokens of earlier windows. open_B: rows that were going on. waits_B:
+  those that still are.
+  """
+  position_1T = jnp.arange(traj.mask_BT.shape[1])[None]
+  new_BT = position_1T >= given_B[:, None]
+  trained_BT = (traj.kind_BT == POLICY) & open_B[:, None]
+  trained_BT &= new_BT | traj.finished_B[:, None]
+  live_B = open_B.astype(jnp.float32)
+  return traj.replace(
+    mask_BT=trained_BT.astype(jnp.float32),
+    logp_behaviour_BT=jnp.where(trained_BT, traj.logp_behaviour_BT, 0.0),
+    valid_B=traj.valid_B * live_B,
+    weight_B=traj.weight_B * live_B,
+    extras={
+      **traj.extras,
+      'window_start_B': given_B.astype(jnp.float32),
+      'waits_B': waits_B.astype(jnp.float32),
+      'version_BT': version_BT,
+    },
+  )

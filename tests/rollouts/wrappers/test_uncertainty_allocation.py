@@ -1,0 +1,126 @@
+"""XRPO's allocation: priorities by hand, plans, and groups with gaps."""
+
+import types
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rl_jax.rollouts.wrappers.uncertainty_allocation import (
+  UncertaintyAllocation,
+  join_chunks,
+)
+
+NONE = [np.nan] * 2
+
+
+def test_priority_by_hand():
+  """Rewards 1, 0, 0, 1: s .57735, h(4) .91869, h(5) .71688, so D .20182; the
+  bonus after 10 samples is sqrt(log 11 / 4) = .77426."""
+  piece = UncertaintyAllocation(coef=0.0)
+  four, s = np.array([4]), np.array([3**-0.5])
+  np.testing.assert_allclose(piece.half_width(four, s), 0.91869, rtol=1e-5)
+  np.testing.assert_allclose(piece.half_width(four + 1, s), 0.71688, rtol=1e-5)
+  np.testing.assert_allclose(piece.priority(four, s, 10, 1), 0.20182, atol=1e-5)
+  some = UncertaintyAllocation(coef=2.0)
+  np.testing.assert_allclose(
+    some.priority(four, 0 * s, 10, 1), 2 * 0.77426, rtol=1e-5
+  )
+
+
+def test_plan_by_hand():
+  """Prompts 0 and 2 have no spread. Without a bonus the first chunk goes to
+  prompt 1; with 4 samples its gain is .88 - .53, still above 0."""
+  reward = np.array([[1, 1, *NONE], [1, 0, *NONE], [0, 0, *NONE]])
+  none = np.zeros(3, int)
+  piece = UncertaintyAllocation(coef=0.0, most=2)
+  assert piece.plan(reward, none, 2).tolist() == [0, 1, 1]
+  piece = UncertaintyAllocation(coef=0.0, most=3)
+  assert piece.plan(reward, none, 2).tolist() == [1, 1, 1]
+  # The bonus alone: each chunk goes where there are fewest samples.
+  piece = UncertaintyAllocation(coef=1e3, most=3)
+  assert piece.plan(reward, none, 2).tolist() == [0, 1, 2]
+  assert piece.plan(reward, np.array([3, 0, 3]), 2).tolist() == [1, 1, 1]
+
+
+def test_failed_verifications_are_no_samples():
+  """Prompt 0 has one reward, prompt 1 two of the same: neither has a spread,
+  and the bonus prefers the one with fewer."""
+  reward = np.array([[1, *NONE], [1, 1, np.nan]])
+  piece = UncertaintyAllocation(coef=1.0, most=2)
+  assert piece.plan(reward, np.zeros(2, int), 1)[0] == 0
+
+
+class Rounds:
+  """Rounds of one chunk for each prompt that is asked for."""
+
+  def __init__(self, toy):
+    self.toy, self.asked = toy, []
+
+  def run(self, function, *arrays):
+    """Eagerly."""
+    return function(*arrays)
+
+  def sample(self, examples, indices):
+    """Rows that hold ten times the prompt's number, and their place."""
+    self.asked.append(list(examples))
+    N = len(examples)
+    value = np.repeat([10.0 * e for e in examples], 2) + np.tile([1, 2], N)
+    traj = rows(self.toy, value)
+    found = types.SimpleNamespace(reward_NG=np.zeros((N, 2)), indices=indices)
+    return traj, found
+
+
+def rows(toy, value):
+  """Groups of two rows of two tokens with this reward."""
+  return toy.trajectories(
+    np.ones((len(value), 2)),
+    group_size=2,
+    reward_B=value,
+    rewards={'outcome': value},
+    logp_behaviour_BT=-np.ones((len(value), 2)),
+  )
+
+
+def test_groups_with_gaps(toy):
+  """Prompt 0 has no spread, prompt 1 gets both chunks."""
+  first = rows(toy, np.array([7.0, 7.0, 8.0, 9.0]))
+  done = types.SimpleNamespace(
+    examples=[0, 1],
+    indices=np.array([5, 6]),
+    reward_NG=np.array([[0.0, 0.0], [0.0, 1.0]]),
+  )
+  sampler = Rounds(toy)
+  piece = UncertaintyAllocation(coef=0.0, most=2)
+  traj, (found,) = piece.extend(first, done, sampler)
+  assert sampler.asked == [[1, 1]] and found.indices.tolist() == [6, 6]
+  assert (traj.num_prompts, traj.group_size) == (2, 6)
+  live = np.repeat([1, 0, 0, 1, 1, 1], 2)
+  np.testing.assert_array_equal(traj.valid_B, live)
+  np.testing.assert_array_equal(traj.weight_B, live)
+  np.testing.assert_array_equal(traj.mask_BT, np.stack([live] * 2, 1))
+  np.testing.assert_array_equal(traj.logp_behaviour_BT, -traj.mask_BT)
+  np.testing.assert_array_equal(
+    np.asarray(traj.reward_B)[live > 0], [7, 7, 8, 9, 11, 12, 11, 12]
+  )
+  np.testing.assert_array_equal(traj.prompt_id_N, first.prompt_id_N)
+
+
+def test_a_chunk_for_each_prompt_is_a_larger_group(toy):
+  """E0: GRPO with groups of four."""
+  first = rows(toy, np.array([1.0, 2.0, 3.0, 4.0]))
+  more = rows(toy, np.array([5.0, 6.0, 7.0, 8.0]))
+  found = join_chunks(first, (more,), jnp.array([[0], [1]]))
+  np.testing.assert_array_equal(found.reward_B, [1, 2, 5, 6, 3, 4, 7, 8])
+  assert found.valid_B.all() and found.group_size == 4
+
+
+def test_settings_are_checked():
+  with pytest.raises(ValueError, match='most = 1 chunks'):
+    UncertaintyAllocation(rounds=2, most=1).check_rollout(
+      None, types.SimpleNamespace(group_size=4)
+    )
+  with pytest.raises(ValueError, match='group_size >= 2'):
+    UncertaintyAllocation().check_rollout(
+      None, types.SimpleNamespace(group_size=1)
+    )
