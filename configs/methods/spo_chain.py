@@ -31,5 +31,5 @@ def get_method() -> Method:
     credit=(credit.SegmentDifference(),),
     losses=(losses.PPOClip(),),
     aggregation=TokenMean(),
-    rollout=SegmentValues(),
+    rollout=SegmentValues(max_cuts=None),
   )

@@ -42,3 +42,33 @@ def take_from_rounds(trajs: tuple, group_N: jax.Array) -> Trajectories:
     return groups[group_N].reshape(-1, *x.shape[1:])
 
   return jax.tree.map(take, *trajs)
+
+
+def join_chunks(
+  first: Trajectories, more: tuple[Trajectories, ...], place_NM: jax.Array
+) -> Trajectories:
+  """Groups of the G rows of `first` and those of M chunks, or of no chunk.
+
+  place_NM: the groups of `more`, laid end to end, that are the chunks of each
+  prompt; below 0: none, and G rows that are invalid and weigh nothing.
+  """
+  (N, M), G = place_NM.shape, first.group_size
+  every = join_rounds((first, *more))
+  chunk_NM = jnp.where(place_NM < 0, 0, place_NM + N)
+  own_N1 = jnp.arange(N, dtype=chunk_NM.dtype)[:, None]
+  chunk_NM = jnp.concatenate([own_N1, chunk_NM], axis=1)
+  there_NM = jnp.pad(place_NM >= 0, ((0, 0), (1, 0)), constant_values=True)
+  row_G = jnp.arange(G, dtype=chunk_NM.dtype)
+  row_B = (chunk_NM[..., None] * G + row_G[None, None]).reshape(-1)
+  live_B = jnp.repeat(there_NM.reshape(-1).astype(jnp.float32), G)
+  of_prompts = ('prompt_NP', 'prompt_mask_NP', 'prompt_id_N')
+  rows = every.replace(**dict.fromkeys(of_prompts))
+  rows = jax.tree.map(lambda x: x[row_B], rows)
+  return rows.replace(
+    **{name: getattr(every, name)[:N] for name in of_prompts},
+    group_size=G * (1 + M),
+    mask_BT=rows.mask_BT * live_B[:, None],
+    logp_behaviour_BT=rows.logp_behaviour_BT * live_B[:, None],
+    valid_B=rows.valid_B * live_B,
+    weight_B=rows.weight_B * live_B,
+  )

@@ -35,9 +35,8 @@ class SegmentTree:
 
   def __post_init__(self):
     if not all(isinstance(b, int) and b > 0 for b in self.branches):
-      raise ValueError(
-        f'SegmentTree.branches = {self.branches!r}: expected counts above 0'
-      )
+      text = f'SegmentTree.branches = {self.branches!r}'
+      raise ValueError(f'{text}: expected counts above 0')
 
   def check_rollout(self, task: Any, rollout: Any) -> None:
     """Raises ValueError if the leaves do not share the group evenly."""
@@ -104,7 +103,6 @@ class SegmentTree:
     self, traj: Trajectories, done: Any, sampler: Any
   ) -> tuple[Trajectories, list[Any]]:
     """(rows of which the trained tokens are left in the mask, no round)."""
-    del done
     return sampler.run(self.trained, traj), []
 
   def trained(self, traj: Trajectories) -> Trajectories:

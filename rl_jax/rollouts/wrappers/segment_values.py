@@ -31,7 +31,7 @@ class SegmentValues:
   samples: int = ranged(4, 1, static=True)
   interval: int = ranged(5, 1, static=True)  # every n-th uncertain token
   # Each cut is a generation round. None: all, ceil(T / interval) at most.
-  max_cuts: int | None = ranged(None, 1, static=True)
+  max_cuts: int | None = ranged(8, 1, static=True)
   threshold: float = ranged(0.9, 0.0, 1.0, open_low=True)
   role: ClassVar[str] = 'rollout'
   reads_rewards: ClassVar[bool] = True

@@ -6,9 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from rl_jax.rollouts.join import join_chunks
 from rl_jax.rollouts.wrappers.uncertainty_allocation import (
   UncertaintyAllocation,
-  join_chunks,
 )
 
 NONE = [np.nan] * 2
