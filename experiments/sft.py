@@ -82,9 +82,8 @@ _TAKE_OVER = flags.DEFINE_bool(
 )
 
 
-def main(argv):
-  """Checks the flags, trains, writes the model."""
-  del argv
+def check_flags() -> None:
+  """Raises ValueError for flags that do not go together."""
   if (_CONFIG.value is None) == (_DATA.value is None):
     raise ValueError('give exactly one of --config and --data')
   if _DATA.value is not None and _SET.value:
@@ -101,6 +100,12 @@ def main(argv):
     )
   if _DATA.value is not None and _MODEL.value is None:
     raise ValueError('--data needs --model: the model to start from')
+
+
+def main(argv):
+  """Checks the flags, trains, writes the model."""
+  del argv
+  check_flags()
   logging.set_verbosity(logging.INFO)
   # Of --data only the fields of model and mesh are used.
   name = 'bandit' if _CONFIG.value is None else _CONFIG.value

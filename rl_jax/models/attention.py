@@ -190,18 +190,39 @@ def attend_response(
 
   prompt_mask = (mask_NP > 0)[:, None, None]
   if limits.window is not None:
-    # Prompts end in the last column, so that distances do not depend on them.
-    P = mask_NP.shape[1]
     step_BJSR = jnp.broadcast_to(step[..., None, :, None], (B, J, S, R))
     step_NJM = by_group(step_BJSR.reshape(B, J, S * R))
-    back_P = (P - jnp.arange(P))[None, None, None]
-    prompt_mask &= limits.near(step_NJM[..., None] + back_P)
+    prompt_mask &= _near_prompt(step_NJM, mask_NP.shape[1], limits)
   prompt_scores = _product('njmk,njkp->njmp', by_group(q_own), pk)
   prompt_scores = _masked(prompt_scores, prompt_mask, limits)
   # [B, J, S, R, T]: in the shape of the product XLA on CPU would compute the
   # exponential in place, possibly without vector instructions.
   scores = _product('bjmk,bjkt->bjmt', q_own, k).reshape(B, J, S, R, -1)
   scores = _masked(scores, mask_ST[..., None, :, None, :], limits)
+  peak, total, out = _both_parts(
+    (prompt_scores, pv), (scores, v), by_group, by_row
+  )
+  for block in later:
+    peak, total, out = _with_block((peak, total, out), q_own, *block, limits)
+  out = (out / total[..., None]).astype(q_NGSJRK.dtype)
+  return jnp.swapaxes(out.reshape(B, J, S, R * K), 1, 2).reshape(
+    *lead, S, J, R, K
+  )
+
+
+def _near_prompt(step_NJM, P, limits):
+  """Which tokens of the prompt are in the window, [N, J, M, P].
+
+  Prompts end in the last column, so that distances do not depend on them.
+  """
+  back_P = (P - jnp.arange(P))[None, None, None]
+  return limits.near(step_NJM[..., None] + back_P)
+
+
+def _both_parts(prompt, own, by_group, by_row):
+  """Maximum, sum and products of the softmax over prompt and response."""
+  (prompt_scores, pv), (scores, v) = prompt, own
+  B, J, S, R, _ = scores.shape
   peak = lax.stop_gradient(
     jnp.maximum(
       by_row(prompt_scores.max(-1)), scores.max(-1).reshape(B, J, S * R)
@@ -214,12 +235,7 @@ def attend_response(
   out = _product('bjmt,bjtk->bjmk', weights.astype(v.dtype), v) + by_row(
     _product('njmp,njpk->njmk', prompt_weights.astype(pv.dtype), pv)
   )
-  for block in later:
-    peak, total, out = _with_block((peak, total, out), q_own, *block, limits)
-  out = (out / total[..., None]).astype(q_NGSJRK.dtype)
-  return jnp.swapaxes(out.reshape(B, J, S, R * K), 1, 2).reshape(
-    *lead, S, J, R, K
-  )
+  return peak, total, out
 
 
 def _with_block(attended, q_BJMK, k_BJKT, v_BJTK, mask_B1T, limits):

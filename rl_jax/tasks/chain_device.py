@@ -55,16 +55,7 @@ def rewards(
     new['written'] += ended_B
     return jax.tree.map(lambda n, o: jnp.where(kept_B, n, o), new, state), None
 
-  start = dict(
-    place=zero_B + (_CONTROL if controls else _START),
-    control=zero_B,  # the character that chose the mode
-    number=zero_B,  # of the step that is being read
-    digit=zero_B - 1,  # the answer
-    written=zero_B,
-    equal=zero_B,
-    legal=zero_B == 0,
-  )
-  end, _ = jax.lax.scan(read, start, (code_BT.T, kept_BT.T))
+  end, _ = jax.lax.scan(read, _start(zero_B, controls), (code_BT.T, kept_BT.T))
   legal_B = end['legal'] & (end['place'] == _DONE)
   outcome_B = legal_B & (end['digit'] == answer_BA[:, 0])
   written_B = end['written']
@@ -86,6 +77,19 @@ def rewards(
     'steps': of_legal(end['equal'] / needed_B, 0.0),
   }
   return {name: x.astype(jnp.float32) for name, x in found.items()}
+
+
+def _start(zero_B, controls):
+  """The state before the first character."""
+  return dict(
+    place=zero_B + (_CONTROL if controls else _START),
+    control=zero_B,  # the character that chose the mode
+    number=zero_B,  # of the step that is being read
+    digit=zero_B - 1,  # the answer
+    written=zero_B,
+    equal=zero_B,
+    legal=zero_B == 0,
+  )
 
 
 def row_inputs(response_BT, length_B, tokenizer) -> dict[str, Any]:
