@@ -76,7 +76,7 @@ def faults() -> list[Fault]:
     ('rounds', f'{SELECTOR}.observe', 4, 'after'),
     ('rounds', f'{COLLECT}:Sampler.start', 5, 'before'),
     ('rounds', f'{COLLECT}:Sampler.start', 4, 'after'),
-    ('rounds', f'{COLLECT}:Collector.verify', 4, 'after'),
+    ('rounds', f'{COLLECT}:Collector.judge', 4, 'after'),
     ('rounds', f'{COLLECT}:Collector._fill', 2, 'before'),
     ('rounds', f'{COLLECT}:Collector._fill', 3, 'after'),
     ('journal', f'{JOURNAL}.reward', 4, 'after'),
