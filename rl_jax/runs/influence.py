@@ -55,7 +55,7 @@ class Probe:
     self._prepare = functools.partial(_prepare, whole)
     self._prepare_jitted = jax.jit(self._prepare)
     self._compare = jax.jit(functools.partial(_compare, forward))
-    self._checked = False
+    self._checked: set[str] = set()  # stages that all pieces left pass
 
   def due(self, iteration: int) -> bool:
     """Whether the next iteration, counted from 0, is measured."""
@@ -69,15 +69,18 @@ class Probe:
     frozen = _with_more(batch.frozen, self._more)
     states = self._states(state)
     rows = ({**frozen, **state.params}, batch.traj, states)
-    if not self._checked:
-      self._drop_what_fails(*rows)
+    self._drop_what_fails('rows', lambda methods: self._prepare(methods, *rows))
     trajs, changed = self._prepare_jitted(self._methods, *rows)
 
     def measured(state, batch, group_M, reuse_scores):
       now = state.replace(method_state=self._states(state), opt_state=())
-      found = self._compare(
-        self._methods, frozen, now, trajs, batch.key, group_M
-      )
+
+      def compare(methods):
+        kept = {name: trajs[name] for name in methods}
+        return self._compare(methods, frozen, now, kept, batch.key, group_M)
+
+      self._drop_what_fails('gradients', compare)
+      found = compare(self._methods)
       state, metrics = step(
         state=state, batch=batch, group_M=group_M, reuse_scores=reuse_scores
       )
@@ -90,14 +93,19 @@ class Probe:
       self._baseline, state.method_state, self._num_ids
     )
 
-  def _drop_what_fails(self, params, traj, states):
-    """Leaves out pieces without which the others are no method."""
-    self._checked = True
+  def _drop_what_fails(self, stage, function):
+    """Leaves out pieces without which the others are no method, once a stage.
+
+    function: of some of the methods; it is traced, not run.
+    """
+    if stage in self._checked:
+      return
+    self._checked.add(stage)
     always = (influence.METHOD, influence.BASELINE)
     for path in [name for name in self._methods if name not in always]:
       methods = {name: self._methods[name] for name in (*always, path)}
       try:
-        jax.eval_shape(self._prepare, methods, params, traj, states)
+        jax.eval_shape(function, methods)
       except (AssertionError, AttributeError, TypeError, ValueError) as error:
         logging.info('influence: the rest needs %s: %s', path, error)
         del self._methods[path]

@@ -3,8 +3,7 @@
 import dataclasses
 import io
 
-from absl import flags
-from absl.testing import flagsaver
+from absl import app
 import jax
 import pytest
 
@@ -16,22 +15,26 @@ from rl_jax.runtime import mesh
 from rl_jax.tasks import KeyDoor
 
 
-def played(capsys, *arguments):
-  """The lines that the program prints."""
-  with flagsaver.flagsaver():
-    flags.FLAGS(['play', *arguments])
+@pytest.fixture
+def played(capsys, set_flags):
+  """(arguments) -> the lines that the program prints."""
+
+  def lines(*arguments):
+    set_flags(*arguments)
     play.main([])
-  return capsys.readouterr().out.split('\n')[:-1]
+    return capsys.readouterr().out.split('\n')[:-1]
+
+  return lines
 
 
-def test_a_person_solves_an_episode(capsys, monkeypatch):
+def test_a_person_solves_an_episode(played, monkeypatch):
   """The shortest solution: rewards of each turn, tokens, and their sum."""
   task = keydoor.get_config(grpo.get_method()).task
   example = task.example('test', 3)
   actions = task.actions(example)
   text = '\n'.join(['x', '', *actions, 'u']) + '\n'
   monkeypatch.setattr('sys.stdin', io.StringIO(text))
-  lines = played(capsys, '--task=keydoor', '--index=3')
+  lines = played('--task=keydoor', '--index=3')
   assert lines[0] == 'prompt:' and lines[1].startswith('k')
   lines = [line.removeprefix('> ') for line in lines]
   assert lines[2].startswith("  character 'x' of 'x' is not in the alphabet")
@@ -42,25 +45,23 @@ def test_a_person_solves_an_episode(capsys, monkeypatch):
   assert lines[3] == '  0 tokens: []' and '  1 tokens: [' in lines[6]
 
 
-def test_end_of_input_leaves_and_one_turn_is_enough(capsys, monkeypatch):
+def test_end_of_input_leaves_and_one_turn_is_enough(played, monkeypatch):
   monkeypatch.setattr('sys.stdin', io.StringIO(''))
-  assert played(capsys, '--task=keydoor')[-1].endswith('end: left, reward 0')
+  assert played('--task=keydoor')[-1].endswith('end: left, reward 0')
   task = arithmetic.get_config(grpo.get_method()).task
   right = task.target(task.example('test', 0))
   monkeypatch.setattr('sys.stdin', io.StringIO(f'{right}\n'))
-  lines = played(capsys, '--task=arithmetic')
+  lines = played('--task=arithmetic')
   assert lines[-1] == 'end: done, reward 1'
 
 
-def test_bad_flags_are_named(tmp_path):
-  with pytest.raises(Exception, match='give --task or --checkpoint'):
-    with flagsaver.flagsaver():
-      flags.FLAGS(['play'])
-      play.main([])
+def test_bad_flags_are_named(played):
+  with pytest.raises(app.UsageError, match='give --task or --checkpoint'):
+    played()
 
 
 @pytest.mark.slow
-def test_a_policy_plays(capsys, tmp_path):
+def test_a_policy_plays(played, tmp_path):
   """As it was trained: turns, tokens, and the same episode again."""
   config = keydoor.get_config(grpo.get_method())
   small = dataclasses.replace(
@@ -75,9 +76,9 @@ def test_a_policy_plays(capsys, tmp_path):
   )
   with jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), jax.devices()[:1])):
     loop.Trainer(config, str(tmp_path)).run()
-    lines = played(capsys, f'--checkpoint={tmp_path}', '--seed=3')
+    lines = played(f'--checkpoint={tmp_path}', '--seed=3')
     assert lines[0] == 'prompt:' and lines[2].startswith('> ')
     assert sum('turn' in line for line in lines) >= 1
     assert lines[-1].startswith('end: ')
-    again = played(capsys, f'--checkpoint={tmp_path}', '--seed=3')
+    again = played(f'--checkpoint={tmp_path}', '--seed=3')
     assert again == lines

@@ -3,8 +3,6 @@
 import dataclasses
 import json
 
-from absl import flags
-from absl.testing import flagsaver
 import jax
 import pytest
 
@@ -119,14 +117,13 @@ def test_sets_are_evaluated_by_their_own_task(run):
     'arithmetic',
   ],
 )
-def test_evaluate_plays_episodes(run, capsys, data):
+def test_evaluate_plays_episodes(run, capsys, set_flags, data):
   """The task of the run; episodes and responses of other configurations."""
-  given = ['evaluate', f'--checkpoint={run}', '--limit=3', '--num_samples=2']
+  given = [f'--checkpoint={run}', '--limit=3', '--num_samples=2']
   given += [f'--data={data}'] if data else []
   given += ['--set=task.digits=1'] if data == 'arithmetic' else []
-  with flagsaver.flagsaver():
-    flags.FLAGS(given)
-    evaluate.main([])
+  set_flags(*given)
+  evaluate.main([])
   found = json.loads(capsys.readouterr().out)
   assert found['n'] == 3 and found['reward_errors'] == 0
   assert 0 <= found['avg_at_2'] <= found['pass_at_2'] <= 1

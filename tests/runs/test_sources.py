@@ -1,5 +1,7 @@
 """Runs on rows from data, on samples, and on both."""
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from rl_jax.rollouts.logged_checks import check_recorded
 from rl_jax.runs import loop
 from rl_jax.runs.scanned import program
 from rl_jax.runtime import mesh
-from rl_jax.tasks import Arithmetic, RulePairs
+from rl_jax.tasks import Arithmetic, EvaluationSet, RulePairs
 
 SMALL = {
   'iterations': '4',
@@ -119,7 +121,10 @@ def test_what_does_not_fit_is_refused(toy):
   with pytest.raises(ValueError, match='to another prompt: set it to 3'):
     check_recorded(small(dpo).task, 2, toy.get_method('kto'))
   alone = {'evaluation__every': '1', 'evaluation__sample': 'False'}
-  refused(small(dpo, evaluation__split='None', **alone), 'a split')
+  config = small(dpo, **alone)
+  sets = (EvaluationSet(name='own', task=Arithmetic()),)
+  elsewhere = dataclasses.replace(config.evaluation, split=None, sets=sets)
+  refused(dataclasses.replace(config, evaluation=elsewhere), 'a split')
   refused(small(toy.get_method('dapo')), 'method.group_filter draws further')
   assert 'read on the host' in program.refusal(
     small(dpo, task__task__digits='1')
