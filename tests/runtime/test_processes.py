@@ -477,6 +477,7 @@ def test_only_own_rows_leave_the_device(monkeypatch):
     length_B=jnp.arange(8),
     finished_B=jnp.ones(8, bool),
     turn_BT=None,
+    extras={},
   )
   host = responses.fetch_responses(traj, 3)
   np.testing.assert_array_equal(host['response'], token_BT[2:6])
