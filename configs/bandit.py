@@ -12,7 +12,7 @@ sampled. With --set=rollout.group_size=16 --set=optimizer.learning_rate=5e-3
 from rl_jax.config import EvaluationConfig, ExperimentConfig
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.method import Method
-from rl_jax.models import ModelConfig
+from rl_jax.models import presets
 from rl_jax.models.source import ModelSource
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.tasks import Bandit
@@ -25,15 +25,7 @@ def get_config(method: Method) -> ExperimentConfig:
     task=Bandit(),
     method=method,
     model=ModelSource(
-      config=ModelConfig(
-        vocab_size=1,  # replaced by the size of the task's alphabet
-        num_layers=1,
-        width=32,
-        num_heads=2,
-        num_kv_heads=2,
-        head_size=16,
-        mlp_size=64,
-      )
+      config=presets.small(num_layers=1, width=32, head_size=16, mlp_size=64)
     ),
     rollout=RolloutConfig(
       num_prompts=8,

@@ -13,7 +13,7 @@ Expected: the first leaves a greedy accuracy of 0.31; of samples 0.20 hit, after
 from rl_jax.config import EvaluationConfig, ExperimentConfig
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.method import Method
-from rl_jax.models import ModelConfig
+from rl_jax.models import presets
 from rl_jax.models.source import ModelSource
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.tasks import Boxes
@@ -26,18 +26,7 @@ def get_config(method: Method) -> ExperimentConfig:
     iterations=100,
     task=Boxes(reward_weights=weights),
     method=method,
-    model=ModelSource(
-      config=ModelConfig(
-        vocab_size=1,  # replaced by the size of the task's alphabet
-        num_layers=2,
-        width=64,
-        num_heads=2,
-        num_kv_heads=2,
-        head_size=32,
-        mlp_size=256,
-        max_positions=64,
-      )
-    ),
+    model=ModelSource(config=presets.small(max_positions=64)),
     rollout=RolloutConfig(
       num_prompts=32,
       group_size=8,

@@ -10,7 +10,7 @@ Expected: reward/partial 0.21 over the last 20 of 200 iterations with seed 0:
 from rl_jax.config import EvaluationConfig, ExperimentConfig
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.method import Method
-from rl_jax.models import ModelConfig
+from rl_jax.models import presets
 from rl_jax.models.source import ModelSource
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.tasks import MultipleChoice
@@ -22,18 +22,7 @@ def get_config(method: Method) -> ExperimentConfig:
     iterations=200,
     task=MultipleChoice(reward_weights={'partial': 1.0, 'format': 1.0}),
     method=method,
-    model=ModelSource(
-      config=ModelConfig(
-        vocab_size=1,  # replaced by the size of the task's alphabet
-        num_layers=2,
-        width=64,
-        num_heads=2,
-        num_kv_heads=2,
-        head_size=32,
-        mlp_size=256,
-        max_positions=64,
-      )
-    ),
+    model=ModelSource(config=presets.small(max_positions=64)),
     rollout=RolloutConfig(
       num_prompts=32,
       group_size=8,
