@@ -15,7 +15,6 @@ if os.environ.get('RL_JAX_TEST_DEVICES'):
   )
 
 from absl import flags  # noqa: E402
-from absl.testing import flagsaver  # noqa: E402
 import jax  # noqa: E402
 import pytest  # noqa: E402
 
@@ -66,23 +65,6 @@ def toy():
 def tiny():
   """The module tests/tiny.py: rollouts with a model."""
   return _load('tiny')
-
-
-@pytest.fixture
-def set_flags(monkeypatch):
-  """(arguments) -> None: flags of one program, until the test ends.
-
-  Nothing is validated: other programs that tests have imported require theirs.
-  """
-  monkeypatch.setattr(flags.FlagValues, 'validate_all_flags', lambda _: None)
-  with flagsaver.flagsaver():
-
-    def parse(*arguments):
-      for name in flags.FLAGS:
-        flags.FLAGS[name].unparse()
-      flags.FLAGS(['program', *arguments])
-
-    yield parse
 
 
 @pytest.fixture(scope='session')

@@ -3,7 +3,8 @@
 import dataclasses
 import io
 
-from absl import app
+from absl import app, flags
+from absl.testing import flagsaver
 import jax
 import pytest
 
@@ -16,15 +17,22 @@ from rl_jax.tasks import KeyDoor
 
 
 @pytest.fixture
-def played(capsys, set_flags):
-  """(arguments) -> the lines that the program prints."""
+def played(capsys, monkeypatch):
+  """(arguments) -> the lines that the program prints.
+
+  Flags are not validated: programs that other tests import require theirs.
+  """
+  monkeypatch.setattr(flags.FlagValues, 'validate_all_flags', lambda _: None)
 
   def lines(*arguments):
-    set_flags(*arguments)
+    for name in flags.FLAGS:
+      flags.FLAGS[name].unparse()
+    flags.FLAGS(['play', *arguments])
     play.main([])
     return capsys.readouterr().out.split('\n')[:-1]
 
-  return lines
+  with flagsaver.flagsaver():
+    yield lines
 
 
 def test_a_person_solves_an_episode(played, monkeypatch):

@@ -2,13 +2,14 @@
 
 import dataclasses
 import json
+import subprocess
+import sys
 
 import jax
 import pytest
 
 from configs import keydoor
 from configs.methods import grpo
-from experiments import evaluate
 from rl_jax.config import EvaluationConfig
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.rollouts.turns import TurnConfig
@@ -109,22 +110,20 @@ def test_sets_are_evaluated_by_their_own_task(run):
   assert row['evaluation/own/reward_errors'] == 0
 
 
-@pytest.mark.parametrize(
-  'data',
-  [
-    pytest.param(None, marks=pytest.mark.slow),
-    pytest.param('keydoor', marks=pytest.mark.slow),
-    'arithmetic',
-  ],
-)
-def test_evaluate_plays_episodes(run, capsys, set_flags, data):
+@pytest.mark.slow
+@pytest.mark.parametrize('data', [None, 'keydoor', 'arithmetic'])
+def test_evaluate_plays_episodes(run, data):
   """The task of the run; episodes and responses of other configurations."""
   given = [f'--checkpoint={run}', '--limit=3', '--num_samples=2']
   given += [f'--data={data}'] if data else []
   given += ['--set=task.digits=1'] if data == 'arithmetic' else []
-  set_flags(*given)
-  evaluate.main([])
-  found = json.loads(capsys.readouterr().out)
+  done = subprocess.run(
+    [sys.executable, '-m', 'experiments.evaluate', *given],
+    check=True,
+    stdout=subprocess.PIPE,
+    text=True,
+  )
+  found = json.loads(done.stdout)
   assert found['n'] == 3 and found['reward_errors'] == 0
   assert 0 <= found['avg_at_2'] <= found['pass_at_2'] <= 1
   assert ('reward/maze' in found) == (data != 'arithmetic')
