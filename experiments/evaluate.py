@@ -98,9 +98,11 @@ def main(argv):
 
 
 def _plain(outcomes):
-  """Lists of numbers; null where a response was not judged."""
+  """Lists of texts, or of numbers: null where a response was not judged."""
   values = np.asarray(outcomes)
-  return np.where(np.isnan(values), None, values).tolist()
+  if values.dtype.kind == 'f':
+    values = np.where(np.isnan(values), None, values)
+  return values.tolist()
 
 
 if __name__ == '__main__':
