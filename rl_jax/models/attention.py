@@ -199,15 +199,13 @@ def attend_response(
   # exponential in place, possibly without vector instructions.
   scores = _product('bjmk,bjkt->bjmt', q_own, k).reshape(B, J, S, R, -1)
   scores = _masked(scores, mask_ST[..., None, :, None, :], limits)
-  peak, total, out = _both_parts(
-    (prompt_scores, pv), (scores, v), by_group, by_row
-  )
+  attended = _both_parts((prompt_scores, pv), (scores, v), by_group, by_row)
   for block in later:
-    peak, total, out = _with_block((peak, total, out), q_own, *block, limits)
+    attended = _with_block(attended, q_own, *block, limits)
+  _, total, out = attended
   out = (out / total[..., None]).astype(q_NGSJRK.dtype)
-  return jnp.swapaxes(out.reshape(B, J, S, R * K), 1, 2).reshape(
-    *lead, S, J, R, K
-  )
+  out = jnp.swapaxes(out.reshape(B, J, S, R * K), 1, 2)
+  return out.reshape(*lead, S, J, R, K)
 
 
 def _near_prompt(step_NJM, P, limits):
