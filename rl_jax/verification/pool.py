@@ -1,9 +1,7 @@
 """Rewards from worker processes: a failed call affects only its own sample."""
 
-import collections
 from collections.abc import Sequence
 import dataclasses
-import logging
 import math
 import threading
 from typing import Any
@@ -12,9 +10,9 @@ from rl_jax.checks import checked, chosen, ranged
 from rl_jax.verification import processes
 from rl_jax.verification import worker as worker_lib
 from rl_jax.verification.rounds import Round
+from rl_jax.verification.tally import Result, Tally
 
 KINDS = ('ok', 'error', 'invalid', 'timeout', 'died', 'stray')
-_LOGGER = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -47,7 +45,7 @@ class VerifierConfig:
 
 
 @dataclasses.dataclass(frozen=True)
-class Outcome:
+class Outcome(Result):
   """The result of one reward call.
 
   `components` is None unless kind is 'ok', or 'timeout' that counts as wrong.
@@ -60,11 +58,6 @@ class Outcome:
   components: dict[str, float] | None
   kind: str = 'ok'
   detail: str = ''
-
-  @property
-  def error(self) -> str | None:
-    """Kind and detail of a failure, or None."""
-    return None if self.kind == 'ok' else f'{self.kind}: {self.detail}'
 
 
 class VerifierPool:
@@ -108,8 +101,7 @@ class VerifierPool:
     self._names = {'outcome', *getattr(task, 'reward_weights', ())}
     self._whole: set[tuple[str, ...]] = set()  # names once returned together
     self._task, self._timeout = task, timeout_seconds
-    self._counts = collections.Counter()
-    self._logged = set()
+    self._tally = Tally(KINDS)
     self._lock = threading.Lock()
     self._closed = False
     self._crew = None
@@ -128,13 +120,11 @@ class VerifierPool:
 
   def counts(self) -> dict[str, int]:
     """Samples ever judged, by kind; stray: and replies after a call's end."""
-    return {kind: self._counts[kind] for kind in KINDS}
+    return self._tally.counts()
 
   def worker_pids(self) -> list[int]:
     """Process ids of the live workers."""
-    if self._crew is None:
-      return []
-    return [worker.pid for worker in self._crew.workers]
+    return [] if self._crew is None else self._crew.pids()
 
   def close(self) -> None:
     """Ends all processes; a second call does nothing."""
@@ -170,9 +160,11 @@ class VerifierPool:
           failed=lambda kind, detail: Outcome(None, kind, detail),
         )
         outcomes = round_.run()
-        self._counts['stray'] += round_.late_strays
+        self._tally.add('stray', round_.late_strays)
       outcomes = self._with_weighted(examples, outcomes)
-    self._count(samples, outcomes)
+    for example, outcome in zip(examples, outcomes, strict=True):
+      where = f'example {getattr(example, "id", "?")}'
+      self._tally.hear(outcome, 'verifier: first sample', where)
     if self._on_timeout == 'wrong':
       return self._timeouts_as_wrong(outcomes)
     return outcomes
@@ -216,19 +208,6 @@ class VerifierPool:
     if hasattr(self._task, 'weights_of'):  # of several tasks
       return self._task.weights_of(example)
     return getattr(self._task, 'reward_weights', {})
-
-  def _count(self, samples, outcomes):
-    for (example, _), outcome in zip(samples, outcomes, strict=True):
-      self._counts[outcome.kind] += 1
-      if outcome.kind != 'ok' and outcome.kind not in self._logged:
-        self._logged.add(outcome.kind)
-        _LOGGER.warning(
-          'verifier: first sample of kind %r (later ones are only counted), '
-          'example %s: %s',
-          outcome.kind,
-          getattr(example, 'id', '?'),
-          outcome.detail,
-        )
 
 
 def check_limits(task: Any, num_workers: int, timeout_seconds: float) -> None:

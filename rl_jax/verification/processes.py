@@ -63,6 +63,10 @@ class Crew:
     self._finalizer = None
     self.restart()
 
+  def pids(self):
+    """Process ids of the live workers."""
+    return [worker.pid for worker in self.workers]
+
   def restart(self):
     """Ends all processes and starts new ones; RuntimeError if that fails."""
     self.close()

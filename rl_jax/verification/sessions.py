@@ -1,18 +1,16 @@
 """Episodes in worker processes: a failed one costs only its own row."""
 
-import collections
 from collections.abc import Sequence
 import dataclasses
-import logging
 import threading
 from typing import Any
 
 from rl_jax.verification import processes, session_host
 from rl_jax.verification.pool import check_limits
 from rl_jax.verification.rounds import Round
+from rl_jax.verification.tally import Result, Tally
 
 KINDS = ('ok', 'error', 'invalid', 'timeout', 'died', 'stray', 'mismatch')
-_LOGGER = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +25,7 @@ class Request:
 
 
 @dataclasses.dataclass(frozen=True)
-class Answer:
+class Answer(Result):
   """What an environment said, fields of a Reply; None unless kind is 'ok'.
 
   error: it raised. invalid: it returned no Reply, or one with wrong types, with
@@ -39,11 +37,6 @@ class Answer:
   reply: dict[str, Any] | None
   kind: str = 'ok'
   detail: str = ''
-
-  @property
-  def error(self) -> str | None:
-    """Kind and detail of a failure, or None."""
-    return None if self.kind == 'ok' else f'{self.kind}: {self.detail}'
 
 
 class SessionPool:
@@ -68,8 +61,7 @@ class SessionPool:
   ):
     check_limits(task, num_workers, timeout_seconds)
     self._timeout = timeout_seconds
-    self._counts = collections.Counter()
-    self._logged = set()
+    self._tally = Tally(KINDS)
     self._lock = threading.Lock()
     self._crew, self._host = None, None
     if num_workers:
@@ -89,11 +81,11 @@ class SessionPool:
 
   def counts(self) -> dict[str, int]:
     """Calls ever made, by kind."""
-    return {kind: self._counts[kind] for kind in KINDS}
+    return self._tally.counts()
 
   def worker_pids(self) -> list[int]:
     """Process ids of the live workers."""
-    return [w.pid for w in self._crew.workers] if self._crew else []
+    return [] if self._crew is None else self._crew.pids()
 
   def close(self) -> None:
     """Ends all processes."""
@@ -119,22 +111,12 @@ class SessionPool:
           tries=2,  # whoever killed the process, it can be repeated
         ).run()
     for request, answer in zip(requests, answers, strict=True):
-      self._count(request, answer)
-    return answers
-
-  def _count(self, request, answer):
-    self._counts[answer.kind] += 1
-    if answer.kind != 'ok' and answer.kind not in self._logged:
-      self._logged.add(answer.kind)
-      _LOGGER.warning(
-        'environment: first call of kind %r (later ones are only counted), '
-        'example %s, seed %d, after %d actions: %s',
-        answer.kind,
-        getattr(request.example, 'id', '?'),
-        request.seed,
-        len(request.actions),
-        answer.detail,
+      where = (
+        f'example {getattr(request.example, "id", "?")}, seed {request.seed}, '
+        f'after {len(request.actions)} actions'
       )
+      self._tally.hear(answer, 'environment: first call', where)
+    return answers
 
 
 def _parsed(number, kind, reply, detail):
