@@ -50,7 +50,7 @@ class UncertaintyAllocation:
       )
 
   def half_width(self, count_N: np.ndarray, std_N: np.ndarray) -> np.ndarray:
-    """h of the formula; infinite for one sample, 0 without spread."""
+    """h of the formula; 0 without spread, as of one sample."""
     freedom_N = np.maximum(count_N - 1, 1)
     quantile_N = special.stdtrit(freedom_N, (1 + self.confidence) / 2)
     width_N = quantile_N * std_N / np.sqrt(np.maximum(count_N, 1))
