@@ -137,6 +137,12 @@ def check_index(task: Any, split: str, index: int) -> None:
     )
 
 
+def configured_size(task: Any, split: str) -> int:
+  """The task's num_train, num_validation or num_test, for drawn prompts."""
+  check_split(split)
+  return getattr(task, f'num_{split}')
+
+
 def check_split(split: str) -> None:
   """Raises ValueError unless split is one of SPLITS."""
   if split not in SPLITS:

@@ -52,26 +52,25 @@ class Boxes:
 
   def num_prompts(self, split: str) -> int:
     """As configured: screens are drawn, not listed."""
-    base.check_split(split)
-    return getattr(self, f'num_{split}')
+    return base.configured_size(self, split)
 
   def example(self, split: str, index: int) -> Example:
     """Redraws until the elements fit and the screen belongs to the split."""
     base.check_index(self, split, index)
-    attempt = 0
-    while True:
-      stream = draws.Draws('boxes', self.seed, split, index, attempt)
-      boxes = [self._draw(stream) for _ in range(self.num_elements)]
-      pairs = itertools.combinations(boxes, 2)
-      wanted = stream.below(self.num_elements)
-      prompt = f'{self._screen(boxes)}{string.ascii_lowercase[wanted]}='
-      apart = not any(_cells(_meet(one, two)) for one, two in pairs)
-      if apart and draws.split_of('boxes', prompt) == split:
-        break
-      attempt += 1
-    return Example(
-      prompt=prompt, answer=''.join(map(str, boxes[wanted])), id=index
+    (prompt, box), _ = draws.first_of_split(
+      split, 'boxes', (self.seed, split, index), self._problem
     )
+    return Example(prompt=prompt, answer=''.join(map(str, box)), id=index)
+
+  def _problem(self, stream):
+    """((prompt,), (prompt, wanted box)), or None if elements overlap."""
+    boxes = [self._draw(stream) for _ in range(self.num_elements)]
+    wanted = stream.below(self.num_elements)
+    pairs = itertools.combinations(boxes, 2)
+    if any(_cells(_meet(one, two)) for one, two in pairs):
+      return None
+    prompt = f'{self._screen(boxes)}{string.ascii_lowercase[wanted]}='
+    return (prompt,), (prompt, boxes[wanted])
 
   def target(self, example: Example) -> str:
     """The box; or its middle cell among up to two drawn cells, at any rank."""

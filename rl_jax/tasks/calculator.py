@@ -41,21 +41,20 @@ class Calculator:
 
   def num_prompts(self, split: str) -> int:
     """As configured: sums are drawn, not listed."""
-    base.check_split(split)
-    return getattr(self, f'num_{split}')
+    return base.configured_size(self, split)
 
   def example(self, split: str, index: int) -> Example:
     """Redraws until the sum belongs to the split."""
     base.check_index(self, split, index)
-    attempt = 0
-    while True:
-      stream = draws.Draws('calculator', self.seed, split, index, attempt)
-      low, count = 10 ** (self.digits - 1), 9 * 10 ** (self.digits - 1)
-      one, two = low + stream.below(count), low + stream.below(count)
-      if draws.split_of('calculator', one, two) == split:
-        break
-      attempt += 1
+    (one, two), _ = draws.first_of_split(
+      split, 'calculator', (self.seed, split, index), self._terms
+    )
     return Example(prompt=f'{one}+{two}=', answer=str(one + two), id=index)
+
+  def _terms(self, stream):
+    low, count = 10 ** (self.digits - 1), 9 * 10 ** (self.digits - 1)
+    terms = low + stream.below(count), low + stream.below(count)
+    return terms, terms
 
   def target(self, example: Example) -> str:
     """What the teacher writes: the same for the same sum."""

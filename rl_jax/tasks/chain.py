@@ -75,19 +75,14 @@ class Chain:
 
   def num_prompts(self, split: str) -> int:
     """As configured: problems are drawn, not listed."""
-    base.check_split(split)
-    return getattr(self, f'num_{split}')
+    return base.configured_size(self, split)
 
   def example(self, split: str, index: int) -> Example:
     """Redraws until the problem belongs to the split (a few times)."""
     base.check_index(self, split, index)
-    attempt = 0
-    while True:
-      stream = draws.Draws('chain', self.seed, split, index, attempt)
-      problem = self._draw(stream)
-      if draws.split_of('chain', problem) == split:
-        break
-      attempt += 1
+    problem, stream = draws.first_of_split(
+      split, 'chain', (self.seed, split, index), self._draw
+    )
     example = Example(
       prompt=f'{problem}=', answer=str(value(problem)), id=index
     )
@@ -194,12 +189,12 @@ class Chain:
     return chain_device.row_inputs(response_BT, length_B, tokenizer)
 
   def _draw(self, stream):
-    """An expression, as '3+4*2'."""
+    """((problem,), problem), an expression as '3+4*2'."""
     span = self.max_operations - self.min_operations + 1
     problem = str(stream.below(10))
     for _ in range(self.min_operations + stream.below(span)):
       problem += f'{stream.choice(OPERATIONS)}{stream.below(10)}'
-    return problem
+    return (problem,), problem
 
 
 def steps(problem: str) -> list[str]:

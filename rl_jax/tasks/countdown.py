@@ -63,21 +63,14 @@ class Countdown:
 
   def num_prompts(self, split: str) -> int:
     """As configured: problems are drawn, not listed."""
-    base.check_split(split)
-    return getattr(self, f'num_{split}')
+    return base.configured_size(self, split)
 
   def example(self, split: str, index: int) -> Example:
     """Redraws until the problem belongs to the split (a few times)."""
     base.check_index(self, split, index)
-    attempt = 0
-    while True:
-      stream = draws.Draws('countdown', self.seed, split, index, attempt)
-      problem = self._draw(stream)
-      if problem is not None:
-        numbers, target, solution = problem
-        if draws.split_of('countdown', sorted(numbers), target) == split:
-          break
-      attempt += 1
+    (numbers, target, solution), _ = draws.first_of_split(
+      split, 'countdown', (self.seed, split, index), self._draw
+    )
     if self.grammar == 'flat':
       question = ''.join(map(str, numbers)) + f'>{target}='
     else:
@@ -144,7 +137,7 @@ class Countdown:
       )
 
   def _draw(self, stream):
-    """(numbers, target, solution), or None if the target is out of range."""
+    """(identity, (numbers, target, solution)); None: target out of range."""
     count = self.min_numbers + stream.below(
       self.max_numbers - self.min_numbers + 1
     )
@@ -165,7 +158,8 @@ class Countdown:
     for i in range(len(shown) - 1, 0, -1):  # the solution has another order
       j = stream.below(i + 1)
       shown[i], shown[j] = shown[j], shown[i]
-    return shown, int(value), solution
+    target = int(value)
+    return (sorted(numbers), target), (shown, target, solution)
 
 
 def _solves(text: str, numbers: Sequence[int], target: int) -> bool:

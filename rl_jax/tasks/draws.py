@@ -1,8 +1,12 @@
 """Random draws from stable hashes: equal on every machine and version."""
 
+from collections.abc import Callable
 import hashlib
+import itertools
 import random
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar('T')
 
 # Of every ten buckets eight are train, one is validation, one is test.
 _BUCKETS = ('train',) * 8 + ('validation', 'test')
@@ -38,6 +42,28 @@ class Draws:
   def choice(self, items: Any) -> Any:
     """One element of a sequence."""
     return items[self.below(len(items))]
+
+
+def first_of_split(
+  split: str,
+  name: str,
+  counters: tuple[Any, ...],
+  draw: Callable[[Draws], tuple[tuple[Any, ...], T] | None],
+) -> tuple[T, Draws]:
+  """The first drawn problem that belongs to a split, and the rest of its draws.
+
+  Args:
+    split: where the hash of (name, *identity) must put the problem.
+    name: of the kind of problem.
+    counters: attempt k draws from Draws(name, *counters, k).
+    draw: draws -> (identity, problem); None: the draw is no problem.
+  """
+  for attempt in itertools.count():
+    stream = Draws(name, *counters, attempt)
+    drawn = draw(stream)
+    if drawn is not None and split_of(name, *drawn[0]) == split:
+      return drawn[1], stream
+  raise AssertionError('counters do not end')
 
 
 class Permutation:

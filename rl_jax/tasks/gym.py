@@ -40,8 +40,7 @@ class ReasoningGym:
 
   def num_prompts(self, split: str) -> int:
     """As configured."""
-    base.check_split(split)
-    return getattr(self, f'num_{split}')
+    return base.configured_size(self, split)
 
   def example(self, split: str, index: int) -> Example:
     """The item of the generator at that place of the split."""

@@ -48,29 +48,28 @@ class MultipleChoice:
 
   def num_prompts(self, split: str) -> int:
     """As configured: prompts are drawn, not listed."""
-    base.check_split(split)
-    return getattr(self, f'num_{split}')
+    return base.configured_size(self, split)
 
   def example(self, split: str, index: int) -> Example:
     """Redraws until the prompt fits and belongs to the split."""
     base.check_index(self, split, index)
-    attempt = 0
-    while True:
-      stream = draws.Draws('choice', self.seed, split, index, attempt)
-      divisor = stream.choice(_DIVISORS)
-      numbers = [10 + stream.below(90) for _ in range(self.num_options)]
-      right = [n % divisor == 0 for n in numbers]
-      prompt = f'{divisor}:{",".join(map(str, numbers))}='
-      fits = 2 <= sum(right) < self.num_options
-      if fits and draws.split_of('choice', prompt) == split:
-        break
-      attempt += 1
-    answer = ''.join(
-      letter
-      for letter, is_right in zip(self.letters, right, strict=True)
-      if is_right
+    (prompt, answer), _ = draws.first_of_split(
+      split, 'choice', (self.seed, split, index), self._problem
     )
     return Example(prompt=prompt, answer=answer, id=index)
+
+  def _problem(self, stream):
+    """((prompt,), (prompt, right letters)); None if too few or all are."""
+    divisor = stream.choice(_DIVISORS)
+    numbers = [10 + stream.below(90) for _ in range(self.num_options)]
+    prompt = f'{divisor}:{",".join(map(str, numbers))}='
+    answer = ''.join(
+      letter
+      for letter, number in zip(self.letters, numbers, strict=True)
+      if number % divisor == 0
+    )
+    fits = 2 <= len(answer) < self.num_options
+    return ((prompt,), (prompt, answer)) if fits else None
 
   def target(self, example: Example) -> str:
     """All right letters, in the order of the options."""
