@@ -12,10 +12,11 @@ from rl_jax.learning.update import UpdateConfig
 from rl_jax.models import reward_source
 from rl_jax.models.reward_source import RewardModel
 from rl_jax.models.source import ModelSource
+from rl_jax.records import metric_names
 from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
 from rl_jax.records.trackers import TrackingConfig
 from rl_jax.records.trackers import check as check_trackers
-from rl_jax.rollouts import turns, windows
+from rl_jax.rollouts import lagged, turns, windows
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.rollouts.logged_checks import check_logged
 from rl_jax.runtime import mesh as mesh_lib
@@ -235,24 +236,19 @@ def validate(config: ExperimentConfig) -> None:
   """Raises ValueError before anything is compiled if parts do not fit."""
   serialization.check(config)
   _check_weights(config.task)
-  method_lib.validate(
-    config.method,
-    group_size=config.rollout.group_size,
-    has_value_head=config.model.value_head,
-  )
+  _check_method(config, config.method)
   turns.check(config.task, config.rollout, config.method)
   check_trackers(config.tracking)
-  metric = config.stopping.metric or ''
-  if metric.startswith('evaluation/') and not config.evaluation.every:
-    raise ValueError(
-      f'stopping.metric = {metric!r}, but evaluation.every = 0: never evaluated'
-    )
+  metric_names.check_stopping(
+    config.stopping.metric, config.evaluation.every, config.method
+  )
   if config.diagnostics.influence_every and config.diagnostics.baseline:
     _check_baseline(config)
   on_device = config.verifier.on_device
   check_logged(config.rollout, config.method, on_device=on_device)
   _check_evaluation(config)
   windows.check(config.rollout, config.method)
+  lagged.check(config.rollout, config.guards.max_logp_gap)
   _check_averages(config)
   _check_reward_models(config)
   if hasattr(config.method.rollout, 'check_task'):
@@ -267,6 +263,15 @@ def validate(config: ExperimentConfig) -> None:
     )
   _check_sizes(config)
   check_tokens(config)
+
+
+def _check_method(config: ExperimentConfig, method: method_lib.Method) -> None:
+  """Raises ValueError if the method does not fit rollout and model."""
+  method_lib.validate(
+    method,
+    group_size=config.rollout.group_size,
+    has_value_head=config.model.value_head,
+  )
 
 
 def _check_weights(task: Any) -> None:
@@ -322,11 +327,7 @@ def _check_sizes(config: ExperimentConfig) -> None:
 def _check_baseline(config: ExperimentConfig) -> None:
   """Raises ValueError if the baseline does not fit the run."""
   try:
-    method_lib.validate(
-      config.diagnostics.baseline,
-      group_size=config.rollout.group_size,
-      has_value_head=config.model.value_head,
-    )
+    _check_method(config, config.diagnostics.baseline)
   except ValueError as error:
     raise ValueError(f'diagnostics.baseline: {error}') from None
 

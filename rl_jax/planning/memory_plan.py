@@ -45,7 +45,7 @@ class MemoryPlan:
   """Bytes on one device."""
 
   parameters: int
-  reference: int  # and every other named policy
+  reference: int  # and every other named policy, and lagged weights
   optimizer: int
   gradients: int
   activations: int
@@ -101,7 +101,7 @@ def estimate(
   params = params_lib.shapes(model, mesh)
   trainable, _ = params_lib.split_trainable(model, params)
   state = abstract_run.train_state(config, trainable, mesh)
-  copies = len(config.method.policies())
+  copies = len(config.method.policies()) + config.rollout.staleness
   sizes = _Sizes.of(config, model, mesh)
   minibatch = config.update.minibatch_prompts or config.rollout.num_prompts
   # The sum so far in float32, and the gradient of one more microbatch.

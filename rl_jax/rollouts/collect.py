@@ -47,6 +47,8 @@ class RolloutConfig:
   sampler_weights: 'bfloat16', 'int8' or 'int4' round the weights that sample,
     so that sampler and trainer disagree as those of two engines do;
     guards.max_logp_gap may then end a run.
+  staleness: iterations by which the weights that sample are behind, see
+    rollouts.lagged; each costs a copy of the trained weights.
   """
 
   num_prompts: int = ranged(64, 1)
@@ -62,6 +64,7 @@ class RolloutConfig:
   window_tokens: int | None = ranged(None, 1)
   logged_prompts: int = ranged(0, 0)
   sampler_weights: str = chosen(rounding.TRAINER, rounding.SAMPLER_WEIGHTS)
+  staleness: int = ranged(0, 0)
 
   def __post_init__(self):
     if not all(isinstance(text, str) for text in self.stop):
@@ -224,14 +227,18 @@ class Collector:
     method: Method,
     first_serial: int,
     policy_version: int,
+    sampling_params: Any = None,
   ) -> tuple[Trajectories, dict, list[Round], np.ndarray]:
     """(scored trajectories with rewards, score metrics, the rounds, length_NG).
 
     The last are the lengths of the responses in the batch, on the host.
+    sampling_params: weights that sample, of optimizer step policy_version;
+    None: params, which score.
     """
     rollout = self._rollout
     score = lambda traj: self._score(params, traj, method)
-    sampler = Sampler(self, params, policy_version, first_serial)
+    weights = params if sampling_params is None else sampling_params
+    sampler = Sampler(self, weights, policy_version, first_serial)
     trajs, rounds, kept = [], [], []
     filtered = method.group_filter is not None
     extends = hasattr(method.rollout, 'extend')

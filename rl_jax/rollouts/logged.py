@@ -98,9 +98,15 @@ class LoggedSource:
     return make_stop(self.prompts.tokenizer, ())
 
   def collect(
-    self, params: Any, method: Method, first_serial: int, policy_version: int
+    self,
+    params: Any,
+    method: Method,
+    first_serial: int,
+    policy_version: int,
+    sampling_params: Any = None,
   ) -> tuple[Trajectories, dict, list[Round], np.ndarray]:
-    """See Collector.collect: one round."""
+    """See Collector.collect: one round, of which no weights sample."""
+    del sampling_params
     traj, done = self.rows(first_serial, policy_version)
     traj, metrics = self.score(params, traj, method)
     return (

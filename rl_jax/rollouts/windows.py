@@ -66,7 +66,12 @@ class WindowedCollector(Collector):
     super().__init__(rollout, selector=WindowSelector(selector, rows), **parts)
 
   def collect(
-    self, params: Any, method: Method, first_serial: int, policy_version: int
+    self,
+    params: Any,
+    method: Method,
+    first_serial: int,
+    policy_version: int,
+    sampling_params: Any = None,
   ) -> tuple[Trajectories, dict, list[Round], np.ndarray]:
     """See Collector.collect: one round; lengths are of whole responses."""
     self._begin(first_serial)
@@ -74,7 +79,8 @@ class WindowedCollector(Collector):
     given_B, open_B = rows['length_B'], rows['open_B']
     examples = [self.prompts.example(i) for i in rows['index_N']]
     traj = self._trajectories(policy_version)
-    traj = self.verifier.play(self.engine, params, traj, self.key, examples)
+    weights = params if sampling_params is None else sampling_params
+    traj = self.verifier.play(self.engine, weights, traj, self.key, examples)
     learned = self._learned.score(traj)
     done, components = self.judge(traj, examples, rows['index_N'], given_B)
     traj = self._with_rewards(traj, components, learned)

@@ -23,12 +23,14 @@ from typing import Any
 
 from absl import logging
 import jax
+import jax.numpy as jnp
 
 from rl_jax import serialization
 from rl_jax.config import ExperimentConfig
 from rl_jax.learning.update import Batch
 from rl_jax.records import metrics as metrics_lib
 from rl_jax.records import progress, rollout_log, trackers
+from rl_jax.rollouts import lagged as lagged_lib
 from rl_jax.runs import assembly, directory, lock
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs import stages as stages_lib
@@ -81,6 +83,9 @@ class Trainer:
     self._begun_at = 0  # iterations done before this session
     self._change_metrics: dict[int, dict[str, float]] = {}
     self.counters = Counters()
+    staleness = config.rollout.staleness
+    kept = _copied(self.state.params) if staleness else None
+    self.lagged = lagged_lib.initial(staleness, kept, 0)
     rate = config.optimizer.learning_rate
     self.entropy_change = EntropyChange(rate, self.parts.mesh)
     self.rollouts: rollout_log.RolloutLog | None = None  # of the last one
@@ -153,11 +158,14 @@ class Trainer:
     counters, config = self.counters, self.config
     started = time.perf_counter()
     frozen = self.parts.policies.frozen()
+    params, step = self.state.params, counters.optimizer_steps
+    sampling, version = lagged_lib.sampler(self.lagged, params, step)
     traj, scores, rounds, length_NG = self.parts.collector.collect(
-      {**frozen, **self.state.params},
+      {**frozen, **params},
       self.parts.method,
       counters.group_serial,
-      counters.optimizer_steps,
+      version,
+      {**frozen, **sampling},
     )
     sampled = time.perf_counter()
     self.watch.see_samples([e for r in rounds for e in r.errors])
@@ -167,6 +175,8 @@ class Trainer:
     probe = self.parts.probe
     if probe is not None and not probe.due(counters.iteration):
       probe = None
+    if self.lagged:  # the update takes the buffers of params
+      self.lagged = lagged_lib.pushed(self.lagged, _copied(params), step)
     self.state, traj, learned, steps = stages_lib.update(
       self.parts.stages,
       self.state,
@@ -177,6 +187,8 @@ class Trainer:
     )
     tokens = sum(r.tokens for r in rounds)
     metrics = {**scores, **learned}
+    if self.lagged:
+      metrics['rollout/steps_behind'] = step - version
     metrics |= self.entropy_change(metrics)
     counters.iteration += 1
     self.parts.policies.renew(self.state.params, counters.iteration)
@@ -218,6 +230,7 @@ class Trainer:
         'offsets': self.writer.offsets(),
         'stopping': self.watch.stopping.state(),
         'verifications': self.parts.verifier.mark(),
+        'lagged_steps': [step for _, step in self.lagged],
       },
       row,
     )
@@ -246,9 +259,11 @@ class Trainer:
 
   def _tree(self) -> dict[str, Any]:
     """The arrays of a checkpoint."""
+    lagged = [params for params, _ in self.lagged]
     return {
       'state': self.state,
       'selector': self.parts.collector.selector.state,
+      **({'lagged_weights': lagged} if lagged else {}),
       **self.parts.policies.checkpoint(),
     }
 
@@ -262,6 +277,13 @@ class Trainer:
     for name in self.parts.policies.checkpoint():
       self.parts.policies.trees[name] = restored.tree[name]
     host = restored.host_state
+    self.lagged = tuple(
+      zip(
+        restored.tree.get('lagged_weights', ()),
+        host.get('lagged_steps', ()),
+        strict=True,
+      )
+    )
     self.counters = Counters(**host['counters'])
     self._begun_at = self.counters.iteration
     self.entropy_change.restore(self.counters.entropy)
@@ -293,3 +315,7 @@ class Trainer:
       **{f'evaluation/{name}': value for name, value in found.items()},
       'time/evaluation_seconds': time.perf_counter() - started,
     }
+
+
+# Outputs are buffers of their own: the training state is donated.
+_copied = jax.jit(lambda tree: jax.tree.map(jnp.copy, tree))

@@ -1,9 +1,9 @@
 """Where the rows of an iteration come from: the sampler, data, or both.
 
-A source has `collect(params, method, first_serial, policy_version)`, which
-returns scored trajectories with rewards, metrics of the score, the rounds and
-the lengths of the responses; `selector`, whose state a checkpoint holds; and
-`stop`, what ends a response.
+A source has `collect(params, method, first_serial, policy_version,
+sampling_params)`, which returns scored trajectories with rewards, metrics of
+the score, the rounds and the lengths of the responses; `selector`, whose state
+a checkpoint holds; and `stop`, what ends a response.
 """
 
 from collections.abc import Callable
@@ -184,11 +184,16 @@ class MixedSource:
     self._join = jax.jit(_join, out_shardings=sampled.whole)
 
   def collect(
-    self, params: Any, method: Method, first_serial: int, policy_version: int
+    self,
+    params: Any,
+    method: Method,
+    first_serial: int,
+    policy_version: int,
+    sampling_params: Any = None,
   ) -> tuple[Trajectories, dict, list[Any], np.ndarray]:
     """See Collector.collect: one round, which holds both."""
     drawn, _, (first,), lengths = self._sampled.collect(
-      params, method, first_serial, policy_version
+      params, method, first_serial, policy_version, sampling_params
     )
     rows, second = self._logged.rows(
       first_serial + drawn.num_prompts, policy_version

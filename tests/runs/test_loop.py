@@ -647,6 +647,39 @@ def test_a_lagged_copy_is_renewed_and_restored(toy, tmp_path):
   assert len(gaps) == 6 and max(gaps) < 1e-4
 
 
+def test_stale_rollouts(toy, tmp_path):
+  """E0: 2 + 2 iterations equal 4 whose weights of three before sample.
+
+  So all four sample with the initial weights: what a rate of 0 samples.
+  """
+  config = make_config(
+    toy.get_method('tis'),
+    iterations='4',
+    rollout__staleness='3',
+    guards__max_logp_gap='null',
+  )
+
+  def run(name, config):
+    trainer = loop.Trainer(config, str(tmp_path / name))
+    trainer.run()
+    names = ('metrics.jsonl', 'rollouts.jsonl')
+    return trainer, *(stripped(read_jsonl(tmp_path / name / x)) for x in names)
+
+  whole, rows, logged = run('whole', config)
+  assert [row['rollout/steps_behind'] for row in rows] == [0, 1, 2, 3]
+  gaps = [row['rollout/logp_gap_max'] for row in rows]
+  assert gaps[0] < 1e-4 and gaps[3] > 1e-2
+  *_, initial = run('initial', override(config, 'optimizer.learning_rate', '0'))
+  texts, others = ([x['response'] for x in rows] for rows in (logged, initial))
+  assert texts == others and len(set(texts)) > 1
+  run('parts', override(config, 'iterations', '2'))
+  resumed, *found = run('parts', config)
+  assert found == [rows, logged]
+  same = lambda a, b: jax.tree.map(np.testing.assert_array_equal, a, b)
+  same((resumed.state, resumed.lagged), (whole.state, whole.lagged))
+  assert [step for _, step in resumed.lagged] == [1, 2, 3]
+
+
 @pytest.mark.slow
 def test_segment_values_learn_the_bandit(toy, tmp_path):
   """SPO chain: rounds of continuations are counted, and their groups."""

@@ -7,6 +7,7 @@ import pytest
 
 from configs import bandit
 from rl_jax.config import StoppingConfig, validate
+from rl_jax.records import metric_names
 from rl_jax.runs import stopping
 from rl_jax.runs.stopping import EarlyStopping
 
@@ -91,6 +92,17 @@ def test_a_metric_that_is_never_computed_is_refused(toy):
   )
   with pytest.raises(ValueError, match='evaluation.every = 0'):
     validate(config)
+
+
+@pytest.mark.parametrize('name', ['evalution/pass_at_1', 'loss', ''])
+def test_a_misspelt_word_is_refused_at_start(toy, name):
+  """With those that there are; a user's piece may have metrics of its own."""
+  method = toy.get_method('reinforce')
+  with pytest.raises(ValueError, match=f'metric = {name!r}.*of batch, epi'):
+    metric_names.check_stopping(name, 1, method)
+  own = type('OwnPiece', (), {})()
+  metric_names.check_stopping(name, 1, method.replace(weights=(own,)))
+  metric_names.check_stopping('train/loss', 0, method)
 
 
 def test_a_session_has_a_limit(monkeypatch):

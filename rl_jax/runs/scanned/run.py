@@ -22,6 +22,7 @@ from rl_jax.learning.update import Batch
 from rl_jax.method import Method
 from rl_jax.models import transformer
 from rl_jax.pieces.ops.masking import by_group
+from rl_jax.rollouts import lagged as lagged_lib
 from rl_jax.rollouts.generate import generate
 from rl_jax.rollouts.verifiers import token_inputs
 from rl_jax.runs import policies as policies_lib
@@ -50,6 +51,7 @@ class Carry:
   state: TrainState
   selector: Any
   policies: dict[str, Any]  # named ones: see runs.policies
+  lagged: lagged_lib.History
   iteration: Array
 
 
@@ -161,15 +163,19 @@ class JittedRun:
   def start(self, prompts: Prompts, run: Run) -> Carry:
     """Before the first iteration."""
     method = self.config.method
+    state = fresh_state(
+      method,
+      make_optimizer(optimizer_of(self.config)),
+      run.params,
+      self.config.task.num_prompts('train'),
+    )
     return Carry(
-      state=fresh_state(
-        method,
-        make_optimizer(optimizer_of(self.config)),
-        run.params,
-        self.config.task.num_prompts('train'),
-      ),
+      state=state,
       selector=self.selector.init(len(prompts.id_N)),
       policies=policies_lib.initial(method.policies(), run.params),
+      lagged=lagged_lib.initial(
+        self.config.rollout.staleness, state.params, state.step
+      ),
       iteration=jnp.int32(0),
     )
 
@@ -187,7 +193,8 @@ class JittedRun:
   ) -> tuple[Trajectories, Any]:
     """(rewarded rows, the selector's state): what `Collector.collect` does."""
     key = jax.random.wrap_key_data(run.key_data)
-    params = {**self._frozen(shared, carry), **carry.state.params}
+    sampling, version = self._sampler(carry)
+    params = {**self._frozen(shared, carry), **sampling}
     rollout, task = self.config.rollout, self.config.task
     index_N, selector = self.selector.select(
       carry.selector,
@@ -199,7 +206,7 @@ class JittedRun:
       rollout.group_size,
       rollout.max_response_tokens,
       carry.iteration * rollout.num_prompts,
-      carry.state.step,
+      version,
     )
     traj = generate(
       params,
@@ -266,9 +273,15 @@ class JittedRun:
       ),
       groups_KM,
     )
+    if carry.lagged:
+      version = self._sampler(carry)[1]
+      metrics['rollout/steps_behind'] = carry.state.step - version
     iteration = carry.iteration + 1
     carry = Carry(
       state=state,
+      lagged=lagged_lib.pushed(
+        carry.lagged, carry.state.params, carry.state.step
+      ),
       selector=selector,
       policies=policies_lib.renewed(
         self.config.method.policies(), carry.policies, state.params, iteration
@@ -281,6 +294,12 @@ class JittedRun:
     """Metrics of the held-out prompts."""
     params = {**shared.frozen, **carry.state.params}
     return self.evaluation(shared.held_out, params)
+
+  def _sampler(self, carry):
+    """(weights that sample, their optimizer steps)."""
+    return lagged_lib.sampler(
+      carry.lagged, carry.state.params, carry.state.step
+    )
 
   def _frozen(self, shared, carry):
     """Weights that no run trains, and the named policies."""

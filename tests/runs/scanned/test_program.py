@@ -93,6 +93,22 @@ def test_five_iterations_are_those_of_the_loop(tmp_path):
 
 
 @pytest.mark.slow
+def test_stale_rollouts_are_those_of_the_loop(tmp_path):
+  """E2 in tokens, E1 in numbers: two iterations behind, two steps in each."""
+  sets = (
+    'rollout.staleness=2',
+    'guards.max_logp_gap=null',
+    'update.minibatch_prompts=4',
+  )
+  config = make_config('icepop', 0, *sets)
+  tokens, metrics = whole([config])
+  rows = program.rows(metrics, 0, every=0)
+  behind = [row['rollout/steps_behind'] for row in rows]
+  assert behind == [0, 2, 4, 4, 4]
+  assert_same_run(config, tmp_path, tokens[0], rows)
+
+
+@pytest.mark.slow
 def test_stages_are_the_whole_program():
   """E2 in tokens, E1 in numbers: two rates, evaluations, a lagged copy."""
   sets = (
