@@ -28,7 +28,11 @@ def get_config(method: Method) -> ExperimentConfig:
     iterations=60 if data else 200,
     task=Motifs(reward_weights={'outcome': float(data)}),
     method=method,
-    model=ModelSource(config=presets.small(), value_head=method.reads_values),
+    model=ModelSource(
+      config=presets.small(),
+      value_head=method.reads_values,
+      num_values=method.num_values,
+    ),
     rollout=RolloutConfig(
       num_prompts=50 if data else 16,
       group_size=2 if data else 8,

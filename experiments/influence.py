@@ -65,7 +65,8 @@ def configured(
   critic = config.method.reads_values or other.reads_values
   model = config.model
   if critic:
-    model = dataclasses.replace(model, value_head=True)
+    outputs = max(config.method.num_values, other.num_values)
+    model = dataclasses.replace(model, value_head=True, num_values=outputs)
   return dataclasses.replace(
     config,
     iterations=iterations,

@@ -271,6 +271,7 @@ def _check_method(config: ExperimentConfig, method: method_lib.Method) -> None:
     method,
     group_size=config.rollout.group_size,
     has_value_head=config.model.value_head,
+    num_values=config.model.num_values,
   )
 
 

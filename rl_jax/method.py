@@ -20,7 +20,8 @@ METHODS = {
   'rollout': ('begin', 'extend'),
   'reference': ('renewed',),
 }
-_VALUES = frozenset({'values', 'values_after'})  # statistics of a value head
+# Statistics of a value head.
+_VALUES = frozenset({'values', 'values_after', 'value_heads'})
 ROLES = {
   'shaping': ('shaping',),
   'credit': ('credit',),
@@ -104,6 +105,12 @@ class Method:
     """Whether a piece needs a value head: a critic, or a reward model."""
     return not self.needs().isdisjoint(_VALUES)
 
+  @property
+  def num_values(self) -> int:
+    """Outputs of the value head that are read: the most that a piece asks."""
+    pieces = [piece for _, piece in self.pieces()]
+    return max([1, *(getattr(piece, 'num_values', 1) for piece in pieces)])
+
   def policies(self) -> dict[str, Any]:
     """The policies besides the trained one, by name, each with its rule.
 
@@ -163,10 +170,12 @@ class Method:
     return jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), self.resolved())
 
 
-def validate(method: Method, *, group_size: int, has_value_head: bool) -> None:
+def validate(
+  method: Method, *, group_size: int, has_value_head: bool, num_values: int = 1
+) -> None:
   """Raises ValueError, saying what to change, if the pieces do not fit.
 
-  Checks what no single piece can see: the group size, the value head, that
+  Checks what no single piece can see: the group size, the value heads, that
   there is something to minimise, and limits that two pieces must share.
   """
   _check_roles(method)
@@ -185,6 +194,12 @@ def validate(method: Method, *, group_size: int, has_value_head: bool) -> None:
     if not _VALUES.isdisjoint(needs) and not has_value_head:
       raise ValueError(
         f'method.{path} needs a value head: set model.value_head=True'
+      )
+    outputs = getattr(piece, 'num_values', 1)
+    if outputs > num_values:
+      raise ValueError(
+        f'method.{path} reads {outputs} outputs of the value head, the model '
+        f'has {num_values}: set model.num_values={outputs}'
       )
     check = getattr(piece, 'check_method', None)
     if check is not None:

@@ -4,7 +4,8 @@ Shapes are written into names at the seams, one capital letter per dimension:
 
   N prompts of a batch       G samples per prompt (a group)   B rows, B = N * G
   P prompt tokens (left-padded)    T response tokens (right-padded)
-  V vocabulary   D model width   H query heads   J key/value heads
+  V vocabulary   D model width   H query heads, or outputs of the value head
+  J key/value heads
   K head size, or turns of an episode    F hidden width of the MLP   L layers
 
 The rows of a group are adjacent: row n * G + g is sample g of prompt n. All
@@ -90,11 +91,13 @@ class Trajectories:
   logp_old_BT: Array | None = None  # denominator of the trust region
   logp_ref_BT: Array | None = None
   entropy_BT: Array | None = None
-  values_BT: Array | None = None  # before the update
+  values_BT: Array | None = None  # before the update, of the first value head
+  values_BTH: Array | None = None  # the same of all heads
   rewards: dict[str, Array] = struct.field(default_factory=dict)  # each [B]
   reward_B: Array | None = None  # the components combined by the task
   advantages_BT: Array | None = None
   returns_BT: Array | None = None  # targets of the value head
+  returns_BTH: Array | None = None  # the same of several heads
   edges: Edges | None = None  # comparisons of the samples of a group
   extras: dict[str, Array] = struct.field(default_factory=dict)
   # Of episodes: the turn of every token, from 0, an observation in the turn

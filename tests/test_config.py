@@ -1,6 +1,7 @@
 """What a configuration refuses before anything is compiled."""
 
 import dataclasses
+from typing import ClassVar
 
 import pytest
 
@@ -109,6 +110,29 @@ def test_a_missing_value_head_says_what_to_set(toy):
   with pytest.raises(ValueError, match='set model.value_head=True'):
     config_lib.validate(changed(ppo))
   config_lib.validate(changed(ppo, value_head=True))
+
+
+@dataclasses.dataclass(frozen=True)
+class ThreeReturns:
+  """A credit that reads three outputs of the value head."""
+
+  role: ClassVar[str] = 'credit'
+  needs: ClassVar[tuple[str, ...]] = ('value_heads',)
+  num_values: ClassVar[int] = 3
+
+
+def test_missing_outputs_of_the_value_head_say_what_to_set(toy):
+  """More than are read are accepted: a baseline may read fewer."""
+  method = dataclasses.replace(toy.get_method('ppo'), credit=(ThreeReturns(),))
+  config = changed(method, value_head=True)
+  for count in (1, 2, 3, 4):
+    model = dataclasses.replace(config.model, num_values=count)
+    one = dataclasses.replace(config, model=model)
+    if count < 3:
+      with pytest.raises(ValueError, match='set model.num_values=3'):
+        config_lib.validate(one)
+    else:
+      config_lib.validate(one)
 
 
 def test_a_method_without_anything_to_minimise_is_refused():

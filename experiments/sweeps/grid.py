@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from experiments.flags import configuration
-from experiments.sweeps.runs import Setting, product
+from experiments.sweeps.runs import Setting, product, value_head
 
 _PAIRS = {')': '(', ']': '[', '}': '{'}
 _QUOTES = ('"', "'")
@@ -86,8 +86,7 @@ def settings(
 
 
 def with_head(setting: Setting) -> Setting:
-  """With model.value_head=True if the method has a critic."""
+  """With the value head that the method reads."""
   if 'model.value_head' in setting:
     return setting
-  critic = configuration.load_method(setting['method']).reads_values
-  return setting | {'model.value_head': True} if critic else setting
+  return setting | value_head(configuration.load_method(setting['method']))

@@ -27,6 +27,7 @@ from experiments.sweeps import courses
 from rl_jax import config as config_lib
 from rl_jax import overrides, serialization
 from rl_jax.config import ExperimentConfig
+from rl_jax.method import Method
 from rl_jax.records import metrics
 from rl_jax.runs import directory as directory_lib
 from rl_jax.runs import guards
@@ -81,6 +82,15 @@ def chain(*sweeps: list[Setting]) -> list[Setting]:
   return list(itertools.chain(*sweeps))
 
 
+def value_head(method: Method) -> Setting:
+  """The fields of the model for what the method reads of a value head."""
+  if not method.reads_values:
+    return {}
+  outputs = method.num_values
+  more = {'model.num_values': outputs} if outputs > 1 else {}
+  return {'model.value_head': True, **more}
+
+
 def equal_conditions(
   config: str, methods: Sequence[str], common: Setting, seeds: int
 ) -> list[Setting]:
@@ -91,8 +101,7 @@ def equal_conditions(
   always = {'config': config, 'evaluation.every': 0, 'checkpoint.every': 10**9}
   settings = []
   for name in methods:
-    critic = configuration.load_method(name).reads_values
-    head = {'model.value_head': True} if critic else {}
+    head = value_head(configuration.load_method(name))
     settings.append({**always, 'method': name, **common, **head})
   return crossed(settings, product({'seed': range(seeds)}))
 

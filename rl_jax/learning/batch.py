@@ -11,6 +11,7 @@ from rl_jax.pieces.ops.masking import (
   masked_mean,
   masked_var,
   safe_sqrt,
+  zero_masked,
 )
 from rl_jax.types import Array, Metrics, Trajectories
 
@@ -20,6 +21,7 @@ TOKEN_FIELDS = (
   'logp_ref_BT',
   'entropy_BT',
   'values_BT',
+  'values_BTH',
 )
 
 
@@ -49,7 +51,8 @@ def make_batch(
   if method.value_target is not None:
     path = f'value_target.{type(method.value_target).__name__}'
     target = _apply(method.value_target, path, (reward, traj), states)
-    traj = traj.replace(returns_BT=_token_credit(target, traj))
+    name = 'returns_BTH' if target.ndim == 3 else 'returns_BT'
+    traj = traj.replace(**{name: _token_credit(target, traj)})
   if method.pairs is not None:
     path = f'pairs.{type(method.pairs).__name__}'
     edges = _apply(method.pairs, path, (reward, traj), states)
@@ -93,7 +96,7 @@ def _clean(traj: Trajectories) -> Trajectories:
   """Takes out rows with a non-finite reward and zeroes masked statistics."""
   finite_B = jnp.isfinite(traj.reward_B)
   fields = {
-    name: jnp.where(traj.mask_BT > 0, getattr(traj, name), 0.0)
+    name: zero_masked(getattr(traj, name), traj.mask_BT)
     for name in TOKEN_FIELDS
     if getattr(traj, name) is not None
   }
@@ -106,11 +109,14 @@ def _clean(traj: Trajectories) -> Trajectories:
 
 
 def _token_credit(credit: Array, traj: Trajectories) -> Array:
-  """[B] or [B, T] -> [B, T], exactly 0 on masked tokens and invalid rows."""
+  """[B] or [B, T] -> [B, T], exactly 0 on masked tokens and invalid rows.
+
+  Targets of several value heads stay [B, T, H].
+  """
   if credit.ndim == 1:
     credit = jnp.broadcast_to(credit[:, None], traj.mask_BT.shape)
   live_BT = (traj.mask_BT > 0) & (traj.valid_B > 0)[:, None]
-  return jnp.where(live_BT, credit, 0.0)
+  return zero_masked(credit, live_BT)
 
 
 def _metrics(traj: Trajectories) -> Metrics:

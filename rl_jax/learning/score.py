@@ -83,6 +83,7 @@ def with_scores(
     logp_old_BT=logp_BT,
     entropy_BT=stats.pop(statistics_lib.ENTROPY),
     values_BT=stats.pop(statistics_lib.VALUES, None),
+    values_BTH=stats.pop(statistics_lib.VALUE_HEADS, None),
     extras={**traj.extras, **stats},
   )
   metrics = {
@@ -104,6 +105,7 @@ def scored_statistics(traj: Trajectories, needs: frozenset[str]) -> dict:
     statistics_lib.LOGP: traj.logp_old_BT,
     statistics_lib.ENTROPY: traj.entropy_BT,
     statistics_lib.VALUES: traj.values_BT,
+    statistics_lib.VALUE_HEADS: traj.values_BTH,
     **traj.extras,
   }
   names = map(statistics_lib.name_of, needs)

@@ -30,8 +30,8 @@ ACCELERATOR_FACTOR = 8
 
 # What the core computes; all else is a statistic of pieces.statistics.
 LOGP, ENTROPY, VALUES, HIDDEN = 'logp', 'entropy', 'values', 'hidden'
-VALUES_AFTER = 'values_after'
-CORE = frozenset({LOGP, ENTROPY, VALUES, VALUES_AFTER, HIDDEN})
+VALUES_AFTER, VALUE_HEADS = 'values_after', 'value_heads'
+CORE = frozenset({LOGP, ENTROPY, VALUES, VALUES_AFTER, VALUE_HEADS, HIDDEN})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -95,7 +95,8 @@ def token_statistics(
 
   logp: log pi(y_t | x, y_<t) at the sampling temperature. entropy: of the same
   distribution, nats. values: of the value head before the token, values_after:
-  behind it, as a reward model reads it. hidden: the state that predicts the
+  behind it, as a reward model reads it; both of its first output. value_heads:
+  all outputs before the token, [B, T, H]. hidden: the state that predicts the
   token, [B, T, D]. All else as its statistic says (pieces.statistics). The
   transforms and statistics see the logits of those of params['policies'] that
   they name, without gradient.
@@ -123,6 +124,8 @@ def token_statistics(
   stats = jax.tree.map(unpack, stats)
   if VALUES in needs:
     stats[VALUES] = heads.values(params, hidden_BTD)
+  if VALUE_HEADS in needs:
+    stats[VALUE_HEADS] = heads.all_values(params, hidden_BTD)
   if VALUES_AFTER in needs:
     stats[VALUES_AFTER] = heads.values(params, after_BTD)
   stats = {
@@ -292,10 +295,12 @@ def forward_inputs(forward: Forward, traj: Trajectories) -> Trajectories:
     logp_ref_BT=None,
     entropy_BT=None,
     values_BT=None,
+    values_BTH=None,
     rewards={},
     reward_B=None,
     advantages_BT=None,
     returns_BT=None,
+    returns_BTH=None,
     edges=None,
     extras={},
   )

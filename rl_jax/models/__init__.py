@@ -6,6 +6,7 @@ from rl_jax.models.decoding import prefill as prefill
 from rl_jax.models.decoding import unstacked as unstacked
 from rl_jax.models.files.model_dir import load_any as load_any
 from rl_jax.models.files.model_dir import save_model as save_model
+from rl_jax.models.heads import all_values as all_values
 from rl_jax.models.heads import logits as logits
 from rl_jax.models.heads import value_specs as value_specs
 from rl_jax.models.heads import values as values

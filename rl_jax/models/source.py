@@ -26,6 +26,7 @@ class ModelSource:
   adapters and value head are always float32. Trained bfloat16 weights have
   float32 master weights in the optimizer's state: 4 bytes in all, and 2 for
   each copy of a named policy.
+  num_values: outputs of the value head, for methods with several returns.
   lora_rank: 0 trains all weights; otherwise only adapters of this rank on
   lora_targets are trained, scaled by lora_alpha / lora_rank.
 
@@ -38,6 +39,7 @@ class ModelSource:
   compute_dtype: str = chosen(platform.AUTO, platform.COMPUTE_DTYPES)
   attention: str = chosen(platform.AUTO, platform.ATTENTION)
   value_head: bool = False
+  num_values: int = ranged(1, 1, INT32)
   lora_rank: int = ranged(0, 0, INT32)
   lora_alpha: float = ranged(16.0, 0.0, open_low=True)
   lora_targets: tuple[str, ...] = lora.TARGETS
@@ -74,6 +76,7 @@ class ModelSource:
       model,
       remat=self.remat,
       value_head=self.value_head,
+      num_values=self.num_values,
       param_dtype=self.param_dtype,
       **{name: getattr(self, name) for name in _ADAPTERS},
     )
@@ -81,6 +84,11 @@ class ModelSource:
   def _check_saved(self, saved: ModelConfig) -> None:
     if saved.value_head and not self.value_head:
       logging.warning('the value head of %s is not used', self.path)
+    elif saved.value_head and saved.num_values != self.num_values:
+      raise ValueError(
+        f'{self.path} has a value head with {saved.num_values} outputs: set '
+        f'model.num_values={saved.num_values}, not {self.num_values}'
+      )
     if not saved.lora_rank:
       return
     differing = [

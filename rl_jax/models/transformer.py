@@ -71,6 +71,7 @@ class ModelConfig:
   attention: str = chosen('plain', ('plain', *attention_kernels.KERNELS))
   remat: bool = False  # keep only the layers' inputs for the backward pass
   value_head: bool = False
+  num_values: int = ranged(1, 1, INT32)  # outputs of the value head
   lora_rank: int = ranged(0, 0, INT32)  # 0: no adapters
   lora_alpha: float = ranged(16.0, 0.0, open_low=True)
   lora_targets: tuple[str, ...] = lora.TARGETS
@@ -89,6 +90,10 @@ class ModelConfig:
       )
     if self.head_size % 2:
       raise ValueError(f'ModelConfig.head_size = {self.head_size} is odd')
+    if self.num_values > 1 and not self.value_head:
+      raise ValueError(
+        f'ModelConfig.num_values = {self.num_values} needs value_head = True'
+      )
     lora.check_targets('ModelConfig', self.lora_targets)
     self._check_windows()
 
@@ -155,7 +160,7 @@ def specs(cfg: ModelConfig) -> dict[str, Any]:
   if cfg.lora_rank:
     tree['lora'] = lora.specs(layers, cfg.lora_targets, cfg.lora_rank)
   if cfg.value_head:
-    tree['value_head'] = heads.value_specs(D)
+    tree['value_head'] = heads.value_specs(D, cfg.num_values)
   return tree
 
 

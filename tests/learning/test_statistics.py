@@ -26,7 +26,7 @@ def case(tiny):
       Forward(model=tiny.CFG, temperature=tiny.TEMPERATURE),
       params,
       traj,
-      (*NEEDS, 'hidden', GroupProbs()),
+      (*NEEDS, 'hidden', 'value_heads', GroupProbs()),
     )
     hidden = models.forward(
       params,
@@ -63,7 +63,10 @@ def test_statistics_against_numpy(tiny, case):
     'values': hidden @ head['w'] + head['b'],
     'group_divergence': np.repeat(apart, traj.group_size, axis=0),
   }
-  assert stats.keys() == {*expected, 'hidden', 'group_probs'}
+  assert stats.keys() == {*expected, 'value_heads', 'hidden', 'group_probs'}
+  np.testing.assert_allclose(
+    stats['value_heads'], stats['values'][..., None], rtol=1e-6
+  )
   assert np.ptp(stats['entropy'][mask > 0]) > 0.1  # nothing trivial
   for name, value in expected.items():
     np.testing.assert_allclose(

@@ -91,8 +91,13 @@ def assert_same_loss(actual, expected):
 
 def test_builds_and_fits_its_needs(case):
   """The defaults pass their own checks."""
-  head = case.method.reads_values
-  validate(case.method, group_size=4, has_value_head=head)
+  method = case.method
+  validate(
+    method,
+    group_size=4,
+    has_value_head=method.reads_values,
+    num_values=method.num_values,
+  )
 
 
 def test_every_piece_declares_its_role(case):

@@ -155,3 +155,13 @@ def test_weights_that_would_not_train_are_refused(mesh, halves):
   narrow = jax.tree.map(lambda x: x.astype('float16'), policy.frozen)
   with pytest.raises(ValueError, match='float16 cannot be trained'):
     params_lib.split_trainable(MODEL, narrow)
+
+
+def test_saved_outputs_of_a_value_head_are_kept():
+  """Another number of them is refused before weights are read."""
+  saved = dataclasses.replace(MODEL, value_head=True, num_values=2)
+  source = ModelSource(path='x', value_head=True, num_values=2)
+  assert source.applied_to(saved, saved).num_values == 2
+  source = dataclasses.replace(source, num_values=1)
+  with pytest.raises(ValueError, match='set model.num_values=2, not 1'):
+    source.applied_to(saved, saved)

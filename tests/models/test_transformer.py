@@ -409,6 +409,25 @@ def test_values_read_the_head():
   values = models.values(params, hidden)
   assert values.dtype == jnp.float32
   np.testing.assert_allclose(values, np.full((2, 3), 13.0))  # 24 * 0.5 + 1
+  all_values = models.all_values(params, hidden)
+  np.testing.assert_array_equal(all_values, values[..., None])
+
+
+def test_several_values_are_several_heads():
+  """E1: each output is a head of its own; `values` is the first."""
+  cfg = dataclasses.replace(CFG, value_head=True, num_values=3)
+  head = params_lib.init_params(cfg, jax.random.key(0))['value_head']
+  assert {n: x.shape for n, x in head.items()} == {'w': (3, 24), 'b': (3,)}
+  rng = np.random.default_rng(0)
+  head = {n: jnp.asarray(rng.normal(size=x.shape)) for n, x in head.items()}
+  hidden = jnp.asarray(rng.normal(size=(2, cfg.width)))
+  one = lambda h: {'value_head': {n: x[h] for n, x in head.items()}}
+  expected = [models.values(one(h), hidden) for h in range(3)]
+  params = {'value_head': head}
+  np.testing.assert_allclose(
+    models.all_values(params, hidden), np.stack(expected, -1), rtol=1e-5
+  )
+  np.testing.assert_array_equal(models.values(params, hidden), expected[0])
 
 
 @pytest.mark.parametrize(
@@ -416,6 +435,7 @@ def test_values_read_the_head():
   [
     ({'num_heads': 3}, 'num_heads = 3 is not a multiple of num_kv_heads = 2'),
     ({'head_size': 5}, 'head_size = 5 is odd'),
+    ({'num_values': 2}, 'num_values = 2 needs value_head = True'),
     ({'lora_targets': ('wx',)}, "'wx'"),
     ({'compute_dtype': 'int8'}, 'compute_dtype'),
     ({'num_layers': 0}, 'num_layers'),
