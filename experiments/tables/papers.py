@@ -13,7 +13,7 @@ from experiments.tables import cells as cells_lib
 from experiments.tables import leaderboard, result_checks
 
 # Papers whose folder has a tables.py.
-OWN_TABLES = ('entropy_mechanism', 'worlds')
+OWN_TABLES = ('entropy_mechanism', 'staleness', 'worlds')
 FOLDER = pathlib.Path(__file__).parents[1] / 'papers'
 HINTS = {
   'comparison': 'Mean reward of all samples, and reward and entropy of the '

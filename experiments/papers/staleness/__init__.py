@@ -1,0 +1,1 @@
+"""What rollouts that are several iterations behind do to learning."""
