@@ -58,3 +58,18 @@ class APODown:
     """[N, E]."""
     del margin
     return jax.nn.sigmoid(win) + jax.nn.sigmoid(lose - win)
+
+
+@piece
+class BCOPair:
+  """-ls(win) - ls(-lose): the winner is told from 0, the loser, too.
+
+  Source: TRL dpo_trainer.py (bco_pair).
+  """
+
+  role: ClassVar[str] = 'link'
+
+  def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
+    """[N, E]."""
+    del margin
+    return -ls(win) - ls(-lose)

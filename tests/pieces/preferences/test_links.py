@@ -14,6 +14,7 @@ from rl_jax.pieces.preferences import (
   NCA,
   APODown,
   APOZero,
+  BCOPair,
   DiscoPOP,
   Hinge,
   Positive,
@@ -61,6 +62,7 @@ GOLDEN = [
     + 1 / (1 + np.exp(D)) * (log_sigmoid(-D) - np.log(1e-3)),
   ),
   (NCA(), 0.6443967 + 0.5 * 0.7443967 + 0.5 * 0.6684597),
+  (BCOPair(), 0.6443967 + 0.6684597),
   (APOZero(), 1 - 0.5249792 + 0.4875026),
   (APODown(), 0.5249792 + 1 - 0.5374298),
   (

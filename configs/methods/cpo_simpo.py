@@ -1,0 +1,35 @@
+"""CPO-SimPO: the loss of SimPO and the likelihood of chosen responses.
+
+Paper: Xu et al., "Contrastive Preference Optimization", 2024, with the score of
+  Meng et al., "SimPO", 2024; a combination of their code, no paper of its own.
+Change: against SimPO, chosen responses are kept likely; against CPO, scores are
+  means over tokens with a target margin.
+Defaults: beta 0.1, gamma 0.5, coefficient 1 (TRL CPOConfig with loss_type
+  simpo).
+Pieces: PairLoss(score=MeanLogp(beta=0.1), link=Sigmoid(label_smoothing=0.0,
+  gamma=0.5), coef=1.0); ChosenLikelihood(coef=1.0, average='token');
+  TokenMean(); Given()
+Headline: unverified.
+Evidence: verified in code (TRL cpo_trainer.py, by a digest; the values of TRL's
+  defaults from memory).
+Command: python -m experiments.train --config=configs/preferences.py
+  --method=cpo_simpo
+"""
+
+from rl_jax.method import Method
+from rl_jax.pieces import preferences as pref
+from rl_jax.pieces.aggregation import TokenMean
+
+
+def get_method() -> Method:
+  """No reference."""
+  return Method(
+    losses=(
+      pref.PairLoss(
+        score=pref.MeanLogp(beta=0.1), link=pref.Sigmoid(gamma=0.5)
+      ),
+      pref.ChosenLikelihood(),
+    ),
+    aggregation=TokenMean(),
+    pairs=pref.Given(),
+  )
