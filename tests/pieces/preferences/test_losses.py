@@ -378,3 +378,63 @@ def test_a_method_adds_its_company(toy):
   stats = {'logp': jnp.asarray(LOGP, jnp.float32)}
   loss, _ = objective(method, stats, rows(toy), KEY)
   np.testing.assert_allclose(loss, 0.620957 + 0.5 * 2.0, rtol=1e-5)
+
+
+def test_stronger_preferences_have_larger_gaps(toy):
+  """MAPL: gaps h = (1.5, 0.5, 2) with strengths (1, 1/4, 1/4), beta 1. Of the
+  ordered pairs one is right: -ls(1.5 - 0.5), -ls(1.5 - 2); equal strengths are
+  not compared."""
+  mask, ref = np.ones((6, 1)), np.zeros((6, 1))
+  logp = np.array([[1.0], [-0.5], [0.5], [0.0], [2.0], [0.0]])
+  reward = np.array([1.0, 0.0, 0.75, 0.5, 0.25, 0.0])
+  traj = rows(toy, mask, ref, reward_B=reward)
+  term = pref.StrengthOrder(score=pref.LogRatio(beta=1.0), coef=2.0)
+  loss, metrics = value(term, traj, logp)
+  expected = np.log1p(np.exp([-1.0, 0.5])).mean()
+  np.testing.assert_allclose(loss, 2.0 * expected, rtol=1e-6)
+  assert metrics['preference/strength_accuracy'] == 0.5
+  # E1: a number added to both scores of a prompt.
+  moved = logp + np.array([[3.0], [3.0], [0.0], [0.0], [-1.0], [-1.0]])
+  np.testing.assert_allclose(value(term, traj, moved)[0], loss, rtol=1e-6)
+  # A dropped pair is compared with none.
+  alone = traj.replace(weight_B=jnp.array([1.0, 1.0, 1.0, 1.0, 0.0, 1.0]))
+  expected = 2.0 * np.log1p(np.exp(-1.0))
+  np.testing.assert_allclose(value(term, alone, logp)[0], expected, rtol=1e-6)
+  method = Method(losses=(DPO, term), aggregation=TokenMean())
+  with pytest.raises(ValueError, match='StrengthOrder compares pairs'):
+    term.check_method(method)
+
+
+@pytest.mark.parametrize(
+  'divergence, phi, slope',
+  [
+    ('linear', 1.0, 1.0),
+    ('chi2', 0.75, 0.5),
+    ('hellinger', 0.5, 0.25),
+    ('js', 0.489880, 0.225400),
+  ],
+)
+def test_implicit_rewards_are_fitted(divergence, phi, slope, toy):
+  """At r = beta D = 1; all have slope 1 at the reference."""
+  mask = np.ones((1, 2))
+  traj = rows(toy, mask, 0 * mask, group_size=1, edges=False)
+  loss = pref.ImplicitRewardFit(beta=0.5, divergence=divergence)
+  call = jax.value_and_grad(lambda x: loss({'logp': x}, traj, KEY)[0])
+  found, grad = call(jnp.ones((1, 2)))
+  np.testing.assert_allclose(found, -phi, rtol=1e-5)
+  np.testing.assert_allclose(grad, -0.5 * slope * mask, rtol=1e-5)
+  np.testing.assert_allclose(call(0 * jnp.ones((1, 2)))[1], -0.5 * mask)
+  # Far below the reference: finite, and the slope of r = -1/2 at least.
+  found, grad = call(jnp.full((1, 2), -100.0))
+  assert np.isfinite(found) and (grad <= -0.5).all()
+
+
+def test_linear_fit_is_supervised_training(toy):
+  """E1: the gradient is that of the sums of chosen rows, times beta."""
+  linear = pref.ImplicitRewardFit(beta=0.1, divergence='linear')
+  sft = pref.ChosenLikelihood(coef=0.1, average='row_sum')
+  traj = rows(toy).replace(weight_B=jnp.array([1.0, 0.0]))
+  slope = jax.grad(lambda x: linear({'logp': x}, traj, KEY)[0])
+  plain = jax.grad(lambda x: sft({'logp': x}, rows(toy), KEY)[0])
+  at = jnp.asarray(LOGP)
+  np.testing.assert_allclose(slope(at), plain(at), rtol=1e-6)

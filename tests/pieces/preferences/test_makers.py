@@ -10,6 +10,7 @@ from rl_jax.pieces.preferences import (
   AllPairs,
   BestWorst,
   Given,
+  OutcomeThenProcess,
   Rejection,
 )
 
@@ -131,3 +132,29 @@ def test_rejection_tilts_towards_rewards(toy):
   np.testing.assert_allclose(found[0], 0.074928, atol=0.015)
   # Large beta: all pass, so a random two are kept.
   np.testing.assert_allclose(frequencies(toy, 1e6), 2 / 3, atol=0.03)
+
+
+def process_weights(toy, outcome, steps, **fields):
+  """(win, lose, weight) of the live edges of one group."""
+  rewards = {'outcome': np.array(outcome), 'format': np.array(steps)}
+  traj = toy.trajectories(
+    np.ones((len(outcome), 1)), group_size=len(outcome), rewards=rewards
+  )
+  edges = OutcomeThenProcess(**fields)(traj.reward_B, traj)
+  rows = zip(edges.win_NE[0], edges.lose_NE[0], edges.weight_NE[0], strict=True)
+  return [(int(w), int(x), pytest.approx(float(y))) for w, x, y in rows if y]
+
+
+def test_outcomes_count_before_processes(toy):
+  """A right response with poor steps beats a wrong one with good steps, fully;
+  of two right ones the weight is the difference of their steps."""
+  found = process_weights(toy, [1.0, 1, 0, 0], [0.2, 0.5, 0.9, 0.9])
+  assert found == [(1, 0, 0.3), (0, 2, 1), (0, 3, 1), (1, 2, 1), (1, 3, 1)]
+  # Equal process scores: the outcomes alone, as AllPairs.
+  plain = process_weights(toy, [1.0, 0, 0], [0.5, 0.5, 0.5])
+  assert plain == [(0, 1, 1), (0, 2, 1)]
+  # A number added to all process scores changes nothing.
+  moved = process_weights(toy, [1.0, 1, 0, 0], [0.1, 0.4, 0.8, 0.8])
+  assert moved == found
+  with pytest.raises(ValueError, match="OutcomeThenProcess.components = .*'q'"):
+    process_weights(toy, [1.0, 0], [0.0, 0], process='q')

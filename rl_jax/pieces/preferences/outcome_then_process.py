@@ -1,0 +1,45 @@
+"""StepORLM's pairs: by the outcome first, then by the quality of the steps."""
+
+from typing import ClassVar
+
+import jax.numpy as jnp
+
+from rl_jax.pieces import row_inputs
+from rl_jax.pieces.ops.edges import all_pairs, ends
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Edges, Trajectories, static
+
+
+@piece
+class OutcomeThenProcess:
+  """Every two samples, ranked by (outcome o, process score q in [0, 1]).
+
+    weight = 1 where o_win > o_lose, q_win - q_lose where outcomes are equal
+
+  Equal in both: no edge. Margins are 0; the shaped reward does not count.
+  Source: W-DPO of "StepORLM" (weights by process scores from a secondary
+  source, this form reconstructed).
+  """
+
+  outcome: str = static(default='outcome')  # a reward component
+  process: str = static(
+    default='format'
+  )  # another: share of steps judged right
+  role: ClassVar[str] = 'pairs'
+  min_group_size: ClassVar[int] = 2
+
+  @property
+  def components(self) -> tuple[str, str]:
+    """What it reads of the rewards."""
+    return self.outcome, self.process
+
+  def __call__(self, reward: Array, traj: Trajectories) -> Edges:
+    """G (G - 1) / 2 edges."""
+    del reward
+    outcome_B, process_B = row_inputs.components(self, traj)
+    # Whole outcomes lie above any difference of process scores.
+    edges = all_pairs(2.0 * outcome_B + process_B, traj.group_size, 0.0)
+    higher_NE, lower_NE = ends(outcome_B, edges)
+    good_NE, bad_NE = ends(process_B, edges)
+    weight_NE = jnp.where(higher_NE > lower_NE, 1.0, good_NE - bad_NE)
+    return edges.replace(weight_NE=edges.weight_NE * weight_NE)
