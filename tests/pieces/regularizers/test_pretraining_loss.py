@@ -42,7 +42,7 @@ def test_other_losses_leave_data_out(toy):
   traj = toy.trajectories(MASK, group_size=3, extras=LOGGED)
   weight_BT, _ = weights.SampledRows()({}, traj, KEY)
   np.testing.assert_array_equal(weight_BT, [[0, 0], [0, 0], [1, 1]])
-  assert set(weights.SampledRows.weighs) == {'policy', 'regularizer', 'value'}
+  assert set(weights.SampledRows().weighs) == {'policy', 'regularizer', 'value'}
 
 
 def test_it_needs_data(toy):

@@ -78,6 +78,60 @@ def test_non_stop_and_exponential_by_hand(rows):
   np.testing.assert_allclose(worst, -np.exp([0, -5, -10]), rtol=1e-5)
 
 
+def test_geometric_mean_by_hand(rows):
+  """sqrt(1 * 2), sqrt(3 * 1); 0 of one welfare leaves sqrt(eps * 2)."""
+  piece = shaping.CobbDouglas(components=('a', 'b'), eps=1e-4)
+  found = piece(None, rows)
+  expected = np.sqrt([1.0001 * 2.0001, 3.0001 * 1.0001, 1e-4 * 2.0001])
+  np.testing.assert_allclose(found[:3], expected, rtol=1e-5)
+  pair = {'a': np.array([0.8, 0.65] * 2), 'b': np.array([0.5, 0.65] * 2)}
+  exact = shaping.CobbDouglas(components=('a', 'b'), eps=0.0)
+  found = exact(None, rows.replace(rewards=pair))
+  np.testing.assert_allclose(found[:2], [0.632456, 0.65], rtol=1e-5)
+  single = shaping.CobbDouglas(components=('a',), eps=0.0)
+  np.testing.assert_array_equal(single(None, rows), REWARDS['a'])
+  turned = shaping.CobbDouglas(components=('b', 'a'))(None, rows)
+  np.testing.assert_array_equal(turned, piece(None, rows))
+
+
+def test_gated_sum_by_hand(rows):
+  """a + 0.5 sigmoid(b); rows with a < 1 are blocked."""
+  names = {'components': ('a', 'b'), 'weights': (1.0, 0.5)}
+  plain = shaping.GatedSum(**names)(rows.reward_B, rows)
+  np.testing.assert_allclose(plain[:3], [2.0, 3.5, 1.0])
+  gated = shaping.GatedSum(
+    **names, logits=('b',), gate='a', threshold=1.0, blocked=-1.0
+  )
+  sigmoid = lambda x: 1 / (1 + np.exp(-x))
+  expected = [1 + 0.5 * sigmoid(2.0), 3 + 0.5 * sigmoid(1.0), -1.0]
+  np.testing.assert_allclose(
+    gated(rows.reward_B, rows)[:3], expected, rtol=1e-6
+  )
+  one = shaping.GatedSum(components=('a',), weights=(1.0,))
+  np.testing.assert_array_equal(one(rows.reward_B, rows), REWARDS['a'])
+  with pytest.raises(ValueError, match='GatedSum.weights = '):
+    shaping.GatedSum(components=('a',))
+  with pytest.raises(ValueError, match='GatedSum.logits = '):
+    shaping.GatedSum(logits=('a',))
+
+
+def test_thresholds_of_overlap_harden(rows):
+  """Overlaps 0.4, 0.6, 0.8: T = 0, 0.6, 1, then with 0.75 and 0.9 0, 0, 0.8.
+  The second stage begins at rollout 1."""
+  piece = shaping.OverlapStages(switch=1)
+  rows = rows.replace(extras={'iou_B': np.array([0.4, 0.6, 0.8, 1.0])})
+  reward_B = np.full(4, 0.5, np.float32)
+  found, state = piece(reward_B, rows, piece.init(1))
+  np.testing.assert_allclose(found - 0.5, [0, 0.6 + 1, 1 + 1, 2], rtol=1e-6)
+  found, _ = piece(reward_B, rows, state)
+  np.testing.assert_allclose(found - 0.5, [0, 0, 0.8 + 1, 2], rtol=1e-6)
+  # Equal thresholds of both stages: nothing changes.
+  same = piece.replace(later_low=0.5, later_high=0.75)
+  np.testing.assert_array_equal(
+    *(same(reward_B, rows, s)[0] for s in (piece.init(1), state))
+  )
+
+
 def test_what_is_missing_is_named(rows):
   with pytest.raises(ValueError, match="Ensemble.components = .*are .'a', 'b'"):
     shaping.Ensemble(components=('c',))(None, rows)

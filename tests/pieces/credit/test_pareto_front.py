@@ -1,0 +1,44 @@
+"""Samples that no other one of the group dominates."""
+
+import numpy as np
+import pytest
+
+from rl_jax.pieces import credit
+
+# Of a and b: the first three are on the front, the last is below all of them.
+REWARDS = {'a': np.array([3.0, 1.0, 2.0, 1.0]), 'b': np.array([1.0, 3, 2, 1])}
+CREDIT = np.array([1.0, -2.0, 3.0, 4.0], np.float32)
+
+
+def front(toy, rewards=REWARDS, names=('a', 'b'), valid=None):
+  valid = np.ones(4) if valid is None else np.asarray(valid, np.float32)
+  rows = toy.trajectories(
+    np.ones((4, 1)), group_size=4, rewards=rewards, valid_B=valid
+  )
+  return np.asarray(credit.ParetoFront(components=names)(CREDIT + 0, rows))
+
+
+def test_by_hand(toy):
+  """4 rows over 3 of the front."""
+  np.testing.assert_allclose(front(toy), CREDIT * [4 / 3, 4 / 3, 4 / 3, 0])
+  # Without the first row; the last is as good in b as nobody.
+  found = front(toy, valid=[0, 1, 1, 1])
+  np.testing.assert_allclose(found, CREDIT * [0, 3 / 2, 3 / 2, 0])
+
+
+def test_one_component_keeps_the_best(toy):
+  """Equal rows do not dominate each other."""
+  np.testing.assert_allclose(front(toy, names=('a',)), CREDIT * [4, 0, 0, 0])
+  same = {name: np.ones(4) for name in REWARDS}
+  np.testing.assert_array_equal(front(toy, same), CREDIT)
+
+
+def test_only_the_order_counts(toy):
+  """E0: rising maps of each component."""
+  bent = {'a': np.exp(REWARDS['a']), 'b': REWARDS['b'] ** 3}
+  np.testing.assert_array_equal(front(toy, bent), front(toy))
+
+
+def test_missing_components_are_named(toy):
+  with pytest.raises(ValueError, match='ParetoFront.components'):
+    front(toy, names=('a', 'c'))
