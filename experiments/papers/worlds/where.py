@@ -50,20 +50,24 @@ _CHAIN = (
   *('reinforce_plus_plus_baseline', 'rep_exp', 'riskpo', 'rloo'),
   *('seed_grpo', 'thr', 'xrpo'),
   # On pairs among samples.
-  *('dno', 'gepo', 'iterative_dpo', 'online_dpo', 'rebel', 'rso'),
-  *('sft', 'spo', 'sppo'),
+  *('dno', 'gepo', 'iterative_dpo', 'mapl', 'online_dpo', 'rebel', 'rso'),
+  *('sft', 'spo', 'sppo', 'w_dpo'),
   # On several reward components.
-  *('mo_grpo', 'rm_ensemble', 'rlvr'),
+  *('gtalign', 'mo_grpo', 'parrot', 'rluf', 'rm_ensemble', 'rlvr'),
 )
 _SETS = {
   # The rewards of boxes span 1.4, those of the paper's model several units.
   'par': ('shaping.ReferenceSigmoid.k=4.0',),
   'nlpo': ('logits.LaggedSupport.min_percent=10',),
+  # An answer that is right has the format, too.
+  'rluf': ('shaping.GatedSum.weights=(0.3,1.0)',),
   'riskpo': ('credit.BundleRisk.bundle=3',),
 }
 _PLACES = {
   'guide_grpo': Place('chain', loop=True),
   'mopps': Place('chain', loop=True),
+  'cosmos': Place('bandit', ('rollout.segment_tokens=1',), loop=True),
+  'mcts_dpo': Place('bandit', ('rollout.segment_tokens=1',), loop=True),
   'spo_chain': Place('bandit', loop=True),
   'spo_tree': Place('bandit', ('rollout.segment_tokens=1',), loop=True),
 }
@@ -78,7 +82,7 @@ WHERE = {
     ('returning', ('hapo',)),
     ('bandit', ('disco_b',)),
     ('calculator', ('aspo',)),
-    ('boxes', ('gui_g1', 'par')),
+    ('boxes', ('gui_g1', 'par', 'vision_r1')),
     ('coverage', ('subpo',)),
     ('multiple_choice', ('tw_grpo',)),
     ('points', ('aepo',)),
@@ -88,11 +92,11 @@ WHERE = {
 } | _PLACES
 _OF_DATA = (
   *('alphapo', 'aot', 'apo_down', 'apo_zero', 'bco', 'cdpo', 'cpo', 'discopop'),
-  *('dpo', 'dpop', 'exo', 'fdpo', 'hypo', 'ipo', 'kto', 'ld_dpo', 'ln_dpo'),
-  *('nca', 'orpo', 'reward_model', 'robust_dpo', 'rpo', 'simpo', 'slic'),
-  'wpo',
+  *('cpo_simpo', 'dpo', 'dpop', 'exo', 'f_sft', 'fdpo', 'hinge_dpo', 'hnpg'),
+  *('hypo', 'ipo', 'kto', 'ld_dpo', 'ln_dpo', 'mpo_losses', 'nca', 'orpo'),
+  *('reward_model', 'robust_dpo', 'rpo', 'simpo', 'slic', 'wpo'),
 )
-_AGAINST = ('infalign', 'ipo_md', 'nash_md', 'xpo')
+_AGAINST = ('infalign', 'ipo_md', 'nash_md', 'pairwise_rl', 'xpo')
 _OF_EPISODES = (
   *('epo', 'gigpo', 'otc', 'salt', 'spiral', 'starpo', 'turn_ppo'),
   'turn_rloo',

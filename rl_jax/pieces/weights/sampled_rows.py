@@ -6,20 +6,20 @@ import jax.numpy as jnp
 
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.types import Array, Metrics, Trajectories, static
 
 
 @piece
 class SampledRows:
   """w_t = 1 on rows that the policy has written, 0 on rows from data.
 
-  On losses [B, T] of every role; the denominators keep the rows, and scalar
-  losses, as PretrainingLoss, are not weighed.
+  On losses [B, T] of the roles in `weighs`; the denominators keep the rows, and
+  scalar losses, as PretrainingLoss, are not weighed.
   Source: a definition.
   """
 
+  weighs: tuple[str, ...] = static(default=('policy', 'regularizer', 'value'))
   role: ClassVar[str] = 'weight'
-  weighs: ClassVar[tuple[str, ...]] = ('policy', 'regularizer', 'value')
   per_token: ClassVar[bool] = True
 
   def __call__(
