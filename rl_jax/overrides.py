@@ -30,6 +30,7 @@ PIECE_MODULES = (
   'rl_jax.pieces.policies',
   'rl_jax.pieces.preferences',
   'rl_jax.models.reward_source',
+  'rl_jax.rollouts.drafts',
   'rl_jax.rollouts.wrappers',
   'rl_jax.tasks',
 )

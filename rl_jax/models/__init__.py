@@ -1,6 +1,7 @@
 """Language models as functions of (params, config, arrays)."""
 
 from rl_jax.models import presets as presets
+from rl_jax.models.block_decoding import decode_block as decode_block
 from rl_jax.models.decoding import decode_step as decode_step
 from rl_jax.models.decoding import prefill as prefill
 from rl_jax.models.decoding import unstacked as unstacked
@@ -15,6 +16,7 @@ from rl_jax.models.kv_cache import PromptCache as PromptCache
 from rl_jax.models.kv_cache import RowCache as RowCache
 from rl_jax.models.kv_cache import extend as extend
 from rl_jax.models.kv_cache import first_places as first_places
+from rl_jax.models.kv_cache import for_blocks as for_blocks
 from rl_jax.models.kv_cache import for_turns as for_turns
 from rl_jax.models.lora import merge as merge
 from rl_jax.models.rope import LinearScaling as LinearScaling

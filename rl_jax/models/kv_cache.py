@@ -214,6 +214,16 @@ def for_turns(prompt: PromptCache, rows: int, max_tokens: int) -> RowCache:
   return RowCache(prompt=prompt, k_BJKT=k, v_BJTK=v, rotations=())
 
 
+def for_blocks(
+  cfg: Any, prompt: PromptCache, rows: int, max_tokens: int
+) -> RowCache:
+  """The cache of decode_block: one block of columns."""
+  k, v = _empty(prompt, rows, 1, max_tokens)
+  positions = jnp.arange(prompt.mask_NP.shape[1] + max_tokens)
+  rotations = rope.tables(cfg, positions)
+  return RowCache(prompt=prompt, k_BJKT=k, v_BJTK=v, rotations=rotations)
+
+
 def _empty(prompt, rows, blocks, places):
   """Keys and values of all layers."""
   _, kv_heads, head_size, _ = prompt.k_NJKP[0].shape

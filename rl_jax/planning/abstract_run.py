@@ -119,7 +119,10 @@ class AbstractRun:
       lowered['generate'] = stages.engine.generate.lower(
         params, traj=traj, key=key
       )
-      traj = abstract(lowered['generate'].out_info, whole)
+      traj = lowered['generate'].out_info
+      if config.rollout.speculative is not None:
+        traj = traj[0]  # the others are memory and counts
+      traj = abstract(traj, whole)
     else:
       lowered |= _of_episodes(stages.engine, params, traj, key, config.rollout)
       traj = abstract(_played(traj, config.rollout), whole)

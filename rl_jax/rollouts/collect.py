@@ -17,6 +17,7 @@ import numpy as np
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.method import Method
 from rl_jax.rollouts import responses, rounding
+from rl_jax.rollouts.drafts import Drafts
 from rl_jax.rollouts.engine import Engine
 from rl_jax.rollouts.host_selector import HostSelector
 from rl_jax.rollouts.join import take_from_rounds
@@ -49,6 +50,8 @@ class RolloutConfig:
     guards.max_logp_gap may then end a run.
   staleness: iterations by which the weights that sample are behind, see
     rollouts.lagged; each costs a copy of the trained weights.
+  speculative: drafts of several tokens, verified in one forward pass: the same
+    tokens, sooner where drafts are right, see rollouts.speculative. None: none.
   """
 
   num_prompts: int = ranged(64, 1)
@@ -65,6 +68,7 @@ class RolloutConfig:
   logged_prompts: int = ranged(0, 0)
   sampler_weights: str = chosen(rounding.TRAINER, rounding.SAMPLER_WEIGHTS)
   staleness: int = ranged(0, 0)
+  speculative: Drafts | None = None
 
   def __post_init__(self):
     if not all(isinstance(text, str) for text in self.stop):

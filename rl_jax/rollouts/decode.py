@@ -10,10 +10,10 @@ row draws depends on its own counters (randomness.py), so that none of this
 changes a token (tier E2).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 from jax import lax
@@ -79,20 +79,23 @@ def decode(
   max_tokens: int,
   new_tokens: int,
   slots: int,
+  make: Callable | None = None,
 ) -> Rows:
   """Draws tokens until every row has ended.
 
   weights and begun (what prefill returned: [N, D] and a cache) are of the
-  policy and of the others that transforms read. slots: rows at a time.
+  policy and of the others that transforms read. slots: rows at a time. make: of
+  the decoder; None: Decoder.
   """
   total = rows.length_B.shape[0]
   slots = min(slots, total)
   group = total // begun[0][0].shape[0]
-  decoder = Decoder(weights, cfg, sampling, begun, group, max_tokens)
+  make = make or Decoder
+  decoder = make(weights, cfg, sampling, begun, group, max_tokens)
   widths = [slots]
   if sampling.may_end:  # without any, rows last until their limit together
     widths = batch_widths(slots, new_tokens, cfg.num_layers)
-  wide = wide_widths(widths, total, max_tokens)
+  wide = wide_widths(widths, total, max_tokens) if decoder.grows else []
   if wide:
     s = decoder.start(rows, slots, models.first_places(max_tokens))
     s = decoder.in_a_small_cache(s, widths, wide[-1])
@@ -119,6 +122,7 @@ class Decoder:
   begun: Sequence[tuple[Array, models.PromptCache]]
   group: int
   max_tokens: int
+  grows: ClassVar[bool] = True  # a small cache can become a large one
 
   def start(self, rows: Rows, slots: int, places: int | None = None) -> Slots:
     """The first rows have their first tokens; places: of a small cache."""
@@ -130,13 +134,16 @@ class Decoder:
       rows=self.first_tokens(rows, row_W, jnp.ones(slots, bool)),
       row_W=row_W,
       step_W=jnp.ones_like(row_W),
-      caches=tuple(
-        models.extend(self.cfg, p, slots, self.max_tokens, places)
-        for p in prompts
-      ),
+      caches=tuple(self.cache(p, slots, places) for p in prompts),
       clock=jnp.int32(0),
       begun=jnp.int32(slots),
     )
+
+  def cache(
+    self, prompt: models.PromptCache, slots: int, places: int | None
+  ) -> models.Cache:
+    """The empty cache of the slots."""
+    return models.extend(self.cfg, prompt, slots, self.max_tokens, places)
 
   def until(self, s: Slots, width: Array | int) -> Slots:
     """Steps until at most so many slots are going."""
@@ -239,20 +246,10 @@ class Decoder:
 
   def draw(self, rows, row_W, step_W, hidden, new_W) -> Rows:
     """Writes token `step` of those rows in new_W that are still going."""
-    logits = [
-      models.logits(w, self.cfg, hidden_WD)
-      for w, hidden_WD in zip(self.weights, hidden, strict=True)
-    ]
-    token_W, logp_W = sample_token(
-      self.sampling.transform(*logits),
-      randomness.token_uniform(rows.key_B[row_W], step_W),
-      self.sampling.greedy,
-    )
+    token_W, logp_W = self.sample(rows.key_B[row_W], step_W, hidden)
     new_W &= (step_W >= rows.given_B[row_W]) & (step_W < rows.limit_B[row_W])
     new_W &= ~rows.finished_B[row_W]
-    ended_W = jnp.zeros_like(new_W)
-    for eos in self.sampling.eos_ids:
-      ended_W |= token_W == eos
+    ended_W = self.is_end(token_W)
     # Where nothing is to be written: past the last row.
     to_W = jnp.where(new_W, row_W, rows.length_B.shape[0])
     if rows.stop_B is not None:
@@ -271,3 +268,24 @@ class Decoder:
       length_B=rows.length_B.at[to_W].set(step_W + 1, mode='drop'),
       finished_B=rows.finished_B.at[to_W].set(ended_W, mode='drop'),
     )
+
+  def sample(
+    self, key_R: Array, step_R: Array, hidden: Sequence[Array]
+  ) -> tuple[Array, Array]:
+    """Token `step` of rows with these keys and states [R, D], and its logp."""
+    logits = [
+      models.logits(w, self.cfg, hidden_RD)
+      for w, hidden_RD in zip(self.weights, hidden, strict=True)
+    ]
+    return sample_token(
+      self.sampling.transform(*logits),
+      randomness.token_uniform(key_R, step_R),
+      self.sampling.greedy,
+    )
+
+  def is_end(self, token_R: Array) -> Array:
+    """bool[R]: tokens that end a response."""
+    ended_R = jnp.zeros(token_R.shape, bool)
+    for eos in self.sampling.eos_ids:
+      ended_R |= token_R == eos
+    return ended_R

@@ -10,7 +10,13 @@ import numpy as np
 
 from rl_jax.models import transformer
 from rl_jax.rollouts import turn_decode
-from rl_jax.rollouts.generate import generate, start_trajectories
+from rl_jax.rollouts.draft_state import DraftState, GenerateWithDrafts
+from rl_jax.rollouts.drafts import Drafts
+from rl_jax.rollouts.generate import (
+  generate,
+  generate_with_drafts,
+  start_trajectories,
+)
 from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.runtime import compilation, processes
@@ -30,6 +36,7 @@ class Engine:
     trajectories. None without a TurnConfig.
   variant: (further transforms, new_tokens) -> the engine with them behind its
     own; new_tokens as in make_engine, None: as it is.
+  drafts: what speculative decoding keeps from call to call.
   """
 
   start: Callable
@@ -39,6 +46,7 @@ class Engine:
   turn: Any = None
   finish: Any = None
   variant: Any = None
+  drafts: DraftState | None = None
 
 
 def make_engine(
@@ -51,12 +59,16 @@ def make_engine(
   slots: int | None = None,
   turns: TurnConfig | None = None,
   new_tokens: int | None = None,
+  speculative: Drafts | None = None,
+  drafts: DraftState | None = None,
 ) -> Engine:
   """Jits all; shapes compile on first use. slots: see generate.
 
   new_tokens: that a call adds to a row at most; None: max_response_tokens.
+  speculative: where drafts come from; None: plain decoding. drafts: their
+  state; None: a fresh one.
   """
-  whole = mesh_lib.replicated(mesh)
+  drafts = drafts or DraftState(speculative, max_response_tokens, mesh)
 
   @functools.cache
   def variant(transforms, fewer=None):
@@ -69,26 +81,38 @@ def make_engine(
       mesh=mesh,
       slots=slots,
       new_tokens=fewer or new_tokens,
+      speculative=speculative,
+      drafts=drafts,
     )
 
+  fixed = {
+    'cfg': model,
+    'sampling': sampling,
+    'max_new_tokens': new_tokens or max_response_tokens,
+    'slots': slots,
+  }
   episodes = {} if turns is None else _episodes(model, sampling, turns, mesh)
   return Engine(
     start=_make_start(mesh, group_size, max_response_tokens),
-    generate=jax.jit(
-      functools.partial(
-        generate,
-        cfg=model,
-        sampling=sampling,
-        max_new_tokens=new_tokens or max_response_tokens,
-        slots=slots,
-      ),
-      out_shardings=whole,
-      compiler_options=compilation.options(),
-    ),
+    generate=_make_generate(fixed, mesh, speculative, drafts),
     mesh=mesh,
     variant=variant,
+    drafts=drafts,
     **episodes,
   )
+
+
+def _make_generate(fixed, mesh, speculative, drafts):
+  if speculative is not None:
+    fixed, function = fixed | {'drafts': speculative}, generate_with_drafts
+  else:
+    function = generate
+  jitted = jax.jit(
+    functools.partial(function, **fixed),
+    out_shardings=mesh_lib.replicated(mesh),
+    compiler_options=compilation.options(),
+  )
+  return jitted if speculative is None else GenerateWithDrafts(jitted, drafts)
 
 
 def _episodes(model, sampling, turns, mesh):

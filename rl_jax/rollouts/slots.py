@@ -24,6 +24,8 @@ class Rows:
   limit_B: Array  # tokens at most
   key_B: Array
   stop_B: Array | None = None  # states of SamplingConfig.stop_SV
+  # Of speculative decoding: forward passes, and the tokens that they added.
+  passes_B2: Array | None = None
 
 
 @struct.dataclass(kw_only=True)

@@ -42,6 +42,11 @@ def check(task: Any, rollout: Any, method: Any) -> None:
         f'rollout.slots = {rollout.slots}, but all episodes of {name} are '
         'played at a time: set it to null'
       )
+    if rollout.speculative is not None:
+      raise ValueError(
+        f'rollout.speculative = {rollout.speculative!r}, but turns of {name} '
+        'are decoded token by token: set it to null'
+      )
     if method.rollout is not None:
       raise ValueError(
         f'method.rollout = {type(method.rollout).__name__} is for single '

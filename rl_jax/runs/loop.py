@@ -208,6 +208,7 @@ class Trainer:
     return {
       **metrics,
       **rollout_log.sampling_metrics(rounds),
+      **self.parts.stages.engine.drafts.metrics(),
       'rollout/tokens_total': counters.tokens,
       'time/rollout_seconds': sampled - started,
       'time/iteration_seconds': finished - started,
@@ -265,6 +266,7 @@ class Trainer:
       'selector': self.parts.collector.selector.state,
       **({'lagged_weights': lagged} if lagged else {}),
       **self.parts.policies.checkpoint(),
+      **self.parts.stages.engine.drafts.checkpoint(),
     }
 
   def _restore(self) -> None:
@@ -276,6 +278,7 @@ class Trainer:
     self.parts.collector.selector.state = restored.tree['selector']
     for name in self.parts.policies.checkpoint():
       self.parts.policies.trees[name] = restored.tree[name]
+    self.parts.stages.engine.drafts.restore(restored.tree)
     host = restored.host_state
     self.lagged = tuple(
       zip(

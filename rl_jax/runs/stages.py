@@ -146,6 +146,7 @@ def make_stages(
       slots=rollout.slots,
       turns=rollout.turns,
       new_tokens=rollout.window_tokens,
+      speculative=rollout.speculative,
     ),
     score=(
       training(functions.score, out_shardings=whole)

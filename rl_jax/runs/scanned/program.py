@@ -58,6 +58,8 @@ def _reason(config: ExperimentConfig) -> str | None:
     )
   if config.rollout.window_tokens is not None:
     return 'rollout.window_tokens: rows wait on the host'
+  if config.rollout.speculative is not None:
+    return 'rollout.speculative: drafts are made in the loop alone'
   if config.rollout.logged_prompts:
     return 'rollout.logged_prompts: data are read on the host'
   if config.reward_models:

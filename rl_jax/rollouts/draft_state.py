@@ -1,0 +1,73 @@
+"""Speculative decoding in a run: the jitted call, its memory and its counts."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from rl_jax.rollouts import draft_memory
+from rl_jax.rollouts.drafts import Drafts, PreviousResponses
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime import processes
+from rl_jax.types import Metrics, Trajectories
+
+
+class DraftState:
+  """What the calls of an engine and its variants share; empty without drafts.
+
+  memory: on the device, replicated; {} where no responses are kept.
+  """
+
+  def __init__(
+    self, drafts: Drafts | None, max_tokens: int, mesh: jax.sharding.Mesh
+  ):
+    self.memory: draft_memory.Memory = {}
+    self._counts: list[jax.Array] = []
+    if isinstance(drafts, PreviousResponses):
+      arrays = draft_memory.empty(drafts.prompts, max_tokens)
+      self.memory = processes.put(arrays, mesh_lib.replicated(mesh))
+
+  def checkpoint(self) -> dict[str, Any]:
+    """The entry of a checkpoint, if there is anything to keep."""
+    return {'drafts': self.memory} if self.memory else {}
+
+  def restore(self, tree: dict[str, Any]) -> None:
+    """Goes on from the arrays of a checkpoint."""
+    self.memory = tree.get('drafts', self.memory)
+
+  def count(self, counts_2: jax.Array) -> None:
+    """Adds the counts of one call, see generate_with_drafts."""
+    self._counts.append(counts_2)
+
+  def metrics(self) -> Metrics:
+    """Since the last call: tokens that a forward pass added to a row."""
+    counts, self._counts = tuple(self._counts), []
+    return {'rollout/accepted_length': _mean(counts)} if counts else {}
+
+
+@jax.jit
+def _mean(counts):
+  passes, tokens = sum(counts)
+  return tokens / jnp.maximum(passes, 1)
+
+
+class GenerateWithDrafts:
+  """As the jitted `generate` of an Engine; jitted: generate_with_drafts."""
+
+  def __init__(self, jitted: Any, state: DraftState):
+    self._jitted, self._state = jitted, state
+
+  def __call__(
+    self, params: Any, *, traj: Trajectories, key: jax.Array
+  ) -> Trajectories:
+    """Rows with their responses; counts and remembers."""
+    state = self._state
+    traj, state.memory, counts_2 = self._jitted(
+      params, traj=traj, key=key, memory=state.memory
+    )
+    state.count(counts_2)
+    return traj
+
+  def lower(self, params: Any, **arguments: Any) -> jax.stages.Lowered:
+    """Of the jitted function, whose first result are the rows."""
+    return self._jitted.lower(params, **arguments, memory=self._state.memory)

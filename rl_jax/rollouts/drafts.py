@@ -1,0 +1,40 @@
+"""Where the drafts of speculative decoding come from: `rollout.speculative`."""
+
+import dataclasses
+
+from rl_jax.checks import checked, ranged
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
+class PromptLookup:
+  """Drafts what followed the last tokens where they occur before in the row.
+
+  The longest match of at most `ngram` tokens counts, in the prompt and in the
+  response so far; see lookup.repeated. tokens: of a draft. most_rows: at most
+  so many rows of a device are drafted for at a time, others get one token a
+  step: of many rows a product costs more with each token. None: no limit.
+  """
+
+  tokens: int = ranged(4, 1, 64)
+  ngram: int = ranged(3, 1, 16)
+  most_rows: int | None = ranged(None, 1)
+
+  def width(self, slots: int) -> int:
+    """Tokens of a draft for each of so many rows; 0: none."""
+    return 0 if self.most_rows and slots > self.most_rows else self.tokens
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
+class PreviousResponses(PromptLookup):
+  """The same, and in the response that the prompt had last.
+
+  One response of each prompt is kept, in the checkpoint too. prompts: table
+  entries; prompts whose ids are equal modulo this number replace each other.
+  """
+
+  prompts: int = ranged(4096, 1)
+
+
+Drafts = PromptLookup | PreviousResponses

@@ -1,0 +1,158 @@
+"""Decoding with drafts: several tokens of a row in one forward pass.
+
+A draft guesses the next K tokens of each row. They are fed at once behind the
+last token that is known, and every position is sampled with its own random
+number, as without drafts. The tokens count up to the first that the draft did
+not guess, which counts too: so a row gets 1 to K + 1 tokens, and these are the
+tokens of plain decoding (tier E2), whatever the draft is.
+
+Source: Leviathan, Kalman & Matias (2211.17192), with this coupling of draft and
+target in place of their rejection sampling.
+"""
+
+import dataclasses
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+
+from rl_jax import models
+from rl_jax.rollouts import decode, lookup
+from rl_jax.rollouts.drafts import Drafts
+from rl_jax.rollouts.slots import Rows, Slots
+from rl_jax.types import POLICY, Array
+
+
+@dataclasses.dataclass(frozen=True)
+class SpeculativeDecoder(decode.Decoder):
+  """Decoder, but a step gives several tokens. context_NC: see context_of."""
+
+  drafts: Drafts
+  context_NC: Array
+  grows: ClassVar[bool] = False
+
+  def cache(
+    self, prompt: models.PromptCache, slots: int, places: int | None
+  ) -> models.Cache:
+    """Token t in column t, as rows are at different tokens."""
+    del places
+    return models.for_blocks(self.cfg, prompt, slots, self.max_tokens)
+
+  def advance(self, s: Slots) -> Slots:
+    """One to K + 1 tokens for every slot."""
+    K = min(self.drafts.width(s.row_W.shape[0]), self.max_tokens - 1)
+    known_W = jnp.maximum(s.step_W, s.rows.given_B[s.row_W])
+    # Near the end of the cache, tokens that have been fed are fed again.
+    first_W = jnp.minimum(s.step_W, self.max_tokens - K) - 1
+    place_WS = first_W[:, None] + jnp.arange(K + 1)[None]
+    fed_WS = self.fed(s, known_W, place_WS)
+    fed = [
+      models.decode_block(w, self.cfg, fed_WS, first_W, cache, s.places())
+      for w, cache in zip(self.weights, s.caches, strict=True)
+    ]
+    hidden, caches = zip(*fed, strict=True)
+    flat = lambda x: x.reshape(-1, *x.shape[2:])
+    token_R, logp_R = self.sample(
+      jnp.repeat(s.rows.key_B[s.row_W], K + 1, axis=0),
+      flat(place_WS + 1),
+      [flat(hidden_WSD) for hidden_WSD in hidden],
+    )
+    rows, step_W = self.accepted(
+      s,
+      known_W,
+      place_WS + 1,
+      fed_WS,
+      (token_R.reshape(fed_WS.shape), logp_R.reshape(fed_WS.shape)),
+    )
+    return s.replace(rows=rows, step_W=step_W, caches=caches)
+
+  def fed(self, s: Slots, known_W: Array, place_WS: Array) -> Array:
+    """The tokens at places of the responses: known ones, then the draft."""
+    K = place_WS.shape[1] - 1
+    response_WT = s.rows.response_BT[s.row_W]
+    known_WS = jnp.take_along_axis(response_WT, place_WS, 1, mode='clip')
+    if not K:
+      return known_WS
+    context_WC = self.context_NC[s.row_W // self.group]
+    draft_WK = lookup.repeated(
+      jnp.concatenate([context_WC, response_WT], axis=1),
+      context_WC.shape[1] + known_W,
+      self.drafts.ngram,
+      K,
+    )
+    ahead_WS = place_WS - known_W[:, None]
+    draft_WS = jnp.take_along_axis(draft_WK, ahead_WS, 1, mode='clip')
+    return jnp.where(ahead_WS < 0, known_WS, jnp.maximum(draft_WS, 0))
+
+  def accepted(
+    self,
+    s: Slots,
+    known_W: Array,
+    place_WS: Array,
+    fed_WS: Array,
+    drawn: tuple[Array, Array],
+  ) -> tuple[Rows, Array]:
+    """(rows with their new tokens, the next step of each slot).
+
+    drawn: tokens and log-probs for place_WS; the token fed behind fed_WS[:, i]
+    is the guess of token_WS[:, i].
+    """
+    rows, (token_WS, logp_WS) = s.rows, drawn
+    limit_W = rows.limit_B[s.row_W]
+    stop_W = None if rows.stop_B is None else rows.stop_B[s.row_W]
+    going_W = right_W = s.going()
+    finished_W = jnp.zeros_like(going_W)
+    new, step_W = [], s.step_W
+    for i in range(fed_WS.shape[1]):
+      place_W, token_W = place_WS[:, i], token_WS[:, i]
+      given_W = place_W < known_W
+      new_W = right_W & ~given_W & (place_W < limit_W)
+      end_W = self.is_end(token_W)
+      if stop_W is not None:
+        after_W = self.sampling.follow(stop_W, token_W)
+        end_W |= after_W < 0
+        stop_W = jnp.where(new_W, after_W, stop_W)
+      finished_W |= new_W & end_W
+      step_W = jnp.where(
+        going_W & (given_W | new_W), jnp.maximum(step_W, place_W + 1), step_W
+      )
+      guess_W = fed_WS[:, min(i + 1, fed_WS.shape[1] - 1)]
+      right_W &= given_W | ((token_W == guess_W) & ~end_W)
+      new.append(new_W)
+    new_WS = jnp.stack(new, axis=1)
+    none = rows.length_B.shape[0]  # past the last row: nothing is written
+    to_WS = jnp.where(new_WS, s.row_W[:, None], none)
+    to_W = jnp.where(new_WS.any(axis=1), s.row_W, none)
+
+    def write(x_BT, value_WS):
+      return x_BT.at[to_WS, place_WS].set(value_WS, mode='drop')
+
+    def put(x_B, value_W):
+      return x_B.at[to_W].set(value_W, mode='drop')
+
+    passes_W2 = jnp.stack([jnp.ones_like(step_W), new_WS.sum(axis=1)], axis=1)
+    rows = rows.replace(
+      response_BT=write(rows.response_BT, token_WS),
+      kind_BT=write(rows.kind_BT, jnp.full_like(token_WS, POLICY)),
+      logp_BT=write(rows.logp_BT, logp_WS),
+      length_B=put(rows.length_B, step_W),
+      finished_B=put(rows.finished_B, finished_W),
+      stop_B=None if stop_W is None else put(rows.stop_B, stop_W),
+      passes_B2=rows.passes_B2.at[to_W].add(passes_W2, mode='drop'),
+    )
+    return rows, step_W
+
+
+def context_of(
+  drafts: Drafts, prompt_NP: Array, mask_NP: Array, previous_NT: Any = None
+) -> Array:
+  """Tokens [N, C] before the responses in which drafts are looked up.
+
+  previous_NT: earlier responses, which stand behind the end of the prompt, so
+  that the beginning of a response is found too.
+  """
+  prompt_NP = jnp.where(mask_NP > 0, prompt_NP, lookup.NOTHING)
+  if previous_NT is None:
+    return prompt_NP
+  tail = prompt_NP[:, max(0, prompt_NP.shape[1] - drafts.ngram + 1) :]
+  end_N1 = jnp.full_like(prompt_NP[:, :1], lookup.NOTHING)
+  return jnp.concatenate([tail, previous_NT, end_N1, prompt_NP], axis=1)

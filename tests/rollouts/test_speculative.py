@@ -1,0 +1,228 @@
+"""Speculative decoding draws the tokens of plain decoding (E2)."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rl_jax import models, rollouts
+from rl_jax.models import params as params_lib
+from rl_jax.rollouts import decode, draft_memory, lookup
+from rl_jax.rollouts.drafts import PreviousResponses, PromptLookup
+from rl_jax.rollouts.generate import generate_with_drafts
+from rl_jax.types import ENVIRONMENT
+
+CFG = models.ModelConfig(
+  vocab_size=17,
+  num_layers=1,
+  width=16,
+  num_heads=4,
+  num_kv_heads=2,
+  head_size=4,
+  mlp_size=24,
+)
+N, G, P, T = 4, 4, 5, 24
+KEY = jax.random.key(1)
+SAMPLING = rollouts.SamplingConfig(eos_ids=(2,), temperature=0.5)
+LOOKUP = PromptLookup(tokens=3, ngram=2)
+NONE = lookup.NOTHING
+
+
+@functools.cache
+def make_params(cfg=CFG):
+  return params_lib.init_params(cfg, jax.random.key(0))
+
+
+@functools.cache
+def expected_rows():
+  return plain(SAMPLING, max_new_tokens=T)
+
+
+def make_traj():
+  """Prompts of two lengths; rows with given tokens, and a finished one."""
+  rng = np.random.default_rng(5)
+  mask_NP = np.ones((N, P))
+  mask_NP[1:3, :2] = 0
+  traj = rollouts.start_trajectories(
+    rng.integers(4, CFG.vocab_size, (N, P)),
+    mask_NP,
+    np.arange(N),
+    group_size=G,
+    max_response_tokens=T,
+  )
+  given_B = jnp.arange(N * G) % 7
+  given_BT = jnp.arange(T)[None] < given_B[:, None]
+  return traj.replace(
+    response_BT=jnp.where(given_BT, 5, 0),
+    kind_BT=jnp.where(given_BT, ENVIRONMENT, 0),
+    length_B=given_B,
+    finished_B=jnp.arange(N * G) == 6,
+  )
+
+
+def plain(sampling, cfg=CFG, **limits):
+  """A function of its own: jit would find the program of other widths again."""
+  run = lambda *args: rollouts.generate(args[0], cfg, *args[1:], **limits)
+  return jax.jit(run)(make_params(cfg), make_traj(), KEY, sampling)
+
+
+def speculative(sampling, drafts=LOOKUP, cfg=CFG, **limits):
+  """(rows, passes, tokens), with an empty memory."""
+  run = lambda *args: generate_with_drafts(
+    *(args[0], cfg, *args[1:], {}),
+    drafts=drafts,
+    **{'max_new_tokens': T, **limits},
+  )
+  found = jax.jit(run)(make_params(cfg), make_traj(), KEY, sampling)
+  return found[0], *found[2].tolist()
+
+
+def assert_same(found, expected):
+  """E2 for tokens, 1e-5 nats for their log-probs."""
+  for name in ('response_BT', 'kind_BT', 'length_B', 'finished_B', 'mask_BT'):
+    np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+  np.testing.assert_allclose(
+    found.logp_behaviour_BT, expected.logp_behaviour_BT, atol=1e-5
+  )
+
+
+@pytest.mark.parametrize(
+  'sampling',
+  [
+    SAMPLING,
+    SAMPLING.replace(greedy=True),
+    pytest.param(
+      SAMPLING.replace(
+        transforms=(rollouts.TopK(k=5), rollouts.TopP(p=0.9)), temperature=1.0
+      ),
+      marks=pytest.mark.slow,
+    ),
+  ],
+)
+def test_tokens_are_those_of_plain_decoding(sampling):
+  """E2: sampled, greedy, transformed; given tokens and a finished row."""
+  expected = plain(sampling, max_new_tokens=T)
+  found, passes, tokens = speculative(sampling)
+  assert_same(found, expected)
+  drawn = np.asarray(expected.mask_BT).sum()
+  first = (np.asarray(make_traj().length_B) == 0).sum()  # behind the prompt
+  assert tokens == drawn - first
+  assert passes < tokens, 'the case must accept some drafts'
+
+
+@pytest.mark.slow
+def test_slots_stop_texts_and_limits(monkeypatch):
+  """E2: rows wait, narrow, end by a text of two tokens or by their limit."""
+  table_SV = np.zeros((2, 18), np.int16)
+  table_SV[:, 5] = 1  # after 5 comes ...
+  table_SV[1, 9] = ~0  # ... 9: the text is whole
+  sampling = SAMPLING.replace(stop_SV=table_SV)
+  expected = plain(sampling, max_new_tokens=9)
+  by_text_B = np.asarray(expected.finished_B) & (
+    np.asarray(expected.response_BT)[range(N * G), expected.length_B - 1] == 9
+  )
+  assert by_text_B.any()
+  monkeypatch.setattr(decode, 'batch_widths', lambda *_: [5, 2])
+  found, _, _ = speculative(sampling, max_new_tokens=9, slots=5)
+  assert_same(found, expected)
+
+
+@pytest.mark.slow
+def test_wide_batches_get_one_token_a_step(monkeypatch):
+  """most_rows: E2, and a token for each pass where the batch is wider."""
+  monkeypatch.setattr(decode, 'batch_widths', lambda *_: [N * G, 4])
+  found, passes, tokens = speculative(
+    SAMPLING, PromptLookup(tokens=3, ngram=2, most_rows=4)
+  )
+  assert_same(found, expected_rows())
+  _, fewer, same = speculative(SAMPLING)
+  assert same == tokens and fewer < passes <= tokens
+
+
+@pytest.mark.slow
+def test_a_draft_longer_than_the_responses():
+  """E2: it is cut to what fits into the cache."""
+  found, _, _ = speculative(SAMPLING, PromptLookup(tokens=64, ngram=1))
+  assert_same(found, expected_rows())
+
+
+@pytest.mark.slow
+def test_windows_and_capped_scores():
+  """E2: layers that see the last tokens alone."""
+  cfg = dataclasses.replace(
+    CFG, num_layers=2, window=3, windowed=(0,), attention_cap=2.0
+  )
+  found, *_ = speculative(SAMPLING, cfg=cfg)
+  assert_same(found, plain(SAMPLING, cfg, max_new_tokens=T))
+
+
+def test_a_known_response_is_accepted_whole():
+  """A greedy response that recurs: K + 1 tokens a pass, up to its end."""
+  drafts = PreviousResponses(tokens=3, ngram=8, prompts=N)
+  sampling = SAMPLING.replace(greedy=True, eos_ids=())
+  start = rollouts.start_trajectories(
+    *(make_traj().prompt_NP, make_traj().prompt_mask_NP, np.arange(N)),
+    group_size=1,
+    max_response_tokens=T,
+  )
+  memory, counts = draft_memory.empty(N, T), []
+
+  @jax.jit
+  def run(memory):
+    return generate_with_drafts(
+      *(make_params(), CFG, start, KEY, sampling, memory),
+      drafts=drafts,
+      max_new_tokens=T,
+    )
+
+  for _ in range(2):
+    found, memory, count_2 = run(memory)
+    counts.append(count_2.tolist())
+  np.testing.assert_array_equal(memory['response_MT'], found.response_BT)
+  assert counts[1][1] == N * (T - 1)
+  # 23 tokens, 4 a pass; the beginning is found by the prompt's last token.
+  assert counts[1][0] == N * 6 < counts[0][0]
+
+
+@pytest.mark.parametrize(
+  ('text', 'ngram', 'expected'),
+  [
+    ([7, 8, 9, 4, 7, 8], 2, [9, 4, 7]),
+    ([7, 8, 9, 5, 8, 4, 7, 8], 2, [9, 5, 8]),  # the longer match
+    ([7, 8, 9, 5, 8, 4, 7, 8], 1, [4, 7, 8]),  # the last one
+    ([7, 7], 3, [7, 7, 7]),  # it repeats itself
+    ([7, 8, 7, 8], 2, [7, 8, 7]),
+    ([NONE, 8, NONE, 4, 8], 2, [NONE, 4, 8]),  # nothing equals nothing
+  ],
+)
+def test_lookup_by_hand(text, ngram, expected):
+  """What is behind the end is not read."""
+  context_WC = jnp.asarray([[*text, 8, 8, 8]])
+  found = lookup.repeated(context_WC, jnp.asarray([len(text)]), ngram, 3)
+  assert found[0].tolist() == expected
+
+
+def test_memory_of_prompts():
+  """The first row of each group, up to its length; the last of one place."""
+  traj = make_traj().replace(prompt_id_N=jnp.asarray([0, 5, 3, 9]))
+  traj = traj.replace(
+    response_BT=jnp.arange(N * G * T).reshape(-1, T),
+    length_B=jnp.full(N * G, 2),
+  )
+  memory = jax.tree.map(jnp.asarray, draft_memory.empty(4, T))
+  memory = draft_memory.remembered(memory, traj)
+  assert memory['id_M'].tolist() == [0, 9, NONE, 3]
+  found = draft_memory.recalled(memory, jnp.asarray([9, 5, 3, 2]))
+  first = lambda n: [n * G * T, n * G * T + 1]
+  assert found[:, :2].tolist() == [first(3), [NONE] * 2, first(2), [NONE] * 2]
+  assert (found[:, 2:] == NONE).all()
+
+
+def test_settings_are_checked():
+  with pytest.raises(ValueError, match=r'PromptLookup.tokens = 0'):
+    PromptLookup(tokens=0)
+  with pytest.raises(ValueError, match=r'PreviousResponses.prompts = 0'):
+    PreviousResponses(prompts=0)

@@ -1,0 +1,84 @@
+"""Whole runs with speculative decoding: same tokens, exact resume."""
+
+import jax
+import numpy as np
+import pytest
+
+from configs import bandit
+from rl_jax.config import validate
+from rl_jax.overrides import override_all
+from rl_jax.records.metrics import read_jsonl
+from rl_jax.runs import loop
+from rl_jax.runtime import mesh
+
+PREVIOUS = 'PreviousResponses(tokens=2, prompts=5)'
+
+
+@pytest.fixture(scope='module', autouse=True)
+def no_mesh_left():
+  """Trainer puts a mesh in force; other modules must not see it."""
+  devices = jax.devices()[:1]
+  with jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), devices)):
+    yield
+
+
+def make_config(method, **changes):
+  own = {
+    'evaluation.every': '0',
+    'verifier.num_workers': '0',
+    'iterations': '4',
+    'rollout.max_response_tokens': '6',
+    'rollout.speculative': PREVIOUS,
+    **changes,
+  }
+  return override_all(bandit.get_config(method), own.items())
+
+
+@pytest.mark.slow
+def test_a_run_with_drafts(toy, tmp_path):
+  """E0: 2 + 2 iterations equal 4; E2: the responses are those without."""
+  config = make_config(toy.get_method('grpo'))
+
+  def run(name, config):
+    trainer = loop.Trainer(config, str(tmp_path / name))
+    trainer.run()
+    return trainer
+
+  def rows(name):
+    found = read_jsonl(tmp_path / name / 'metrics.jsonl')
+    return [
+      {k: v for k, v in row.items() if not k.startswith('time/')}
+      for row in found
+    ]
+
+  whole = run('whole', config)
+  run('parts', make_config(toy.get_method('grpo'), iterations='2'))
+  resumed = run('parts', config)
+  trees = [
+    (t.state, t.parts.stages.engine.drafts.checkpoint())
+    for t in (whole, resumed)
+  ]
+  jax.tree.map(np.testing.assert_array_equal, *trees)
+  assert rows('parts') == rows('whole')
+  assert (trees[0][1]['drafts']['id_M'] >= 0).any()
+  run(
+    'plain',
+    make_config(toy.get_method('grpo'), **{'rollout.speculative': 'null'}),
+  )
+  for row in rows('whole'):
+    assert 1 < row['rollout/accepted_length'] <= 3
+    assert row['rollout/logp_gap_max'] < 1e-4
+  responses = [
+    [row['response'] for row in read_jsonl(tmp_path / n / 'rollouts.jsonl')]
+    for n in ('whole', 'plain')
+  ]
+  assert responses[0] == responses[1]
+
+
+def test_what_does_not_go_together(toy):
+  method = toy.get_method('grpo')
+  with pytest.raises(ValueError, match='rollout.speculative.*or None'):
+    make_config(method, **{'rollout.speculative': '3'})
+  with pytest.raises(ValueError, match="'PromptLockup'.*'PromptLookup'"):
+    make_config(method, **{'rollout.speculative': 'PromptLockup()'})
+  validate(make_config(method))
