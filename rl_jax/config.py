@@ -16,9 +16,8 @@ from rl_jax.records import metric_names
 from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
 from rl_jax.records.trackers import TrackingConfig
 from rl_jax.records.trackers import check as check_trackers
-from rl_jax.rollouts import lagged, turns, windows
+from rl_jax.rollouts import checks as rollout_checks
 from rl_jax.rollouts.collect import RolloutConfig
-from rl_jax.rollouts.logged_checks import check_logged
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.mesh import MeshConfig
 from rl_jax.tasks import base
@@ -218,8 +217,10 @@ def _shares(config):
   # Whole groups on every row shard: group statistics need no communication.
   rows = sizes['data'] * sizes['fsdp']
   yield rows, 'mesh.data * mesh.fsdp', microbatch, 'the microbatch'
+  part = rollout.num_prompts // rollout.parts
+  yield rows, 'mesh.data * mesh.fsdp', part, 'the prompts of rollout.parts'
   if rollout.slots is not None:
-    axes = mesh_lib.axes_of(rollout.num_prompts, 'sampled_rows', sizes)
+    axes = mesh_lib.axes_of(part, 'sampled_rows', sizes)
     yield (
       math.prod(sizes[axis] for axis in axes),
       ' * '.join(f'mesh.{axis}' for axis in axes),
@@ -237,18 +238,14 @@ def validate(config: ExperimentConfig) -> None:
   serialization.check(config)
   _check_weights(config.task)
   _check_method(config, config.method)
-  turns.check(config.task, config.rollout, config.method)
+  rollout_checks.check(config)
   check_trackers(config.tracking)
   metric_names.check_stopping(
     config.stopping.metric, config.evaluation.every, config.method
   )
   if config.diagnostics.influence_every and config.diagnostics.baseline:
     _check_baseline(config)
-  on_device = config.verifier.on_device
-  check_logged(config.rollout, config.method, on_device=on_device)
   _check_evaluation(config)
-  windows.check(config.rollout, config.method)
-  lagged.check(config.rollout, config.guards.max_logp_gap)
   _check_averages(config)
   _check_reward_models(config)
   if hasattr(config.method.rollout, 'check_task'):

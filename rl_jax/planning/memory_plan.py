@@ -213,7 +213,7 @@ class _Sizes:
 
   model: transformer.ModelConfig
   microbatch: int  # groups of one forward pass
-  rollout: int  # groups of one rollout
+  rollout: int  # groups of one part of a rollout
   group_size: int
   group_rows: int  # of a group in one forward pass
   prompt: int  # P
@@ -232,12 +232,13 @@ class _Sizes:
     rollout, axes = config.rollout, dict(mesh.shape)
     minibatch = config.update.minibatch_prompts or rollout.num_prompts
     shards = math.prod(axes[axis] for axis in mesh_lib.ROW_AXES)
-    samplers = layout.parts(rollout.num_prompts, 'sampled_rows', axes)
+    prompts = rollout.num_prompts // rollout.parts
+    samplers = layout.parts(prompts, 'sampled_rows', axes)
     split = lambda n: n if n % axes['tensor'] else n // axes['tensor']
     return cls(
       model=model,
       microbatch=-(-(config.update.microbatch_prompts or minibatch) // shards),
-      rollout=-(-rollout.num_prompts // samplers),
+      rollout=-(-prompts // samplers),
       group_size=rollout.group_size,
       group_rows=config.update.microbatch_rows or rollout.group_size,
       prompt=rollout.max_prompt_tokens,

@@ -70,7 +70,7 @@ def _mean(rewards) -> float:
 class RolloutLog:
   """The logged responses of one iteration; their values are on the device."""
 
-  rounds: list[Any]  # collect.Round, in the order of their group serials
+  rounds: list[Any]  # rounds.Round, in the order of their group serials
   first_serial: int
   arrays: Mapping[str, Any]  # on the device: see the function of that name
   prompts: int  # of the batch that are logged

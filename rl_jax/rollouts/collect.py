@@ -6,7 +6,7 @@ with dropped groups of weight 0, and counted. A `Method.rollout` piece adds
 rounds of its own: hinted rows, continuations from the middle of a response.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 import dataclasses
 import functools
 from typing import Any
@@ -20,9 +20,10 @@ from rl_jax.rollouts import responses, rounding
 from rl_jax.rollouts.drafts import Drafts
 from rl_jax.rollouts.engine import Engine
 from rl_jax.rollouts.host_selector import HostSelector
-from rl_jax.rollouts.join import take_from_rounds
+from rl_jax.rollouts.join import laid_end_to_end, take_from_rounds
 from rl_jax.rollouts.learned import NO_LEARNED, LearnedRewards
 from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.rollouts.rounds import Round, joined
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.rollouts.verifiers import TextVerifier, TokenVerifier, token_inputs
@@ -48,6 +49,8 @@ class RolloutConfig:
   sampler_weights: 'bfloat16', 'int8' or 'int4' round the weights that sample,
     so that sampler and trainer disagree as those of two engines do;
     guards.max_logp_gap may then end a run.
+  parts: of its prompts, in which a rollout is sampled; one is verified while
+    the next ones are decoded. Memory and speed only, as slots.
   staleness: iterations by which the weights that sample are behind, see
     rollouts.lagged; each costs a copy of the trained weights.
   speculative: drafts of several tokens, verified in one forward pass: the same
@@ -67,47 +70,13 @@ class RolloutConfig:
   window_tokens: int | None = ranged(None, 1)
   logged_prompts: int = ranged(0, 0)
   sampler_weights: str = chosen(rounding.TRAINER, rounding.SAMPLER_WEIGHTS)
+  parts: int = ranged(1, 1)
   staleness: int = ranged(0, 0)
   speculative: Drafts | None = None
 
   def __post_init__(self):
     if not all(isinstance(text, str) for text in self.stop):
       raise ValueError(f'RolloutConfig.stop = {self.stop!r}: expected texts')
-
-
-@dataclasses.dataclass
-class Round:
-  """One generation round on the host, for filters, logs and metrics."""
-
-  indices: np.ndarray  # [N] positions in the prompt set
-  examples: list[Any]  # [N]
-  texts: Sequence[str]  # of this process' own rows
-  errors: list[str | None]  # [B]
-  reward_NG: np.ndarray
-  tokens: int  # newly sampled
-  responses: dict[str, np.ndarray]  # see responses.fetch_responses
-  shown: Callable[[int], dict] = lambda row: {}  # more of a row, for logs
-  metrics: dict[str, float] = dataclasses.field(default_factory=dict)
-
-  @property
-  def parts(self) -> list[str | None]:
-    """[N] Part of a mixture that each example is of."""
-    return [example.meta.get(base.PART) for example in self.examples]
-
-  def row(self, n: int, sample: int, text: str) -> dict[str, Any]:
-    """What is logged of one response, `text`, to the n-th prompt."""
-    place = n * self.reward_NG.shape[1] + sample
-    example = self.examples[n]
-    return {
-      'prompt_id': example.id,
-      'sample': sample,
-      'prompt': example.prompt,
-      'response': text,
-      'answer': example.answer,
-      'reward': self.reward_NG[n, sample],
-      'error': self.errors[place],
-      **self.shown(place),
-    }
 
 
 class Sampler:
@@ -248,15 +217,16 @@ class Collector:
     extends = hasattr(method.rollout, 'extend')
     early = not filtered and not extends
     for number in range(rollout.max_rounds):
-      indices = self.selector.select(rollout.num_prompts)
-      examples, *arrays = self.prompts.batch(indices)
-      traj = sampler.start(arrays, examples, piece=method.rollout)
+      parts = self._draw(sampler, method.rollout)
+      traj = self._joined([part for part, _, _ in parts])
       if early:
         traj, metrics = score(traj)  # runs while the host verifies
       learned = self._learned.score(traj)
-      done, components = self.judge(traj, examples, indices)
+      judged = [self.judge(*part) for part in parts]
+      done = joined([part for part, _ in judged])
+      components = [c for _, part in judged for c in part]
       traj = self._with_rewards(traj, components, learned)
-      self.selector.observe(indices, self._summary(done, components))
+      self.selector.observe(done.indices, self._summary_of(judged))
       rounds.append(done)
       if early:
         lengths = done.responses['length'].reshape(done.reward_NG.shape)
@@ -279,6 +249,31 @@ class Collector:
     lengths = processes.read(traj.length_B).reshape(traj.num_prompts, -1)
     traj, metrics = score(traj)
     return traj, metrics, rounds, lengths
+
+  def _draw(self, sampler: Sampler, piece: Any) -> list[tuple]:
+    """(rows, examples, indices) of the parts of the next round.
+
+    All are dispatched: while the host judges the first, the others are decoded.
+    """
+    count = self._rollout.num_prompts
+    indices = self.selector.select(count)
+    examples, *arrays = self.prompts.batch(indices)
+    size = count // self._rollout.parts
+    places = [slice(n, n + size) for n in range(0, count, size)]
+    return [
+      (
+        sampler.start([x[own] for x in arrays], examples[own], piece=piece),
+        examples[own],
+        indices[own],
+      )
+      for own in places
+    ]
+
+  def _joined(self, parts: list[Trajectories]) -> Trajectories:
+    """The rows of all parts, on the device."""
+    if len(parts) == 1:
+      return parts[0]
+    return self.jitted(laid_end_to_end)(tuple(parts))
 
   def verify(
     self, traj: Trajectories, examples: list[Any], indices: np.ndarray
@@ -320,6 +315,11 @@ class Collector:
       shown=self.verifier.shown(),
       metrics=self.verifier.metrics(),
     ), components
+
+  def _summary_of(self, judged):
+    """What the selector is told of a round in parts."""
+    parts = [self._summary(*part) for part in judged]
+    return jax.tree.map(lambda *x: np.concatenate(x), *parts)
 
   def _summary(self, done, components):
     """What the selector is told of a round; log-probs are of own rows."""

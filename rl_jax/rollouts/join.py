@@ -26,9 +26,14 @@ def _alike(trajs: tuple) -> list[Trajectories]:
   return [_same_fields(t, width, names) for t in trajs]
 
 
+def laid_end_to_end(trajs: tuple) -> Trajectories:
+  """All groups of rows with equal fields and widths."""
+  return jax.tree.map(lambda *xs: jnp.concatenate(xs), *trajs)
+
+
 def join_rounds(trajs: tuple) -> Trajectories:
   """All groups of several rounds laid end to end."""
-  return jax.tree.map(lambda *xs: jnp.concatenate(xs), *_alike(trajs))
+  return laid_end_to_end(_alike(trajs))
 
 
 def take_from_rounds(trajs: tuple, group_N: jax.Array) -> Trajectories:

@@ -16,10 +16,10 @@ import jax
 import numpy as np
 
 from rl_jax.method import Method
-from rl_jax.rollouts.collect import Round
 from rl_jax.rollouts.completions import encode_logged
 from rl_jax.rollouts.host_selector import HostSelector
 from rl_jax.rollouts.prompts import OverlongPromptError, PromptSet
+from rl_jax.rollouts.rounds import Round
 from rl_jax.rollouts.stop import Stop, make_stop
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes

@@ -14,7 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.method import Method
-from rl_jax.rollouts.collect import Collector, Round
+from rl_jax.rollouts.collect import Collector
+from rl_jax.rollouts.rounds import Round
 from rl_jax.runtime import processes
 from rl_jax.types import PAD, POLICY, Array, Trajectories
 

@@ -28,6 +28,7 @@ FREE = (
   'guards.',
   'model.remat:',
   'model.attention:',
+  'rollout.parts:',
   'rollout.slots:',
   'stopping.',
   'tracking.',

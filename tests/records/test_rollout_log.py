@@ -11,7 +11,7 @@ from rl_jax.learning import token_log
 from rl_jax.models.tokenizer import ByteTokenizer
 from rl_jax.overrides import override
 from rl_jax.records import rollout_log
-from rl_jax.rollouts.collect import Round
+from rl_jax.rollouts.rounds import Round
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.runs import stages as stages_lib
 

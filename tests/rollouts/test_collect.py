@@ -84,7 +84,27 @@ class InOrder:
     return {**state, 'rewards': summary.reward_NG}
 
 
-def run(answers, method=PLAIN, max_rounds=4, first_serial=10, limit=4):
+class Watched(TextVerifier):
+  """Says what is dispatched and judged, and how many rows."""
+
+  def __init__(self):
+    super().__init__(VerifierPool(Letters(), 0))
+    self.seen = []
+
+  def play(self, engine, params, traj, key, examples):
+    """Dispatched."""
+    self.seen.append(('play', len(examples)))
+    return super().play(engine, params, traj, key, examples)
+
+  def outcomes(self, traj, examples, texts):
+    """Judged."""
+    self.seen.append(('judge', len(examples)))
+    return super().outcomes(traj, examples, texts)
+
+
+def run(
+  answers, method=PLAIN, max_rounds=4, first_serial=10, limit=4, **changes
+):
   """collect() of 2 prompts; answers: the letters of group 0, 1, ... drawn."""
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   tokenizer = CharTokenizer(Letters.alphabet)
@@ -111,6 +131,7 @@ def run(answers, method=PLAIN, max_rounds=4, first_serial=10, limit=4):
     group_size=G,
     max_prompt_tokens=4,
     max_rounds=max_rounds,
+    **changes,
   )
   engine = make_engine(
     None,
@@ -126,7 +147,7 @@ def run(answers, method=PLAIN, max_rounds=4, first_serial=10, limit=4):
     score=lambda params, traj, method: (traj, {'scored': 1}),
     prompts=prompts,
     selector=HostSelector(InOrder(), len(prompts), KEY),
-    verifier=TextVerifier(VerifierPool(Letters(), 0)),
+    verifier=Watched(),
     key=KEY,
   )
   with jax.transfer_guard('disallow'):
@@ -178,6 +199,23 @@ def test_a_failing_verification_costs_only_its_sample(bad):
   np.testing.assert_array_equal(
     collector.selector.state['rewards'], [[2, 0, np.nan], [0, 2, 2]]
   )
+
+
+@pytest.mark.parametrize('method', [PLAIN, FILTERED])
+def test_a_part_is_judged_when_all_are_dispatched(method):
+  """E0: as in one part, dropped groups and failed samples included."""
+  answers = ['yyy', 'yne', 'nnn', 'ynn']
+  traj, metrics, rounds, one = run(answers, method)
+  found = run(answers, method, parts=2)
+  count = len(rounds)
+  assert one.verifier.seen == [('play', 2), ('judge', 2)] * count
+  in_turn = [('play', 1), ('play', 1), ('judge', 1), ('judge', 1)]
+  assert found[3].verifier.seen == in_turn * count
+  same = lambda a, b: jax.tree.map(np.testing.assert_array_equal, a, b)
+  same(found[:2], (traj, metrics))
+  plain = lambda r: vars(r) | {'texts': list(r.texts), 'shown': None}
+  same([*map(plain, found[2])], [*map(plain, rounds)])
+  same(found[3].selector.state, one.selector.state)
 
 
 def test_dynamic_sampling_fills_the_batch():

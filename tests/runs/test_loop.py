@@ -681,6 +681,33 @@ def test_stale_rollouts(toy, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_rollout_in_parts(toy, tmp_path):
+  """E2 in tokens, E1 in metrics; another number may be taken on resume."""
+  config = make_config(
+    toy.get_method('mopps'), iterations='4', verifier__num_workers='2'
+  )
+
+  def run(name, *changes):
+    now = config
+    for path, text in changes:
+      now = override(now, path, text)
+    loop.Trainer(now, str(tmp_path / name)).run()
+    names = ('metrics.jsonl', 'rollouts.jsonl')
+    return (stripped(read_jsonl(tmp_path / name / x)) for x in names)
+
+  rows, texts = run('whole')
+  run('parts', ('rollout.parts', '4'), ('iterations', '2'))
+  found, responses = run('parts', ('rollout.parts', '2'))
+  for one, other in zip(found, rows, strict=True):
+    assert one.keys() == other.keys()
+    for name, value in other.items():
+      np.testing.assert_allclose(one[name], value, 1e-3, 1e-5, err_msg=name)
+  told = ('step', 'prompt_id', 'response', 'reward', 'error')
+  for one, other in zip(responses, texts, strict=True):
+    assert [one[name] for name in told] == [other[name] for name in told]
+
+
+@pytest.mark.slow
 def test_segment_values_learn_the_bandit(toy, tmp_path):
   """SPO chain: rounds of continuations are counted, and their groups."""
   config = make_config(

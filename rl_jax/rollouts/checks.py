@@ -1,0 +1,38 @@
+"""Whether the fields of a rollout fit each other, the method and the task."""
+
+from typing import Any
+
+from rl_jax.method import Method
+from rl_jax.rollouts import lagged, turns, windows
+from rl_jax.rollouts.logged_checks import check_logged
+
+
+def check(config: Any) -> None:
+  """Raises ValueError, of an ExperimentConfig, naming two fields."""
+  rollout, method = config.rollout, config.method
+  turns.check(config.task, rollout, method)
+  check_logged(rollout, method, on_device=config.verifier.on_device)
+  windows.check(rollout, method)
+  lagged.check(rollout, config.guards.max_logp_gap)
+  _check_parts(rollout, method)
+
+
+def _check_parts(rollout: Any, method: Method) -> None:
+  if rollout.parts == 1:
+    return
+  if rollout.num_prompts % rollout.parts:
+    raise ValueError(
+      f'rollout.parts = {rollout.parts} must divide rollout.num_prompts = '
+      f'{rollout.num_prompts}'
+    )
+  for name, value in (
+    ('rollout.turns', rollout.turns),
+    ('rollout.window_tokens', rollout.window_tokens),
+    ('rollout.logged_prompts', rollout.logged_prompts or None),
+    ('method.rollout', method.rollout),
+  ):
+    if value is not None:
+      raise ValueError(
+        f'rollout.parts = {rollout.parts} with {name}: only plain samples are '
+        'verified part by part; set rollout.parts to 1'
+      )

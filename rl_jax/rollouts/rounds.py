@@ -1,0 +1,66 @@
+"""Generation rounds on the host, for filters, logs and metrics."""
+
+from collections.abc import Callable, Sequence
+import dataclasses
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from rl_jax.tasks import base
+
+
+@dataclasses.dataclass
+class Round:
+  """The prompts of a round, what was sampled for them, and its rewards."""
+
+  indices: np.ndarray  # [N] positions in the prompt set
+  examples: list[Any]  # [N]
+  texts: Sequence[str]  # of this process' own rows
+  errors: list[str | None]  # [B]
+  reward_NG: np.ndarray
+  tokens: int  # newly sampled
+  responses: dict[str, np.ndarray]  # see responses.fetch_responses
+  shown: Callable[[int], dict] = lambda row: {}  # more of a row, for logs
+  metrics: dict[str, float] = dataclasses.field(default_factory=dict)
+
+  @property
+  def parts(self) -> list[str | None]:
+    """[N] Part of a mixture that each example is of."""
+    return [example.meta.get(base.PART) for example in self.examples]
+
+  def row(self, n: int, sample: int, text: str) -> dict[str, Any]:
+    """What is logged of one response, `text`, to the n-th prompt."""
+    place = n * self.reward_NG.shape[1] + sample
+    example = self.examples[n]
+    return {
+      'prompt_id': example.id,
+      'sample': sample,
+      'prompt': example.prompt,
+      'response': text,
+      'answer': example.answer,
+      'reward': self.reward_NG[n, sample],
+      'error': self.errors[place],
+      **self.shown(place),
+    }
+
+
+def joined(rounds: Sequence[Round]) -> Round:
+  """Parts of one round, in order; `shown` and `metrics` are of the first."""
+  first = rounds[0]
+  if len(rounds) == 1:
+    return first
+  every = lambda name: [getattr(one, name) for one in rounds]
+  return dataclasses.replace(
+    first,
+    indices=np.concatenate(every('indices')),
+    examples=list(chain(*every('examples'))),
+    texts=list(chain(*every('texts'))),
+    errors=list(chain(*every('errors'))),
+    reward_NG=np.concatenate(every('reward_NG')),
+    tokens=sum(every('tokens')),
+    responses={
+      name: np.concatenate([one[name] for one in every('responses')])
+      for name in first.responses
+    },
+  )

@@ -1,0 +1,41 @@
+"""Fields of a rollout that do not go together."""
+
+import pytest
+
+from configs import bandit
+from rl_jax.config import on_devices, validate
+from rl_jax.overrides import override
+from rl_jax.rollouts.wrappers.guided import HintGuided
+
+
+@pytest.mark.parametrize(
+  'path, text, named',
+  [
+    ('rollout.parts', '3', 'parts = 3 must divide rollout.num_prompts = 8'),
+    ('rollout.window_tokens', '1', 'parts = 4 with rollout.window_tokens'),
+    ('mesh.data', '4', 'mesh.fsdp = 4 must divide the prompts of .* = 2'),
+  ],
+)
+def test_parts_that_cannot_be_are_refused(toy, path, text, named):
+  """Before anything is compiled."""
+  config = bandit.get_config(toy.get_method('reinforce'))
+  config = override(config, 'rollout.parts', '4')
+  validate(config)
+  with pytest.raises(ValueError, match=named):
+    validate(override(config, path, text))
+
+
+def test_rows_of_rollout_pieces_are_not_verified_in_parts(toy):
+  """They begin rows or add rounds of their own."""
+  method = toy.get_method('reinforce').replace(rollout=HintGuided())
+  config = override(bandit.get_config(method), 'rollout.parts', '2')
+  with pytest.raises(ValueError, match=r'parts = 2 with method\.rollout'):
+    validate(config)
+
+
+def test_as_many_devices_as_share_a_part(toy):
+  """Eight prompts in four parts: two at a time, so two of eight devices."""
+  config = bandit.get_config(toy.get_method('reinforce'))
+  assert on_devices(config, 8).mesh.data == 8
+  config = override(config, 'rollout.parts', '4')
+  assert on_devices(config, 8).mesh.data == 2
