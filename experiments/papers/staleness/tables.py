@@ -1,34 +1,45 @@
-"""The table of staleness from lines that worlds.excerpt wrote."""
+"""The table of staleness: each method and rate against itself on policy."""
 
 from typing import Any
 
 import numpy as np
 
 from experiments.papers.staleness import sweep
-from experiments.papers.worlds import tables as worlds_tables
+from experiments.sweeps import courses
 from experiments.tables import cells as cells_lib
 from experiments.tables import intervals
 
-HEADER = ('method', 'behind', 'seeds', 'sampled', 'to 0', '95% paired')
+HEADER = ('method', 'rate', 'behind', 'seeds', 'mean reward', 'to 0')
 
 
-def all_tables(lines: list[dict[str, Any]]) -> dict[str, list[list[str]]]:
-  """Held-out accuracy of samples; `to 0`: against the same method on policy."""
-  key = lambda line: (
-    line['setting']['method'],
-    line['setting'][sweep.STALENESS],
-  )
-  names = ('sampled', 'greedy', 'entropy', 'length')
-  found = {n: worlds_tables.by_seed(lines, n, key) for n in names}
-  mean = lambda n, k: f'{np.mean(list(found[n][k].values())):.3f}'
-  table = [[*HEADER, *names[1:]]]
-  for method in sweep.METHODS:
-    own = {str(k[1]): x for k, x in found['sampled'].items() if k[0] == method}
-    gains = intervals.against(own, '0')
-    for behind in sorted(own, key=int):
-      k = (method, int(behind))
+def all_tables(rows: list[dict[str, Any]]) -> dict[str, list[list[str]]]:
+  """Rewards of all samples and of the last tenth, and their entropy.
+
+  `to 0`: the difference in mean reward to staleness 0, paired by seed.
+  """
+  table = [[*HEADER, '95% paired', 'final reward', 'final entropy']]
+  for setting in sweep.sweep_runs.product(
+    {'method': sweep.METHODS, sweep.RATE: sweep.RATES}
+  ):
+    own = [row for row in rows if setting.items() <= row['setting'].items()]
+    by_seed = lambda name, own=own: _by_seed(own, name)
+    area, final, entropy = map(
+      by_seed, (courses.AREA, courses.FINAL, courses.ENTROPY)
+    )
+    gains = intervals.against(area, '0')
+    mean = lambda seeds: f'{np.mean(list(seeds.values())):.3f}'
+    for behind, seeds in area.items():
       effect, interval, _ = cells_lib.comparison_text(gains.get(behind))
-      row = [*map(str, k), str(len(own[k])), mean('sampled', k)]
-      row += [effect, interval, *(mean(name, k) for name in names[1:])]
-      table.append(row)
+      cells = [setting['method'], f'{setting[sweep.RATE]:g}', behind]
+      cells += [str(len(seeds)), mean(seeds), effect, interval]
+      table.append([*cells, mean(final[behind]), mean(entropy[behind])])
   return {'staleness': table}
+
+
+def _by_seed(rows, name):
+  """Iterations behind -> seed -> a number of the run."""
+  found: dict[str, dict[int, float]] = {}
+  for row in rows:
+    seeds = found.setdefault(str(row['setting'][sweep.STALENESS]), {})
+    seeds[row['setting']['seed']] = row['last'][name]
+  return found
