@@ -2,7 +2,7 @@
 
   1 warm start    supervised, until 45% greedy on the validation split
   2 GRPO          from the warm start, without its KL term
-  3 comparison    supervised training continued for the seconds that 2 took
+  3 comparison    supervised training from the warm start, as long as 2
   4 a table over the held-out split, and curves as a picture
 
 python -m experiments.quickstart --workdir=runs/quickstart
@@ -21,19 +21,18 @@ from experiments.flags import configuration
 from experiments.tables import quickstart as quickstart_table
 from experiments.tables import stages
 from rl_jax import overrides
-from rl_jax.config import EvaluationConfig
+from rl_jax.config import EvaluationConfig, StoppingConfig
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.models.files import model_dir
 from rl_jax.pieces.regularizers import KLPenalty
 from rl_jax.records import metrics
-from rl_jax.records.checkpoints import checkpointer, files
-from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.records.checkpoints import files
+from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
 from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.runs import assembly
 from rl_jax.runs import policy as policy_lib
+from rl_jax.runs.callbacks import Callback
 from rl_jax.runs.loop import Trainer
-from rl_jax.runs.supervised import SupervisedTrainer
-from rl_jax.runs.supervised_fit import FitConfig, fit
 from rl_jax.verification.pool import VerifierPool
 
 _WORKDIR = flags.DEFINE_string(
@@ -43,12 +42,9 @@ _SEED = flags.DEFINE_integer('seed', 0, 'Seed.')
 _METHOD = flags.DEFINE_string('method', 'grpo', 'Method of stage 2.')
 _SET = flags.DEFINE_multi_string('set', [], 'Changes of stage 2, PATH=VALUE.')
 
-WARM_START = FitConfig(
-  batch_size=64,
-  max_steps=4000,
-  stop_accuracy=0.45,
-  evaluate_every=50,
-  max_response_tokens=6,
+BATCH = 64  # rows of a supervised step
+WARM_START = StoppingConfig(
+  metric='evaluation/pass_at_1', patience=None, target=0.45
 )
 WARM_OPTIMIZER = OptimizerConfig(
   learning_rate=1e-3, warmup_steps=100, b2=0.99, clip_norm=1.0
@@ -110,10 +106,6 @@ class Quickstart:
   def _stage(self, name, function):
     return stages.once(self.path('table.json'), name, function)
 
-  def _policy(self, source=None):
-    model = dataclasses.replace(self.config.model, path=source)
-    return policy_lib.load(model, self.config.task, self.seed, self.mesh)
-
   def _held_out(self, policy):
     """Greedy and 8 samples on 500 held-out pairs, and tokens per second."""
     evaluation = EvaluationConfig(
@@ -131,98 +123,78 @@ class Quickstart:
     return found | {'tokens_per_second': tokens / seconds}
 
   def _untrained(self):
-    return self._held_out(self._policy())
+    config = self.config
+    policy = policy_lib.load(config.model, config.task, self.seed, self.mesh)
+    return self._held_out(policy)
 
-  def _supervised(self, policy, optimizer=WARM_OPTIMIZER):
-    return SupervisedTrainer(policy, optimizer, self.mesh, seed=self.seed)
-
-  def _prompts(self, policy):
-    limit = self.config.rollout.max_prompt_tokens
-    return PromptSet(self.config.task, 'train', policy.tokenizer, limit)
-
-  def _validation(self, policy):
-    """params -> metrics on the validation split."""
-    evaluator = assembly.make_evaluator(
-      self.config, policy, TextVerifier(self.verifier), self.mesh
-    )
-    return lambda params: evaluator.run(params)[0]
-
-  def _warm_start(self):
-    policy = self._policy()
-    trainer = self._supervised(policy)
-    row = fit(
-      trainer,
-      self._prompts(policy),
-      WARM_START,
-      self.path('warm_start'),
-      self._validation(policy),
-      seed=self.seed,
-    )
-    trained = dataclasses.replace(policy, trainable=trainer.state.params)
-    model_dir.save_model(
-      self.path('warm_model'), policy.model, trained.params, policy.tokenizer
-    )
-    return self._held_out(trained) | _training(row)
-
-  def _reinforce(self):
-    model = dataclasses.replace(self.config.model, path=self.path('warm_model'))
-    config = dataclasses.replace(self.config, model=model)
-    trainer = Trainer(config, self.path('rl'))
+  def _train(self, config, name, **options):
+    """(row of the table, trained policy) of a run in a folder of that name."""
+    trainer = Trainer(config, self.path(name), **options)
     row = trainer.run()
     trained = dataclasses.replace(
       trainer.parts.policy, trainable=trainer.state.params
     )
-    return self._held_out(trained) | _training(row)
+    cost = {'steps': row['step'], 'seconds': row['time/wall_seconds']}
+    return self._held_out(trained) | cost, trained
+
+  def _supervised(self, every, **fields):
+    """Supervised training, evaluated and saved every so many steps."""
+    return dataclasses.replace(
+      configuration.supervised(self.config, BATCH),
+      evaluation=dataclasses.replace(self.config.evaluation, every=every),
+      checkpoint=CheckpointConfig(every=every, keep_best=0),
+      **fields,
+    )
+
+  def _warm_start(self):
+    config = self._supervised(
+      50, iterations=4000, optimizer=WARM_OPTIMIZER, stopping=WARM_START
+    )
+    row, trained = self._train(config, 'warm_start')
+    model_dir.save_model(
+      self.path('warm_model'), trained.model, trained.params, trained.tokenizer
+    )
+    return row
+
+  def _warm_model(self):
+    return dataclasses.replace(self.config.model, path=self.path('warm_model'))
+
+  def _reinforce(self):
+    config = dataclasses.replace(self.config, model=self._warm_model())
+    return self._train(config, 'rl')[0]
 
   def _continue(self):
-    """From the end of the warm start, at the learning rate of stage 2.
+    """From the weights of the warm start, at the learning rate of stage 2.
 
     At that of stage 1 training is unstable: accuracy of successive
     evaluations varies from 58% to 100%.
     """
-    policy = self._policy()
     rate = self.config.optimizer.learning_rate
-    optimizer = dataclasses.replace(WARM_OPTIMIZER, learning_rate=rate)
-    trainer = self._supervised(policy, optimizer)
-    warm = metrics.read_jsonl(self.path('warm_start/metrics.jsonl'))[-1]
-    seconds = metrics.read_jsonl(self.path('rl/metrics.jsonl'))[-1][
-      'time/wall_seconds'
-    ]
-    self._restore_warm(trainer)
-    row = fit(
-      trainer,
-      self._prompts(policy),
-      dataclasses.replace(
-        WARM_START,
-        max_steps=10**9,
-        max_seconds=seconds,
-        stop_accuracy=float('inf'),
-        evaluate_every=200,
-      ),
-      self.path('supervised'),
-      self._validation(policy),
-      seed=self.seed,
-      first_batch=warm['step'],
+    config = self._supervised(
+      200,
+      iterations=10**9,
+      model=self._warm_model(),
+      optimizer=dataclasses.replace(WARM_OPTIMIZER, learning_rate=rate),
     )
-    trained = dataclasses.replace(policy, trainable=trainer.state.params)
-    return self._held_out(trained) | _training(row)
+    last = metrics.read_jsonl(self.path('rl/metrics.jsonl'))[-1]
+    limit = SecondsLimit(last['time/wall_seconds'])
+    return self._train(config, 'supervised', callbacks=[limit])[0]
 
-  def _restore_warm(self, trainer):
-    """Parameters and optimizer state at the end of the warm start."""
-    saver = checkpointer.Checkpointer(self.path('warm_start/checkpoints'))
-    abstract = checkpointer.abstract_tree(trainer.state)
-    trainer.state = saver.restore(abstract).tree
-    saver.close()
+
+class SecondsLimit(Callback):
+  """Ends a run after this wall time of all its sessions."""
+
+  def __init__(self, seconds: float):
+    self.seconds = seconds
+
+  def on_iteration(self, step: int, row: dict[str, Any]) -> bool:
+    """Whether it has passed."""
+    del step
+    return row['time/wall_seconds'] >= self.seconds
 
 
 def _has_reference(config):
   return any(isinstance(x, KLPenalty) for x in config.method.losses)
-
-
-def _training(row):
-  """What a stage cost: optimizer steps or iterations, and seconds."""
-  seconds = row.get('time/train_seconds', row['time/wall_seconds'])
-  return {'steps': row['step'], 'seconds': seconds}
 
 
 if __name__ == '__main__':

@@ -7,41 +7,35 @@ python -m experiments.sft --model=smollm2 --data=pairs.jsonl --steps=200
 
 --data takes the forms of tasks.PreferenceRows: {prompt, completion or
 response}, {messages}, and of pairs and scored responses the first one. Of
-conversations the assistant's turns are trained. --set=mesh.fsdp=8 sets the
-mesh, as in train.
+conversations the assistant's turns are trained. It is the method sft in the
+loop of train, whose --set it has, as --set=optimizer.schedule=cosine.
 
 The result, a model directory, is written to --out; curves and checkpoints to
---out with `.work` appended. Run it again to continue after Ctrl-C.
+--out with `.work` appended, a work directory as that of train. Run it again to
+continue after Ctrl-C.
 """
 
 import dataclasses
-import functools
 import os
 
 from absl import flags, logging
-import jax
 
 from experiments.flags import configuration
-from rl_jax.checks import INT32
-from rl_jax.config import EvaluationConfig
+from rl_jax import overrides
+from rl_jax.config import EvaluationConfig, ExperimentConfig, StoppingConfig
 from rl_jax.learning.optimizers import OptimizerConfig
+from rl_jax.learning.update import UpdateConfig
 from rl_jax.models.files import model_dir
-from rl_jax.rollouts.engine import make_engine
-from rl_jax.rollouts.prompts import PromptSet
-from rl_jax.rollouts.verifiers import TextVerifier
-from rl_jax.runs import policy as policy_lib
-from rl_jax.runs.evaluation import Evaluator
-from rl_jax.runs.supervised import SupervisedTrainer
-from rl_jax.runs.supervised_fit import FitConfig, fit
-from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.records import metrics
+from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
+from rl_jax.runs.loop import Trainer
 from rl_jax.tasks import PreferenceRows
-from rl_jax.verification.pool import VerifierPool
 
 _CONFIG = flags.DEFINE_string(
   'config', None, 'Configuration whose task is used.'
 )
 _SET = flags.DEFINE_multi_string(
-  'set', [], 'PATH=LITERAL: a field of --config, or of model or mesh.'
+  'set', [], 'PATH=LITERAL: a field of --config or of the run, as in train.'
 )
 _DATA = flags.DEFINE_string(
   'data', None, 'Rows with prompt and response, in JSONL or Parquet.'
@@ -50,16 +44,20 @@ _MODEL = flags.DEFINE_string('model', None, 'Model to start from.')
 _OUT = flags.DEFINE_string(
   'out', None, 'Model directory to write.', required=True
 )
-_STEPS = flags.DEFINE_integer('steps', 4000, 'Maximum number of steps.')
+_STEPS = flags.DEFINE_integer(
+  'steps', 4000, 'Maximum number of steps.', lower_bound=1
+)
 _STOP = flags.DEFINE_float(
-  'stop_accuracy', float('inf'), 'Stop at this greedy validation accuracy.'
+  'stop_accuracy', None, 'Stop at this greedy validation accuracy.'
 )
 _EVERY = flags.DEFINE_integer(
-  'evaluate_every', 100, 'Steps between evaluations.'
+  'evaluate_every', 100, 'Steps between evaluations.', lower_bound=1
 )
-_BATCH = flags.DEFINE_integer('batch_size', 128, 'Pairs per step.')
+_BATCH = flags.DEFINE_integer(
+  'batch_size', 128, 'Pairs per step.', lower_bound=1
+)
 _MICRO = flags.DEFINE_integer(
-  'microbatches', 1, 'Of a batch; more need less memory.'
+  'microbatches', 1, 'Of a batch; more need less memory.', lower_bound=1
 )
 _RATE = flags.DEFINE_float('learning_rate', 1e-3, 'Peak learning rate.')
 _WARMUP = flags.DEFINE_integer('warmup_steps', 50, 'Linear warm-up.')
@@ -88,18 +86,52 @@ def check_flags() -> None:
     raise ValueError('give exactly one of --config and --data')
   if _DATA.value is not None and _SET.value:
     raise ValueError('--set needs --config: it changes one of its fields')
-  if _MICRO.value < 1 or _BATCH.value % _MICRO.value:
+  if _BATCH.value % _MICRO.value:
     raise ValueError(
       f'--microbatches={_MICRO.value} must divide --batch_size={_BATCH.value}'
     )
-  tokens = _BATCH.value * (_PROMPT.value + _RESPONSE.value)
-  if tokens > INT32:
-    raise ValueError(
-      f'--batch_size={_BATCH.value} with {_PROMPT.value} tokens of a prompt '
-      f'and {_RESPONSE.value} of a response: {tokens} tokens, more than {INT32}'
-    )
   if _DATA.value is not None and _MODEL.value is None:
     raise ValueError('--data needs --model: the model to start from')
+
+
+def config_of_flags() -> ExperimentConfig:
+  """The run that the flags describe; --set counts most."""
+  # Of --data only the shape of a configuration is used.
+  name = 'bandit' if _CONFIG.value is None else _CONFIG.value
+  config = configuration.supervised(
+    configuration.build(name, 'sft'), _BATCH.value
+  )
+  task, source = config.task, config.model
+  if _DATA.value is not None:
+    task = PreferenceRows(path=_DATA.value)
+  if _MODEL.value is not None:
+    source = dataclasses.replace(source, path=_MODEL.value)
+  config = dataclasses.replace(
+    config,
+    task=task,
+    model=source,
+    seed=_SEED.value,
+    iterations=_STEPS.value,
+    rollout=dataclasses.replace(
+      config.rollout,
+      max_prompt_tokens=_PROMPT.value,
+      max_response_tokens=_RESPONSE.value,
+    ),
+    update=UpdateConfig(microbatch_prompts=_BATCH.value // _MICRO.value),
+    optimizer=OptimizerConfig(
+      learning_rate=_RATE.value, warmup_steps=_WARMUP.value, b2=0.99
+    ),
+    evaluation=EvaluationConfig(every=_EVERY.value, num_prompts=256),
+    checkpoint=CheckpointConfig(every=_EVERY.value, keep_best=0),
+    stopping=StoppingConfig(
+      metric='evaluation/pass_at_1', patience=None, target=_STOP.value
+    ),
+  )
+  config = configuration.changed(config, _SET.value)
+  split = config.evaluation.split
+  if split is not None and not config.task.num_prompts(split):
+    config = overrides.override(config, 'evaluation.split', 'train')
+  return config
 
 
 def main(argv):
@@ -107,65 +139,19 @@ def main(argv):
   del argv
   check_flags()
   logging.set_verbosity(logging.INFO)
-  # Of --data only the fields of model and mesh are used.
-  name = 'bandit' if _CONFIG.value is None else _CONFIG.value
-  config = configuration.build(name, 'reinforce', _SET.value)
-  mesh = mesh_lib.make_mesh(config.mesh)
-  jax.set_mesh(mesh)
-  task, source = config.task, config.model
-  if _DATA.value is not None:
-    task = PreferenceRows(path=_DATA.value)
-  if _MODEL.value is not None:
-    source = dataclasses.replace(source, path=_MODEL.value)
-  policy = policy_lib.load(source, task, _SEED.value, mesh)
-  trainer = SupervisedTrainer(
-    policy,
-    OptimizerConfig(
-      learning_rate=_RATE.value, warmup_steps=_WARMUP.value, b2=0.99
-    ),
-    mesh,
-    microbatches=_MICRO.value,
-    seed=_SEED.value,
-  )
-  fit_config = FitConfig(
-    batch_size=_BATCH.value,
-    max_steps=_STEPS.value,
-    stop_accuracy=_STOP.value,
-    evaluate_every=_EVERY.value,
-    max_response_tokens=_RESPONSE.value,
-  )
-  prompts = PromptSet(task, 'train', policy.tokenizer, _PROMPT.value)
-  with VerifierPool(task) as verifier:
-    row = fit(
-      trainer,
-      prompts,
-      fit_config,
-      os.path.normpath(_OUT.value) + '.work',
-      evaluation(policy, task, verifier, mesh),
-      seed=_SEED.value,
-      take_over=_TAKE_OVER.value,
-    )
-  model_dir.save_model(
-    _OUT.value, policy.model, trainer.params, policy.tokenizer
-  )
+  workdir = os.path.normpath(_OUT.value) + '.work'
+  trainer = Trainer(config_of_flags(), workdir, take_over=_TAKE_OVER.value)
+  row = trainer.run()
+  policy = trainer.parts.policy
+  params = {**policy.frozen, **trainer.state.params}
+  model_dir.save_model(_OUT.value, policy.model, params, policy.tokenizer)
+  rows = metrics.read_jsonl(os.path.join(workdir, metrics.METRICS))
+  name = 'evaluation/pass_at_1'
+  *_, evaluated = (found for found in rows if name in found)
   print(
     f'{_OUT.value}: {row["step"]} steps, nll {row["train/nll"]:.3f}, greedy '
-    f'accuracy {row["evaluation/pass_at_1"]:.3f}'
+    f'accuracy {evaluated[name]:.3f} after {evaluated["step"]}'
   )
-
-
-def evaluation(policy, task, verifier, mesh):
-  """params -> greedy metrics on validation, or on train if there is none."""
-  split = 'validation' if task.num_prompts('validation') else 'train'
-  evaluator = Evaluator(
-    functools.partial(
-      make_engine, policy.model, max_response_tokens=_RESPONSE.value, mesh=mesh
-    ),
-    PromptSet(task, split, policy.tokenizer, _PROMPT.value),
-    TextVerifier(verifier),
-    EvaluationConfig(num_prompts=256),
-  )
-  return lambda params: evaluator.run(params)[0]
 
 
 if __name__ == '__main__':

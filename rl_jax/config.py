@@ -82,15 +82,17 @@ class StoppingConfig:
   """When a run ends before its last iteration.
 
   metric: of metrics.jsonl, as 'evaluation/pass_at_1'; the run ends when it has
-    not improved by more than min_delta in `patience` rows that have it; mode:
-    whether more is better ('max') or less. None: never.
+    not improved by more than min_delta in `patience` rows that have it (None:
+    does not count), or has reached target; mode: whether more is better ('max')
+    or less. None: never.
   session_seconds: after this wall time of a session the run saves and exits
     with 143, as after SIGTERM: run it again to continue. The iteration and the
     save at the end are not counted. None: no limit.
   """
 
   metric: str | None = None
-  patience: int = ranged(10, 1)
+  patience: int | None = ranged(10, 1)
+  target: float | None = ranged(None)
   min_delta: float = ranged(0.0, 0.0)
   mode: str = chosen('max', ('max', 'min'))
   session_seconds: float | None = ranged(None, 0.0, open_low=True)
@@ -243,6 +245,11 @@ def validate(config: ExperimentConfig) -> None:
   metric_names.check_stopping(
     config.stopping.metric, config.evaluation.every, config.method
   )
+  if config.stopping.target is not None and config.stopping.metric is None:
+    raise ValueError(
+      f'stopping.target = {config.stopping.target} is a value of a metric: set '
+      'stopping.metric'
+    )
   if config.diagnostics.influence_every and config.diagnostics.baseline:
     _check_baseline(config)
   _check_evaluation(config)

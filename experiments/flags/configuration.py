@@ -17,13 +17,16 @@ from typing import Any
 from absl import app, flags
 
 from rl_jax import overrides, serialization, user_modules
-from rl_jax.config import ExperimentConfig
+from rl_jax.config import ExperimentConfig, GuardConfig
+from rl_jax.learning.update import UpdateConfig
 from rl_jax.method import Method
 from rl_jax.records.checkpoints.failure import CheckpointError
 from rl_jax.records.checkpoints.files import quiet_orbax
+from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.runs import guards
 from rl_jax.runtime import output, processes
 from rl_jax.tasks import RewardFunctions
+from rl_jax.verification.pool import VerifierConfig
 
 _HELP = ('help', 'helpshort', 'helpfull', 'h', '?')
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -105,6 +108,31 @@ def changed(config: ExperimentConfig, sets: list[str]) -> ExperimentConfig:
   """The configuration with texts PATH=LITERAL applied."""
   changes = dict(_split(text, '--set') for text in sets)
   return overrides.override_all(config, changes.items())
+
+
+def supervised(config: ExperimentConfig, batch_size: int) -> ExperimentConfig:
+  """The run of the method sft on the responses that the task's data hold.
+
+  batch_size rows make one iteration, which is one optimizer step; of several
+  responses to a prompt the first one counts. Model, lengths, optimizer and
+  evaluation are those of the configuration.
+  """
+  lengths = config.rollout
+  return dataclasses.replace(
+    config,
+    method=load_method('sft'),
+    reward_models=(),
+    rollout=RolloutConfig(
+      num_prompts=batch_size,
+      logged_prompts=batch_size,
+      group_size=1,
+      max_prompt_tokens=lengths.max_prompt_tokens,
+      max_response_tokens=lengths.max_response_tokens,
+    ),
+    update=UpdateConfig(),
+    verifier=VerifierConfig(),
+    guards=GuardConfig(log_rollouts=0),
+  )
 
 
 def baseline_of(name: str) -> str:

@@ -3,9 +3,9 @@
   python -m experiments.sweeps.reference_rows --paper=policy_loss_leaderboard
     --workdir=runs/leaderboard
 
-Supervised training on the same number of tokens, with the rates and seeds of
-the paper, and best-of-n and majority voting with the same number of samples of
-the initial policy. Lines are written to the workdir's results.jsonl and replace
+Supervised training for as many iterations, with the rates and seeds of the
+paper, and best-of-n and majority voting with the same number of samples of the
+initial policy. Lines are written to the workdir's results.jsonl and replace
 earlier reference lines.
 """
 
@@ -35,7 +35,9 @@ def main(argv):
   config = configuration.build(paper.CONFIG, 'grpo', sets)
   seeds = range(paper.SEEDS)
   lines = references.best_of_n(config, seeds)
-  lines += references.supervised(config, seeds, paper.RATES, paper.TOKENS)
+  lines += references.supervised(
+    config, seeds, paper.RATES, os.path.join(_WORKDIR.value, 'references')
+  )
   os.makedirs(_WORKDIR.value, exist_ok=True)
   path = os.path.join(_WORKDIR.value, sweep_runs.RESULTS)
   kept = metrics.read_jsonl(path) if os.path.exists(path) else []

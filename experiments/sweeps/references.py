@@ -6,25 +6,24 @@ Each function returns lines in the format of a sweep's results.jsonl.
 from collections import Counter
 from collections.abc import Sequence
 import dataclasses
-import functools
-import time
+import os
 from typing import Any
 
 import jax
 import numpy as np
 
+from experiments.flags import configuration
 from experiments.sweeps import runs as sweep_runs
 from rl_jax import randomness
-from rl_jax.config import ExperimentConfig, optimizer_of
-from rl_jax.rollouts import prompts as prompts_lib
+from rl_jax.config import ExperimentConfig
+from rl_jax.learning.update import UpdateConfig
+from rl_jax.records import metrics
 from rl_jax.rollouts import sampling
 from rl_jax.rollouts.generate import generate
 from rl_jax.rollouts.stop import make_stop
+from rl_jax.runs import loop
 from rl_jax.runs import policy as policy_lib
-from rl_jax.runs import supervised_fit
-from rl_jax.runs.scanned import evaluation as scanned_evaluation
 from rl_jax.runs.scanned import prompts as scanned_prompts
-from rl_jax.runs.supervised import SupervisedTrainer, shuffled_batches
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks import base
 
@@ -35,60 +34,43 @@ def supervised(
   config: ExperimentConfig,
   seeds: Sequence[int],
   rates: Sequence[float],
-  budget: int,
+  workdir: str,
 ) -> list[dict[str, Any]]:
-  """Cross entropy on the answers of the training prompts, `budget` tokens.
+  """Cross entropy on the answers of the training prompts, runs in workdir.
 
-  The optimizer, the rows per step and the evaluations are those of the runs;
-  seeds differ only in the order of prompts.
+  As many rows an iteration and a step as the runs have, with their optimizer
+  and evaluations; seeds differ only in the order of prompts.
   """
-  mesh = mesh_lib.make_mesh(config.mesh, jax.devices()[:1])
-  with jax.set_mesh(mesh):
-    policy = policy_lib.load(config.model, config.task, 0, mesh)
-    held_out = scanned_prompts.encode(
-      config, policy.tokenizer, 'validation', config.evaluation.num_prompts
-    )
-    judge = scanned_evaluation.JittedEvaluation(
-      config, policy.model, policy.tokenizer
-    )
-    evaluate = jax.jit(functools.partial(judge, held_out))
-    return [
-      _supervised_run(config, policy, mesh, evaluate, seed, rate, budget)
-      for rate in rates
-      for seed in seeds
-    ]
-
-
-def _supervised_run(config, policy, mesh, evaluate, seed, rate, budget):
-  """One line; stops after the batch that reaches the budget of tokens."""
-  optimizer = dataclasses.replace(optimizer_of(config), learning_rate=rate)
-  copy = lambda tree: jax.tree.map(lambda x: x.copy(), tree)
-  own = dataclasses.replace(policy, trainable=copy(policy.trainable))
-  trainer = SupervisedTrainer(own, optimizer, mesh, seed=seed)
-  rollout, update = config.rollout, config.update
-  prompts = prompts_lib.PromptSet(
-    config.task, 'train', policy.tokenizer, rollout.max_prompt_tokens
+  group, update = config.rollout.group_size, config.update
+  size = config.rollout.num_prompts * group
+  step = (update.minibatch_prompts or config.rollout.num_prompts) * group
+  config = dataclasses.replace(
+    configuration.supervised(config, size),
+    update=UpdateConfig(minibatch_prompts=step),
   )
-  size = (update.minibatch_prompts or rollout.num_prompts) * rollout.group_size
-  steps = rollout.num_prompts * rollout.group_size // size
+  lines = []
+  for rate in rates:
+    optimizer = dataclasses.replace(config.optimizer, learning_rate=rate)
+    for seed in seeds:
+      run = dataclasses.replace(config, seed=seed, optimizer=optimizer)
+      name = os.path.join(workdir, f'supervised-{rate}-{seed}')
+      loop.Trainer(run, name).run()
+      rows = metrics.read_jsonl(os.path.join(name, metrics.METRICS))
+      lines.append(_supervised_line(rows, size, rate, seed))
+  return lines
+
+
+def _supervised_line(rows, size, rate, seed):
+  """The line of a run with so many rows an iteration."""
   curve: dict[str, list] = {'tokens': [], 'pass_at_1': []}
   tokens, seconds = 0, []
-  batches = shuffled_batches(len(prompts), size, seed)
-  for i in range(config.iterations + 1):
-    if i % config.evaluation.every == 0 or tokens >= budget:
-      found = evaluate(trainer.params)
+  for row in rows:
+    if row['step']:
+      tokens += round(row['rollout/length'] * size)
+      seconds.append(row['time/iteration_seconds'])
+    if 'evaluation/pass_at_1' in row:
       curve['tokens'].append(tokens)
-      curve['pass_at_1'].append(round(float(found['evaluation/pass_at_1']), 4))
-    if tokens >= budget:
-      break
-    started = time.perf_counter()
-    for _ in range(steps):
-      rows = supervised_fit.pair_rows(
-        prompts, next(batches), rollout.max_response_tokens
-      )
-      tokens += int(rows.length_B.sum())
-      jax.block_until_ready(trainer.step(rows))
-    seconds.append(time.perf_counter() - started)
+      curve['pass_at_1'].append(round(row['evaluation/pass_at_1'], 4))
   return _line(
     'supervised (reference)',
     {RATE: rate, 'seed': seed},

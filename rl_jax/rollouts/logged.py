@@ -29,10 +29,20 @@ from rl_jax.types import ENVIRONMENT, PAD, POLICY, Trajectories
 
 class LoggedSet(PromptSet):
   """Prompts whose recorded responses also fit; over-long ones are handled
-  alike."""
+  alike.
 
-  def __init__(self, *args: Any, max_response_tokens: int, **kwargs: Any):
+  num_responses: the first of each prompt that count; None: all.
+  """
+
+  def __init__(
+    self,
+    *args: Any,
+    max_response_tokens: int,
+    num_responses: int | None = None,
+    **kwargs: Any,
+  ):
     self.max_response_tokens = max_response_tokens
+    self.num_responses = num_responses
     super().__init__(*args, **kwargs)
 
   def _encode(self, example: base.Example) -> list[int]:
@@ -56,13 +66,14 @@ class LoggedSet(PromptSet):
   def responses(
     self, example: base.Example
   ) -> list[tuple[base.Logged, list[int], list[bool]]]:
-    """(response, its token ids, which are trained) of every record.
+    """(response, its token ids, which are trained) of the records.
 
     Raises: OverlongPromptError names a response with too many tokens.
     """
     where = f'{type(self.task).__name__} {self.split}[{example.id}]'
     found = []
-    for number, logged in enumerate(base.logged(self.task, example)):
+    records = base.logged(self.task, example)[: self.num_responses]
+    for number, logged in enumerate(records):
       try:
         ids, trained = encode_logged(example, logged, self.tokenizer)
       except ValueError as error:

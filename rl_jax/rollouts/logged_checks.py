@@ -54,13 +54,16 @@ def check_logged(
 
 
 def check_recorded(task: Any, group_size: int, method: Method) -> None:
-  """Raises ValueError if groups are not those of the data; reads the data."""
-  responses = base.num_logged(task)
-  size = responses + reads_mismatched(method)
-  if group_size != size:
+  """Raises ValueError if groups are not those of the data; reads the data.
+
+  A group of one is the first response alone: of a pair the chosen one.
+  """
+  responses, more = base.num_logged(task), reads_mismatched(method)
+  size = responses + more
+  if group_size != size and (group_size > 1 or more):
     one_more = ' and the method adds the response to another prompt'
     raise ValueError(
       f'rollout.group_size = {group_size}, but the data of '
       f'{type(task).__name__} have {responses} responses to a prompt'
-      f'{one_more * (size > responses)}: set it to {size}'
+      f'{one_more * more}: set it to {size}'
     )

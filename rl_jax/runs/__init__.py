@@ -1,1 +1,1 @@
-"""Training loop, scanned runs, evaluation and supervised training."""
+"""Training loop, scanned runs, reward models and evaluation."""

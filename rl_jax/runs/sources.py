@@ -64,6 +64,7 @@ def logged_set(
     *(config.task, split, policy.tokenizer),
     *(rollout.max_prompt_tokens, rollout.overlong_prompt),
     max_response_tokens=rollout.max_response_tokens,
+    num_responses=rollout.group_size - reads_mismatched(config.method),
   )
 
 

@@ -20,7 +20,7 @@ class EarlyStopping:
 
   def __init__(self, config: StoppingConfig):
     self._config = config
-    names = ('metric', 'mode', 'patience', 'min_delta')
+    names = ('metric', 'mode', 'patience', 'min_delta', 'target')
     self._settings = {name: getattr(config, name) for name in names}
     self.best: float | None = None
     self.waited = 0  # rows with the metric since then
@@ -39,12 +39,19 @@ class EarlyStopping:
       return
     sign = 1 if config.mode == 'max' else -1
     value = float(row[config.metric])
+    if config.target is not None and sign * (value - config.target) >= 0:
+      self.last = row['step'] + 1
+      logging.info(
+        'stopping after iteration %d: %s = %s has reached %s (stopping.target)',
+        *(self.last, config.metric, value, config.target),
+      )
+      return
     gain = math.inf if self.best is None else sign * (value - self.best)
     if math.isfinite(value) and gain > config.min_delta:
       self.best, self.waited = value, 0
       return
     self.waited += 1
-    if self.waited >= config.patience:
+    if config.patience is not None and self.waited >= config.patience:
       self.last = row['step'] + 1
       logging.warning(
         'stopping after iteration %d: %s has not risen above %s by more than '

@@ -1,21 +1,22 @@
 """Where a policy comes from: saved adapters, weights that can be trained."""
 
 import dataclasses
-import itertools
 
 import jax
 import numpy as np
 import pytest
 
+from experiments.flags import configuration
+from rl_jax.config import EvaluationConfig
 from rl_jax.learning import master_weights
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.models import ModelConfig
 from rl_jax.models import params as params_lib
 from rl_jax.models.files import model_dir
 from rl_jax.models.source import ModelSource
-from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
 from rl_jax.runs import policy as policy_lib
-from rl_jax.runs import supervised, supervised_fit
+from rl_jax.runs.loop import Trainer
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks import Bandit
 
@@ -123,20 +124,26 @@ def dtypes(tree):
 @pytest.mark.parametrize(
   'dtype', ['float32', pytest.param('bfloat16', marks=pytest.mark.slow)]
 )
-def test_weights_of_bfloat16_files_change_at_a_small_rate(mesh, halves, dtype):
+def test_weights_of_bfloat16_files_change_at_a_small_rate(
+  mesh, halves, dtype, tmp_path
+):
   """50 steps at 1e-6: by rounding alone 99.8% of the weights would stay."""
-  policy = load(mesh, path=halves, compute_dtype='bfloat16', param_dtype=dtype)
-  assert dtypes(policy.trainable) == {dtype}
-  before = jax.tree.map(np.asarray, policy.trainable)
-  prompts = PromptSet(Bandit(), 'train', TOKENIZER, 1)
+  source = ModelSource(path=halves, compute_dtype='bfloat16', param_dtype=dtype)
+  config = dataclasses.replace(
+    configuration.supervised(configuration.build('bandit'), 8),
+    iterations=50,
+    model=source,
+    optimizer=OptimizerConfig(learning_rate=1e-6),
+    evaluation=EvaluationConfig(),
+    checkpoint=CheckpointConfig(every=50),
+    mesh=mesh_lib.MeshConfig(data=1),
+  )
   with jax.set_mesh(mesh):
-    trainer = supervised.SupervisedTrainer(
-      policy, OptimizerConfig(learning_rate=1e-6), mesh
-    )
-    batches = supervised.shuffled_batches(len(prompts), len(prompts), 0)
-    for batch in itertools.islice(batches, 50):
-      trainer.step(supervised_fit.pair_rows(prompts, batch, 4))
-  after = trainer.params
+    trainer = Trainer(config, str(tmp_path))
+    assert dtypes(trainer.state.params) == {dtype}
+    before = jax.tree.map(np.asarray, trainer.state.params)
+    trainer.run()
+  after = trainer.state.params
   if dtype == 'bfloat16':
     remainders = trainer.state.opt_state.remainder
     after = jax.tree.map(master_weights.joined, after, remainders)

@@ -100,6 +100,14 @@ def test_long_responses_are_named_or_skipped():
   assert longest <= 3
 
 
+def test_the_first_response_alone():
+  """Of a pair the chosen one; the other may be too long."""
+  pairs, first = records(), records(num_responses=1)
+  example = pairs.example(5)
+  assert first.responses(example) == pairs.responses(example)[:1]
+  assert first.responses(example)[0][0].label == 1
+
+
 def test_labels_that_are_missing(toy):
   """Named before anything runs; pairs by reward need none."""
   own = CharTokenizer(Arithmetic.alphabet)

@@ -56,6 +56,17 @@ def test_less_may_be_better():
   assert last_iteration((), config)[0] == 4
 
 
+@pytest.mark.parametrize('boundaries', [(), (3,), (4,)])
+def test_a_target_ends_the_run(boundaries):
+  """0.3 at 3 is the first at or above 0.25; patience does not count."""
+  config = dataclasses.replace(CONFIG, patience=None, target=0.25)
+  assert last_iteration(boundaries, config)[0] == 4
+  never = dataclasses.replace(config, target=0.95)
+  assert last_iteration(boundaries, never)[0] == len(VALUES) - 1
+  less = dataclasses.replace(config, mode='min', target=0.12)
+  assert last_iteration(boundaries, less)[0] == 1
+
+
 def test_an_ended_run_goes_on_with_more_patience():
   """What was counted stays; another metric begins anew."""
   _, rule = last_iteration(())
@@ -92,6 +103,9 @@ def test_a_metric_that_is_never_computed_is_refused(toy):
   )
   with pytest.raises(ValueError, match='evaluation.every = 0'):
     validate(config)
+  alone = dataclasses.replace(config, stopping=StoppingConfig(target=0.5))
+  with pytest.raises(ValueError, match='set stopping.metric'):
+    validate(alone)
 
 
 @pytest.mark.parametrize('name', ['evalution/pass_at_1', 'loss', ''])

@@ -16,13 +16,13 @@ from rl_jax.learning.batch import make_batch
 from rl_jax.learning.statistics import Forward
 from rl_jax.models import params as params_lib
 from rl_jax.models.transformer import ModelConfig
+from rl_jax.rollouts.logged import logged_rows
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.rounding import rounded
 from rl_jax.rollouts.verifiers import token_inputs
 from rl_jax.rollouts.windows import in_window
 from rl_jax.runs.influence import TOLERANCE
 from rl_jax.runs.policy import task_tokenizer
-from rl_jax.runs.supervised import supervised_rows
 from rl_jax.runtime import mesh
 from rl_jax.tasks import base
 from rl_jax.types import FORCED, POLICY
@@ -111,13 +111,12 @@ def world(name):
   longest = config.rollout.max_prompt_tokens
   prompts = PromptSet(task, 'train', tokenizer, longest)
   examples, *arrays = prompts.batch(range(GROUPS))
-  arrays = [np.repeat(x, SAMPLES, axis=0) for x in arrays]
   texts = texts_of(name, task, examples)
   rows = list(zip(np.repeat(examples, SAMPLES), texts, strict=True))
   targets = [[*tokenizer.encode(text), 1] for text in texts]
-  traj = supervised_rows(
-    tuple(arrays), [ids[:TOKENS] for ids in targets], TOKENS
-  )
+  written = [(base.Logged(), x[:TOKENS], True) for x in targets]
+  groups = [written[n : n + SAMPLES] for n in range(0, len(rows), SAMPLES)]
+  traj = logged_rows(tuple(arrays), groups, TOKENS)
   finished = [len(ids) <= TOKENS for ids in targets]
   rewards = [
     task.reward(e, text if done else '')
@@ -126,18 +125,11 @@ def world(name):
   components = {
     n: np.asarray([r[n] for r in rewards], np.float32) for n in rewards[0]
   }
-  first = lambda x: x[::SAMPLES]
   traj = traj.replace(
-    prompt_NP=first(arrays[0]),
-    prompt_mask_NP=first(arrays[1]),
-    prompt_id_N=first(arrays[2]),
-    group_size=SAMPLES,
-    row_id_B2=np.stack(
-      [np.arange(len(rows)) // SAMPLES, np.arange(len(rows)) % SAMPLES], 1
-    ).astype(np.int32),
     finished_B=np.asarray(finished),
     rewards=components,
     reward_B=base.combine(components, task.reward_weights),
+    extras={},
   )
   traj = jax.tree.map(jnp.asarray, traj)
   if name == 'modes':
