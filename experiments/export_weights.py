@@ -4,7 +4,8 @@
 
 Of a work directory of training, the newest valid checkpoint is exported.
 Adapters are merged into the weights; a value head is left out. With --adapters
-they alone are written, in the files of PEFT.
+they alone are written, in the files of PEFT; with --reward_model a sequence
+classifier (LlamaForSequenceClassification, ...) whose score is the value head.
 """
 
 from absl import app, flags, logging
@@ -12,7 +13,7 @@ import jax
 
 from experiments.flags import configuration
 from rl_jax.models import transformer
-from rl_jax.models.files import hf_export, peft
+from rl_jax.models.files import hf_classifier, hf_export, peft
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.mesh import MeshConfig
@@ -27,6 +28,12 @@ _DTYPE = flags.DEFINE_enum(
 _ADAPTERS = flags.DEFINE_bool(
   'adapters', False, 'Write the adapters alone, for PEFT.'
 )
+_REWARD_MODEL = flags.DEFINE_bool(
+  'reward_model', False, 'Write a sequence classifier with one label.'
+)
+_PAD = flags.DEFINE_string(
+  'pad_token', None, 'Pads rows, instead of the pad token of the tokenizer.'
+)
 
 
 def main(argv: list[str]) -> None:
@@ -35,10 +42,15 @@ def main(argv: list[str]) -> None:
     raise app.UsageError(f'unexpected arguments {argv[1:]}')
   mesh = mesh_lib.make_mesh(MeshConfig(fsdp=jax.device_count()))
   cfg, params, tokenizer = policy_lib.load_checkpoint(_CHECKPOINT.value, mesh)
+  if _PAD.value is not None:
+    tokenizer = hf_classifier.with_pad(tokenizer, _PAD.value)
   if _ADAPTERS.value:
     peft.export_adapters(_OUT.value, cfg, params, base=_CHECKPOINT.value)
   else:
-    hf_export.export_hf(_OUT.value, cfg, params, tokenizer, _DTYPE.value)
+    hf_export.export_hf(
+      *(_OUT.value, cfg, params, tokenizer, _DTYPE.value),
+      classifier=_REWARD_MODEL.value,
+    )
   logging.info('wrote %s', _OUT.value)
 
 

@@ -77,6 +77,7 @@ class ModelSource:
       remat=self.remat,
       value_head=self.value_head,
       num_values=self.num_values,
+      unscored_id=None,  # losses read the last token of a response
       param_dtype=self.param_dtype,
       **{name: getattr(self, name) for name in _ADAPTERS},
     )

@@ -72,6 +72,9 @@ class ModelConfig:
   remat: bool = False  # keep only the layers' inputs for the backward pass
   value_head: bool = False
   num_values: int = ranged(1, 1, INT32)  # outputs of the value head
+  # A token whose state the value head does not score: it takes the last other
+  # one, as classifiers of transformers do with their pad token.
+  unscored_id: int | None = ranged(None, 0)
   lora_rank: int = ranged(0, 0, INT32)  # 0: no adapters
   lora_alpha: float = ranged(16.0, 0.0, open_low=True)
   lora_targets: tuple[str, ...] = lora.TARGETS

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 from typing import Any
 
+from absl import logging
 import jax
 
 from rl_jax.config import ExperimentConfig
@@ -65,7 +66,8 @@ def check_tokens(source: RewardModel, own: Any, other: Any, size: int) -> None:
   """Raises ValueError if ids mean other tokens to the reward model.
 
   own, other: the tokenizers of policy and reward model. size: ids of the
-  latter's embedding.
+  latter's embedding. Another chat template is logged: rows have the
+  policy's.
   """
   reason = None
   if own.vocab_size > size:
@@ -83,6 +85,13 @@ def check_tokens(source: RewardModel, own: Any, other: Any, size: int) -> None:
     raise ValueError(
       f'reward model {source.name!r} ({source.path}) does not have the '
       f'vocabulary of the policy: {reason}'
+    )
+  templates = [getattr(x, 'chat_template', None) for x in (own, other)]
+  if templates[0] != templates[1]:
+    logging.warning(
+      'reward model %r has another chat template than the policy: it scores '
+      'the tokens of the template of the policy',
+      source.name,
     )
 
 

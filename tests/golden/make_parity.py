@@ -1,7 +1,8 @@
 """Makes the golden checkpoints: tiny random models and what they compute.
 
 For each family a Hugging Face directory written by `transformers` itself
-(config.json, safetensors) and golden.npz with input ids and float32 logits.
+(config.json, safetensors) and golden.npz with input ids and float32 logits; in
+classifiers/ the same of sequence classifiers with one label, and their scores.
 
   pip install torch==2.13.0 transformers numpy
   python tests/golden/make_parity.py [FAMILY]   (writes beside this file)
@@ -131,12 +132,18 @@ FAMILIES = {
 }
 
 
-def make_model(family: str, seed: int = 0):
+CLASSIFIERS = ('llama', 'qwen2', 'qwen3', 'mistral', 'gemma2', 'gemma3')
+EAGER = dict(dtype=torch.float32, attn_implementation='eager')
+
+
+def make_model(
+  family: str, seed: int = 0, kind=transformers.AutoModelForCausalLM, **more
+):
   """A model whose every parameter is random and of an order that matters."""
   name, fields, dtype, _ = FAMILIES[family]
-  config = getattr(transformers, name)(**SIZES, **fields)
+  config = getattr(transformers, name)(**SIZES, **fields, **more)
   torch.manual_seed(seed)
-  model = transformers.AutoModelForCausalLM.from_config(config)
+  model = kind.from_config(config)
   with torch.no_grad():
     for key, value in model.named_parameters():
       if 'norm' in key:
@@ -152,11 +159,30 @@ def logits_of(path: str, ids: np.ndarray) -> np.ndarray:
   Loaded in float32: a cast of the model would round its rotary frequencies. By
   eager attention, the only form that has Gemma 2's cap of scores.
   """
-  model = transformers.AutoModelForCausalLM.from_pretrained(
-    path, dtype=torch.float32, attn_implementation='eager'
-  )
+  model = transformers.AutoModelForCausalLM.from_pretrained(path, **EAGER)
   with torch.no_grad():
     return model.eval()(torch.tensor(ids)).logits.numpy()
+
+
+def scores_of(path: str, ids: np.ndarray) -> np.ndarray:
+  """Float32 scores [B] of a directory of a classifier, padded on the right."""
+  classifier = transformers.AutoModelForSequenceClassification
+  model = classifier.from_pretrained(path, **EAGER).eval()
+  ids = torch.tensor(ids)
+  with torch.no_grad():
+    return model(ids, attention_mask=(ids != 0).long()).logits[:, 0].numpy()
+
+
+def make_classifier(family: str, seed: int = 0):
+  """A classifier with one label; it pads with token 0."""
+  kind = transformers.AutoModelForSequenceClassification
+  return make_model(family, seed, kind, num_labels=1)
+
+
+def padded_ids(seed: int, *lengths: int) -> np.ndarray:
+  """Rows of these lengths, padded with 0."""
+  ids = np.random.default_rng(seed).integers(3, 48, size=(len(lengths), 24))
+  return np.where(np.arange(24) < np.array(lengths)[:, None], ids, 0)
 
 
 def main(*families: str) -> None:
@@ -173,6 +199,15 @@ def main(*families: str) -> None:
       os.path.join(path, 'golden.npz'),
       ids=ids.astype(np.int32),
       logits=logits_of(path, ids),
+    )
+  for family in families or CLASSIFIERS:
+    path = os.path.join(folder, 'classifiers', family)
+    make_classifier(family).save_pretrained(path)
+    ids = padded_ids(0, 24, 17, 9)
+    np.savez_compressed(
+      os.path.join(path, 'golden.npz'),
+      ids=ids.astype(np.int32),
+      scores=scores_of(path, ids),
     )
 
 

@@ -136,6 +136,19 @@ def test_a_model_that_does_not_fit_is_named(toy, saved, mesh):
     RewardModel(path='x', name='a b')
 
 
+def test_another_chat_template_is_logged(caplog):
+  """With the same tokens the policy's own is scored."""
+  alphabet = Bandit().alphabet
+  own, other = CharTokenizer(alphabet), CharTokenizer(alphabet)
+  object.__setattr__(other, 'chat_template', '{{ messages }}')
+  source = RewardModel(path='x', name='nice')
+  with caplog.at_level('WARNING'):
+    reward_models.check_tokens(source, own, own, own.vocab_size)
+    assert not caplog.records
+    reward_models.check_tokens(source, own, other, own.vocab_size)
+  assert "'nice' has another chat template" in caplog.text
+
+
 def test_the_plan_counts_parameters(toy, saved, mesh, tiny):
   """4 bytes each, in what a run keeps."""
   config = configured(toy, RewardModel(path=str(saved / 'head')))

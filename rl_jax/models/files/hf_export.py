@@ -8,7 +8,13 @@ from flax import traverse_util
 import numpy as np
 
 from rl_jax.models import lora
-from rl_jax.models.files import hf_fields, hf_import, hf_rope, tensor_table
+from rl_jax.models.files import (
+  hf_classifier,
+  hf_fields,
+  hf_import,
+  hf_rope,
+  tensor_table,
+)
 from rl_jax.models.files.directories import (
   replace_directory,
   save_tensors,
@@ -25,10 +31,12 @@ def export_hf(
   params: Mapping[str, Any],
   tokenizer: Tokenizer,
   dtype: str | None = None,
+  *,
+  classifier: bool = False,
 ) -> None:
   """Writes config.json, model.safetensors and the tokenizer, atomically.
 
-  Adapters are merged; a value head has no place in these files and is left
+  Adapters are merged; a value head has no place in a language model and is left
   out with a warning. import_hf reads the same values back bit for bit unless
   dtype rounds them.
 
@@ -39,17 +47,27 @@ def export_hf(
     tokenizer: character tokenizers are written in our own form, which
       `transformers` does not read.
     dtype: of the file, param_dtype by default.
+    classifier: write a sequence classifier, whose score is the value head.
+
+  Raises: ValueError for a classifier without a head, or see hf_classifier.
   """
-  if 'value_head' in params:
+  if classifier and 'value_head' not in params:
+    raise ValueError('a model without value head is no sequence classifier')
+  if 'value_head' in params and not classifier:
     logging.warning('the value head is not exported')
   model = lora.merge(dict(params), cfg)['model']
   dtype = dtype or cfg.param_dtype
   config = config_to_hf(cfg, dtype)
   config['eos_token_id'] = list(tokenizer.eos_ids)
   config['pad_token_id'] = tokenizer.pad_id
+  if classifier:
+    config = hf_classifier.config_of(config, cfg, tuple(tokenizer.eos_ids))
   with replace_directory(directory) as temporary:
     write_json(temporary, 'config.json', config)
     tensors = hf_tensors(cfg, model, dtype)
+    if classifier:
+      head = params['value_head']
+      tensors = hf_classifier.head_tensors(tensors, head, dtype)
     # transformers refuses files that do not say which framework wrote them.
     save_tensors(temporary, 'model.safetensors', tensors, {'format': 'pt'})
     save_tokenizer(tokenizer, temporary)

@@ -1,4 +1,7 @@
-"""Hugging Face directories: Llama, Mistral, Qwen2, Qwen3 and Gemma."""
+"""Hugging Face directories: Llama, Mistral, Qwen2, Qwen3 and Gemma.
+
+Language models, and sequence classifiers with one label as reward models.
+"""
 
 from collections.abc import Mapping
 import dataclasses
@@ -11,6 +14,7 @@ import numpy as np
 from rl_jax.models import tokenizer as tokenizer_lib
 from rl_jax.models.files import (
   directories,
+  hf_classifier,
   hf_fields,
   hf_rope,
   placement,
@@ -124,12 +128,14 @@ def import_weights(directory: str, mesh: Any = None, **overrides):
   """As import_hf, without a tokenizer: (ModelConfig, params)."""
   path = os.path.join(directory, 'config.json')
   cfg = config_from_hf(directories.read_json(path), path)
+  tensors, head = open_safetensors(directory), {}
+  if cfg.value_head:
+    head = hf_classifier.head_readers(cfg, tensors, directory)
   cfg = dataclasses.replace(cfg, **overrides)
-  tensors = open_safetensors(directory)
   if cfg.tied_embeddings:
     tensors = _without_copied_head(tensors)
   readers = tensor_table.match(cfg, rules_of(cfg), tensors, directory)
-  return cfg, tensor_table.fill(cfg, readers, mesh, directory)
+  return cfg, tensor_table.fill(cfg, {**readers, **head}, mesh, directory)
 
 
 def config_from_hf(config: Mapping[str, Any], origin: str) -> ModelConfig:
@@ -147,10 +153,13 @@ def config_from_hf(config: Mapping[str, Any], origin: str) -> ModelConfig:
 
 def _config_from_hf(config: Mapping[str, Any], origin: str) -> ModelConfig:
   architecture = (config.get('architectures') or ['?'])[0]
+  classifiers = {hf_classifier.name_of(name): name for name in ARCHITECTURES}
+  is_classifier = architecture in classifiers
+  architecture = classifiers.get(architecture, architecture)
   if architecture not in ARCHITECTURES:
     raise ValueError(
       f'{origin}: architecture {architecture} is none of '
-      + ', '.join(ARCHITECTURES)
+      + ', '.join((*ARCHITECTURES, *classifiers))
     )
   for field, value in _FIXED_FIELDS.items():
     if config.get(field, value) not in (value, None):
@@ -179,6 +188,8 @@ def _config_from_hf(config: Mapping[str, Any], origin: str) -> ModelConfig:
     max_positions=need('max_position_embeddings'),
     **switches,
   )
+  if is_classifier:
+    fields |= hf_classifier.fields(config)
   try:
     cfg = ModelConfig(**fields)  # checks sizes before layers are listed
     hf_fields.check_activation(config, cfg.activation)

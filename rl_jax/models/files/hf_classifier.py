@@ -1,0 +1,103 @@
+"""Sequence classifiers of `transformers` with one label: reward models.
+
+Their score is a linear head without bias on the hidden state of the last token
+that is not the pad token, whatever the attention mask says: where a model pads
+with its end token, the end of a response is not read.
+"""
+
+from collections.abc import Mapping
+import dataclasses
+from typing import Any
+
+from absl import logging
+import numpy as np
+
+from rl_jax.models.files.placement import LeafReader
+from rl_jax.models.files.tensor_table import StoredTensor
+from rl_jax.models.transformer import ModelConfig
+
+HEAD = 'score.weight'
+_CAUSAL, _CLASSIFIER = 'ForCausalLM', 'ForSequenceClassification'
+# The text model alone; the plain name has an encoder of images, too.
+_OTHER_NAMES = {'Gemma3ForCausalLM': f'Gemma3Text{_CLASSIFIER}'}
+
+
+def name_of(architecture: str) -> str:
+  """The classifier on the trunk of a language model."""
+  plain = architecture.removesuffix(_CAUSAL) + _CLASSIFIER
+  return _OTHER_NAMES.get(architecture, plain)
+
+
+def fields(config: Mapping[str, Any]) -> dict[str, Any]:
+  """Of ModelConfig. There is no head of logits, so none of its own is read."""
+  return {
+    'value_head': True,
+    'tied_embeddings': True,
+    'unscored_id': config.get('pad_token_id'),
+  }
+
+
+def head_readers(
+  cfg: ModelConfig, tensors: dict[str, StoredTensor], origin: str
+) -> dict[str, LeafReader]:
+  """Takes the head from the tensors of the files.
+
+  Raises: ValueError without a head, or for one of several labels.
+  """
+  head = tensors.pop(HEAD, None)
+  shape = None if head is None else head.shape
+  if shape != (1, cfg.width):
+    raise ValueError(
+      f'{origin}: {HEAD} has shape {shape}, and a reward model has '
+      f'{(1, cfg.width)}: one label'
+    )
+  return {
+    'value_head/w': LeafReader(
+      lambda index: head.read(slice(0, 1))[0][index], (0,)
+    ),
+    'value_head/b': LeafReader(lambda index: np.zeros((), np.float32), ()),
+  }
+
+
+def config_of(
+  config: dict[str, Any], cfg: ModelConfig, eos_ids: tuple[int, ...]
+) -> dict[str, Any]:
+  """config.json of the language model -> that of the classifier.
+
+  Raises: ValueError if `transformers` would not score the end of a response.
+  """
+  pad = config['pad_token_id']
+  if pad in eos_ids and cfg.unscored_id != pad:
+    raise ValueError(
+      f'token {pad} pads and ends responses: transformers would score the '
+      'token before the end, which this model was not trained for. Give '
+      'another with --pad_token'
+    )
+  return {
+    **config,
+    'architectures': [name_of(config['architectures'][0])],
+    'id2label': {'0': 'LABEL_0'},
+    'label2id': {'LABEL_0': 0},
+  }
+
+
+def head_tensors(
+  tensors: dict[str, np.ndarray], head: Mapping[str, Any], dtype: str
+) -> dict[str, np.ndarray]:
+  """Tensors of the language model with the score in place of its logits."""
+  if float(head['b']):
+    logging.warning(
+      'the bias of the value head has no place in the file: scores of '
+      'transformers are those of the model less %g',
+      float(head['b']),
+    )
+  rest = {k: v for k, v in tensors.items() if k != 'lm_head.weight'}
+  return {**rest, HEAD: np.asarray(head['w'])[None].astype(dtype)}
+
+
+def with_pad(tokenizer: Any, token: str) -> Any:
+  """The tokenizer that pads with another of its tokens."""
+  found = tokenizer.backend.token_to_id(token)
+  if found is None:
+    raise ValueError(f'--pad_token={token!r} is no token of the model')
+  return dataclasses.replace(tokenizer, pad_id=found)

@@ -1,0 +1,141 @@
+"""Scores agree with sequence classifiers of `transformers` (float32, 1e-4)."""
+
+import dataclasses
+import importlib.util
+import json
+import pathlib
+import shutil
+import string
+
+import jax
+import numpy as np
+import pytest
+
+from rl_jax.learning.learned_reward import final_values
+from rl_jax.learning.statistics import Forward
+from rl_jax.models import spec
+from rl_jax.models.files import hf_classifier, hf_export, hf_import
+from rl_jax.models.tokenizer import CharTokenizer
+from rl_jax.models.transformer import specs
+from rl_jax.rollouts.logged import logged_rows
+from rl_jax.tasks.base import Logged
+
+GOLDEN = pathlib.Path(__file__).parents[2] / 'golden' / 'classifiers'
+LIVE = 'the optional package transformers (with torch) checks this live'
+TOKENIZER = CharTokenizer(string.ascii_letters[:46])
+SCORE = jax.jit(final_values, static_argnums=0)
+FAMILIES = ('llama', 'qwen2', 'qwen3', 'mistral', 'gemma2', 'gemma3')
+
+
+def our_scores(cfg, params, ids, *, prompt_tokens=5, pads=0):
+  """Of rows padded with 0, of which so many pads count as written."""
+  n = len(ids)
+  prompt = np.pad(ids[:, :prompt_tokens], ((0, 0), (2, 0)))
+  mask = (np.arange(prompt.shape[1]) >= 2) * np.ones((n, 1), np.float32)
+  records = []
+  for row in ids:
+    length = min((row != 0).sum() + pads, len(row))
+    written = [int(i) for i in row[prompt_tokens:length]]
+    records.append([(Logged(), written, True)])
+  arrays = (prompt, mask, np.arange(n, dtype=np.int32))
+  traj = logged_rows(arrays, records, ids.shape[1])
+  return SCORE(Forward(model=cfg), params, jax.device_put(traj))
+
+
+@pytest.mark.parametrize('family', FAMILIES)
+def test_golden_scores(family):
+  """Also where the policy wrote the pad token, which is never scored."""
+  cfg, params = hf_import.import_weights(GOLDEN / family)
+  assert cfg.value_head and cfg.unscored_id == 0
+  golden = np.load(GOLDEN / family / 'golden.npz')
+  close = lambda found: np.testing.assert_allclose(
+    found, golden['scores'], rtol=0, atol=1e-4
+  )
+  close(our_scores(cfg, params, golden['ids']))
+  if family == 'llama':
+    close(our_scores(cfg, params, golden['ids'], pads=1))
+    # The shortest row has 9 tokens: behind the prompt if all the rest is pads.
+    only = our_scores(cfg, params, golden['ids'], prompt_tokens=9, pads=1)
+    close(np.where(np.arange(3) == 2, only, golden['scores']))
+    plain = dataclasses.replace(cfg, unscored_id=None)
+    other = our_scores(plain, params, golden['ids'], pads=1)
+    assert (np.abs(other - golden['scores'])[1:] > 1e-3).all()
+
+
+def test_what_is_no_reward_model_is_named(tmp_path):
+  """Several labels; a file without a head; a head of another kind."""
+  folder = tmp_path / 'llama'
+  shutil.copytree(GOLDEN / 'llama', folder)
+  config = json.loads((folder / 'config.json').read_text())
+  path = folder / 'model.safetensors'
+  tensors = {
+    name: np.asarray(x.read(slice(None)))
+    for name, x in hf_import.open_safetensors(str(folder)).items()
+  }
+  head = tensors.pop('score.weight')
+  for more, message in (
+    ({'score.weight': np.repeat(head, 3, 0)}, r'shape \(3, 16\).*one label'),
+    ({'score.0.weight': head}, r'shape None, and a reward model has \(1, 16\)'),
+    ({'score.weight': head, 'score.bias': head[0]}, 'score.bias .* no place'),
+  ):
+    hf_export.save_tensors(str(folder), path.name, {**tensors, **more})
+    with pytest.raises(ValueError, match=message):
+      hf_import.import_weights(str(folder))
+  config['architectures'] = ['BertForSequenceClassification']
+  (folder / 'config.json').write_text(json.dumps(config))
+  with pytest.raises(ValueError, match='none of .*Qwen2ForSequenceClass'):
+    hf_import.import_weights(str(folder))
+
+
+def random_classifier(family):
+  """(cfg, params) with a value in every leaf."""
+  cfg, _ = hf_import.import_weights(GOLDEN / family)
+  cfg = dataclasses.replace(cfg, unscored_id=None)
+  params = spec.init(specs(cfg), jax.random.key(0))
+  params = jax.tree.map(lambda x: x + 0.1, params)
+  params['value_head'] = {
+    'w': jax.random.normal(jax.random.key(1), (cfg.width,)),
+    'b': np.zeros((), np.float32),
+  }
+  return cfg, params
+
+
+def test_files_come_back(tmp_path):
+  """E0; an end token that pads would not be scored, so it is refused."""
+  cfg, params = random_classifier('qwen3')
+  out = str(tmp_path / 'out')
+  hf_export.export_hf(out, cfg, params, TOKENIZER, classifier=True)
+  found, restored, _ = hf_import.import_hf(out)
+  assert found == dataclasses.replace(cfg, unscored_id=0)
+  jax.tree.map(np.testing.assert_array_equal, params, restored)
+  config = hf_export.config_to_hf(cfg, 'float32') | {'pad_token_id': 1}
+  with pytest.raises(ValueError, match='token 1 pads and ends responses'):
+    hf_classifier.config_of(config, cfg, (1,))
+  hf_classifier.config_of(config, dataclasses.replace(cfg, unscored_id=1), (1,))
+  params.pop('value_head')
+  with pytest.raises(ValueError, match='without value head'):
+    hf_export.export_hf(out, cfg, params, TOKENIZER, classifier=True)
+
+
+@pytest.mark.filterwarnings('ignore')  # of torch and transformers
+@pytest.mark.parametrize('family', FAMILIES)
+def test_live(family, tmp_path):
+  """Fresh classifiers of the installed transformers, read and written."""
+  pytest.importorskip('transformers', reason=LIVE)
+  pytest.importorskip('torch', reason=LIVE)
+  path = GOLDEN.parent / 'make_parity.py'
+  source = importlib.util.spec_from_file_location('make_parity', path)
+  parity = importlib.util.module_from_spec(source)
+  source.loader.exec_module(parity)
+  theirs = str(tmp_path / 'theirs')
+  parity.make_classifier(family, seed=1).save_pretrained(theirs)
+  ids = parity.padded_ids(1, 20, 6, 24)
+  expected = parity.scores_of(theirs, ids)
+  cfg, params = hf_import.import_weights(theirs)
+  np.testing.assert_allclose(our_scores(cfg, params, ids), expected, atol=1e-4)
+  cfg, params = random_classifier(family)
+  out = str(tmp_path / 'out')
+  hf_export.export_hf(out, cfg, params, TOKENIZER, classifier=True)
+  np.testing.assert_allclose(
+    our_scores(cfg, params, ids), parity.scores_of(out, ids), atol=1e-4
+  )
