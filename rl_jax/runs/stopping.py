@@ -77,7 +77,7 @@ class EarlyStopping:
 
   def restore(self, state: dict[str, Any]) -> None:
     """Continues; with other settings the run may go on that had ended."""
-    settings = {'target': None, **state['settings']}  # new since
+    settings = {'target': None, **state['settings']}  # older runs
     if any(settings[n] != self._settings[n] for n in ('metric', 'mode')):
       return
     self.best, self.waited = state['best'], state['waited']
