@@ -79,7 +79,9 @@ def _by_layer(stacked: Any, num_layers: int) -> list[Any]:
 def _for_decoding(layer: dict, cfg: Any) -> dict:
   """The layer, its MLP transposed if that is faster and has no adapters."""
   names = ('w_gate', 'w_up', 'w_down')
-  if not copies_right_factors() or any(n in layer['lora'] for n in names):
+  if cfg.num_experts or not copies_right_factors():
+    return layer
+  if any(name in layer['lora'] for name in names):
     return layer
   base = dict(layer['base'])
   mlp = tuple(base.pop(name).astype(cfg.compute_dtype).T for name in names)

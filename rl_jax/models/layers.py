@@ -1,7 +1,6 @@
 """The parts of a decoder layer, used by training and by decoding alike."""
 
 import functools
-import math
 from typing import Any
 
 import jax
@@ -9,7 +8,14 @@ from jax import lax
 import jax.numpy as jnp
 import numpy as np
 
-from rl_jax.models import attention, lora, mixed_precision, rope
+from rl_jax.models import (
+  attention,
+  experts,
+  lora,
+  mixed_precision,
+  products,
+  rope,
+)
 from rl_jax.types import Array
 
 ACTIVATIONS = {
@@ -19,13 +25,13 @@ ACTIVATIONS = {
 
 
 def norm(x: Array, scale: Array, cfg: Any) -> Array:
-  """x / sqrt(mean(x^2) + eps) * scale over the last axis, in float32.
+  """x / sqrt(mean(x^2) + eps) * scale over the axes of scale, in float32.
 
   With cfg.norm_offset the factor is 1 + scale.
   """
-  x32 = x.astype(jnp.float32)
+  x32, axes = x.astype(jnp.float32), tuple(range(-scale.ndim, 0))
   inverse = lax.rsqrt(
-    jnp.mean(x32 * x32, axis=-1, keepdims=True) + cfg.norm_eps
+    jnp.mean(x32 * x32, axis=axes, keepdims=True) + cfg.norm_eps
   )
   scale32 = jnp.broadcast_to(scale.astype(jnp.float32), x.shape)
   if cfg.norm_offset:
@@ -33,56 +39,16 @@ def norm(x: Array, scale: Array, cfg: Any) -> Array:
   return (x32 * inverse * scale32).astype(x.dtype)
 
 
-@jax.custom_vjp
-def _product(x: Array, weight: Array) -> Array:
-  """x @ weight; on CPU its gradient x^T dy multiplies a stored transpose.
-
-  XLA on CPU contracts first dimensions at half the speed of others. The
-  narrower one of x and dy is transposed: less is written, and a wide x would be
-  computed column by column (25 times slower).
-  """
-  return x @ weight
-
-
-def _product_backward(saved, dy):
-  x, weight = saved
-  if x.shape[1] <= dy.shape[1]:
-    gradient = _written(x.T) @ dy
-  else:
-    gradient = _written(_written(dy.T) @ x).T
-  return dy @ weight.T, gradient
-
-
-def _written(x: Array) -> Array:
-  """x, stored: on CPU no product transposes it again while reading it."""
-  return lax.platform_dependent(
-    x, cpu=lax.optimization_barrier, default=lambda x: x
-  )
-
-
-_product.defvjp(lambda x, weight: (x @ weight, (x, weight)), _product_backward)
-
-
-def _dense(x: Array, weight: Array, inputs: int) -> Array:
-  """Contracts the last dimensions of x with the first ones of weight.
-
-  It is one product of two matrices: with more dimensions XLA on CPU runs the
-  transposed products of the backward pass at less than half the speed.
-  """
-  lead, tail = x.shape[: x.ndim - inputs], weight.shape[inputs:]
-  size = math.prod(weight.shape[:inputs])
-  y = _product(x.reshape(-1, size), weight.astype(x.dtype).reshape(size, -1))
-  return y.reshape(*lead, *tail)
-
-
 def project(layer: dict, cfg: Any, name: str, x: Array) -> Array:
   """x W, plus the adapter's (x a) b * (alpha / rank) if there is one."""
   inputs = lora.num_inputs(name)
-  y = _dense(x, layer['base'][name], inputs)
+  y = products.dense(x, layer['base'][name], inputs)
   if name in layer['lora']:
     adapter = layer['lora'][name]
-    low = _dense(x, adapter['a'], inputs)
-    y = y + _dense(low, adapter['b'], 1) * (cfg.lora_alpha / cfg.lora_rank)
+    low = products.dense(x, adapter['a'], inputs)
+    y = y + products.dense(low, adapter['b'], 1) * (
+      cfg.lora_alpha / cfg.lora_rank
+    )
   return y
 
 
@@ -125,6 +91,8 @@ def finish_layer(layer, cfg, x, attended) -> Array:
 
 def _mlp(layer, cfg, h) -> Array:
   activation = ACTIVATIONS[cfg.activation]
+  if cfg.num_experts:
+    return experts.feed_forward(layer, cfg, h, activation)
   if 'mlp' in layer:
     return _transposed_mlp(layer['mlp'], h, activation)
   gate = activation(project(layer, cfg, 'w_gate', h))

@@ -6,6 +6,7 @@ Source: "LoRA: Low-Rank Adaptation of Large Language Models" (2106.09685).
 Unmerged, because adding a small update to a bfloat16 weight can round it away.
 """
 
+import math
 from typing import Any
 
 import jax.numpy as jnp
@@ -36,21 +37,20 @@ def specs(layer_specs: dict, targets: tuple[str, ...], rank: int) -> dict:
   tree = {}
   for name in targets:
     base = layer_specs[name]
-    split = 1 + num_inputs(name)
-    fan_in = 1
-    for size in base.shape[1:split]:
-      fan_in *= size
+    # Every layer, and every expert, has adapters of its own.
+    stacks = 2 if 'experts' in base.logical_axes else 1
+    split = stacks + num_inputs(name)
     tree[name] = {
       'a': spec.ParamSpec(
         (*base.shape[:split], rank),
         'float32',
         (*base.logical_axes[:split], None),
-        fan_in**-0.5,
+        math.prod(base.shape[stacks:split]) ** -0.5,
       ),
       'b': spec.ParamSpec(
-        (base.shape[0], rank, *base.shape[split:]),
+        (*base.shape[:stacks], rank, *base.shape[split:]),
         'float32',
-        (base.logical_axes[0], None, *base.logical_axes[split:]),
+        (*base.logical_axes[:stacks], None, *base.logical_axes[split:]),
         spec.ZEROS,
       ),
     }
@@ -58,15 +58,17 @@ def specs(layer_specs: dict, targets: tuple[str, ...], rank: int) -> dict:
 
 
 def delta(a: Array, b: Array, scale: float, inputs: int) -> Array:
-  """The update of one stacked weight, [L, inputs..., outputs...], float32."""
-  layers, rank = a.shape[0], a.shape[-1]
-  in_shape, out_shape = a.shape[1 : 1 + inputs], b.shape[2:]
-  product = jnp.einsum(
-    'lir,lro->lio',
-    a.reshape(layers, -1, rank).astype(jnp.float32),
-    b.reshape(layers, rank, -1).astype(jnp.float32),
+  """The update of one stacked weight, [L, inputs..., outputs...], float32.
+
+  Of experts [L, E, inputs..., outputs...].
+  """
+  stacks, rank = a.ndim - 1 - inputs, a.shape[-1]
+  shape = (*a.shape[:-1], *b.shape[stacks + 1 :])
+  a, b = a.astype(jnp.float32), b.astype(jnp.float32)
+  product = a.reshape(*a.shape[:stacks], -1, rank) @ b.reshape(
+    *b.shape[: stacks + 1], -1
   )
-  return scale * product.reshape(layers, *in_shape, *out_shape)
+  return scale * product.reshape(shape)
 
 
 def merge(params: dict[str, Any], cfg: Any) -> dict[str, Any]:

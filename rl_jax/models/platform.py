@@ -3,6 +3,8 @@
   compute_dtype  bfloat16 on TPU and on GPUs that have it, float32 elsewhere
   attention      'cudnn' on NVIDIA GPUs, 'splash' on TPU, 'plain' elsewhere and
                  where these cannot run
+  expert_products  'chosen' on TPU and GPU, which have ragged products, 'all'
+                 elsewhere
 
 Parameters, log-softmax, statistics, losses and gradient sums are not affected:
 they keep param_dtype and float32.
@@ -15,7 +17,7 @@ from typing import Any
 from absl import logging
 import jax
 
-from rl_jax.models import attention_kernels, transformer
+from rl_jax.models import attention_kernels, experts, transformer
 
 AUTO, PLAIN, CUDNN, SPLASH = 'auto', 'plain', 'cudnn', 'splash'
 ATTENTION = (AUTO, PLAIN, CUDNN, SPLASH)
@@ -169,7 +171,13 @@ def resolve(
       f'Allowed: {AUTO}, {PLAIN}'
     )
   _log('attention', kernel, why)
-  return dataclasses.replace(model, compute_dtype=dtype, attention=kernel)
+  ragged = platform.name in ('cuda', 'rocm', 'tpu')
+  return dataclasses.replace(
+    model,
+    compute_dtype=dtype,
+    attention=kernel,
+    expert_products=experts.CHOSEN if ragged else experts.ALL,
+  )
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""A dense decoder: Llama 3, SmolLM2, Mistral, Qwen2 and 3, Gemma 2 and 3.
+"""A decoder: Llama 3, SmolLM2, Mistral, Qwen2 and 3, Gemma 2 and 3, OLMoE.
 
 Functions of (params, cfg, arrays). The prompt of a group is encoded once and
 its G responses attend to the same keys and values, both in training (forward)
@@ -17,6 +17,7 @@ from rl_jax.checks import INT32, check_numbers, checked, chosen, ranged
 from rl_jax.models import (
   attention,
   attention_kernels,
+  experts,
   heads,
   layers,
   lora,
@@ -43,13 +44,17 @@ class ModelConfig:
   num_heads: int = ranged(low=1, high=INT32)
   num_kv_heads: int = ranged(low=1, high=INT32)
   head_size: int = ranged(low=2, high=INT32)
-  mlp_size: int = ranged(low=1, high=INT32)
+  mlp_size: int = ranged(low=1, high=INT32)  # of one expert, if there are any
+  num_experts: int = ranged(0, 0, INT32)  # 0: one MLP for all tokens
+  experts_per_token: int = ranged(0, 0, INT32)
+  normalized_gates: bool = False  # of a token's experts, with sum 1
   rope_theta: float = ranged(10000.0, 0.0, open_low=True)
   rope_scaling: rope.Scaling | None = None
   norm_eps: float = ranged(1e-6, 0.0, open_low=True)
   tied_embeddings: bool = True
   qkv_bias: bool = False
   qk_norm: bool = False
+  qk_norm_whole: bool = False  # over all heads at once, not over each
   norm_offset: bool = False  # norms multiply by 1 + their parameter
   post_norms: bool = False  # norms of what attention and MLP add to the stream
   scaled_embeddings: bool = False  # by the root of the width
@@ -69,6 +74,7 @@ class ModelConfig:
   compute_dtype: str = chosen('float32', DTYPES)
   # 'plain', or a kernel for all but decode_step.
   attention: str = chosen('plain', ('plain', *attention_kernels.KERNELS))
+  expert_products: str = chosen(experts.ALL, (experts.ALL, experts.CHOSEN))
   remat: bool = False  # keep only the layers' inputs for the backward pass
   value_head: bool = False
   num_values: int = ranged(1, 1, INT32)  # outputs of the value head
@@ -99,6 +105,22 @@ class ModelConfig:
       )
     lora.check_targets('ModelConfig', self.lora_targets)
     self._check_windows()
+    self._check_experts()
+
+  def _check_experts(self):
+    few = 1 <= self.experts_per_token <= self.num_experts
+    if bool(self.num_experts) != few or self.experts_per_token and not few:
+      raise ValueError(
+        f'ModelConfig.experts_per_token = {self.experts_per_token} and '
+        f'num_experts = {self.num_experts}: expected 1 to num_experts, or 0 '
+        'and 0'
+      )
+    for name, needed in (
+      ('normalized_gates', 'num_experts'),
+      ('qk_norm_whole', 'qk_norm'),
+    ):
+      if getattr(self, name) and not getattr(self, needed):
+        raise ValueError(f'ModelConfig.{name} without {needed}')
 
   def _check_windows(self):
     if bool(self.windowed) != (self.window is not None):
@@ -117,7 +139,7 @@ class ModelConfig:
 
 def specs(cfg: ModelConfig) -> dict[str, Any]:
   """The tree of ParamSpec: model and, if switched on, lora and value_head."""
-  L, D, F = cfg.num_layers, cfg.width, cfg.mlp_size
+  L, D = cfg.num_layers, cfg.width
   H, J, K = cfg.num_heads, cfg.num_kv_heads, cfg.head_size
 
   def param(shape, axes, init):
@@ -137,17 +159,16 @@ def specs(cfg: ModelConfig) -> dict[str, Any]:
     'wv': stacked((D, J, K), (width, *kv), D**-0.5),
     'wo': stacked((H, K, D), (*heads_, width), residual * (H * K) ** -0.5),
     'mlp_norm': stacked((D,), (None,), scale),
-    'w_gate': stacked((D, F), (width, 'mlp'), D**-0.5),
-    'w_up': stacked((D, F), (width, 'mlp'), D**-0.5),
-    'w_down': stacked((F, D), ('mlp', width), residual * F**-0.5),
+    **_mlp_specs(cfg, stacked, residual),
   }
   if cfg.qkv_bias:
     layers['bq'] = stacked((H, K), heads_, spec.ZEROS)
     layers['bk'] = stacked((J, K), kv, spec.ZEROS)
     layers['bv'] = stacked((J, K), kv, spec.ZEROS)
   if cfg.qk_norm:
-    layers['q_norm'] = stacked((K,), (None,), scale)
-    layers['k_norm'] = stacked((K,), (None,), scale)
+    q, k = ((H,), (J,)) if cfg.qk_norm_whole else ((), ())
+    layers['q_norm'] = stacked((*q, K), (None,) * (len(q) + 1), scale)
+    layers['k_norm'] = stacked((*k, K), (None,) * (len(k) + 1), scale)
   if cfg.post_norms:
     layers['attn_post_norm'] = stacked((D,), (None,), scale)
     layers['mlp_post_norm'] = stacked((D,), (None,), scale)
@@ -165,6 +186,24 @@ def specs(cfg: ModelConfig) -> dict[str, Any]:
   if cfg.value_head:
     tree['value_head'] = heads.value_specs(D, cfg.num_values)
   return tree
+
+
+def _mlp_specs(cfg: ModelConfig, stacked: Any, residual: float) -> dict:
+  """One MLP, or those of all experts and the router."""
+  D, F, E = cfg.width, cfg.mlp_size, cfg.num_experts
+  if not E:
+    return {
+      'w_gate': stacked((D, F), ('width', 'mlp'), D**-0.5),
+      'w_up': stacked((D, F), ('width', 'mlp'), D**-0.5),
+      'w_down': stacked((F, D), ('mlp', 'width'), residual * F**-0.5),
+    }
+  widened, narrowed = ('experts', 'width', None), ('experts', None, 'width')
+  return {
+    'router': stacked((D, E), ('width', None), D**-0.5),
+    'w_gate': stacked((E, D, F), widened, D**-0.5),
+    'w_up': stacked((E, D, F), widened, D**-0.5),
+    'w_down': stacked((E, F, D), narrowed, residual * F**-0.5),
+  }
 
 
 def forward(

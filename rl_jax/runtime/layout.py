@@ -32,6 +32,14 @@ def parts(size: int, logical: str, sizes: dict[str, int] | None = None) -> int:
   return math.prod(sizes[name] for name in axes_of(size, logical, sizes))
 
 
+def split_over(size: int, logical: str) -> tuple[str, ...]:
+  """The mesh axes in force, of several devices, that RULES split size over."""
+  sizes = _axes_in_force()
+  return tuple(
+    name for name in axes_of(size, logical, sizes) if sizes[name] > 1
+  )
+
+
 def constrain(x: Array, *logical_axes: str | None) -> Array:
   """Fixes the layout of x inside jit; without a mesh in force, just x.
 

@@ -34,6 +34,7 @@ RULES = {
   'kv_heads': 'tensor',
   'head_size': None,
   'mlp': 'tensor',
+  'experts': 'tensor',  # whole ones; then their hidden units are not split
 }
 
 
@@ -45,7 +46,8 @@ class MeshConfig:
   data: copies of the parameters; null: all devices that the other axes leave,
   or as many of them as share a batch evenly (config.on_devices). fsdp: splits
   rows and parameters. sequence: splits the tokens of responses in score and
-  update, and rows in sampling. tensor: splits heads, MLP and vocabulary.
+  update, and rows in sampling. tensor: splits heads, MLP (or
+  experts) and vocabulary.
   """
 
   data: int | None = ranged(None, 1, INT32)

@@ -129,6 +129,31 @@ FAMILIES = {
     torch.float32,
     '1GB',
   ),
+  'qwen3_moe': (
+    'Qwen3MoeConfig',
+    dict(
+      tie_word_embeddings=False,
+      head_dim=8,
+      moe_intermediate_size=12,
+      num_experts=6,
+      num_experts_per_tok=2,
+      norm_topk_prob=True,
+      rope_parameters={'rope_type': 'default', 'rope_theta': 1000000.0},
+    ),
+    torch.float32,
+    '1GB',
+  ),
+  'olmoe': (
+    'OlmoeConfig',
+    dict(
+      tie_word_embeddings=False,
+      num_experts=5,
+      num_experts_per_tok=3,
+      rope_parameters={'rope_type': 'default', 'rope_theta': 10000.0},
+    ),
+    torch.float32,
+    '1GB',
+  ),
 }
 
 

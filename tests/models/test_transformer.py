@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rl_jax import models
-from rl_jax.models import decoding, layers
+from rl_jax.models import decoding, products
 from rl_jax.models import params as params_lib
 
 CFG = models.ModelConfig(
@@ -67,6 +67,14 @@ VARIANTS = {
     ),
     window=2,
     windowed=(0, 1),
+  ),
+  'experts': dataclasses.replace(
+    CFG,
+    qk_norm=True,
+    qk_norm_whole=True,
+    num_experts=5,
+    experts_per_token=2,
+    mlp_size=12,
   ),
 }
 N, G, P, T = 3, 2, 5, 4
@@ -128,14 +136,30 @@ def plain_frequencies(cfg, windowed):
   return frequency, 1.0
 
 
+def plain_mlp(cfg, w, h, activation):
+  """One MLP, or the sum of those of the experts that each token takes."""
+  mlp = lambda gate, up, down: (activation(h @ gate) * (h @ up)) @ down
+  weights = (w['w_gate'], w['w_up'], w['w_down'])
+  if not cfg.num_experts:
+    return mlp(*weights)
+  p = jax.nn.softmax(h @ w['router'])
+  least = jnp.sort(p)[:, -cfg.experts_per_token, None]
+  gate = jnp.where(p >= least, p, 0)
+  if cfg.normalized_gates:
+    gate /= gate.sum(-1, keepdims=True)
+  return jnp.einsum('se,esd->sd', gate, jax.vmap(mlp)(*weights))
+
+
 def plain_hidden(params, cfg, token_S):
   """Textbook forward of one sequence, float32[S, D]: no cache, no padding."""
   model = params['model']
   repeats = cfg.num_heads // cfg.num_kv_heads
 
   def norm(x, scale):
+    axes = tuple(range(-scale.ndim, 0))
     scale = jnp.broadcast_to(scale, x.shape) + cfg.norm_offset
-    return x / jnp.sqrt((x**2).mean(-1, keepdims=True) + cfg.norm_eps) * scale
+    mean = (x**2).mean(axes, keepdims=True)
+    return x / jnp.sqrt(mean + cfg.norm_eps) * scale
 
   def rope(x, windowed):
     frequency, factor = plain_frequencies(cfg, windowed)
@@ -177,7 +201,7 @@ def plain_hidden(params, cfg, token_S):
     out = jnp.einsum('shk,hkd->sd', out, w['wo'])
     x = x + (norm(out, w['attn_post_norm']) if cfg.post_norms else out)
     h = norm(x, w['mlp_norm'])
-    out = (activation(h @ w['w_gate']) * (h @ w['w_up'])) @ w['w_down']
+    out = plain_mlp(cfg, w, h, activation)
     x = x + (norm(out, w['mlp_post_norm']) if cfg.post_norms else out)
   return norm(x, model['final_norm'])
 
@@ -310,7 +334,7 @@ def test_small_and_odd_batches(sizes):
     )
     for name in VARIANTS
     for transposed in (False, True)
-    if name != 'gemma2' or transposed
+    if name not in ('gemma2', 'experts') or transposed
   ],
 )
 def test_prefill_and_decode_agree_with_forward(monkeypatch, name, transposed):
@@ -327,8 +351,7 @@ def test_prefill_and_decode_agree_with_forward(monkeypatch, name, transposed):
   hidden = [jnp.repeat(hidden_ND, G, axis=0)]
   decode = jax.jit(models.decode_step, static_argnums=1)
   weights = models.unstacked(params, cfg)
-  adapted = 'w_up' in weights['layers'][0]['lora']
-  assert ('mlp' in weights['layers'][0]) == (transposed and not adapted)
+  assert ('mlp' in weights['layers'][0]) == (transposed and not cfg.num_experts)
   for step in range(T - 1):
     token_B = jnp.asarray(batch[2][:, step])
     step_B = jnp.full_like(token_B, step)
@@ -347,7 +370,7 @@ def test_the_product_has_the_gradient_of_a_matrix_product():
       for shape in ((5, inputs), (inputs, outputs), (5, outputs))
     )
     _, plain = jax.vjp(jnp.matmul, x, weight)
-    y, found = jax.vjp(layers._product, x, weight)
+    y, found = jax.vjp(products.product, x, weight)
     np.testing.assert_allclose(y, x @ weight, rtol=1e-5)
     for one, other in zip(found(dy), plain(dy), strict=True):
       np.testing.assert_allclose(one, other, rtol=1e-5)
@@ -442,6 +465,10 @@ def test_several_values_are_several_heads():
     ({'window': 4}, 'window = 4 and windowed = .*both or neither'),
     ({'window': 4, 'windowed': (2,)}, 'windowed = .2,.: the layers are 0 to 1'),
     ({'window_rope_theta': 10.0}, 'window_rope_theta without a window'),
+    ({'num_experts': 4}, 'experts_per_token = 0 and num_experts = 4'),
+    ({'experts_per_token': 1}, 'experts_per_token = 1 and num_experts = 0'),
+    ({'normalized_gates': True}, 'normalized_gates without num_experts'),
+    ({'qk_norm_whole': True}, 'qk_norm_whole without qk_norm'),
   ],
 )
 def test_impossible_configurations_are_refused(change, message):

@@ -10,6 +10,7 @@ import numpy as np
 from rl_jax.models import lora
 from rl_jax.models.files import (
   hf_classifier,
+  hf_experts,
   hf_fields,
   hf_import,
   hf_rope,
@@ -83,8 +84,9 @@ def hf_tensors(
   for rule in tensor_table.used_rules(cfg, hf_import.rules_of(cfg)):
     leaf = np.asarray(flat[rule.path]).astype(dtype, copy=False)
     names = tensor_table.tensor_names(cfg, rule)
-    layers = leaf if '{}' in rule.name else [leaf]
-    for name, array in zip(names, layers, strict=True):
+    # One tensor for each layer, or for each expert of each layer.
+    each = leaf.reshape(len(names), *tensor_table.axes_shape(rule.axes, size))
+    for name, array in zip(names, each, strict=True):
       moved = tensor_table.rearrange(array, rule.axes, rule.file_axes, size)
       tensors[name] = np.ascontiguousarray(moved)
   return tensors
@@ -114,6 +116,7 @@ def config_to_hf(cfg: ModelConfig, dtype: str) -> dict[str, Any]:
     'attention_bias': False,
     'mlp_bias': False,
     'torch_dtype': dtype,
+    **hf_experts.written(cfg),
     **hf_rope.written(cfg),
     **hf_fields.written(architecture, cfg),
   }

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from rl_jax.models.files import hf_experts
 from rl_jax.models.transformer import ModelConfig
 
 _MISTRAL, _GEMMA2, _GEMMA3 = (
@@ -10,7 +11,7 @@ _MISTRAL, _GEMMA2, _GEMMA3 = (
 )
 _LLAMA = 'LlamaForCausalLM'
 _GEMMAS = (_GEMMA2, _GEMMA3)
-MODEL_TYPES = {_GEMMA3: 'gemma3_text'}
+MODEL_TYPES = {_GEMMA3: 'gemma3_text', hf_experts.QWEN3: 'qwen3_moe'}
 # Our activation -> the name in the files.
 _ACTIVATIONS = {'silu': 'silu', 'gelu_tanh': 'gelu_pytorch_tanh'}
 _WINDOWED, _FULL = 'sliding_attention', 'full_attention'
@@ -102,6 +103,8 @@ def architecture_of(
     if architecture == _LLAMA and cfg.window is not None:
       continue
     if architecture == _MISTRAL and len(cfg.windowed) < cfg.num_layers:
+      continue
+    if not hf_experts.fits(architecture, cfg):
       continue
     if _other_scores(architecture, cfg):
       continue

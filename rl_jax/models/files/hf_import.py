@@ -1,4 +1,4 @@
-"""Hugging Face directories: Llama, Mistral, Qwen2, Qwen3 and Gemma.
+"""Hugging Face directories: Llama, Mistral, Qwen2, Qwen3, Gemma and OLMoE.
 
 Language models, and sequence classifiers with one label as reward models.
 """
@@ -15,6 +15,7 @@ from rl_jax.models import tokenizer as tokenizer_lib
 from rl_jax.models.files import (
   directories,
   hf_classifier,
+  hf_experts,
   hf_fields,
   hf_rope,
   placement,
@@ -88,6 +89,12 @@ ARCHITECTURES = {
   'Qwen3ForCausalLM': {'qkv_bias': False, 'qk_norm': True},
   'Gemma2ForCausalLM': {'qkv_bias': False, 'qk_norm': False, **_GEMMA},
   'Gemma3ForCausalLM': {'qkv_bias': False, 'qk_norm': True, **_GEMMA},
+  hf_experts.QWEN3: {'qkv_bias': False, 'qk_norm': True},
+  hf_experts.OLMOE: {
+    'qkv_bias': False,
+    'qk_norm': True,
+    'qk_norm_whole': True,
+  },
 }
 
 # Fields that would change the mathematics, and the only value they may have.
@@ -97,13 +104,21 @@ _FIXED_FIELDS = {
   'partial_rotary_factor': 1.0,
   'quantization_config': None,
   'use_bidirectional_attention': False,
+  'clip_qkv': None,
+  'decoder_sparse_step': 1,  # every layer has experts
+  'mlp_only_layers': [],
 }
 
 
 def rules_of(cfg: ModelConfig) -> tuple[Rule, ...]:
   """The table of the tensors of a model."""
   rules = (*RULES, *_POST_NORMS) if cfg.post_norms else RULES
-  return tuple({rule.name: rule for rule in rules}.values())
+  table = {rule.name: rule for rule in rules}
+  replaced = hf_experts.RULES if cfg.num_experts else ()
+  replaced += hf_experts.WHOLE_NORMS if cfg.qk_norm_whole else ()
+  paths = {rule.path for rule in replaced}
+  kept = (rule for rule in table.values() if rule.path not in paths)
+  return (*kept, *replaced)
 
 
 def import_hf(directory: str, mesh: Any = None, **overrides):
@@ -191,6 +206,7 @@ def _config_from_hf(config: Mapping[str, Any], origin: str) -> ModelConfig:
   if is_classifier:
     fields |= hf_classifier.fields(config)
   try:
+    fields |= hf_experts.read(architecture, config)
     cfg = ModelConfig(**fields)  # checks sizes before layers are listed
     hf_fields.check_activation(config, cfg.activation)
     return dataclasses.replace(

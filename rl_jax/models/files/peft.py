@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.checks import INT32
-from rl_jax.models import lora, transformer
+from rl_jax.models import experts, lora, transformer
 from rl_jax.models.files import directories, hf_import
 from rl_jax.models.transformer import ModelConfig
 
@@ -47,10 +47,11 @@ def export_adapters(
 ) -> None:
   """Writes the adapters of a model, atomically; base: of which they are.
 
-  Raises: ValueError if the model has none.
+  Raises: ValueError if the model has none, or some of experts.
   """
   if not cfg.lora_rank:
     raise ValueError('the model has no adapters: lora_rank = 0')
+  _check_experts(cfg, cfg.lora_targets)
   tensors = {}
   for target, adapter in params['lora']['layers'].items():
     for layer in range(cfg.num_layers):
@@ -100,6 +101,7 @@ def import_adapters(
   )
   if not targets:
     raise ValueError(f'{path} has no adapter of {", ".join(_MODULES.values())}')
+  _check_experts(cfg, targets)
   cfg = dataclasses.replace(
     cfg, lora_rank=rank, lora_alpha=alpha, lora_targets=targets
   )
@@ -123,6 +125,16 @@ def import_adapters(
     for target, s in specs.items()
   }
   return cfg, {'lora': {'layers': layers}}
+
+
+def _check_experts(cfg: ModelConfig, targets: tuple[str, ...]) -> None:
+  """Raises ValueError for adapters of experts: PEFT has no fixed names."""
+  found = sorted(set(targets) & set(experts.WEIGHTS))
+  if cfg.num_experts and found:
+    raise ValueError(
+      f'lora_targets has {found} of {cfg.num_experts} experts, which these '
+      'files cannot hold: merge them (experiments.export_weights)'
+    )
 
 
 def _scale(config: Mapping[str, Any], path: str) -> tuple[int, float]:

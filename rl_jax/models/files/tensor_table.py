@@ -22,12 +22,12 @@ from rl_jax.runtime import mesh as mesh_lib
 
 
 class Rule(NamedTuple):
-  """One row of a table; `{}` in the name stands for the layer."""
+  """One row of a table; `{}` in the name: the layer, and then the expert."""
 
   name: str
   path: str  # below params['model'], joined by '/'
   file_axes: str
-  axes: str  # of one layer
+  axes: str  # of one layer, of one expert
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +48,7 @@ def sizes(cfg: ModelConfig) -> dict[str, int]:
     'J': cfg.num_kv_heads,
     'K': cfg.head_size,
     'F': cfg.mlp_size,
+    'E': cfg.num_experts,
     'C': 2,
     'R': cfg.head_size // 2,
   }
@@ -83,10 +84,14 @@ def used_rules(cfg: ModelConfig, rules: Iterable[Rule]) -> tuple[Rule, ...]:
 
 
 def tensor_names(cfg: ModelConfig, rule: Rule) -> list[str]:
-  """The rule's tensors: one, or one per layer."""
-  if '{}' not in rule.name:
-    return [rule.name]
-  return [rule.name.format(i) for i in range(cfg.num_layers)]
+  """The rule's tensors: one, one per layer, or one per layer and expert."""
+  stacks = _stacks(cfg, rule)
+  return [rule.name.format(*place) for place in np.ndindex(*stacks)]
+
+
+def _stacks(cfg: ModelConfig, rule: Rule) -> tuple[int, ...]:
+  """The leading sizes that the leaf has, but no tensor."""
+  return (cfg.num_layers, cfg.num_experts)[: rule.name.count('{}')]
 
 
 def match(
@@ -126,12 +131,13 @@ def match(
 
 
 def _leaf_reader(cfg, rule, tensors) -> LeafReader:
-  names = tensor_names(cfg, rule)
-  layers = int('{}' in rule.name)  # leading axes of the leaf alone
+  stacks = _stacks(cfg, rule)
+  names = np.array(tensor_names(cfg, rule)).reshape(stacks)
+  lead = len(stacks)
   # The first letter of the file is a separate axis of the leaf: for a part of
   # that axis only the corresponding rows of the file are read.
   letter = rule.file_axes[0]
-  axis = layers + rule.axes.split().index(letter)
+  axis = lead + rule.axes.split().index(letter)
 
   def one(name, index):
     start, stop, _ = index[axis].indices(sizes(cfg)[letter])
@@ -140,16 +146,16 @@ def _leaf_reader(cfg, rule, tensors) -> LeafReader:
     each = rows // max(stop - start, 1)
     array = tensors[name].read(slice(start * each, stop * each))
     array = rearrange(array, rule.file_axes, rule.axes, size)
-    rest = (*index[layers:axis], slice(None), *index[axis + 1 :])
+    rest = (*index[lead:axis], slice(None), *index[axis + 1 :])
     return array[rest]
 
   def read(index):
-    if not layers:
-      return one(names[0], index)
-    chosen = [one(name, index) for name in names[index[0]]]
-    return chosen[0][None] if len(chosen) == 1 else np.stack(chosen)
+    chosen = names[index[:lead]]
+    parts = [one(name, index) for name in chosen.flat]
+    stacked = parts[0][None] if len(parts) == 1 else np.stack(parts)
+    return stacked.reshape(*chosen.shape, *parts[0].shape)
 
-  return LeafReader(read, (0, axis) if layers else (axis,))
+  return LeafReader(read, (*range(lead), axis))
 
 
 def fill(

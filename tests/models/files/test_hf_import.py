@@ -76,6 +76,20 @@ CONFIGS = {
     rope_scaling=LinearScaling(factor=8.0),
     query_pre_attn_scalar=6.0,
   ),
+  'qwen3_moe': ModelConfig(
+    **SIZES,
+    qk_norm=True,
+    num_experts=5,
+    experts_per_token=2,
+    normalized_gates=True,
+  ),
+  'olmoe': ModelConfig(
+    **{**SIZES, 'num_heads': 2, 'num_kv_heads': 1},
+    qk_norm=True,
+    qk_norm_whole=True,
+    num_experts=3,
+    experts_per_token=3,
+  ),
 }
 
 

@@ -15,7 +15,8 @@ from rl_jax.models.tokenizer import HFTokenizer
 
 GOLDEN = pathlib.Path(__file__).parents[2] / 'golden'
 WINDOWED = ('mistral', 'gemma2', 'gemma3')
-FAMILIES = ('llama', 'smollm2', 'qwen2', 'qwen3', *WINDOWED)
+EXPERTS = ('qwen3_moe', 'olmoe')
+FAMILIES = ('llama', 'smollm2', 'qwen2', 'qwen3', *WINDOWED, *EXPERTS)
 LIVE = 'the optional package transformers (with torch) checks this live'
 
 
@@ -35,7 +36,7 @@ def our_logits(params, cfg, ids, prompt_tokens, padding):
   'family, prompt_tokens, padding',
   [
     pytest.param(family, *sizes, marks=pytest.mark.slow)
-    if family in WINDOWED and sizes == (1, 0)
+    if family in WINDOWED + EXPERTS and sizes == (1, 0)
     else (family, *sizes)
     for family in FAMILIES
     for sizes in ((1, 0), (7, 3))
@@ -72,6 +73,10 @@ def test_golden_logits(family, prompt_tokens, padding):
         ('gemma2', {'activation': 'silu'}),
         ('gemma3', {'window_rope_theta': None}),
         ('gemma3', {'rope_scaling': None}),
+        ('qwen3_moe', {'normalized_gates': False}),
+        ('qwen3_moe', {'experts_per_token': 3}),
+        ('olmoe', {'normalized_gates': True}),
+        ('olmoe', {'experts_per_token': 2}),
       )
     ),
   ],

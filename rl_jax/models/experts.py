@@ -1,0 +1,144 @@
+"""The feed-forward part of a layer with experts, of which a token takes a few.
+
+  p = softmax(h router) over all experts, in float32
+  g_e = p_e for the k largest, 0 for the others; with cfg.normalized_gates
+    divided by their sum
+  y = sum over e of (g_e * activation(h w_gate,e) * (h w_up,e)) w_down,e
+
+No expert has a limit of tokens and none is dropped: what a token gets depends
+on no other token (tier E1). It is computed in one of two ways:
+
+  all     every expert on every token; most products are multiplied by 0
+  chosen  tokens sorted by expert, products of ragged blocks; as many FLOP as
+          the gates need, on platforms that have such products
+
+Which experts a token takes is a comparison: where two probabilities differ by
+rounding alone, sampler and trainer may take different ones.
+
+Source: "Qwen3 Technical Report" (2505.09388), "OLMoE: Open Mixture-of-Experts
+Language Models" (2409.02060).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from jax import lax
+import jax.numpy as jnp
+
+from rl_jax.models import mixed_precision, products
+from rl_jax.runtime import layout
+from rl_jax.types import Array
+
+ALL, CHOSEN = 'all', 'chosen'
+WEIGHTS = ('w_gate', 'w_up', 'w_down')
+
+
+def feed_forward(
+  layer: dict, cfg: Any, h: Array, activation: Callable[[Array], Array]
+) -> Array:
+  """The sum over experts, of states [..., D]."""
+  adapters = {n: layer['lora'][n] for n in WEIGHTS if n in layer['lora']}
+  weights = {name: layer['base'][name] for name in WEIGHTS}
+  if cfg.expert_products == ALL:
+    x_MD = h.reshape(-1, cfg.width)
+    y_MD = _all(
+      cfg, activation, x_MD, layer['base']['router'], weights, adapters
+    )
+    return y_MD.reshape(h.shape)
+  leaves, tree = jax.tree.flatten((weights, adapters))
+  split = layout.split_over(cfg.num_experts, 'experts')
+
+  def local(h, router_DE, *leaves):
+    """The part of the sum that this device's experts have."""
+    x_MD = h.reshape(-1, cfg.width)
+    trees = jax.tree.unflatten(tree, leaves)
+    y_MD = _chosen(cfg, activation, x_MD, router_DE, *trees, split)
+    return y_MD.reshape(h.shape)
+
+  whole = lambda x: (None,) * (x.ndim - 1)
+  axes = [('rows', *whole(h)), (None, None)]
+  axes += [('experts', *whole(x)) for x in leaves]
+  return layout.on_parts(local, [h, layer['base']['router'], *leaves], axes)
+
+
+def route(cfg: Any, x_MD: Array, router_DE: Array) -> tuple[Array, Array]:
+  """The k experts of each token and their gates, both [M, k]; float32 gates."""
+  router_DE = router_DE.astype(x_MD.dtype)
+  p_ME = jax.nn.softmax(mixed_precision.product('md,de->me', x_MD, router_DE))
+  gate_Mk, expert_Mk = lax.top_k(p_ME, cfg.experts_per_token)
+  if cfg.normalized_gates:
+    gate_Mk = gate_Mk / gate_Mk.sum(axis=-1, keepdims=True)
+  return expert_Mk, gate_Mk
+
+
+def _all(cfg, activation, x_MD, router_DE, weights, adapters) -> Array:
+  """Every expert computes every token."""
+  expert_Mk, gate_Mk = route(cfg, x_MD, router_DE)
+  chosen_MkE = jax.nn.one_hot(expert_Mk, cfg.num_experts)
+  gate_ME = (chosen_MkE * gate_Mk[..., None]).sum(axis=1).astype(x_MD.dtype)
+
+  def widened(name):
+    y_MEF = products.dense(x_MD, weights[name].transpose(1, 0, 2), 1)
+    if name in adapters:
+      a, b = (adapters[name][part].astype(x_MD.dtype) for part in 'ab')
+      low_MER = products.dense(x_MD, a.transpose(1, 0, 2), 1)
+      y_MEF += jnp.einsum('mer,erf->mef', low_MER, b) * _scale(cfg)
+    return y_MEF
+
+  h_MEF = activation(widened('w_gate')) * widened('w_up') * gate_ME[..., None]
+  y_MD = products.dense(h_MEF, weights['w_down'], 2)
+  if 'w_down' in adapters:
+    a, b = (adapters['w_down'][part].astype(x_MD.dtype) for part in 'ab')
+    low_MER = jnp.einsum('mef,efr->mer', h_MEF, a)
+    y_MD += products.dense(low_MER, b, 2) * _scale(cfg)
+  return y_MD
+
+
+def _chosen(
+  cfg, activation, x_MD, router_DE, weights, adapters, split
+) -> Array:
+  """Tokens sorted by expert; of each device its experts, summed over `split`.
+
+  Gathers by permutations alone, whose transposes need no sum: results do not
+  depend on the order in which a device adds.
+  """
+  k, own = cfg.experts_per_token, weights['w_gate'].shape[0]
+  expert_Mk, gate_Mk = route(cfg, x_MD, router_DE)
+  first = lax.axis_index(split) * own if split else 0
+  # Tokens of other devices' experts come last, and belong to no block.
+  expert_R = expert_Mk.reshape(-1) - first
+  expert_R = jnp.where((expert_R >= 0) & (expert_R < own), expert_R, own)
+  order_R = jnp.argsort(expert_R, stable=True)
+  sizes_E = jnp.bincount(expert_R, length=own + 1)[:own].astype(jnp.int32)
+  mine_R1 = (jnp.arange(expert_R.size) < sizes_E.sum())[:, None]
+  permuted = lambda x, order: x.at[order].get(
+    unique_indices=True, mode='promise_in_bounds'
+  )
+
+  def product(x, weight):
+    """0 beyond the blocks, where a kernel may leave anything."""
+    y = lax.ragged_dot(x, weight.astype(x.dtype), sizes_E)
+    return jnp.where(mine_R1, y, 0)
+
+  def project(name, x):
+    y = product(x, weights[name])
+    if name in adapters:
+      low = product(x, adapters[name]['a'])
+      y += product(low, adapters[name]['b']) * _scale(cfg)
+    return y
+
+  x_RD = permuted(jnp.repeat(x_MD, k, axis=0), order_R)
+  x_RD = jnp.where(mine_R1, x_RD, 0)
+  gate_R1 = permuted(gate_Mk.reshape(-1, 1), order_R).astype(x_MD.dtype)
+  h_RF = activation(project('w_gate', x_RD)) * project('w_up', x_RD) * gate_R1
+  y_RD = permuted(project('w_down', h_RF), jnp.argsort(order_R))
+  y_MkD = y_RD.reshape(-1, k, cfg.width).astype(jnp.float32)
+  y_MD = y_MkD.sum(axis=1)
+  y_MD = lax.psum(y_MD, split) if split else y_MD
+  return y_MD.astype(x_MD.dtype)
+
+
+def _scale(cfg) -> float:
+  """Of adapters."""
+  return cfg.lora_alpha / cfg.lora_rank
