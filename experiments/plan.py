@@ -93,7 +93,9 @@ def main(argv):
       'a configuration that names it in model.config'
     )
   mesh = mesh_lib.make_mesh(config.mesh)
-  plan = memory_plan.estimate(config, model, mesh)
+  # Programs for CPU devices compute all experts; the plan is of accelerators.
+  chosen = dataclasses.replace(model, expert_products='chosen')
+  plan = memory_plan.estimate(config, chosen, mesh)
   compiled, sent = {}, dict.fromkeys(('generate', 'score', 'update'), 0.0)
   if _COMPILE.value:
     lowered = abstract_run.AbstractRun(config, model, mesh).lower()

@@ -38,6 +38,7 @@ PRESETS = {
     qk_norm=True,
   ),
   'qwen2p5_1p5b': models.presets.PRESETS['Qwen2.5-1.5B'],
+  'olmoe_1b_7b': models.presets.PRESETS['OLMoE-1B-7B'],
   'smollm2_135m': models.presets.PRESETS['SmolLM2-135M'],
   'tiny': models.presets.tiny(64),
 }

@@ -5,6 +5,7 @@ from typing import Any
 
 from rl_jax.config import ExperimentConfig
 from rl_jax.models import ModelConfig, spec, specs
+from rl_jax.planning import costs
 from rl_jax.planning import roofline as roofline_lib
 from rl_jax.planning.collectives import Collective
 from rl_jax.planning.memory_plan import MemoryPlan
@@ -20,8 +21,10 @@ def header(config: ExperimentConfig, model: ModelConfig) -> str:
   sizes, tokens = dataclasses.asdict(mesh), rollout.max_response_tokens
   spans = layout.parts(tokens, 'tokens', sizes)
   samplers = layout.parts(rollout.num_prompts, 'sampled_rows', sizes)
+  active = count - costs.resting_weights(model)
+  used = f' ({active / 1e9:.3g} a token)' if active < count else ''
   return (
-    f'{count / 1e9:.3g} billion parameters, {model.num_layers} layers, '
+    f'{count / 1e9:.3g} billion parameters{used}, {model.num_layers} layers, '
     f'{model.param_dtype} weights, {model.compute_dtype} compute, '
     f'remat {model.remat}\n'
     f'mesh data={mesh.data} fsdp={mesh.fsdp} sequence={mesh.sequence} '

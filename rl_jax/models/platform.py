@@ -3,8 +3,8 @@
   compute_dtype  bfloat16 on TPU and on GPUs that have it, float32 elsewhere
   attention      'cudnn' on NVIDIA GPUs, 'splash' on TPU, 'plain' elsewhere and
                  where these cannot run
-  expert_products  'chosen' on TPU and GPU, which have ragged products, 'all'
-                 elsewhere
+  expert_products  of a model with experts 'chosen' on TPU and GPU, which have
+                 ragged products, 'all' elsewhere
 
 Parameters, log-softmax, statistics, losses and gradient sums are not affected:
 they keep param_dtype and float32.
@@ -171,7 +171,7 @@ def resolve(
       f'Allowed: {AUTO}, {PLAIN}'
     )
   _log('attention', kernel, why)
-  ragged = platform.name in ('cuda', 'rocm', 'tpu')
+  ragged = model.num_experts and platform.name in ('cuda', 'rocm', 'tpu')
   return dataclasses.replace(
     model,
     compute_dtype=dtype,

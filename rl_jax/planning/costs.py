@@ -27,12 +27,14 @@ class Shape:
 def model_flops(cfg: models.ModelConfig, shape: Shape, stage: str) -> float:
   """FLOP of the model for one call of a stage; every row has full length.
 
-  2 a weight and token forward, three times that for an update; attention over
-  visible positions; a prompt is computed once a group.
+  2 a weight and token forward, three times that for an update; of experts those
+  that a token takes; attention over visible positions; a prompt is computed
+  once a group.
   """
   heads = cfg.num_heads * cfg.head_size
   kv = cfg.num_kv_heads * cfg.head_size
-  layer = cfg.width * (2 * heads + 2 * kv + 3 * cfg.mlp_size)
+  mlp = 3 * cfg.mlp_size * (cfg.experts_per_token or 1) + cfg.num_experts
+  layer = cfg.width * (2 * heads + 2 * kv + mlp)
   output = cfg.width * cfg.vocab_size
   N, B = shape.num_prompts, shape.rows
   P, T = shape.prompt_tokens, shape.new_tokens
@@ -47,11 +49,19 @@ def model_flops(cfg: models.ModelConfig, shape: Shape, stage: str) -> float:
   return forward * times[stage]
 
 
+def resting_weights(cfg: models.ModelConfig, tokens: int = 1) -> int:
+  """Weights of experts that so many tokens leave alone, at least."""
+  taken = min(cfg.num_experts, tokens * cfg.experts_per_token)
+  expert = 3 * cfg.width * cfg.mlp_size
+  return cfg.num_layers * (cfg.num_experts - taken) * expert
+
+
 def decode_bytes(cfg: models.ModelConfig, shape: Shape) -> dict[str, int]:
   """Bytes that one rollout moves after prefill; every row has full length.
 
   needed        weights and cache_needed
-  weights       all weights in the compute dtype, once a step
+  weights       all weights in the compute dtype, once a step; of experts as
+                many as rows can take
   cache_needed  the filled part of the cache; prompts once a group
   cache_read    what decode_step reads: the places of all new_tokens at every
                 step, not just those filled
@@ -62,7 +72,8 @@ def decode_bytes(cfg: models.ModelConfig, shape: Shape) -> dict[str, int]:
   if not cfg.tied_embeddings:  # a step reads one row of this table per token
     del tree['embed']
   leaves = jax.tree.leaves(tree, is_leaf=models.is_spec)
-  weights = item * sum(int(np.prod(s.shape)) for s in leaves)
+  weights = sum(int(np.prod(s.shape)) for s in leaves)
+  weights = item * (weights - resting_weights(cfg, shape.rows))
   token = 2 * cfg.num_layers * cfg.num_kv_heads * cfg.head_size * item
   steps = shape.new_tokens - 1  # the first token comes from prefill
   prompts = steps * shape.num_prompts * shape.prompt_tokens * token

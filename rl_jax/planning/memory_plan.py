@@ -22,7 +22,7 @@ import jax.numpy as jnp
 from rl_jax.config import ExperimentConfig, evaluated_tokens
 from rl_jax.learning import statistics
 from rl_jax.models import attention as attention_lib
-from rl_jax.models import kv_cache, spec, transformer
+from rl_jax.models import experts, kv_cache, spec, transformer
 from rl_jax.models import params as params_lib
 from rl_jax.planning import abstract_run
 from rl_jax.rollouts import decode
@@ -35,6 +35,7 @@ from rl_jax.runtime import mesh as mesh_lib
 SCORE_COPIES = 3  # scores, weights and their cotangent
 ROW_COPIES = 4  # with and without turning, and the cotangents of both
 MLP_COPIES = 5  # gate, up, silu(gate) * up, and the cotangents of two
+ROUTED_COPIES = 4  # states sorted by expert, before and after; cotangents
 LOGIT_COPIES = 4  # logits, probabilities, their cotangents
 HIDDEN_COPIES = 3  # states, those without padding, their cotangent
 SAMPLING_COPIES = 3  # logits, and twice those at the temperature
@@ -207,6 +208,18 @@ def _rollout_bytes(config: ExperimentConfig) -> int:
   return 4 * 10 * 2 * tokens
 
 
+def _hidden_units(model: transformer.ModelConfig, split: Any) -> int:
+  """Of a token on a device.
+
+  Of chosen experts all, as all of a token's may be those of one device.
+  """
+  if not model.num_experts:
+    return split(model.mlp_size)
+  if model.expert_products == experts.CHOSEN:
+    return model.experts_per_token * model.mlp_size
+  return split(model.num_experts) * model.mlp_size
+
+
 @dataclasses.dataclass(frozen=True)
 class _Sizes:
   """Dimensions on one device."""
@@ -220,7 +233,7 @@ class _Sizes:
   response: int  # T
   heads: int  # of queries
   kv_heads: int
-  mlp: int
+  mlp: int  # hidden units of a token, of all experts that compute it
   vocab: int
   itemsize: int  # of the compute dtype
   slots: int | None  # rows that are decoded at a time
@@ -245,7 +258,7 @@ class _Sizes:
       response=rollout.max_response_tokens,
       heads=split(model.num_heads),
       kv_heads=split(model.num_kv_heads),
-      mlp=split(model.mlp_size),
+      mlp=_hidden_units(model, split),
       vocab=split(model.vocab_size),
       itemsize=jnp.dtype(model.compute_dtype).itemsize,
       slots=rollout.slots and -(-rollout.slots // samplers),
@@ -261,7 +274,7 @@ class _Sizes:
     rows = self.microbatch * self.group_rows
     tokens = self.microbatch * self.prompt + rows * S
     products = (self.heads + 2 * self.kv_heads) * m.head_size
-    products += 2 * m.width + 2 * self.mlp
+    products += 2 * m.width + (0 if self._routed else 2 * self.mlp)
     # Every layer's input and, without remat, its products with weights; with
     # it those of the one layer that is being computed again.
     saved = m.num_layers * m.width
@@ -280,9 +293,19 @@ class _Sizes:
       row = rows * (S + self.prompt) * m.head_size * self.itemsize
       saved += m.num_layers * row * self.heads
       attention = ROW_COPIES * row * (self.heads + 2 * self.kv_heads)
-    mlp = MLP_COPIES * tokens * self.mlp * self.itemsize
+    mlp = tokens * self._mlp_numbers(ROUTED_COPIES) * self.itemsize
     hidden = HIDDEN_COPIES * rows * own * m.width * self.itemsize
     return saved + hidden + max(attention, mlp)
+
+  @property
+  def _routed(self) -> int:
+    """Numbers of a token's states, once for each of its experts."""
+    chosen = self.model.expert_products == experts.CHOSEN
+    return self.model.experts_per_token * self.model.width if chosen else 0
+
+  def _mlp_numbers(self, copies: int) -> int:
+    """Of a token in the MLP or the experts of one layer."""
+    return MLP_COPIES * self.mlp + copies * self._routed
 
   def logits(self) -> int:
     """One chunk of scoring."""
@@ -320,7 +343,7 @@ class _Sizes:
     scores = SCORE_COPIES * prompts * self.prompt * self.heads * 4
     prefill = max(
       scores if self.model.attention == 'plain' else 0,
-      MLP_COPIES * prompts * self.mlp * self.itemsize,
+      prompts * self._mlp_numbers(ROUTED_COPIES // 2) * self.itemsize,
     )
     rows = self.rollout * self.group_size
     rows = min(self.slots or rows, rows)

@@ -155,6 +155,7 @@ def fitting(
       model = dataclasses.replace(
         presets.PRESETS[name],
         compute_dtype='bfloat16',
+        expert_products='chosen',
         remat=True,
         lora_rank=rank,
       )

@@ -148,6 +148,9 @@ def test_windows_and_caps(tiny, axes):
   assert_equal_to_one_device(tiny, axes, ('logp',), 8, **limits)
 
 
+EXPERTS = dict(num_experts=4, experts_per_token=2, expert_products='chosen')
+
+
 @pytest.mark.devices
 @pytest.mark.slow
 @pytest.mark.parametrize(
@@ -157,6 +160,7 @@ def test_windows_and_caps(tiny, axes):
     (dict(fsdp=2, sequence=2, tensor=2), OTHERS, 8, {}),
     (dict(fsdp=2, sequence=4), PPO, 8, dict(lora_rank=2)),
     (dict(fsdp=2, sequence=4), PPO, 8, dict(remat=True, qk_norm=True)),
+    (dict(data=2, sequence=2, tensor=2), PPO, 8, EXPERTS),
     # Tokens that do not divide are not split.
     (dict(sequence=4), PPO, 6, {}),
   ],

@@ -10,6 +10,7 @@ import pytest
 from rl_jax import models
 from rl_jax.models import experts, layers
 from rl_jax.models import params as params_lib
+from rl_jax.runtime import layout
 from rl_jax.runtime import mesh as mesh_lib
 
 CFG = models.ModelConfig(
@@ -151,17 +152,37 @@ def test_one_expert_is_a_dense_mlp():
 
 
 @pytest.mark.devices
-@pytest.mark.parametrize('way', [experts.ALL, experts.CHOSEN])
-def test_split_experts_equal_one_device(way):
-  """E1: rows over data and fsdp, experts over tensor; values and gradients."""
+@pytest.mark.parametrize(
+  ('way', 'axes'),
+  [
+    (experts.CHOSEN, dict(fsdp=2, tensor=2)),
+    (experts.CHOSEN, dict(fsdp=4)),
+    pytest.param(
+      *(experts.ALL, dict(fsdp=2, tensor=2)), marks=pytest.mark.slow
+    ),
+  ],
+)
+def test_split_experts_equal_one_device(way, axes):
+  """E1: rows over data and fsdp, experts over tensor; values and gradients.
+
+  Where heads are whole, every copy of the parameters has its own rows.
+  """
   cfg = dataclasses.replace(CFG, expert_products=way)
   layer = make_layer(cfg)
-  h = jnp.asarray(np.random.default_rng(1).normal(size=(4, 5, 8)), jnp.float32)
+  h = jnp.asarray(np.random.default_rng(1).normal(size=(8, 3, 8)), jnp.float32)
   expected, _ = both(layer, h)
-  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=2, fsdp=2, tensor=2))
+  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=2, **axes))
+
+  def compute(layer, h):
+    return experts.feed_forward(layer, cfg, h, jax.nn.silu)
 
   def total(layer, h):
-    found = experts.feed_forward(layer, cfg, h, jax.nn.silu)
+    copies = layout.copies(layer, h.shape[0])
+    assert (copies is None) == ('tensor' in axes)
+    if copies is None:
+      found = compute(layer, h)
+    else:
+      found = layout.by_copies(compute)(copies, h)
     weight = jnp.cos(jnp.arange(found.size)).reshape(found.shape)
     return (found * weight).sum(), found
 

@@ -126,6 +126,16 @@ def test_a_library_that_refuses_means_plain_or_an_error():
     platform_lib.resolve(windowed, attention='splash', platform=TPU)
 
 
+def test_ragged_products_are_for_accelerators():
+  """And a model without experts has none."""
+  dense = models.presets.tiny()
+  model = dataclasses.replace(dense, num_experts=4, experts_per_token=2)
+  for platform, way in ((CPU, 'all'), (TPU, 'chosen'), (TURING, 'chosen')):
+    found = platform_lib.resolve(model, platform=platform)
+    assert found.expert_products == way
+  assert platform_lib.resolve(dense, platform=TPU).expert_products == 'all'
+
+
 def test_here():
   """The platform of this device, and what a run writes down for 'auto'."""
   assert Platform.of(jax.devices('cpu')[0]) == CPU

@@ -1,5 +1,6 @@
 """The model on 8 devices equals the model on one."""
 
+import dataclasses
 import functools
 
 import jax
@@ -25,26 +26,30 @@ CFG = models.ModelConfig(
   qkv_bias=True,
   lora_rank=2,
 )
+# A tensor axis of two devices splits them; other axes have all.
+EXPERTS = dataclasses.replace(
+  CFG, num_experts=4, experts_per_token=2, expert_products='chosen'
+)
 N, G, P, T = 8, 2, 5, 6
 SAMPLING = rollouts.SamplingConfig(eos_ids=(2,))
 
 
-def compute(params, traj):
+def compute(cfg, params, traj):
   """Rollout, then hidden states and gradients of a log-prob."""
   out = rollouts.generate(
-    params, CFG, traj, jax.random.key(1), SAMPLING, max_new_tokens=T
+    params, cfg, traj, jax.random.key(1), SAMPLING, max_new_tokens=T
   )
 
   def loss(params):
     hidden = models.forward(
       params,
-      CFG,
+      cfg,
       out.prompt_NP,
       out.prompt_mask_NP,
       out.response_BT,
       out.mask_BT,
     )
-    logp = jax.nn.log_softmax(models.logits(params, CFG, hidden))
+    logp = jax.nn.log_softmax(models.logits(params, cfg, hidden))
     logp = jnp.take_along_axis(logp, out.response_BT[..., None], -1)[..., 0]
     return (logp * out.mask_BT).mean(), hidden
 
@@ -52,9 +57,9 @@ def compute(params, traj):
   return out, hidden, gradients
 
 
-def make_inputs(mesh):
+def make_inputs(mesh, cfg=CFG):
   key = jax.random.key(0)
-  params = params_lib.init_params(CFG, key, mesh)
+  params = params_lib.init_params(cfg, key, mesh)
   # Adapters that are not zero, and distributions that are not uniform.
   params['lora'] = jax.tree.map(
     lambda x: x + 0.1 * jnp.sin(jnp.arange(x.size)).reshape(x.shape),
@@ -73,20 +78,23 @@ def make_inputs(mesh):
 
 
 @functools.cache
-def on_one_device():
-  return jax.jit(compute)(*make_inputs(None))
+def on_one_device(cfg=CFG):
+  return jax.jit(compute, static_argnums=0)(cfg, *make_inputs(None, cfg))
 
 
 @pytest.mark.slow  # test_mesh_equality.py has it as a part of iterations
-@pytest.mark.parametrize('shape', MESHES)
-def test_rollout_states_and_gradients_on_a_mesh(shape):
+@pytest.mark.parametrize(
+  ('shape', 'cfg'), [*((s, CFG) for s in MESHES), ((2, 2, 2), EXPERTS)]
+)
+def test_rollout_states_and_gradients_on_a_mesh(shape, cfg):
   """E2 for tokens, E1 for hidden states and gradients."""
   mesh = mesh_lib.make_mesh(
     mesh_lib.MeshConfig(data=shape[0], fsdp=shape[1], tensor=shape[2])
   )
   with jax.set_mesh(mesh):
-    out, hidden, gradients = jax.jit(compute)(*make_inputs(mesh))
-  one_out, one_hidden, one_gradients = on_one_device()
+    program = jax.jit(compute, static_argnums=0)
+    out, hidden, gradients = program(cfg, *make_inputs(mesh, cfg))
+  one_out, one_hidden, one_gradients = on_one_device(cfg)
   np.testing.assert_array_equal(out.response_BT, one_out.response_BT)
   np.testing.assert_array_equal(out.length_B, one_out.length_B)
   np.testing.assert_allclose(

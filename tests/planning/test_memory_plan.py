@@ -11,7 +11,7 @@ from experiments.flags import configuration
 from rl_jax.models import ModelConfig, presets, spec, specs
 from rl_jax.models.source import ModelSource
 from rl_jax.overrides import override
-from rl_jax.planning import abstract_run, memory_check, memory_plan
+from rl_jax.planning import abstract_run, costs, memory_check, memory_plan
 from rl_jax.runs import directory
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
@@ -24,6 +24,11 @@ SMALL = ModelConfig(
   num_kv_heads=2,
   head_size=16,
   mlp_size=128,
+)
+
+
+EXPERTS = dataclasses.replace(
+  SMALL, num_experts=8, experts_per_token=2, mlp_size=32
 )
 
 
@@ -81,6 +86,35 @@ def test_a_small_update_needs_what_is_planned(toy):
   """Within a factor of 1.5 of compiled.memory_analysis(), both stages."""
   for stage, ratio in ratios(make_config(toy), SMALL).items():
     assert 1 / 1.5 < ratio < 1.5, stage
+
+
+@pytest.mark.slow
+def test_an_update_of_experts_needs_what_is_planned(toy):
+  """Within a factor of 1.5, of all experts, as programs for CPU have them."""
+  for stage, ratio in ratios(make_config(toy, EXPERTS), EXPERTS).items():
+    assert 1 / 1.5 < ratio < 1.5, stage
+
+
+def test_experts_are_counted(toy):
+  """Weights of all, FLOP and hidden units of those that a token takes."""
+  config = make_config(toy, EXPERTS)
+  found = plan(config, EXPERTS)
+  # In 2 layers a router of 64 x 8 and 8 experts, not one MLP of 128.
+  more = 2 * (64 * 8 + (8 * 32 - 128) * 3 * 64)
+  assert found.parameters == plan(config, SMALL).parameters + 4 * more
+  # Of 8 experts 2 devices have 4 each; of those chosen, perhaps all.
+  chosen = dataclasses.replace(EXPERTS, expert_products='chosen')
+  assert plan(config, chosen).activations < found.activations
+  assert plan(config, EXPERTS, tensor=2).activations < found.activations
+  shape = costs.Shape(2, 3, 5, 4)
+  dense = dataclasses.replace(SMALL, mlp_size=2 * 32)
+  router = 2 * 2 * 64 * 8 * (2 * 5 + 6 * 3)  # 2 prompts of 5, 6 rows of 3 fed
+  assert costs.model_flops(EXPERTS, shape, 'score') == router + (
+    costs.model_flops(dense, shape, 'score')
+  )
+  # One row reads 2 of 8 experts a step, six rows all.
+  assert costs.resting_weights(EXPERTS) == 2 * 6 * 3 * 64 * 32
+  assert costs.resting_weights(EXPERTS, 6) == 0
 
 
 @pytest.mark.slow

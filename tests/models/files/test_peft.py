@@ -43,6 +43,18 @@ def test_adapters_come_back(tmp_path, targets):
   jax.tree.map(np.testing.assert_array_equal, restored, tree)
 
 
+def test_adapters_of_experts_are_refused(tmp_path):
+  """Written and read; those of attention are as of any model."""
+  base, _, cfg, tree = adapted(('w_up', 'wq'))
+  sizes = dict(num_experts=2, experts_per_token=1)
+  with pytest.raises(ValueError, match="'w_up'. of 2 experts"):
+    peft.export_adapters('x', dataclasses.replace(cfg, **sizes), tree, 'x')
+  out = str(tmp_path / 'out')
+  peft.export_adapters(out, cfg, tree, base='x')
+  with pytest.raises(ValueError, match="'w_up'. of 2 experts"):
+    peft.import_adapters(out, dataclasses.replace(base, **sizes))
+
+
 def test_the_matrices_are_those_of_peft(tmp_path):
   """E1: W + alpha / r * B A in the axes of the files, for wo and w_down."""
   _, params, cfg, tree = adapted(models.lora.TARGETS)
