@@ -289,15 +289,17 @@ class Collector:
     examples: list[Any],
     indices: np.ndarray,
     given_B: np.ndarray | int = 0,
+    due_B: np.ndarray | None = None,
   ) -> tuple[Round, list]:
     """Decodes and verifies: the round, and components or None by row.
 
-    given_B: tokens of the response that were there before.
+    given_B: tokens of the response that were there before. due_B: rows that are
+    verified; None: all.
     """
     host = responses.fetch_responses(traj, len(examples))
     own = responses.own_rows(len(examples), traj.group_size)
     texts = responses.Texts(host, own, self.stop)
-    outcomes = self.verifier.outcomes(traj, examples, texts)
+    outcomes = self.verifier.outcomes(traj, examples, texts, due_B)
     weights = self.task.reward_weights
     components = [o.components for o in outcomes]
     reward_B = np.asarray(

@@ -199,10 +199,14 @@ class Episodes:
     return engine.finish(traj, playing, *processes.put(arrays, whole))
 
   def outcomes(
-    self, traj: Trajectories, examples: Sequence[Any], texts: Texts
+    self,
+    traj: Trajectories,
+    examples: Sequence[Any],
+    texts: Texts,
+    due_B: np.ndarray | None = None,
   ) -> list[Outcome]:
     """The sums of the rewards of the rows that were played last."""
-    del texts
+    del texts, due_B
     found = []
     for row in range(len(examples) * traj.group_size):
       record = self._records[row]

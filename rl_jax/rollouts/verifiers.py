@@ -1,7 +1,8 @@
 """Verifiers of three kinds behind one protocol.
 
   play(engine, params, traj, key, examples) -> the rows with their responses
-  outcomes(traj, examples, texts) -> one Outcome for every row of the examples
+  outcomes(traj, examples, texts, due_B) -> one Outcome for every row of the
+    examples; due_B: those that are wanted, None: all
   shown() -> function of a row: what more is logged of it
   metrics() -> of the last round
 
@@ -55,20 +56,29 @@ class TextVerifier(_OneTurn):
     self._pool = pool
 
   def outcomes(
-    self, traj: Trajectories, examples: Sequence[Any], texts: Texts
+    self,
+    traj: Trajectories,
+    examples: Sequence[Any],
+    texts: Texts,
+    due_B: np.ndarray | None = None,
   ) -> list[Outcome]:
-    """Of all rows; texts: of this process' own rows.
+    """Of all rows, without components where one is not due.
 
-    Each process decodes and judges the rows of its own prompts.
+    texts: of this process' own rows. Each process decodes and judges the rows
+    of its own prompts.
 
     Raises:
       RuntimeError: the processes drew different prompts.
     """
     own = own_rows(len(examples), traj.group_size)
     rows = range(own.start, own.stop)
-    outcomes = self._pool.reward(
-      [examples[row // traj.group_size] for row in rows], list(texts)
+    due = [row for row in rows if due_B is None or due_B[row]]
+    found = self._pool.reward(
+      [examples[row // traj.group_size] for row in due],
+      [texts[row - own.start] for row in due],
     )
+    known = dict(zip(due, found, strict=True))
+    outcomes = [known.get(row, Outcome(None)) for row in rows]
     if processes.count() == 1:
       return outcomes
     ids = zlib.crc32(repr([e.id for e in examples]).encode())
@@ -119,10 +129,14 @@ class TokenVerifier(_OneTurn):
     )
 
   def outcomes(
-    self, traj: Trajectories, examples: Sequence[Any], texts: Texts
+    self,
+    traj: Trajectories,
+    examples: Sequence[Any],
+    texts: Texts,
+    due_B: np.ndarray | None = None,
   ) -> list[Outcome]:
-    """Of the rows of the examples, which come first in traj."""
-    del texts
+    """Of the rows of the examples, which come first in traj; of all at once."""
+    del texts, due_B
     answers = self._task.device_answers(examples, self._tokenizer)
     more = traj.num_prompts - len(examples)  # padding of an evaluation
     answers = [

@@ -55,7 +55,8 @@ class WindowedCollector(Collector):
   Trained are the tokens of this window; of rows that end in it mask_BT also has
   those of earlier windows, for the value head: extras['window_start_B'] says
   where the window begins (weights.CurrentWindow). Rows of a group that ended in
-  an earlier iteration weigh nothing. Tokens of earlier windows are fed to the
+  an earlier iteration weigh nothing. Rows that wait are not verified and have
+  reward 0. Tokens of earlier windows are fed to the
   model again, one at a time.
   Source: "Truncated Proximal Policy Optimization", from the abstract and
   digests; that a group leaves as a whole is a choice of this code (with
@@ -83,9 +84,15 @@ class WindowedCollector(Collector):
     weights = params if sampling_params is None else sampling_params
     traj = self.verifier.play(self.engine, weights, traj, self.key, examples)
     learned = self._learned.score(traj)
-    done, components = self.judge(traj, examples, rows['index_N'], given_B)
-    traj = self._with_rewards(traj, components, learned)
     self._keep(traj, policy_version)
+    waits_B = self.selector.rows['open_B']
+    due_B = _due(open_B, waits_B, self._rollout.group_size)
+    done, components = self.judge(
+      traj, examples, rows['index_N'], given_B, due_B
+    )
+    pairs = zip(waits_B, components, strict=True)
+    known = [self._nothing(c) if waits else c for waits, c in pairs]
+    traj = self._with_rewards(traj, known, learned)
     rows = self.selector.rows
     arrays = given_B, open_B, rows['open_B'], rows['version_BT']
     traj = self.jitted(in_window)(traj, *processes.put(arrays, self.whole))
@@ -93,6 +100,12 @@ class WindowedCollector(Collector):
     traj, metrics = self._score(params, traj, method)
     lengths = rows['length_B'].reshape(done.reward_NG.shape)
     return traj, metrics, [done], lengths
+
+  def _nothing(self, components: dict | None) -> dict[str, float]:
+    """0 by the names of components and of those that have a weight."""
+    return dict.fromkeys(
+      {**self.task.reward_weights, **(components or {})}, 0.0
+    )
 
   def _begin(self, first_serial: int) -> None:
     """The next prompts in the places of groups that are over."""
@@ -166,6 +179,16 @@ class WindowedCollector(Collector):
       reward_NG=np.where(ended_NG, done.reward_NG, np.float32(np.nan)),
       metrics={**done.metrics, 'rollout/waiting_fraction': waits_NG.mean()},
     )
+
+
+def _due(open_B: Array, waits_B: Array, group_size: int) -> np.ndarray:
+  """Rows to verify: those that ended in this window, and again those of groups
+  that are over, for the selector. One at least, whose reward names components.
+  """
+  over_N = ~waits_B.reshape(-1, group_size).any(axis=1)
+  due_B = (open_B & ~waits_B) | np.repeat(over_N, group_size)
+  due_B[0] |= not due_B.any()
+  return due_B
 
 
 def check(rollout: Any, method: Method) -> None:

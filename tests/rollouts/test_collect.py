@@ -96,10 +96,10 @@ class Watched(TextVerifier):
     self.seen.append(('play', len(examples)))
     return super().play(engine, params, traj, key, examples)
 
-  def outcomes(self, traj, examples, texts):
+  def outcomes(self, traj, examples, texts, due_B=None):
     """Judged."""
     self.seen.append(('judge', len(examples)))
-    return super().outcomes(traj, examples, texts)
+    return super().outcomes(traj, examples, texts, due_B)
 
 
 def run(

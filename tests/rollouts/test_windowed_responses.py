@@ -131,6 +131,36 @@ def test_what_is_trained_by_hand(four):
   assert rewards == [[True, False], [True, True], [False] * 2, [False, True]]
 
 
+def test_a_row_is_verified_when_it_ends(monkeypatch):
+  """By hand, of the rows above: serial 1; none, so the first; 0 and 3; 6."""
+  source, judged = collector(), []
+  reward = source.verifier._pool.reward
+
+  def counted(examples, responses):
+    judged.append([len(response) for response in responses])
+    return reward(examples, responses)
+
+  monkeypatch.setattr(source.verifier._pool, 'reward', counted)
+  found = iterations(source, range(4))
+  assert judged == [[2], [4], [5, 3], [0]]
+  names = [traj.rewards.keys() for traj, *_ in found]
+  assert names[0] and all(keys == names[0] for keys in names)
+  for traj, *_ in found:
+    waits_B = traj.extras['waits_B'] > 0
+    assert not traj.reward_B[waits_B].any() and traj.valid_B[waits_B].all()
+
+
+def test_rows_of_a_group_are_verified_when_it_is_over():
+  """Groups of two: one waits, one ended now, in both; one is over."""
+  open_B = np.array([True, True, True, False, True, False])
+  waits_B = np.array([True, False, False, False, True, False])
+  due_B = windows._due(open_B, waits_B, 2)
+  np.testing.assert_array_equal(due_B, [0, 1, 1, 1, 0, 0])
+  np.testing.assert_array_equal(
+    windows._due(waits_B, waits_B, 6), [1] + [0] * 5
+  )
+
+
 def test_rows_end_at_the_limit():
   """Six tokens of serial 7: its place is free, though it has not finished."""
   source = collector()
