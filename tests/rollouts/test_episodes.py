@@ -264,7 +264,8 @@ def test_one_turn_is_a_response():
 
 def test_disagreements_of_task_and_limits_are_named():
   method = type('Method', (), {'rollout': None})()
-  rollout = type('Rollout', (), {'turns': None, 'slots': None})()
+  limits = {'turns': None, 'slots': None, 'speculative': None}
+  rollout = type('Rollout', (), limits)()
   with pytest.raises(ValueError, match='rollout.turns is missing: KeyDoor'):
     check(KeyDoor(), rollout, method)
   rollout.turns = TURNS
