@@ -121,7 +121,7 @@ class Method:
       self.rollout, 'reads_reference', False
     ):
       rules['reference'] = self.reference
-    for path, piece in self.pieces():
+    for path, piece in (*self.pieces(), ('rollout', self.rollout)):
       wanted = dict(getattr(piece, 'policies', {}))
       for need in getattr(piece, 'needs', ()):
         names = getattr(need, 'policies', {})

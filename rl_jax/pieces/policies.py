@@ -46,18 +46,19 @@ class CopyEvery:
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
 class Average:
-  """theta' <- decay theta' + (1 - decay) theta after every iteration.
+  """theta' <- decay theta' + (1 - decay) theta after every so many iterations.
 
   An exponential moving average, in float32: a soft update. For a reference the
   idea is that of TR-DPO (arXiv:2404.09656); its schedule was not compared.
   """
 
   decay: float = ranged(low=0.0, high=1.0)
+  iterations: int = ranged(1, 1)
   needs_float32: ClassVar[bool] = True
 
   def due(self, iteration: Array | int) -> Array | bool:
-    """After every iteration."""
-    return iteration > 0
+    """After iterations n, 2 n, ..."""
+    return (iteration > 0) & (iteration % self.iterations == 0)
 
   def renewed(self, old: Any, params: Any) -> Any:
     """The next average, leaf by leaf."""

@@ -94,9 +94,11 @@ _OF_DATA = (
   *('alphapo', 'aot', 'apo_down', 'apo_zero', 'bco', 'cdpo', 'cpo', 'discopop'),
   *('cpo_simpo', 'dpo', 'dpop', 'exo', 'f_sft', 'fdpo', 'hinge_dpo', 'hnpg'),
   *('hypo', 'ipo', 'kto', 'ld_dpo', 'ln_dpo', 'mpo_losses', 'nca', 'orpo'),
-  *('reward_model', 'robust_dpo', 'rpo', 'simpo', 'slic', 'wpo'),
+  *('reward_model', 'robust_dpo', 'rpo', 'simpo', 'slic', 'tr_dpo', 'wpo'),
 )
-_AGAINST = ('infalign', 'ipo_md', 'nash_md', 'pairwise_rl', 'xpo')
+_AGAINST = (
+  *('infalign', 'ipo_md', 'nash_ema', 'nash_md', 'pairwise_rl', 'xpo'),
+)
 _OF_EPISODES = (
   *('epo', 'gigpo', 'otc', 'salt', 'spiral', 'starpo', 'turn_ppo'),
   'turn_rloo',

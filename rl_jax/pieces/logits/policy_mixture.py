@@ -1,4 +1,4 @@
-"""The geometric mixture of the policy and its reference, token by token."""
+"""The geometric mixture of the policy and another one, token by token."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -6,32 +6,36 @@ from typing import Any, ClassVar
 from rl_jax.checks import ranged
 from rl_jax.pieces.logits.transforms import NO_OTHERS
 from rl_jax.pieces.piece import piece
-from rl_jax.pieces.policies import Frozen
+from rl_jax.pieces.policies import Average, Frozen
 from rl_jax.types import Array
 
 
 @piece
 class PolicyMixture:
-  """log pi'(v) = (1 - coef) log pi(v) + coef log pi_ref(v) - log Z.
+  """log pi'(v) = (1 - coef) log pi(v) + coef log pi_other(v) - log Z.
 
-  coef 0 is the policy, 1 the reference; the same as mixing logits. In an
-  evaluation it is the policy. Source: Nash-MD, "Nash Learning from Human
+  The other is the reference or, with a decay, the moving average of the policy.
+  coef 0 is the policy, 1 the other; the same as mixing logits. In an evaluation
+  it is the policy. Source: Nash-MD and Nash-EMA, "Nash Learning from Human
   Feedback"; TRL nash_md_trainer.py (by a digest).
   """
 
   coef: float = ranged(0.125, 0.0, 1.0)
+  decay: float | None = ranged(None, 0.0, 1.0)
   role: ClassVar[str] = 'logits'
 
   @property
   def policies(self) -> dict[str, Any]:
-    """The reference, by the name under which its logits come."""
-    return {'reference': Frozen()}
+    """The other one, by the name under which its logits come."""
+    if self.decay is None:
+      return {'reference': Frozen()}
+    return {'average': Average(decay=self.decay)}
 
   def __call__(
     self, logits_RV: Array, others: Mapping[str, Array] = NO_OTHERS
   ) -> Array:
     """Logits of pi'."""
-    reference_RV = others.get('reference')
-    if reference_RV is None:
+    other_RV = others.get('reference' if self.decay is None else 'average')
+    if other_RV is None:
       return logits_RV
-    return (1.0 - self.coef) * logits_RV + self.coef * reference_RV
+    return (1.0 - self.coef) * logits_RV + self.coef * other_RV

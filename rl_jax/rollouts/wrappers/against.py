@@ -25,26 +25,40 @@ class Against:
   """G samples of the policy and G of an opponent: groups of 2 G rows.
 
   The opponent is the geometric mixture of the policy (1 - coef) and the
-  reference (coef), token by token; 1 is the reference itself. Its rows have
+  reference (coef), token by token; 1 is the reference itself. With a decay the
+  moving average of the policy stands for the reference. Its rows have
   opponent_B 1, and logp_old as the opponent drew them. trained: whose rows the
   losses see. With 'policy' the opponent's still count in shaping; with
   'opponent' the policy's count nowhere.
-  Source: XPO (the reference), Nash-MD and IPO-MD (the mixture); TRL
-  xpo_trainer.py, nash_md_trainer.py (by digests).
+  Source: XPO (the reference), Nash-MD and IPO-MD (the mixture), Nash-EMA (the
+  average); TRL xpo_trainer.py, nash_md_trainer.py (by digests).
   """
 
   coef: float = ranged(1.0, 0.0, 1.0)
+  decay: float | None = ranged(None, 0.0, 1.0)  # of the average
   trained: str = chosen('both', tuple(_WEIGHTS))
   role: ClassVar[str] = 'rollout'
-  reads_reference: ClassVar[bool] = True
+
+  @property
+  def opponent(self) -> PolicyMixture:
+    """What its samples are drawn from."""
+    return PolicyMixture(coef=self.coef, decay=self.decay)
+
+  @property
+  def reads_reference(self) -> bool:
+    """Whether the opponent is made of the reference."""
+    return self.decay is None
+
+  @property
+  def policies(self) -> dict[str, Any]:
+    """The average, if the opponent is made of it."""
+    return {} if self.decay is None else self.opponent.policies
 
   def extend(
     self, traj: Trajectories, done: Any, sampler: Any
   ) -> tuple[Trajectories, list[Any]]:
     """(groups joined with the opponent's rows, its round)."""
-    other, more = sampler.sample(
-      done.examples, done.indices, (PolicyMixture(coef=self.coef),)
-    )
+    other, more = sampler.sample(done.examples, done.indices, (self.opponent,))
     weights = np.asarray(_WEIGHTS[self.trained], np.float32)
     return sampler.run(join_opponent, traj, other, weights), [more]
 

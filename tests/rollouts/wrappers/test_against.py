@@ -39,7 +39,7 @@ def test_fields_are_checked():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('name', ['xpo', 'nash_md', 'ipo_md'])
+@pytest.mark.parametrize('name', ['xpo', 'nash_md', 'nash_ema', 'ipo_md'])
 def test_runs_of_the_bandit(toy, tmp_path, name):
   """Opponents are sampled, and the update's log-probs are the sampler's."""
   config = bandit.get_config(toy.get_method(name))

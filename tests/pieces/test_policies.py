@@ -1,0 +1,56 @@
+"""Rules by which named policies follow the trained one."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rl_jax.method import Method
+from rl_jax.pieces import shaping
+from rl_jax.pieces.logits.policy_mixture import PolicyMixture
+from rl_jax.pieces.policies import Average, CopyEvery, Frozen
+from rl_jax.rollouts.wrappers import Against
+
+OLD, NEW = {'w': jnp.array([1.0, 0.0])}, {'w': jnp.array([0.0, 2.0])}
+
+
+def test_averages_by_hand():
+  """0.4 of the old, 0.6 of the new; bfloat16 stays bfloat16."""
+  mean = Average(decay=0.4, iterations=3).renewed(OLD, NEW)['w']
+  np.testing.assert_allclose(mean, [0.4, 1.2], rtol=1e-6)
+  half = {'w': OLD['w'].astype('bfloat16')}
+  assert Average(decay=0.4).renewed(half, NEW)['w'].dtype == 'bfloat16'
+
+
+def test_an_average_without_decay_is_a_copy():
+  """E0: the soft update with weight 1 is the hard one."""
+  soft, hard = Average(decay=0.0, iterations=2), CopyEvery(iterations=2)
+  np.testing.assert_array_equal(soft.renewed(OLD, NEW)['w'], NEW['w'])
+  for iteration in (1, 2, 3, 4):
+    assert soft.due(iteration) == hard.due(iteration) == (iteration % 2 == 0)
+
+
+def test_the_opponent_says_what_it_is_made_of():
+  """The KL's reference stays frozen; with an average both are kept."""
+  kl = (shaping.KLInReward(level='sequence'),)
+  mixed = Method(shaping=kl, rollout=Against(coef=0.5))
+  assert mixed.policies() == {'reference': Frozen()}
+  average = Method(shaping=kl, rollout=Against(decay=0.9))
+  rules = {'reference': Frozen(), 'average': Average(decay=0.9)}
+  assert average.policies() == rules
+  assert Method(rollout=Against(decay=0.9)).policies() == {
+    'average': Average(decay=0.9)
+  }
+
+
+def test_the_average_is_the_opponent():
+  """Its logits come by its name; without them it is the policy."""
+  opponent = Against(decay=0.9).opponent
+  assert opponent == PolicyMixture(coef=1.0, decay=0.9)
+  own, other = jnp.array([[1.0, 0.0]]), jnp.array([[0.0, 3.0]])
+  np.testing.assert_array_equal(opponent(own, {'average': other}), other)
+  np.testing.assert_array_equal(opponent(own, {'reference': other}), own)
+
+
+def test_fields_are_checked():
+  with pytest.raises(ValueError, match='Average.iterations = 0'):
+    Average(decay=0.5, iterations=0)
