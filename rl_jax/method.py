@@ -122,10 +122,12 @@ class Method:
     ):
       rules['reference'] = self.reference
     for path, piece in (*self.pieces(), ('rollout', self.rollout)):
-      wanted = dict(getattr(piece, 'policies', {}))
-      for need in getattr(piece, 'needs', ()):
-        names = getattr(need, 'policies', {})
-        wanted |= {name: self.reference for name in names}
+      wanted = {
+        name: self.reference
+        for need in getattr(piece, 'needs', ())
+        for name in getattr(need, 'policies', {})
+      }
+      wanted |= getattr(piece, 'policies', {})
       for name, rule in wanted.items():
         if rules.setdefault(name, rule) != rule:
           raise ValueError(

@@ -28,6 +28,16 @@ class Frozen:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Loaded(Frozen):
+  """theta' of a work directory or model directory, for the whole run.
+
+  It has the model and the tokens of the policy; a value head is not read.
+  """
+
+  path: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
 class CopyEvery:
   """theta' <- theta after every so many iterations (a hard update)."""

@@ -22,7 +22,7 @@ from rl_jax.rollouts.episodes import Episodes
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.verifiers import TextVerifier, TokenVerifier
-from rl_jax.runs import best_of
+from rl_jax.runs import best_of, loaded_policies
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.evaluation import Evaluator, sampling_of
 from rl_jax.runs.held_out import HeldOut
@@ -88,7 +88,7 @@ def assemble(
   evaluator = None
   if config.evaluation.every and config.evaluation.sample:
     evaluator = make_evaluator(config, policy, verifier, mesh)
-  method = method_on_mesh(config.method, mesh)
+  method, rules = method_on_mesh(config.method, mesh), config.method.policies()
   probe = None
   if config.diagnostics.influence_every:
     baseline = config.diagnostics.baseline or config.method
@@ -107,7 +107,8 @@ def assemble(
     state=state,
     stages=stages,
     policies=Policies(
-      config.method.policies(), policy.frozen, policy.trainable
+      *(rules, policy.frozen, policy.trainable),
+      loaded_policies.read(rules, policy, mesh),
     ),
     key=key,
     verifier=verifier,

@@ -21,6 +21,7 @@ import zlib
 from etils import epath
 
 from rl_jax.config import ExperimentConfig
+from rl_jax.pieces.policies import Loaded
 from rl_jax.records.checkpoints import files as checkpoint_files
 
 FILE = 'fingerprints.json'
@@ -35,8 +36,8 @@ def of(
 ) -> dict[str, Any]:
   """{field, or field/file of a folder: fingerprint} of a configuration.
 
-  The fields are `model.path`, `path` of reward models, and every text of the
-  task that names a file.
+  The fields are `model.path`, `path` of reward models and of policies that the
+  method reads, and every text of the task that names a file.
   recorded: fingerprints that save reading large files.
   """
   recorded, found = recorded or {}, {}
@@ -122,6 +123,9 @@ def _files(config) -> Iterator[tuple[str, str]]:
     yield from _model_files(path, 'model.path')
   for i, source in enumerate(config.reward_models):
     yield from _model_files(source.path, f'reward_models.{i}.path')
+  for name, rule in config.method.policies().items():
+    if isinstance(rule, Loaded):
+      yield from _model_files(rule.path, f'method.policies.{name}')
   yield from _task_files(config.task, 'task')
 
 

@@ -11,13 +11,30 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from rl_jax.pieces.policies import Frozen
+from rl_jax.pieces.policies import Frozen, Loaded
 from rl_jax.types import Array
 
 
-def initial(rules: dict[str, Any], trainable: Any) -> dict[str, Any]:
-  """Copies: the training state is donated, and a buffer may be donated once."""
-  return {name: jax.tree.map(jnp.copy, trainable) for name in rules}
+def initial(
+  rules: dict[str, Any], trainable: Any, loaded: dict[str, Any] | None = None
+) -> dict[str, Any]:
+  """Copies: the training state is donated, and a buffer may be donated once.
+
+  loaded: trees of the policies that are read from files, by name.
+
+  Raises: ValueError for a rule Loaded without its tree.
+  """
+  loaded = loaded or {}
+  for name, rule in rules.items():
+    if isinstance(rule, Loaded) and name not in loaded:
+      raise ValueError(
+        f'the policy {name!r} is read from {rule.path}, which only runs of '
+        'experiments.train without --jitted do'
+      )
+  return {
+    name: loaded.get(name) or jax.tree.map(jnp.copy, trainable)
+    for name in rules
+  }
 
 
 def moving(rules: dict[str, Any], policies: dict[str, Any]) -> dict[str, Any]:
@@ -56,9 +73,15 @@ def renewed(
 class Policies:
   """The policies of one run of the loop."""
 
-  def __init__(self, rules: dict[str, Any], frozen: Any, trainable: Any):
+  def __init__(
+    self,
+    rules: dict[str, Any],
+    frozen: Any,
+    trainable: Any,
+    loaded: dict[str, Any] | None = None,
+  ):
     self._rules, self._frozen = rules, frozen
-    self.trees = initial(rules, trainable)
+    self.trees = initial(rules, trainable, loaded)
     self._renew = {
       name: jax.jit(
         lambda old, new, rule=rule: jax.tree.map(

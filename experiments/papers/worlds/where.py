@@ -99,6 +99,7 @@ _OF_DATA = (
 _AGAINST = (
   *('infalign', 'ipo_md', 'nash_ema', 'nash_md', 'pairwise_rl', 'xpo'),
 )
+_OF_POLICIES = ('r_to_q', 'rto')
 _OF_EPISODES = (
   *('epo', 'gigpo', 'otc', 'salt', 'spiral', 'starpo', 'turn_ppo'),
   'turn_rloo',
@@ -109,6 +110,9 @@ NOWHERE = {
   ),
   **dict.fromkeys(
     _OF_EPISODES, 'acts on turns of episodes (configs/keydoor.py): not measured'
+  ),
+  **dict.fromkeys(
+    _OF_POLICIES, 'reads a DPO policy of a run of its own: not measured'
   ),
   **dict.fromkeys(_AGAINST, 'samples an opponent, too: not measured'),
   'maxmin': 'the outcome is the smallest component of the chain, as in GRPO',
