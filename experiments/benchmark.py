@@ -31,6 +31,12 @@ Compared in turn with the stage are then:
                     if they fit in `capacity` places a group, and the peak of
                     memory is that of both
   stage_seconds     step: the stages alone, with or without --mean_length
+  times_plain       generate with --speculative: seconds over those of plain
+                    decoding. Every call draws the same tokens, so that with
+                    PreviousResponses() and --group_size=1 all drafts are right:
+                    the limit for responses that recur; accepted_length: tokens
+                    a forward pass. PromptLookup() never guesses random weights:
+                    what drafts cost where they are wrong.
 """
 
 import dataclasses
@@ -46,9 +52,11 @@ import numpy as np
 from experiments.benchmarks import pairs, ratios, timing, turns
 from experiments.benchmarks.stages import PRESETS, STAGES, Options, Stages
 from experiments.flags import configuration
+from rl_jax import overrides
 from rl_jax.checks import INT32
 from rl_jax.models import platform
 from rl_jax.planning import costs
+from rl_jax.rollouts.drafts import Drafts
 from rl_jax.runtime import host_memory
 from rl_jax.runtime import mesh as mesh_lib
 
@@ -73,6 +81,9 @@ _REPEATS = _count('repeats', 5, 'Timed calls after a first one.')
 _MICROBATCHES = _count(
   'microbatches', None, 'Of an update; default on CPU: one per group and device'
 )
+_SPECULATIVE = flags.DEFINE_string(
+  'speculative', None, 'Drafts, as PreviousResponses(tokens=4).'
+)
 _SLOTS = _count('slots', None, 'Rows decoded at a time.')
 _OUT = flags.DEFINE_string('out', None, 'File that also gets the line.')
 
@@ -81,6 +92,16 @@ def default_microbatches(shape: costs.Shape) -> int:
   """Small microbatches cost nothing on CPU and keep the activations small."""
   groups = shape.num_prompts // jax.device_count()
   return groups if jax.default_backend() == 'cpu' else 1
+
+
+def drafts() -> Drafts | None:
+  """What --speculative names."""
+  text = _SPECULATIVE.value
+  if text is None:
+    return None
+  if _STAGE.value != 'generate':
+    raise app.UsageError('--speculative is for --stage=generate')
+  return overrides.parse_piece(text)
 
 
 def main(argv):
@@ -104,7 +125,7 @@ def main(argv):
     raise app.UsageError(str(error)) from None
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=jax.device_count()))
   microbatches = _MICROBATCHES.value or default_microbatches(shape)
-  options = Options(microbatches, _MEAN.value, _SLOTS.value)
+  options = Options(microbatches, _MEAN.value, _SLOTS.value, drafts=drafts())
   make = lambda shape, **changes: Stages(
     cfg, shape, stage, mesh, dataclasses.replace(options, **changes)
   )

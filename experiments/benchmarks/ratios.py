@@ -46,7 +46,9 @@ def calls_in_turn(stages, make, shape, stage, mean_length):
     calls['prefill'] = functools.partial(stages.call, 'prefill')
   if stages.capacity:
     calls['unpacked'] = functools.partial(make(shape, pack=False).call, stage)
-  if has_full_width(stage, mean_length):
+  if stages.drafts:
+    calls['plain'] = functools.partial(make(shape, drafts=None).call, stage)
+  elif has_full_width(stage, mean_length):
     # All rows at a time, without slots.
     other = make(full_width(shape), mean_length=0.0, slots=None)
     calls['full_width'] = functools.partial(other.call, stage)
@@ -58,6 +60,9 @@ def compared(stages, shape, stage, times, generated):
   over = lambda name: float(np.median(np.divide(times[stage], times[name])))
   if 'unpacked' in times:
     return {'capacity': stages.capacity, 'times_unpacked': over('unpacked')}
+  if 'plain' in times:
+    accepted = float(stages.drafts.metrics()['rollout/accepted_length'])
+    return {'times_plain': over('plain'), 'accepted_length': accepted}
   if 'full_width' in times:
     tokens = full_width(shape).rows * shape.new_tokens
     each = float(np.median(times['full_width'])) / tokens

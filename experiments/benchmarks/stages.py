@@ -19,6 +19,7 @@ from rl_jax.learning.statistics import Forward
 from rl_jax.method import Method
 from rl_jax.models import packing
 from rl_jax.models import params as params_lib
+from rl_jax.rollouts.drafts import Drafts
 from rl_jax.rollouts.engine import make_engine
 from rl_jax.runs import assembly
 from rl_jax.runtime import compilation
@@ -52,6 +53,7 @@ class Options:
   mean_length: float = 0.0  # of responses; 0: no response ends early
   slots: int | None = None  # rows decoded at a time; None: all
   pack: bool = True  # updates, where the lengths allow it
+  drafts: Drafts | None = None  # of speculative decoding
 
 
 def ending_ids(cfg, mean_length):
@@ -71,7 +73,9 @@ class Stages:
       max_response_tokens=shape.new_tokens,
       mesh=mesh,
       slots=options.slots,
+      speculative=options.drafts,
     )
+    self.drafts = options.drafts and engine.drafts
     rng = np.random.default_rng(0)
     prompts = (shape.num_prompts, shape.prompt_tokens)
     self.groups = np.arange(shape.num_prompts, dtype=np.int32)
@@ -95,10 +99,14 @@ class Stages:
       jax.jit, compiler_options=compilation.training_options()
     )
     self.forward = Forward(model=cfg, microbatches=options.microbatches)
-    self.generate = self._compiled(
-      'generate', engine.generate, params, traj=self.empty, key=self.key
-    )
+    self.generate = engine.generate
+    if options.drafts is None:
+      self.generate = self._compiled(
+        'generate', engine.generate, params, traj=self.empty, key=self.key
+      )
     self.full = self.generate(params, traj=self.empty, key=self.key)
+    if self.drafts:
+      self.drafts.metrics()  # forgets the first call, which remembers nothing
     rewards = rng.integers(0, 2, self.full.length_B.shape).astype(np.float32)
     self.rewarded = self.full.replace(reward_B=jnp.asarray(rewards))
     self.prefill = jax.jit(models.prefill, static_argnums=1)

@@ -18,7 +18,7 @@ from rl_jax.models import params as params_lib
 from rl_jax.models import transformer
 from rl_jax.rollouts import turn_decode
 from rl_jax.rollouts.generate import start_trajectories
-from rl_jax.runs import reward_models
+from rl_jax.runs import draft_model, reward_models
 from rl_jax.runs import stages as stages_lib
 from rl_jax.runs.policies import with_policies
 from rl_jax.runtime import mesh as mesh_lib
@@ -108,8 +108,10 @@ class AbstractRun:
     copies = dict.fromkeys(config.method.policies(), trainable)
     frozen = with_policies(frozen, copies)
     params = {**frozen, **trainable}
+    draft = draft_model.planned(config)
     stages = stages_lib.make_stages(
-      config, self.model, _NoTokenizer(), mesh, state
+      *(config, self.model, _NoTokenizer(), mesh, state),
+      draft and (draft, params_lib.shapes(draft, mesh)),
     )
     method = abstract(jax.eval_shape(config.method.as_arrays), whole)
     key = abstract(jax.eval_shape(lambda: jax.random.key(0)), whole)

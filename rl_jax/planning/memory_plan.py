@@ -26,8 +26,9 @@ from rl_jax.models import experts, kv_cache, spec, transformer
 from rl_jax.models import params as params_lib
 from rl_jax.planning import abstract_run
 from rl_jax.rollouts import decode
+from rl_jax.rollouts.drafts import Drafts, PreviousResponses
 from rl_jax.rollouts.slots import shares_prompts
-from rl_jax.runs import reward_models
+from rl_jax.runs import draft_model, reward_models
 from rl_jax.runtime import layout
 from rl_jax.runtime import mesh as mesh_lib
 
@@ -58,12 +59,13 @@ class MemoryPlan:
   evaluation: int = 0  # cache and scratch; 0 without evaluations
   reward_models: int = 0  # their parameters
   scoring: int = 0  # of one layer of the largest of them
+  draft_model: int = 0  # its parameters and sampler weights
 
   @property
   def kept(self) -> int:
     """From start to end of a run."""
     policies = self.parameters + self.reference + self.reward_models
-    return policies + self.optimizer + self.rollout
+    return policies + self.draft_model + self.optimizer + self.rollout
 
   @property
   def update(self) -> int:
@@ -111,6 +113,7 @@ def estimate(
     for x in jax.tree.leaves(trainable)
   )
   parts = config.rollout.group_size // sizes.group_rows
+  draft_weights, draft_cache = _draft_model_bytes(config, mesh)
   pieces = minibatch // (config.update.microbatch_prompts or minibatch) * parts
   return MemoryPlan(
     parameters=bytes_per_device(params),
@@ -120,12 +123,23 @@ def estimate(
     activations=sizes.activations(),
     logits=sizes.logits(),
     sampler_weights=_sampler_weights(model, mesh, sizes.episodes),
-    cache=sizes.cache(),
+    cache=sizes.cache() + draft_cache,
     scratch=sizes.scratch(),
     rollout=_rollout_bytes(config),
     evaluation=_evaluation_bytes(config, sizes, mesh),
+    draft_model=draft_weights,
     **_reward_model_bytes(config, mesh),
   )
+
+
+def _draft_model_bytes(config: ExperimentConfig, mesh: Any) -> tuple[int, int]:
+  """(parameters and what samples, cache) of a draft model of known shape."""
+  model = draft_model.planned(config)
+  if model is None:
+    return 0, 0
+  weights = bytes_per_device(params_lib.shapes(model, mesh))
+  weights += _sampler_weights(model, mesh, False)
+  return weights, _Sizes.of(config, model, mesh).cache()
 
 
 def _reward_model_bytes(config: ExperimentConfig, mesh: Any) -> dict[str, int]:
@@ -160,6 +174,7 @@ def _evaluation_bytes(config: ExperimentConfig, sizes: '_Sizes', mesh) -> int:
     rollout=-(-prompts // layout.parts(prompts, 'sampled_rows', axes)),
     group_size=group,
     response=tokens,
+    drafts=None,  # evaluations decode without
   )
   rows = 4 * 4 * prompts * group * tokens  # ids, kinds, masks, log-probs
   return sizes.cache() + sizes.scratch() + rows
@@ -200,12 +215,15 @@ def _sampler_weights(
 def _rollout_bytes(config: ExperimentConfig) -> int:
   """Ids, masks, log-probs and advantages; every device holds all rows.
 
-  About 10 arrays of 4 bytes, before and after make_batch, of two iterations.
+  About 10 arrays of 4 bytes, before and after make_batch, of two iterations;
+  and the responses that drafts are looked up in, before and after a call.
   """
   rollout = config.rollout
   rows = rollout.num_prompts * rollout.group_size
-  tokens = rows * rollout.max_response_tokens
-  return 4 * 10 * 2 * tokens
+  numbers = 10 * 2 * rows * rollout.max_response_tokens
+  if isinstance(rollout.speculative, PreviousResponses):
+    numbers += 2 * rollout.speculative.prompts * rollout.max_response_tokens
+  return 4 * numbers
 
 
 def _hidden_units(model: transformer.ModelConfig, split: Any) -> int:
@@ -239,6 +257,7 @@ class _Sizes:
   slots: int | None  # rows that are decoded at a time
   spans: int  # of a response, on different devices in an update
   episodes: bool  # rows have several turns
+  drafts: Drafts | None  # of speculative decoding
 
   @classmethod
   def of(cls, config, model, mesh) -> '_Sizes':
@@ -264,6 +283,7 @@ class _Sizes:
       slots=rollout.slots and -(-rollout.slots // samplers),
       spans=mesh_lib.spans(mesh),
       episodes=rollout.turns is not None,
+      drafts=rollout.speculative,
     )
 
   def activations(self) -> int:
@@ -330,7 +350,7 @@ class _Sizes:
     slots = min(self.slots or rows, rows)
     widths = decode.batch_widths(slots, self.response, m.num_layers)
     places = self.rollout * self.prompt
-    if decode.wide_widths(widths, rows, self.response):
+    if self.drafts is None and decode.wide_widths(widths, rows, self.response):
       places += rows * kv_cache.first_places(self.response)
     for width in widths[:2]:
       shared = shares_prompts(rows, width)
@@ -347,4 +367,6 @@ class _Sizes:
     )
     rows = self.rollout * self.group_size
     rows = min(self.slots or rows, rows)
+    if self.drafts is not None:
+      rows *= self.drafts.width(rows) + 1
     return max(prefill, SAMPLING_COPIES * rows * self.model.vocab_size * 4)

@@ -134,16 +134,17 @@ class Decoder:
       rows=self.first_tokens(rows, row_W, jnp.ones(slots, bool)),
       row_W=row_W,
       step_W=jnp.ones_like(row_W),
-      caches=tuple(self.cache(p, slots, places) for p in prompts),
+      caches=self.caches(prompts, slots, places),
       clock=jnp.int32(0),
       begun=jnp.int32(slots),
     )
 
-  def cache(
-    self, prompt: models.PromptCache, slots: int, places: int | None
-  ) -> models.Cache:
-    """The empty cache of the slots."""
-    return models.extend(self.cfg, prompt, slots, self.max_tokens, places)
+  def caches(
+    self, prompts: Sequence[models.PromptCache], slots: int, places: int | None
+  ) -> tuple[models.Cache, ...]:
+    """The empty caches of the slots."""
+    extend = functools.partial(models.extend, self.cfg)
+    return tuple(extend(p, slots, self.max_tokens, places) for p in prompts)
 
   def until(self, s: Slots, width: Array | int) -> Slots:
     """Steps until at most so many slots are going."""
@@ -241,7 +242,8 @@ class Decoder:
 
   def first_tokens(self, rows: Rows, row_W: Array, new_W: Array) -> Rows:
     """Those that the prompts predict."""
-    hidden = [hidden_ND[row_W // self.group] for hidden_ND, _ in self.begun]
+    own = self.begun[: len(self.weights)]  # a draft model comes after them
+    hidden = [hidden_ND[row_W // self.group] for hidden_ND, _ in own]
     return self.draw(rows, row_W, jnp.zeros_like(row_W), hidden, new_W)
 
   def draw(self, rows, row_W, step_W, hidden, new_W) -> Rows:

@@ -16,11 +16,17 @@ class DraftState:
   """What the calls of an engine and its variants share; empty without drafts.
 
   memory: on the device, replicated; {} where no responses are kept.
+  model_params: of a draft model, or None.
   """
 
   def __init__(
-    self, drafts: Drafts | None, max_tokens: int, mesh: jax.sharding.Mesh
+    self,
+    drafts: Drafts | None,
+    max_tokens: int,
+    mesh: jax.sharding.Mesh,
+    model_params: Any = None,
   ):
+    self.model_params = model_params
     self.memory: draft_memory.Memory = {}
     self._counts: list[jax.Array] = []
     if isinstance(drafts, PreviousResponses):
@@ -61,13 +67,17 @@ class GenerateWithDrafts:
     self, params: Any, *, traj: Trajectories, key: jax.Array
   ) -> Trajectories:
     """Rows with their responses; counts and remembers."""
-    state = self._state
-    traj, state.memory, counts_2 = self._jitted(
-      params, traj=traj, key=key, memory=state.memory
+    traj, memory, counts_2 = self._jitted(
+      params, traj=traj, key=key, **self._kept()
     )
-    state.count(counts_2)
+    self._state.memory = memory
+    self._state.count(counts_2)
     return traj
 
   def lower(self, params: Any, **arguments: Any) -> jax.stages.Lowered:
     """Of the jitted function, whose first result are the rows."""
-    return self._jitted.lower(params, **arguments, memory=self._state.memory)
+    return self._jitted.lower(params, **arguments, **self._kept())
+
+  def _kept(self):
+    state = self._state
+    return {'memory': state.memory, 'model_params': state.model_params}

@@ -37,4 +37,29 @@ class PreviousResponses(PromptLookup):
   prompts: int = ranged(4096, 1)
 
 
-Drafts = PromptLookup | PreviousResponses
+@dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
+class DraftModel:
+  """Drafts by a smaller model, which has the tokens of the policy.
+
+  path: a work directory or a model directory; no run trains it. It draws with
+  the random numbers of the policy, so that tokens are equal where distributions
+  are close. tokens: of a draft at most. From `least` on a row is drafted no
+  further once the estimated probability that some token is wrong exceeds
+  threshold (1: never), see rollouts.acceptance. head: a file of save_head,
+  which estimates it; None: by the draft model's probabilities of its tokens.
+  """
+
+  path: str
+  tokens: int = ranged(4, 1, 64)
+  head: str | None = None
+  threshold: float = ranged(0.3, 0.0, 1.0)
+  least: int = ranged(2, 1)
+
+  def width(self, slots: int) -> int:
+    """See PromptLookup."""
+    del slots
+    return self.tokens
+
+
+Drafts = PromptLookup | PreviousResponses | DraftModel

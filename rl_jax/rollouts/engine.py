@@ -12,11 +12,8 @@ from rl_jax.models import transformer
 from rl_jax.rollouts import turn_decode
 from rl_jax.rollouts.draft_state import DraftState, GenerateWithDrafts
 from rl_jax.rollouts.drafts import Drafts
-from rl_jax.rollouts.generate import (
-  generate,
-  generate_with_drafts,
-  start_trajectories,
-)
+from rl_jax.rollouts.generate import generate, start_trajectories
+from rl_jax.rollouts.generate_with_drafts import generate_with_drafts
 from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.runtime import compilation, processes
@@ -60,15 +57,19 @@ def make_engine(
   turns: TurnConfig | None = None,
   new_tokens: int | None = None,
   speculative: Drafts | None = None,
+  draft_model: tuple[transformer.ModelConfig, Any] | None = None,
   drafts: DraftState | None = None,
 ) -> Engine:
   """Jits all; shapes compile on first use. slots: see generate.
 
   new_tokens: that a call adds to a row at most; None: max_response_tokens.
-  speculative: where drafts come from; None: plain decoding. drafts: their
-  state; None: a fresh one.
+  speculative: where drafts come from; None: plain decoding. draft_model: shape
+  and parameters of drafts.DraftModel. drafts: their state; None: a fresh one.
   """
-  drafts = drafts or DraftState(speculative, max_response_tokens, mesh)
+  draft_shape, draft_params = draft_model or (None, None)
+  drafts = drafts or DraftState(
+    *(speculative, max_response_tokens, mesh, draft_params)
+  )
 
   @functools.cache
   def variant(transforms, fewer=None):
@@ -82,6 +83,7 @@ def make_engine(
       slots=slots,
       new_tokens=fewer or new_tokens,
       speculative=speculative,
+      draft_model=draft_model,
       drafts=drafts,
     )
 
@@ -94,7 +96,7 @@ def make_engine(
   episodes = {} if turns is None else _episodes(model, sampling, turns, mesh)
   return Engine(
     start=_make_start(mesh, group_size, max_response_tokens),
-    generate=_make_generate(fixed, mesh, speculative, drafts),
+    generate=_make_generate(fixed, mesh, (speculative, draft_shape), drafts),
     mesh=mesh,
     variant=variant,
     drafts=drafts,
@@ -102,11 +104,13 @@ def make_engine(
   )
 
 
-def _make_generate(fixed, mesh, speculative, drafts):
+def _make_generate(fixed, mesh, drafting, drafts):
+  """drafting: (where drafts come from or None, shape of a draft model)."""
+  speculative, model = drafting
+  function = generate
   if speculative is not None:
-    fixed, function = fixed | {'drafts': speculative}, generate_with_drafts
-  else:
-    function = generate
+    fixed = fixed | {'drafts': speculative, 'model': model}
+    function = generate_with_drafts
   jitted = jax.jit(
     functools.partial(function, **fixed),
     out_shardings=mesh_lib.replicated(mesh),

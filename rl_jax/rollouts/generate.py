@@ -1,6 +1,6 @@
 """Sampling: every prompt is encoded once, then its group is decoded."""
 
-import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -8,13 +8,10 @@ import jax.numpy as jnp
 
 from rl_jax import models, randomness
 from rl_jax.pieces.logits.transforms import policies_of
-from rl_jax.rollouts import draft_memory
 from rl_jax.rollouts.decode import decode
-from rl_jax.rollouts.drafts import Drafts
 from rl_jax.rollouts.rounding import rounded
 from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.rollouts.slots import Rows
-from rl_jax.rollouts.speculative import SpeculativeDecoder, context_of
 from rl_jax.runtime import layout
 from rl_jax.types import PAD, POLICY, Array, Trajectories
 
@@ -88,53 +85,38 @@ def generate(
     logp_behaviour is that of the transformed distribution. The
     transforms see the logits of those of params['policies'] that they name.
   """
-  limits = {'max_new_tokens': max_new_tokens, 'slots': slots}
-  return _filled(traj, _decoded(params, cfg, traj, key, sampling, limits))
+  rows = decoded_rows(
+    *(params, cfg, traj, key, sampling),
+    max_new_tokens=max_new_tokens,
+    slots=slots,
+  )
+  return filled(traj, rows)
 
 
-def generate_with_drafts(
+def decoded_rows(
   params: dict[str, Any],
   cfg: models.ModelConfig,
   traj: Trajectories,
   key: Array,
   sampling: SamplingConfig,
-  memory: draft_memory.Memory,
   *,
-  drafts: Drafts,
   max_new_tokens: int,
-  slots: int | None = None,
-) -> tuple[Trajectories, draft_memory.Memory, Array]:
-  """generate by speculative decoding: the same tokens (tier E2).
+  slots: int | None,
+  make: Callable | None = None,
+  shared: Any = (),
+  by_prompt: Any = (),
+) -> Rows:
+  """The rows of traj after decoding, see generate.
 
-  Returns:
-    traj, the memory with its responses, and int32[2]: forward passes of rows
-    behind their prompts, and the tokens that these passes added.
+  make: (shared, by_prompt, begun) -> (make of decode, begun); None: as they
+  are. shared is whole in every shard of rows, by_prompt has prompts in front.
   """
-  limits = {'max_new_tokens': max_new_tokens, 'slots': slots}
-  previous_NT = None
-  if memory:
-    previous_NT = draft_memory.recalled(memory, traj.prompt_id_N)
-  context_NC = context_of(
-    drafts, traj.prompt_NP, traj.prompt_mask_NP, previous_NT
-  )
-  rows = _decoded(
-    params, cfg, traj, key, sampling, limits, drafts, (context_NC,)
-  )
-  traj = _filled(traj, rows)
-  if memory:
-    memory = draft_memory.remembered(memory, traj)
-  return traj, memory, rows.passes_B2.sum(axis=0)
-
-
-def _decoded(params, cfg, traj, key, sampling, limits, drafts=None, read=()):
-  """The rows of traj after decoding; drafts: from contexts `read`, [N, C]."""
   max_tokens = traj.response_BT.shape[1]
-  new_tokens, slots = limits['max_new_tokens'], limits['slots']
   params = rounded(params, sampling.weights)
-  rows = unfinished_rows(traj, key, new_tokens)
+  rows = unfinished_rows(traj, key, max_new_tokens)
   if sampling.stop_SV is not None:
     rows = rows.replace(stop_B=_stop_states(traj, sampling))
-  if drafts is not None:
+  if make is not None:
     rows = rows.replace(
       passes_B2=jnp.zeros((*rows.length_B.shape, 2), jnp.int32)
     )
@@ -148,14 +130,11 @@ def _decoded(params, cfg, traj, key, sampling, limits, drafts=None, read=()):
   weights = [prepare_weights(policy, cfg) for policy in policies]
   rows_in_all = traj.length_B.shape[0]
 
-  def shard(weights, sampling, begun, rows, *read):
+  def shard(weights, sampling, begun, rows, shared, by_prompt):
     """Row shards decode on their own: each narrows and stops by itself."""
-    total = rows.length_B.shape[0]
-    make = None
-    if drafts is not None:
-      make = functools.partial(
-        SpeculativeDecoder, drafts=drafts, context_NC=read[0]
-      )
+    total, decoder = rows.length_B.shape[0], None
+    if make is not None:
+      decoder, begun = make(shared, by_prompt, begun)
     return decode(
       weights,
       cfg,
@@ -163,17 +142,17 @@ def _decoded(params, cfg, traj, key, sampling, limits, drafts=None, read=()):
       begun,
       rows,
       max_tokens=max_tokens,
-      new_tokens=new_tokens,
+      new_tokens=max_new_tokens,
       slots=total if slots is None else -(-slots * total // rows_in_all),
-      make=make,
+      make=decoder,
     )
 
-  split = (False, False, True, True, *(True for _ in read))
+  split = (False, False, True, True, False, True)
   by_rows = layout.by_rows(shard, split, traj.num_prompts)
-  return by_rows(weights, sampling, begun, rows, *read)
+  return by_rows(weights, sampling, begun, rows, shared, by_prompt)
 
 
-def _filled(traj: Trajectories, rows: Rows) -> Trajectories:
+def filled(traj: Trajectories, rows: Rows) -> Trajectories:
   """traj with what its rows hold now."""
   return traj.replace(
     response_BT=rows.response_BT,

@@ -10,13 +10,15 @@ Source: Leviathan, Kalman & Matias (2211.17192), with this coupling of draft and
 target in place of their rejection sampling.
 """
 
+from collections.abc import Sequence
 import dataclasses
-from typing import Any, ClassVar
+import functools
+from typing import ClassVar
 
 import jax.numpy as jnp
 
 from rl_jax import models
-from rl_jax.rollouts import decode, lookup
+from rl_jax.rollouts import decode
 from rl_jax.rollouts.drafts import Drafts
 from rl_jax.rollouts.slots import Rows, Slots
 from rl_jax.types import POLICY, Array
@@ -24,30 +26,42 @@ from rl_jax.types import POLICY, Array
 
 @dataclasses.dataclass(frozen=True)
 class SpeculativeDecoder(decode.Decoder):
-  """Decoder, but a step gives several tokens. context_NC: see context_of."""
+  """Decoder, but a step gives several tokens; a subclass makes the drafts."""
 
   drafts: Drafts
-  context_NC: Array
   grows: ClassVar[bool] = False
 
-  def cache(
-    self, prompt: models.PromptCache, slots: int, places: int | None
-  ) -> models.Cache:
+  def caches(
+    self, prompts: Sequence[models.PromptCache], slots: int, places: int | None
+  ) -> tuple[models.Cache, ...]:
     """Token t in column t, as rows are at different tokens."""
     del places
-    return models.for_blocks(self.cfg, prompt, slots, self.max_tokens)
+    make = functools.partial(models.for_blocks, self.cfg)
+    return tuple(make(prompt, slots, self.max_tokens) for prompt in prompts)
+
+  def draft(
+    self, s: Slots, known_W: Array, K: int
+  ) -> tuple[Array, tuple[models.Cache, ...]]:
+    """(guesses [W, K] of tokens step, step + 1, ...; the caches of drafts).
+
+    Negative where there is no guess; tokens before `known` are not read. The
+    caches are those of `s` behind the ones of the weights.
+    """
+    raise NotImplementedError
 
   def advance(self, s: Slots) -> Slots:
     """One to K + 1 tokens for every slot."""
     K = min(self.drafts.width(s.row_W.shape[0]), self.max_tokens - 1)
     known_W = jnp.maximum(s.step_W, s.rows.given_B[s.row_W])
+    draft_WK, others = self.draft(s, known_W, K)
     # Near the end of the cache, tokens that have been fed are fed again.
     first_W = jnp.minimum(s.step_W, self.max_tokens - K) - 1
     place_WS = first_W[:, None] + jnp.arange(K + 1)[None]
-    fed_WS = self.fed(s, known_W, place_WS)
+    fed_WS = known_or_drafted(s, known_W, draft_WK, place_WS)
+    own = s.caches[: len(self.weights)]
     fed = [
       models.decode_block(w, self.cfg, fed_WS, first_W, cache, s.places())
-      for w, cache in zip(self.weights, s.caches, strict=True)
+      for w, cache in zip(self.weights, own, strict=True)
     ]
     hidden, caches = zip(*fed, strict=True)
     flat = lambda x: x.reshape(-1, *x.shape[2:])
@@ -63,25 +77,7 @@ class SpeculativeDecoder(decode.Decoder):
       fed_WS,
       (token_R.reshape(fed_WS.shape), logp_R.reshape(fed_WS.shape)),
     )
-    return s.replace(rows=rows, step_W=step_W, caches=caches)
-
-  def fed(self, s: Slots, known_W: Array, place_WS: Array) -> Array:
-    """The tokens at places of the responses: known ones, then the draft."""
-    K = place_WS.shape[1] - 1
-    response_WT = s.rows.response_BT[s.row_W]
-    known_WS = jnp.take_along_axis(response_WT, place_WS, 1, mode='clip')
-    if not K:
-      return known_WS
-    context_WC = self.context_NC[s.row_W // self.group]
-    draft_WK = lookup.repeated(
-      jnp.concatenate([context_WC, response_WT], axis=1),
-      context_WC.shape[1] + known_W,
-      self.drafts.ngram,
-      K,
-    )
-    ahead_WS = place_WS - known_W[:, None]
-    draft_WS = jnp.take_along_axis(draft_WK, ahead_WS, 1, mode='clip')
-    return jnp.where(ahead_WS < 0, known_WS, jnp.maximum(draft_WS, 0))
+    return s.replace(rows=rows, step_W=step_W, caches=(*caches, *others))
 
   def accepted(
     self,
@@ -142,17 +138,15 @@ class SpeculativeDecoder(decode.Decoder):
     return rows, step_W
 
 
-def context_of(
-  drafts: Drafts, prompt_NP: Array, mask_NP: Array, previous_NT: Any = None
+def known_or_drafted(
+  s: Slots, known_W: Array, draft_WK: Array, place_WS: Array
 ) -> Array:
-  """Tokens [N, C] before the responses in which drafts are looked up.
-
-  previous_NT: earlier responses, which stand behind the end of the prompt, so
-  that the beginning of a response is found too.
-  """
-  prompt_NP = jnp.where(mask_NP > 0, prompt_NP, lookup.NOTHING)
-  if previous_NT is None:
-    return prompt_NP
-  tail = prompt_NP[:, max(0, prompt_NP.shape[1] - drafts.ngram + 1) :]
-  end_N1 = jnp.full_like(prompt_NP[:, :1], lookup.NOTHING)
-  return jnp.concatenate([tail, previous_NT, end_N1, prompt_NP], axis=1)
+  """The tokens [W, S] at places of the responses; 0 where nobody guesses."""
+  take = functools.partial(jnp.take_along_axis, axis=1, mode='clip')
+  known_WS = take(s.rows.response_BT[s.row_W], place_WS)
+  if not draft_WK.shape[1]:
+    return known_WS
+  draft_WS = take(draft_WK, place_WS - s.step_W[:, None])
+  return jnp.where(
+    place_WS < known_W[:, None], known_WS, jnp.maximum(draft_WS, 0)
+  )

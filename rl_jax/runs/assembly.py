@@ -22,7 +22,7 @@ from rl_jax.rollouts.episodes import Episodes
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.verifiers import TextVerifier, TokenVerifier
-from rl_jax.runs import best_of, loaded_policies
+from rl_jax.runs import best_of, draft_model, loaded_policies
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.evaluation import Evaluator, sampling_of
 from rl_jax.runs.held_out import HeldOut
@@ -83,7 +83,10 @@ def assemble(
     functools.partial(_prompts, config, policy, verifier, 'train'),
   )
   state = initial_state(config, policy, mesh)
-  stages = make_stages(config, policy.model, policy.tokenizer, mesh, state)
+  stages = make_stages(
+    *(config, policy.model, policy.tokenizer, mesh, state),
+    draft_model.load(config, policy.tokenizer, mesh),
+  )
   key = run_key(config.seed, mesh)
   evaluator = None
   if config.evaluation.every and config.evaluation.sample:

@@ -62,12 +62,12 @@ def planned(
   return None if model is None else resolved(source, model, config)
 
 
-def check_tokens(source: RewardModel, own: Any, other: Any, size: int) -> None:
-  """Raises ValueError if ids mean other tokens to the reward model.
+def check_tokens(name: str, own: Any, other: Any, size: int) -> None:
+  """Raises ValueError if ids mean other tokens to a model than to the policy.
 
-  own, other: the tokenizers of policy and reward model. size: ids of the
-  latter's embedding. Another chat template is logged: rows have the
-  policy's.
+  name: of that model, in messages. own, other: the tokenizers of policy and
+  model. size: ids of the latter's embedding. Another chat template is logged:
+  rows have the policy's.
   """
   reason = None
   if own.vocab_size > size:
@@ -83,15 +83,14 @@ def check_tokens(source: RewardModel, own: Any, other: Any, size: int) -> None:
         reason = f'token {first} is another one'
   if reason is not None:
     raise ValueError(
-      f'reward model {source.name!r} ({source.path}) does not have the '
-      f'vocabulary of the policy: {reason}'
+      f'{name} does not have the vocabulary of the policy: {reason}'
     )
   templates = [getattr(x, 'chat_template', None) for x in (own, other)]
   if templates[0] != templates[1]:
     logging.warning(
-      'reward model %r has another chat template than the policy: it scores '
-      'the tokens of the template of the policy',
-      source.name,
+      '%s has another chat template than the policy: it reads the tokens of '
+      'the template of the policy',
+      name,
     )
 
 
@@ -129,7 +128,8 @@ def make_rewards(
   models, params = [], {}
   for source in config.reward_models:
     model, params[source.name], other = load(source, config, mesh)
-    check_tokens(source, tokenizer, other, model.vocab_size)
+    name = f'reward model {source.name!r} ({source.path})'
+    check_tokens(name, tokenizer, other, model.vocab_size)
     models.append((source, forward_of(config, model)))
   return LearnedRewards(
     functools.partial(stage(tuple(models), mesh), params),

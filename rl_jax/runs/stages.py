@@ -126,9 +126,11 @@ def make_stages(
   tokenizer: Any,
   mesh: jax.sharding.Mesh,
   state: TrainState,
+  draft_model: Any = None,
 ) -> Stages:
   """Jits the stages; shapes compile on first use.
 
+  draft_model: of speculative decoding, as runs.draft_model loads it, or None.
   The updated state keeps the shardings of `state`: one program for all steps.
   """
   rollout, whole = config.rollout, mesh_lib.replicated(mesh)
@@ -147,6 +149,7 @@ def make_stages(
       turns=rollout.turns,
       new_tokens=rollout.window_tokens,
       speculative=rollout.speculative,
+      draft_model=draft_model,
     ),
     score=(
       training(functions.score, out_shardings=whole)

@@ -240,6 +240,16 @@ def test_the_cache_grows_with_the_slots(toy):
   assert plan(config, SMALL).cache == plan(make_config(toy), SMALL).cache
 
 
+def test_drafts_are_counted(toy):
+  """Logits of every drafted token, one block of places, kept responses."""
+  small = {'rollout__max_prompt_tokens': '1'}
+  text = 'PreviousResponses(tokens=3, prompts=100)'
+  plain = plan(make_config(toy, **small), SMALL)
+  found = plan(make_config(toy, rollout__speculative=text, **small), SMALL)
+  assert found.rollout - plain.rollout == 4 * 2 * 100 * 32
+  assert found.scratch == 4 * plain.scratch == 4 * 3 * 128 * 300 * 4
+
+
 def test_many_rows_begin_in_a_small_cache(toy):
   """By hand: 32 of 128 places at first, for 128 rows; not with fewer slots."""
   tokens = {'rollout__max_response_tokens': '128'}

@@ -10,9 +10,13 @@ import pytest
 
 from rl_jax import models, rollouts
 from rl_jax.models import params as params_lib
-from rl_jax.rollouts import decode, draft_memory, lookup
-from rl_jax.rollouts.drafts import PreviousResponses, PromptLookup
-from rl_jax.rollouts.generate import generate_with_drafts
+from rl_jax.rollouts import acceptance, decode, draft_memory, lookup
+from rl_jax.rollouts.drafts import (
+  DraftModel,
+  PreviousResponses,
+  PromptLookup,
+)
+from rl_jax.rollouts.generate_with_drafts import generate_with_drafts
 from rl_jax.types import ENVIRONMENT
 
 CFG = models.ModelConfig(
@@ -185,6 +189,65 @@ def test_a_known_response_is_accepted_whole():
   assert counts[1][1] == N * (T - 1)
   # 23 tokens, 4 a pass; the beginning is found by the prompt's last token.
   assert counts[1][0] == N * 6 < counts[0][0]
+
+
+@functools.cache
+def draft_model():
+  """The policy with weights that are a little different, and its shape."""
+  params = make_params()
+  noise = lambda x: 0.03 * jax.random.normal(jax.random.key(7), x.shape)
+  return CFG, jax.tree.map(lambda x: x + noise(x), params)
+
+
+def with_model(sampling, params, **fields):
+  """(rows, passes, tokens) with drafts of a model."""
+  drafts = DraftModel(path='', **fields)
+  run = lambda params, *args: generate_with_drafts(
+    *(make_params(), CFG, make_traj(), KEY, *args, {}, params),
+    drafts=drafts,
+    model=CFG,
+    max_new_tokens=T,
+  )
+  found = jax.jit(run)(params, sampling)
+  return found[0], *found[2].tolist()
+
+
+def test_a_draft_model():
+  """E2; drafts by the policy itself are all accepted: K + 1 tokens a pass."""
+  found, passes, tokens = with_model(
+    SAMPLING, make_params(), tokens=3, threshold=1.0
+  )
+  assert_same(found, expected_rows())
+  # Less than 4 where a row ends, and where tokens were given.
+  new_B = np.asarray(found.mask_BT.sum(axis=1))
+  first_B = np.asarray(make_traj().length_B) == 0
+  assert tokens == (new_B - first_B).sum()
+  least = np.ceil((new_B - first_B) / 4).sum()
+  assert least <= passes <= least + N * G
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('sampling', [SAMPLING, SAMPLING.replace(greedy=True)])
+def test_a_draft_model_that_stops(sampling):
+  """E2: another model, which stops by its own probabilities or by a head."""
+  _, params = draft_model()
+  expected = plain(sampling, max_new_tokens=T)
+  head = acceptance.init_head(CFG.width, jax.random.key(0))
+  found = {}
+  for name, tree, threshold in (
+    ('never', params, 1.0),
+    ('own', params, 0.3),
+    ('head', {**params, 'head': head}, 0.3),
+  ):
+    rows, passes, tokens = with_model(
+      sampling, tree, tokens=6, threshold=threshold, least=1
+    )
+    assert_same(rows, expected)
+    found[name] = tokens / passes
+  # The untrained head gives 1/2: two tokens are verified, one more is drawn.
+  # Where nothing is guessed, 0 is fed, which may be right as well.
+  assert 1 < found['head'] < 3.5
+  assert min(found.values()) > 1
 
 
 @pytest.mark.parametrize(

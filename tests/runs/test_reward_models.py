@@ -126,12 +126,13 @@ def test_a_model_that_does_not_fit_is_named(toy, saved, mesh):
   source = RewardModel(path=str(saved / 'head'), name='nice')
   *_, tokens = reward_models.load(source, config, mesh)
   size = tokens.vocab_size
-  reward_models.check_tokens(source, tokens, tokens, size)
+  name = "model 'nice' (head)"
+  reward_models.check_tokens(name, tokens, tokens, size)
   other = CharTokenizer(Bandit().alphabet[::-1])
   with pytest.raises(ValueError, match="'nice' .*head.* token 2 is another"):
-    reward_models.check_tokens(source, other, tokens, size)
+    reward_models.check_tokens(name, other, tokens, size)
   with pytest.raises(ValueError, match=f'has {size} tokens, it has 3'):
-    reward_models.check_tokens(source, tokens, tokens, 3)
+    reward_models.check_tokens(name, tokens, tokens, 3)
   with pytest.raises(ValueError, match="name = 'a b' is no identifier"):
     RewardModel(path='x', name='a b')
 
@@ -141,11 +142,11 @@ def test_another_chat_template_is_logged(caplog):
   alphabet = Bandit().alphabet
   own, other = CharTokenizer(alphabet), CharTokenizer(alphabet)
   object.__setattr__(other, 'chat_template', '{{ messages }}')
-  source = RewardModel(path='x', name='nice')
+  name = "reward model 'nice'"
   with caplog.at_level('WARNING'):
-    reward_models.check_tokens(source, own, own, own.vocab_size)
+    reward_models.check_tokens(name, own, own, own.vocab_size)
     assert not caplog.records
-    reward_models.check_tokens(source, own, other, own.vocab_size)
+    reward_models.check_tokens(name, own, other, own.vocab_size)
   assert "'nice' has another chat template" in caplog.text
 
 

@@ -7,7 +7,9 @@ import pytest
 from configs import bandit
 from rl_jax.config import validate
 from rl_jax.overrides import override_all
+from rl_jax.planning import memory_plan
 from rl_jax.records.metrics import read_jsonl
+from rl_jax.rollouts import acceptance
 from rl_jax.runs import loop
 from rl_jax.runtime import mesh
 
@@ -73,6 +75,41 @@ def test_a_run_with_drafts(toy, tmp_path):
     for n in ('whole', 'plain')
   ]
   assert responses[0] == responses[1]
+
+
+@pytest.mark.slow
+def test_a_trained_run_drafts(toy, tmp_path):
+  """E2: the checkpoint of another run as draft model, with a head."""
+  method, logged = toy.get_method('grpo'), {}
+  head = acceptance.init_head(32, jax.random.key(0))
+  acceptance.save_head(str(tmp_path / 'head.npz'), head)
+  model = f"DraftModel(path='{tmp_path}/plain', tokens=2, head='HEAD')"
+  for name, drafts in (
+    ('plain', 'null'),
+    ('drafted', model.replace('HEAD', str(tmp_path / 'head.npz'))),
+  ):
+    changes = {'iterations': '2', 'rollout.speculative': drafts}
+    config = make_config(method, **changes)
+    trainer = loop.Trainer(config, str(tmp_path / name))
+    if name == 'drafted':
+      _check_plan(config, trainer)
+    trainer.run()
+    found = read_jsonl(tmp_path / name / 'rollouts.jsonl')
+    logged[name] = [row['response'] for row in found]
+  assert logged['plain'] == logged['drafted']
+  row = read_jsonl(tmp_path / 'drafted' / 'metrics.jsonl')[-1]
+  assert 1 < row['rollout/accepted_length'] <= 3
+  with pytest.raises(ValueError, match='no_such'):
+    text = f"DraftModel(path='{tmp_path}/no_such')"
+    config = make_config(method, **{'rollout.speculative': text})
+    loop.Trainer(config, str(tmp_path / 'wrong'))
+
+
+def _check_plan(config, trainer):
+  """The draft has the shape of the policy, and no copy of its own."""
+  parts = trainer.parts
+  found = memory_plan.estimate(config, parts.policy.model, parts.mesh)
+  assert found.draft_model == found.parameters
 
 
 def test_what_does_not_go_together(toy):

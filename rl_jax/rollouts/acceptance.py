@@ -1,0 +1,157 @@
+"""When a draft model had better stop: the acceptance head of SpecDec++.
+
+Source: "SpecDec++: Boosting Speculative Decoding via Adaptive Candidate
+Lengths" (2405.19715), constants of its released code.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from rl_jax import models
+from rl_jax.rollouts.sampling import SamplingConfig, sample_token
+from rl_jax.types import POLICY, Array, Trajectories
+
+BLOCKS = 3
+REJECTION_WEIGHT = 6.0  # of a rejected token in the loss
+TRUE_FRACTION = 0.15  # of the inputs that are the target's tokens
+
+
+def init_head(width: int, key: Array) -> dict[str, Array]:
+  """Residual blocks that are identities, and an output of 0: f = 1/2."""
+  weight = jax.random.normal(key, (BLOCKS, width, width)) * 1e-3
+  return {
+    'block_LDD': weight,
+    'bias_LD': jnp.zeros((BLOCKS, width)),
+    'out_D': jnp.zeros(width),
+    'out': jnp.zeros(()),
+  }
+
+
+def log_accept(head: dict[str, Array], hidden_RD: Array) -> Array:
+  """log f(h), [R]: f = sigmoid of a line in h after x + silu(W x + b), thrice.
+
+  hidden: of drafted tokens, the last states of the draft model.
+  """
+  return jax.nn.log_sigmoid(_logit(head, hidden_RD))
+
+
+def _logit(head, x_RD):
+  x_RD = x_RD.astype(jnp.float32)
+  for weight, bias in zip(head['block_LDD'], head['bias_LD'], strict=True):
+    x_RD = x_RD + jax.nn.silu(x_RD @ weight + bias[None])
+  return x_RD @ head['out_D'] + head['out']
+
+
+def stops(
+  log_accepted_W: Array, drafted: Array, threshold: float, least: int
+) -> Array:
+  """bool[W]: 1 - prod_{j <= i} f_j > threshold, after `least` tokens.
+
+  log_accepted: sum of log f_j over the i drafted tokens so far. The token
+  behind them is drafted already and is kept: f_j = 0.9 and a threshold of 0.3
+  stop at the fourth, so that five are verified.
+  """
+  return (-jnp.expm1(log_accepted_W) > threshold) & (drafted >= least)
+
+
+def head_loss(
+  head: dict[str, Array], hidden_RD: Array, accepted_R: Array, mask_R: Array
+) -> Array:
+  """sum m [a CE_1 + w (1 - a) CE_0] / sum m [a + w (1 - a)], w = 6.
+
+  CE_1 = -log f, CE_0 = -log(1 - f); a: whether, or how probably, the target
+  accepts a token.
+  """
+  logit_R = _logit(head, hidden_RD)
+  rejected_R = REJECTION_WEIGHT * (1 - accepted_R) * mask_R
+  accepted_R = accepted_R * mask_R
+  loss_R = -accepted_R * jax.nn.log_sigmoid(logit_R)
+  loss_R -= rejected_R * jax.nn.log_sigmoid(-logit_R)
+  return loss_R.sum() / jnp.maximum((accepted_R + rejected_R).sum(), 1e-9)
+
+
+def training_rows(
+  draft: tuple[models.ModelConfig, Any],
+  traj: Trajectories,
+  sampling: SamplingConfig,
+  uniform_BT: Array,
+  true_BT: Array,
+) -> tuple[Array, Array, Array]:
+  """(hidden [R, D], accepted [R], mask [R]) of the target's responses in traj.
+
+  The draft draws a token for each place of a response; fed is that one, or
+  where true_BT the target's, which has no label. uniform_BT: those that drew
+  the responses, as draft and target share them; see randomness.
+  """
+  cfg, params = draft
+  forward = lambda token_BT: models.forward(
+    *(params, cfg, traj.prompt_NP, traj.prompt_mask_NP, token_BT),
+    traj.mask_BT,
+  )
+
+  def draw(state_and_uniform):
+    hidden_BD, uniform_B = state_and_uniform
+    logits = sampling.transform(models.logits(params, cfg, hidden_BD))
+    return sample_token(logits, uniform_B, sampling.greedy)[0]
+
+  hidden_TBD = jnp.swapaxes(forward(traj.response_BT), 0, 1)
+  token_BT = jax.lax.map(draw, (hidden_TBD, uniform_BT.T)).T
+  accepted_BT = (token_BT == traj.response_BT).astype(jnp.float32)
+  mixed_BT = jnp.where(true_BT, traj.response_BT, token_BT)
+  mask_BT = ((traj.kind_BT == POLICY) & ~true_BT).astype(jnp.float32)
+  # forward's state t predicts token t: that of a token stands one further on.
+  hidden_BTD = forward(mixed_BT)[:, 1:]
+  return (
+    hidden_BTD.reshape(-1, hidden_BTD.shape[-1]),
+    accepted_BT[:, :-1].reshape(-1),
+    mask_BT[:, :-1].reshape(-1),
+  )
+
+
+def fit_head(
+  rows: tuple[Array, Array, Array],
+  key: Array,
+  *,
+  steps: int = 300,
+  learning_rate: float = 1e-3,
+) -> tuple[dict[str, Array], Array]:
+  """(the head after Adam steps on all rows, the loss of each step)."""
+  optimizer = optax.adam(learning_rate)
+
+  def step(carry, _):
+    head, state = carry
+    loss, gradient = jax.value_and_grad(head_loss)(head, *rows)
+    updates, state = optimizer.update(gradient, state)
+    return (optax.apply_updates(head, updates), state), loss
+
+  head = init_head(rows[0].shape[1], key)
+  (head, _), loss_K = jax.lax.scan(
+    step, (head, optimizer.init(head)), length=steps
+  )
+  return head, loss_K
+
+
+def save_head(path: str, head: dict[str, Array]) -> None:
+  """Writes a head as .npz, for DraftModel(head=path)."""
+  np.savez(path, **{name: np.asarray(x) for name, x in head.items()})
+
+
+def load_head(path: str, width: int) -> dict[str, np.ndarray]:
+  """Reads what save_head wrote.
+
+  Raises: ValueError if it is no head of a model of this width.
+  """
+  with np.load(path) as file:
+    head = {name: file[name] for name in file.files}
+  wanted = jax.eval_shape(lambda: init_head(width, jax.random.key(0)))
+  shapes = {name: x.shape for name, x in head.items()}
+  if shapes != {name: x.shape for name, x in wanted.items()}:
+    raise ValueError(
+      f'rollout.speculative.head: {path} is no acceptance head of a draft '
+      f'model of width {width}: its arrays are {shapes}'
+    )
+  return head

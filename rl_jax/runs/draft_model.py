@@ -1,0 +1,59 @@
+"""The draft model of speculative decoding: read and checked."""
+
+import dataclasses
+from typing import Any
+
+import jax
+
+from rl_jax.config import ExperimentConfig
+from rl_jax.models import platform, transformer
+from rl_jax.rollouts import acceptance
+from rl_jax.rollouts.drafts import DraftModel
+from rl_jax.runs import policy as policy_lib
+from rl_jax.runs.reward_models import check_tokens
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime import processes
+
+Loaded = tuple[transformer.ModelConfig, Any]
+
+
+def load(
+  config: ExperimentConfig, tokenizer: Any, mesh: jax.sharding.Mesh
+) -> Loaded | None:
+  """(model, parameters, with `head` if it has one); None without a draft model.
+
+  Raises: ValueError if its tokens are not those of the policy, or if the head
+    does not fit.
+  """
+  source = config.rollout.speculative
+  if not isinstance(source, DraftModel):
+    return None
+  policy_lib.check(source)
+  model, params, other = policy_lib.load_checkpoint(source.path, mesh)
+  check_tokens(f'draft model {source.path}', tokenizer, other, model.vocab_size)
+  model = _resolved(config, model)
+  names = set(transformer.specs(model)) - {'value_head'}
+  params = {name: params[name] for name in sorted(names)}
+  if source.head is not None:
+    head = acceptance.load_head(source.head, model.width)
+    params['head'] = processes.put(head, mesh_lib.replicated(mesh))
+  return model, params
+
+
+def planned(config: ExperimentConfig) -> transformer.ModelConfig | None:
+  """The model without its weights; None: none, or of unknown shape."""
+  source = config.rollout.speculative
+  if not isinstance(source, DraftModel):
+    return None
+  model = policy_lib.saved_model(source.path)
+  return None if model is None else _resolved(config, model)
+
+
+def _resolved(config, model):
+  """As the policy computes."""
+  own = config.model
+  return platform.resolve(
+    dataclasses.replace(model, remat=False, value_head=False),
+    own.compute_dtype,
+    own.attention,
+  )

@@ -1,0 +1,73 @@
+"""The acceptance head of SpecDec++, and when a draft stops."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rl_jax.rollouts import SamplingConfig, acceptance
+
+
+@pytest.mark.parametrize(
+  ('f', 'threshold', 'least', 'proposed'),
+  [
+    (0.9, 0.3, 2, 5),  # 1 - 0.9^i = 0.1, 0.19, 0.271, 0.344
+    (0.8, 0.3, 2, 3),
+    (0.5, 0.3, 1, 2),
+    (0.5, 0.3, 2, 3),  # the lower bound
+    (0.5, 1.0, 1, 21),  # never: the upper bound
+  ],
+)
+def test_the_stopping_rule_by_hand(f, threshold, least, proposed):
+  """The token behind the one that stops is drafted already."""
+  drafted = 1
+  while drafted <= 20 and not acceptance.stops(
+    jnp.log(jnp.asarray([f])) * drafted, jnp.int32(drafted), threshold, least
+  ):
+    drafted += 1
+  assert drafted + (drafted <= 20) == proposed
+
+
+def test_the_loss_by_hand():
+  """Rejected tokens count six times; masked ones do not."""
+  head = acceptance.init_head(2, jax.random.key(0))
+  head['out_D'] = jnp.asarray([1.0, 0.0])
+  head['block_LDD'] = jnp.zeros((3, 2, 2))
+  hidden = jnp.asarray([[np.log(3.0), 5.0], [0.0, 5.0], [9.0, 9.0]])
+  loss = acceptance.head_loss(
+    head, hidden, jnp.asarray([1.0, 0.25, 0.0]), jnp.asarray([1.0, 1.0, 0.0])
+  )
+  # f = 3/4 and 1/2; weights 1, and 1/4 + 6 * 3/4.
+  expected = (-np.log(0.75) + 4.75 * np.log(2)) / (1 + 4.75)
+  np.testing.assert_allclose(loss, expected, rtol=1e-6)
+  # A residual block adds silu(W x + b).
+  head['bias_LD'] = head['bias_LD'].at[0, 0].set(1.0)
+  found = acceptance.log_accept(head, jnp.zeros((1, 2)))
+  silu = 1 / (1 + np.exp(-1.0))
+  np.testing.assert_allclose(found, [-np.log1p(np.exp(-silu))], rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_a_head_learns_which_tokens_are_accepted(tiny, tmp_path):
+  """From responses whose draft is the policy: all but the mixed ones."""
+  traj = tiny.rollout()
+  uniform_BT = jax.random.uniform(jax.random.key(1), traj.mask_BT.shape)
+  rows = acceptance.training_rows(
+    (tiny.CFG, tiny.params()),
+    traj,
+    SamplingConfig(),
+    uniform_BT,
+    jnp.zeros(traj.mask_BT.shape, bool),
+  )
+  hidden, accepted, mask = rows
+  assert hidden.shape == (8 * 4, tiny.CFG.width)
+  assert mask.sum() == traj.mask_BT[:, :-1].sum()
+  assert 0 < (accepted * mask).sum() < mask.sum()
+  head, loss_K = acceptance.fit_head(rows, jax.random.key(0), steps=100)
+  assert loss_K[-1] < 0.7 * loss_K[0]
+  path = str(tmp_path / 'head.npz')
+  acceptance.save_head(path, head)
+  same = acceptance.load_head(path, tiny.CFG.width)
+  jax.tree.map(np.testing.assert_array_equal, dict(same), dict(head))
+  with pytest.raises(ValueError, match='no acceptance head .* width 3'):
+    acceptance.load_head(path, 3)
