@@ -169,9 +169,12 @@ def _evaluation_bytes(config: ExperimentConfig, sizes: '_Sizes', mesh) -> int:
   prompts = min(settings.batch_prompts, settings.num_prompts)
   prompts = -(-prompts // shards) * shards
   tokens, group = evaluated_tokens(config), max(1, settings.num_samples)
+  samplers = layout.parts(prompts, 'sampled_rows', axes)
+  slots = config.rollout.slots
   sizes = dataclasses.replace(
     sizes,
-    rollout=-(-prompts // layout.parts(prompts, 'sampled_rows', axes)),
+    rollout=-(-prompts // samplers),
+    slots=slots and -(-slots // samplers),
     group_size=group,
     response=tokens,
     drafts=None,  # evaluations decode without

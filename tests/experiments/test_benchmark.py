@@ -63,7 +63,9 @@ def test_the_stages_over_the_step_are_compared_in_turn():
 
 def test_the_full_width_has_no_slots():
   """The comparison decodes all 64 rows at a time, to full length."""
-  stages = types.SimpleNamespace(capacity=None, call=lambda stage: stage)
+  stages = types.SimpleNamespace(
+    capacity=None, drafts=None, call=lambda stage: stage
+  )
   made = []
 
   def make(shape, **options):
@@ -147,6 +149,15 @@ def test_one_line_of_json(stage):
   row = printed(f'--stage={stage}')
   used = {'step': {'generate', 'update'}}.get(stage, {'generate', stage})
   assert set(row['compile_seconds']) == used
+
+
+@pytest.mark.slow
+def test_drafts_are_timed_in_turn():
+  """Calls draw the same tokens: what is remembered is accepted."""
+  text = 'PreviousResponses(tokens=3,ngram=8)'
+  row = printed('--stage=generate', '--group_size=1', f'--speculative={text}')
+  assert row['times_plain'] > 0
+  assert row['accepted_length'] == 3  # of four tokens, one behind the prompt
 
 
 @pytest.mark.slow

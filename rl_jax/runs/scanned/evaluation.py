@@ -51,6 +51,7 @@ class JittedEvaluation:
       cfg=self.model,
       sampling=how,
       max_new_tokens=tokens,
+      slots=self.config.rollout.slots,
     )
     key = randomness.purpose_key(jax.random.key(SEED), randomness.EVALUATION)
     # The counter of randomness is the position in the evaluation set.

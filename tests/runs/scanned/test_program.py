@@ -1,15 +1,17 @@
 """Whole runs as one program are the runs of the loop."""
 
 import dataclasses
+import types
 
 import jax
 import numpy as np
 import pytest
 
 from experiments.flags import configuration
+from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.records.metrics import METRICS, read_jsonl
 from rl_jax.runs import loop
-from rl_jax.runs.scanned import program
+from rl_jax.runs.scanned import evaluation, program
 from rl_jax.runtime import mesh
 
 ITERATIONS = 5
@@ -131,6 +133,20 @@ def test_stages_are_the_whole_program():
     )
 
 
+def test_its_evaluation_goes_through_the_slots(monkeypatch):
+  """As the Evaluator's."""
+
+  def generate(*args, slots, **kwargs):
+    raise LookupError(f'{slots} slots')
+
+  monkeypatch.setattr(evaluation, 'generate', generate)
+  config = make_config('grpo', 0, 'rollout.slots=4')
+  jitted = evaluation.JittedEvaluation(config, None, CharTokenizer('ab'))
+  prompts = types.SimpleNamespace(start=lambda *_: None)
+  with pytest.raises(LookupError, match='4 slots'):
+    jitted(prompts, None)
+
+
 def test_what_cannot_be_jitted_is_refused_with_a_reason():
   """Before anything is compiled; the sentence names the field."""
   cases = {
@@ -138,6 +154,9 @@ def test_what_cannot_be_jitted_is_refused_with_a_reason():
     'method.rollout: SegmentValues reads': make_config('spo_chain'),
     'worker processes': make_config('grpo', 0, 'verifier.num_workers=2'),
     'mesh': make_config('grpo', 0, 'mesh.data=8'),
+    'rollout.speculative: drafts': make_config(
+      'grpo', 0, 'rollout.speculative=PromptLookup()'
+    ),
     'only the end token': make_config('grpo', 0, "rollout.stop=('a',)"),
   }
   for reason, config in cases.items():
