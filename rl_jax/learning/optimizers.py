@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import optax
 
 from rl_jax.checks import INT32, checked, chosen, ranged
-from rl_jax.learning import schedules
+from rl_jax.learning import eight_bit, schedules
 from rl_jax.learning.master_weights import with_master_weights
 from rl_jax.overrides import unknown_name
 
@@ -42,8 +42,9 @@ class OptimizerConfig:
   eps: float = ranged(1e-8, 0.0, open_low=True)
   weight_decay: float = ranged(0.0, 0.0)
   clip_norm: float | None = ranged(1.0, 0.0, open_low=True)
-  # Of the first moment; the second would lose its changes in bfloat16.
-  moment_dtype: str = chosen('float32', ('float32', 'bfloat16'))
+  # Of the first moment; the second would lose its changes in bfloat16. 'int8':
+  # both in 8 bits, see eight_bit.
+  moment_dtype: str = chosen('float32', ('float32', 'bfloat16', 'int8'))
   name: str = 'adamw'
   arguments: dict[str, Any] = dataclasses.field(
     default_factory=dict, hash=False
@@ -60,6 +61,11 @@ class OptimizerConfig:
         raise ValueError(
           f'optimizer.arguments has {sorted(given)}: for AdamW these are '
           'fields, as optimizer.b1 and optimizer.moment_dtype'
+        )
+      if self.arguments and self.moment_dtype == 'int8':
+        raise ValueError(
+          f"optimizer.moment_dtype = 'int8' takes no optimizer.arguments, but "
+          f'these are {self.arguments}'
         )
     else:
       self._check_fields()
@@ -114,7 +120,13 @@ def make_optimizer(
   than gradients and parameters.
   """
   rate = schedule(config, learning_rate)
-  if config.name == 'adamw':
+  if config.moment_dtype == 'int8':
+    chain = optax.chain(
+      eight_bit.scale_by_adam(config.b1, config.b2, config.eps),
+      optax.add_decayed_weights(config.weight_decay),
+      optax.scale_by_learning_rate(rate),
+    )
+  elif config.name == 'adamw':
     chain = optax.adamw(
       rate,
       b1=config.b1,

@@ -61,21 +61,32 @@ def state_shapes(
 def _as_parameters(opt_state, params):
   """Shapes of an optimizer's state, with the shardings of parameters.
 
-  What lies in the state below the path of a parameter, and has its shape, is
-  sharded as it; a sum over rows (Adafactor) or a count is replicated.
+  What lies in the state below the path of a parameter is sharded as it, if it
+  has its shape, or numbers for parts of its last axis (scales of blocks). A sum
+  over rows (Adafactor) or a count is replicated.
   """
   by_path = dict(jax.tree.leaves_with_path(params))
 
   def one(path, leaf):
     for start in range(len(path)):
       param = by_path.get(path[start:])
-      if param is not None and param.shape == leaf.shape:
+      if param is not None and _divided(leaf, param):
         return jax.ShapeDtypeStruct(
           leaf.shape, leaf.dtype, sharding=param.sharding
         )
     return leaf
 
   return jax.tree.map_with_path(one, opt_state)
+
+
+def _divided(leaf, param):
+  """Whether the sharding of the parameter divides the leaf as it does it."""
+  if leaf.shape == param.shape:
+    return True
+  if leaf.ndim != param.ndim or leaf.shape[:-1] != param.shape[:-1]:
+    return False
+  own, rest = param.sharding.shard_shape(param.shape)[-1], leaf.shape[-1]
+  return rest % (param.shape[-1] // own) == 0
 
 
 def sharded_state(

@@ -219,6 +219,14 @@ def test_master_weights_are_counted(toy):
   assert found.optimizer == 8 * count + 2 * 4
 
 
+def test_moments_of_8_bits_are_counted(toy):
+  """Two bytes a weight, two scales for each 32 to 64 of them, two counters."""
+  found = plan(make_config(toy, optimizer__moment_dtype='int8'), SMALL)
+  count = spec.count(specs(SMALL))
+  scales = found.optimizer - 2 * count - 2 * 4
+  assert 2 * 4 * count / 64 < scales < 2 * 4 * count / 16
+
+
 def test_another_optimizer_is_counted(toy):
   """Lion keeps one moment, Adafactor sums of rows and columns."""
   found = [

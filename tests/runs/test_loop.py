@@ -272,17 +272,20 @@ def test_rollouts_tell_every_token(whole):
       assert np.abs(tokens['logp_gap']).max() <= gaps[row['step']] * 1.001
 
 
+LION = {
+  'optimizer.name': 'lion',
+  'optimizer.arguments': "{'weight_decay': 0.0}",
+  'optimizer.schedule': 'wsd',
+  'optimizer.total_steps': '3',
+}
+INT8 = {'optimizer.moment_dtype': 'int8', 'model.param_dtype': 'bfloat16'}
+
+
 @pytest.mark.slow
-def test_another_optimizer_resumes_exactly(config, tmp_path):
-  """E0: Lion on a schedule that has its end by name."""
-  changes = {
-    'optimizer.name': 'lion',
-    'optimizer.arguments': "{'weight_decay': 0.0}",
-    'optimizer.schedule': 'wsd',
-    'optimizer.total_steps': '3',
-    'evaluation.every': '0',
-    'iterations': '3',
-  }
+@pytest.mark.parametrize('optimizer', [LION, INT8])
+def test_another_optimizer_resumes_exactly(config, tmp_path, optimizer):
+  """E0: Lion on a schedule that has its end by name; moments of 8 bits."""
+  changes = {**optimizer, 'evaluation.every': '0', 'iterations': '3'}
   for path, text in changes.items():
     config = override(config, path, text)
   whole = loop.Trainer(config, str(tmp_path / 'whole'))
