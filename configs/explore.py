@@ -1,11 +1,15 @@
-"""World explore: countdown with 4 digits, from a start that solves few.
+"""World explore: countdown with 5 digits, from a start that solves few.
 
-  python -m experiments.sft --config=configs/explore.py --steps=300
-    --learning_rate=2e-3 --max_prompt_tokens=8 --max_response_tokens=8
-    --evaluate_every=100 --out=runs/explore_warm
+  python -m experiments.sft --config=configs/explore.py
+    --set=task.max_target=10 --steps=400 --learning_rate=2e-3
+    --max_prompt_tokens=10 --max_response_tokens=10 --evaluate_every=200
+    --out=runs/explore_warm
+  python -m experiments.evaluate --checkpoint=runs/explore_warm --data=explore
+    --num_samples=64 --limit=512
   python -m experiments.train --config=configs/explore.py --method=grpo
     --set=model.path=runs/explore_warm --workdir=runs/explore
-Four optimizer steps a rollout, 16 samples a prompt.
+The start has seen targets up to 10, a quarter of those that are trained. Four
+optimizer steps a rollout, 16 samples a prompt.
 Cost: about a minute for each command on 2 CPU cores.
 Expected: not measured yet.
 """
@@ -19,17 +23,17 @@ from rl_jax.tasks import Countdown
 
 
 def get_config(method: Method) -> ExperimentConfig:
-  """configs/countdown_small.py with 4 digits; only solutions are rewarded."""
+  """configs/countdown_small.py with 5 digits; only solutions are rewarded."""
   small = countdown_small.get_config(method)
   return dataclasses.replace(
     small,
     task=Countdown(
-      min_numbers=4,
-      max_numbers=4,
+      min_numbers=5,
+      max_numbers=5,
       num_train=10_000,
       reward_weights={'outcome': 1.0},
     ),
     rollout=dataclasses.replace(
-      small.rollout, group_size=16, max_prompt_tokens=8, max_response_tokens=8
+      small.rollout, group_size=16, max_prompt_tokens=10, max_response_tokens=10
     ),
   )

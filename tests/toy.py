@@ -25,6 +25,7 @@ STATISTICS = {
   ),
   'values': lambda rng, B, T: rng.normal(size=(B, T)),
   'values_after': lambda rng, B, T: rng.normal(size=(B, T)),
+  'value_heads': lambda rng, B, T: rng.normal(size=(B, T, 3)),
   'self_certainty': lambda rng, B, T: rng.uniform(0.0, 3.0, (B, T)),
   'hidden': lambda rng, B, T: rng.normal(size=(B, T, HIDDEN_SIZE)),
 }
@@ -161,6 +162,8 @@ def batch(method, *, seed: int = 0, width: int = 6):
   for name in sorted(map(name_of, method.needs())):
     if name in STATISTICS:
       stats[name] = STATISTICS[name](rng, B, T)
+  if 'value_heads' in stats:
+    token['values_BTH'] = STATISTICS['value_heads'](rng, B, T)
   reward = np.array([1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, np.nan])
   extras = {k: make(rng, B, T) for k, make in EXTRAS.items()}
   for name in own_statistics(method):

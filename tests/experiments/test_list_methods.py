@@ -48,7 +48,8 @@ def test_a_variant_is_valid_and_changes_something(name, variant):
   """One switch each: `--method=ppo_max@no_kl`."""
   base = configuration.load_method(name)
   changed = configuration.load_method(f'{name}@{variant}')
-  validate(changed, group_size=8, has_value_head=True)
+  outputs = changed.num_values
+  validate(changed, group_size=8, has_value_head=True, num_values=outputs)
   assert list_methods.differences(base, changed)
 
 

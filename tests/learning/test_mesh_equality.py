@@ -84,7 +84,8 @@ def make_config(toy, name):
   return dataclasses.replace(
     bandit.get_config(method),
     task=Arithmetic(digits=1),
-    model=ModelSource(config=MODEL, value_head=True),
+    # As many outputs of the value head as a method reads at most.
+    model=ModelSource(config=MODEL, value_head=True, num_values=3),
     update=UpdateConfig(epochs=2),  # the second step is off-policy
     rollout=RolloutConfig(
       num_prompts=8, group_size=4, max_prompt_tokens=4, max_response_tokens=4

@@ -22,7 +22,7 @@ DESCRIBED = (
   'ada_grpo',
   'aepo',
   'aspo',
-  'constrained_rlhf',
+  'constrained_rlhf@group_means',
   'copo',
   'empo',
   'gui_g1',
@@ -45,6 +45,7 @@ def get_sweep() -> list[sweep_runs.Setting]:
   """All methods that sample but one, five seeds each; REINFORCE first."""
   names = sweep_runs.sampling_methods()
   names.remove('subpo')  # a response is one action: no set function
+  names.remove('constrained_rlhf')  # the variant without critics is described
   names.sort(key=lambda name: name != 'reinforce')
   plain = [name for name in names if name not in DESCRIBED]
   settings = sweep_runs.chain(

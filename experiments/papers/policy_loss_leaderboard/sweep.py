@@ -31,6 +31,8 @@ CHANGES = {
   'xrpo': {'method.rollout': None},
   'riskpo': {'method.credit.BundleRisk.bundle': 4},
 }
+# Without the critics of the paper.
+VARIANTS = {'constrained_rlhf': 'constrained_rlhf@group_means'}
 _NO_CLIP = 'no limit is reached at the rates of the grid'
 _AGREE = 'sampler and trainer agree'
 _ONE = 'a response is one segment, step or action'
@@ -55,7 +57,7 @@ NOT_RUN = {
 def get_sweep() -> list[sweep_runs.Setting]:
   """Methods that sample but NOT_RUN, with all rates; GRPO first."""
   names = sweep_runs.sampling_methods()
-  names = [name for name in names if name not in NOT_RUN]
+  names = [VARIANTS.get(name, name) for name in names if name not in NOT_RUN]
   names.sort(key=lambda name: name != 'grpo')
   settings = sweep_runs.equal_conditions(CONFIG, names, SETTING, SEEDS)
   settings = sweep_runs.crossed(

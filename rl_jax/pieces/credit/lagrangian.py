@@ -7,49 +7,50 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
-from rl_jax.pieces.ops.masking import (
-  by_group,
-  masked_center,
-  masked_mean,
-  masked_sum,
-  safe_sqrt,
-  ungroup,
-  whiten,
+from rl_jax.pieces.ops import multipliers
+from rl_jax.pieces.ops.component_returns import (
+  check_components,
+  component_advantages,
+  group_differences,
 )
+from rl_jax.pieces.ops.masking import loss_mask, masked_mean, whiten
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories, static
-
-SQUASHES = {'sigmoid': jax.nn.sigmoid, 'tanh': jnp.tanh, 'none': lambda x: x}
 
 
 @piece
 class Lagrangian:
   """A = (K - sum phi) A_kl + sum_i phi_i A_i, phi_i = squash(lambda_i).
 
-    A_i   = component i minus its group mean, whitened over the valid rows
-    A_kl  = the same of -sum_t (logp_old - logp_ref)_t
+    baseline 'values': A_i = GAE(gamma, lam) of component i by output i of the
+      value head, whitened over the tokens; A_kl the same of
+      -(logp_old - logp_ref)_t by output K
+    baseline 'group': A_i = component i minus its group mean, whitened over the
+      valid rows; A_kl the same of -sum_t (logp_old - logp_ref)_t
     'sigmoid': mu-PPO, r_i >= threshold; 'tanh': xi-PPO, r_i = threshold;
     'none': A = A_kl + sum lambda_i A_i with lambda >= 0
 
   Then lambda takes one descent step, with momentum and a bound on the norm of
   the gradient, on sum_i phi_i (mean r_i - threshold_i). Replaces the reward.
-  The group mean replaces the component's value head. State: lambda, momentum.
+  State: lambda, momentum.
   Source: "Confronting Reward Model Overoptimization with Constrained RLHF";
-  tedmoskovitz/ConstrainedRL4LMs constrained_ppo.py, which steps lambda once a
-  minibatch and starts it at N(0, 0.01), here 0.
+  tedmoskovitz/ConstrainedRL4LMs constrained_ppo.py, which whitens by minibatch,
+  steps lambda once a minibatch and starts it at N(0, 0.01), here 0. There is
+  no 'group' in it.
   Raises ValueError unless every component has its threshold.
   """
 
   components: tuple[str, ...] = static(default=('outcome', 'format'))
   thresholds: tuple[float, ...] = static(default=(0.9, 0.9))
-  squash: str = chosen('sigmoid', tuple(SQUASHES))
+  baseline: str = chosen('group', ('group', 'values'))
+  gamma: float = ranged(0.99, 0.0, 1.0)  # with 'values': discount per token
+  lam: float = ranged(0.95, 0.0, 1.0)
+  squash: str = chosen('sigmoid', tuple(multipliers.SQUASHES))
   learning_rate: float = ranged(0.1, 0.0)  # of lambda
   momentum: float = ranged(0.1, 0.0, 1.0, open_high=True)
   max_gradient: float = ranged(0.5, 0.0, open_low=True)
   eps: float = ranged(1e-8, 0.0, open_low=True)  # added to the variance
   role: ClassVar[str] = 'credit'
-  needs: ClassVar[tuple[str, ...]] = ('logp', 'logp_ref')
-  min_group_size: ClassVar[int] = 2
 
   def __post_init__(self):
     if len(self.components) != len(self.thresholds):
@@ -58,44 +59,54 @@ class Lagrangian:
         f'each of components = {self.components}'
       )
 
+  @property
+  def needs(self) -> tuple[str, ...]:
+    """The value head only where it is the baseline."""
+    head = ('value_heads',) if self.baseline == 'values' else ()
+    return ('logp', 'logp_ref', *head)
+
+  @property
+  def num_values(self) -> int:
+    """One for each component, and one for the divergence."""
+    return len(self.components) + 1 if self.baseline == 'values' else 1
+
+  @property
+  def min_group_size(self) -> int:
+    """Group means need two samples."""
+    return 2 if self.baseline == 'group' else 1
+
   def init(self, num_prompts: int) -> dict[str, Array]:
     """All multipliers 0."""
     del num_prompts
-    zeros = jnp.zeros(len(self.components))
-    return {'multipliers': zeros, 'momentum': zeros}
+    return multipliers.initial(len(self.components))
 
-  def _advantage(self, reward_B: Array, traj: Trajectories) -> Array:
-    valid_NG = by_group(traj.valid_B, traj.group_size)
-    reward_NG = by_group(reward_B, traj.group_size)
-    centered_NG = masked_center(reward_NG, valid_NG, axis=1)
-    return ungroup(whiten(centered_NG, valid_NG, self.eps))
+  def _advantages(self, traj: Trajectories) -> Array:
+    """Of the components and the divergence: [H, B], by values [H, B, T]."""
+    if self.baseline == 'values':
+      mask = loss_mask(traj) * traj.valid_B[:, None]
+      found = component_advantages(self.components, traj, self.gamma, self.lam)
+    else:
+      mask, found = traj.valid_B, group_differences(self.components, traj)
+    return jax.vmap(lambda x: whiten(x, mask, self.eps), in_axes=-1)(found)
 
   def __call__(
     self, credit_B: Array, traj: Trajectories, state: dict[str, Array]
   ) -> tuple[Array, dict[str, Array]]:
-    """[B] -> [B]."""
+    """[B] -> [B], with baseline 'values' [B, T]."""
     chex.assert_rank(credit_B, 1)
-    missing = sorted(set(self.components) - set(traj.rewards))
-    if missing:
-      raise ValueError(
-        f'Lagrangian.components names {missing}, but the task returns '
-        f'{sorted(traj.rewards)}'
-      )
-    reward_KB = jnp.stack([traj.rewards[name] for name in self.components])
-    gap_BT = traj.logp_old_BT - traj.logp_ref_BT
-    kl_B = -masked_sum(gap_BT, traj.mask_BT, axis=1)
-    squash, held_K = SQUASHES[self.squash], state['multipliers']
-    phi_K = squash(held_K)
-    advantage_KB = jax.vmap(lambda r_B: self._advantage(r_B, traj))(reward_KB)
+    check_components(self.components, traj)
+    phi_K = multipliers.SQUASHES[self.squash](state['multipliers'])
     base = 1.0 if self.squash == 'none' else len(phi_K) - phi_K.sum()
-    mixed_B = base * self._advantage(kl_B, traj) + phi_K @ advantage_KB
+    mixed = jnp.tensordot(
+      jnp.append(phi_K, base), self._advantages(traj), axes=1
+    )
+    reward_KB = jnp.stack([traj.rewards[name] for name in self.components])
     mean_K = jax.vmap(lambda r_B: masked_mean(r_B, traj.valid_B))(reward_KB)
-    violation_K = mean_K - jnp.asarray(self.thresholds)
-    gradient_K = jax.grad(lambda x_K: squash(x_K) @ violation_K)(held_K)
-    norm = safe_sqrt((gradient_K**2).sum())
-    gradient_K *= self.max_gradient / jnp.maximum(norm, self.max_gradient)
-    momentum_K = self.momentum * state['momentum'] + gradient_K
-    held_K -= self.learning_rate * momentum_K
-    if self.squash == 'none':
-      held_K = jnp.maximum(held_K, 0.0)
-    return mixed_B, {'multipliers': held_K, 'momentum': momentum_K}
+    return mixed, multipliers.stepped(
+      state,
+      mean_K - jnp.asarray(self.thresholds),
+      self.squash,
+      learning_rate=self.learning_rate,
+      momentum=self.momentum,
+      max_gradient=self.max_gradient,
+    )

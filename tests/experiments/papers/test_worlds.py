@@ -153,9 +153,10 @@ def world(name):
     head_size=8,
     mlp_size=32,
     value_head=True,
+    num_values=3,
   )
   trees = [params_lib.init_params(cfg, jax.random.key(i)) for i in range(3)]
-  head = np.random.default_rng(0).normal(size=cfg.width)
+  head = np.random.default_rng(0).normal(size=(3, cfg.width))
   for tree in trees:
     tree['model']['embed'] = tree['model']['embed'] * 15
     tree['value_head']['w'] = jnp.asarray(head, jnp.float32)

@@ -88,6 +88,41 @@ def test_units_of_a_component_do_not_matter(toy):
   )
 
 
+def by_values(toy, gap, values, **fields):
+  """(advantages, piece) of two one-token rows with critics."""
+  piece = credit.Lagrangian(baseline='values', **fields)
+  traj = rollout(toy, [1.0, 0.0], [1.0, 1.0], gap)
+  traj = traj.replace(values_BTH=jnp.asarray(values, jnp.float32)[:, None])
+  return piece, traj
+
+
+def test_advantage_by_critics_by_hand(toy):
+  """Outcome (1, 0) - V (.9, 0) = (.1, 0) and divergence (-.4, 0) - 0 become
+  +-1/sqrt 2; format (1, 1) - (.25, .25) becomes 0: (-1 + 1/2) / sqrt 2."""
+  values = [[0.9, 0.25, 0.0], [0.0, 0.25, 0.0]]
+  piece, traj = by_values(toy, [0.4, 0.0], values)
+  adv, state = piece(jnp.zeros(2), traj, piece.init(1))
+  np.testing.assert_allclose(adv, [[-ROOT / 2], [ROOT / 2]], rtol=1e-5)
+  # Mean outcome .5, .4 below .9: -(1/4)(-.4)(.1) = .01.
+  np.testing.assert_allclose(state['multipliers'], [0.01, -0.0025], rtol=1e-5)
+  assert piece.num_values == 3 and 'value_heads' in piece.needs
+  values[0][0] = 1.1  # more than was expected is bad: (-.1, 0)
+  piece, traj = by_values(toy, [0.4, 0.0], values)
+  adv, _ = piece(jnp.zeros(2), traj, piece.init(1))
+  np.testing.assert_allclose(adv, [[-1.5 * ROOT], [1.5 * ROOT]], rtol=1e-5)
+
+
+def test_one_component_alone_is_whitened_gae(toy):
+  """E1: phi = 1 leaves no divergence."""
+  one = dict(components=('outcome',), thresholds=(0.9,), squash='tanh')
+  piece, traj = by_values(toy, [0.4, 0.0], [[0.3, 9.0], [0.1, 9.0]], **one)
+  state = {'multipliers': jnp.full(1, 20.0), 'momentum': jnp.zeros(1)}
+  adv, _ = piece(jnp.zeros(2), traj, state)
+  traj = traj.replace(values_BT=traj.values_BTH[..., 0])
+  gae = credit.GAE(gamma=0.99)(traj.rewards['outcome'], traj)
+  np.testing.assert_allclose(adv, credit.Whiten()(gae, traj), rtol=1e-6)
+
+
 def test_state_survives_a_save(toy):
   """E0: 2 N = N, save, restore, N."""
   piece = credit.Lagrangian()
@@ -106,7 +141,7 @@ def test_state_survives_a_save(toy):
 def test_components_are_checked(toy):
   """A component that the task does not return, and lengths that differ."""
   piece = credit.Lagrangian(components=('outcome', 'cost'))
-  with pytest.raises(ValueError, match="names \\['cost'\\]"):
+  with pytest.raises(ValueError, match="components \\['cost'\\] are missing"):
     piece(jnp.zeros(2), rollout(toy, [1.0, 0], [1.0, 0]), piece.init(1))
   with pytest.raises(ValueError, match='one number for each'):
     credit.Lagrangian(components=PAIR, thresholds=(0.5,))

@@ -1,0 +1,138 @@
+"""Searches numbers of a configuration by Nelder-Mead; every point is a run.
+
+python -m experiments.search --config=configs/countdown.py
+  --method=constrained_rlhf --field=method.credit.Lagrangian.thresholds
+  --start=0.5,0.9 --metric=evaluation/reward/mean --workdir=runs/thresholds
+
+--field is a tuple of numbers; --metric, of the last row of a run, is to be as
+large as possible. The work directory is that of a sweep: points that have a run
+are not run again, so the same command continues a search. A failed run is worse
+than all others.
+
+Source: the search of thresholds of "Confronting Reward Model Overoptimization
+with Constrained RLHF" (reflection 1, expansion 2, contraction and shrinking
+1/2, end at a tolerance of 0.01, points within 5e-3 are the same). There one
+policy is trained on through all points, each until its rewards are within 5% of
+the thresholds; here every point starts from the same policy.
+"""
+
+from collections.abc import Callable, Sequence
+
+from absl import flags
+import numpy as np
+from scipy import optimize
+
+from experiments.flags import configuration
+from experiments.sweeps import grid
+from experiments.sweeps import runs as sweep_runs
+
+_CONFIG = flags.DEFINE_string('config', None, 'Configuration.', required=True)
+_METHOD = flags.DEFINE_string('method', configuration.DEFAULT_METHOD, 'Method.')
+_SET = flags.DEFINE_multi_string('set', [], 'PATH=VALUE, the same in all runs.')
+_FIELD = flags.DEFINE_string(
+  'field', None, 'Path of a tuple of numbers.', required=True
+)
+_START = flags.DEFINE_list('start', None, 'Its first value.', required=True)
+_STEP = flags.DEFINE_float(
+  'step', 0.1, 'By which each corner of the first simplex differs.'
+)
+_METRIC = flags.DEFINE_string(
+  'metric', None, 'To be as large as possible.', required=True
+)
+_RUNS = flags.DEFINE_integer('runs', 20, 'At most.', lower_bound=1)
+_JITTED = flags.DEFINE_bool('jitted', False, 'Each run as one program.')
+_WORKDIR = flags.DEFINE_string(
+  'workdir', None, 'Directory of the runs.', required=True
+)
+TOLERANCE = 0.01  # of the metric over a simplex
+RESOLUTION = 5e-3  # of a point
+Point = tuple[float, ...]
+
+
+def nelder_mead(
+  score: Callable[[Point], float],
+  start: Sequence[float],
+  step: float,
+  most: int,
+) -> tuple[Point, float]:
+  """(the best point, its score) of at most `most` points.
+
+  score: to be maximised; asked once for each point, rounded to RESOLUTION.
+  """
+  known: dict[Point, float] = {}
+
+  def loss(x):
+    point = tuple(float(np.round(v / RESOLUTION) * RESOLUTION) for v in x)
+    point = tuple(round(v, 6) for v in point)
+    if point not in known:
+      if len(known) == most:
+        raise StopIteration
+      known[point] = score(point)
+    return -known[point]
+
+  first = np.asarray(start, float)
+  simplex = np.stack([first, *(first + step * np.eye(len(first)))])
+  options = {
+    'initial_simplex': simplex,
+    'fatol': TOLERANCE,
+    'xatol': np.inf,
+    'maxfev': 10 * most,
+  }
+  try:
+    optimize.minimize(loss, first, method='Nelder-Mead', options=options)
+  except StopIteration:
+    pass
+  best = max(known, key=known.get)
+  return best, known[best]
+
+
+def score_by_run(
+  setting: sweep_runs.Setting,
+  field: str,
+  metric: str,
+  workdir: str,
+  jitted: bool,
+) -> Callable[[Point], float]:
+  """The last value of the metric of a run with `field` at a point.
+
+  Raises ValueError if a run that did not fail has no such metric.
+  """
+
+  def score(point):
+    run = sweep_runs.Run({**setting, field: str(point)})
+    sweep_runs.execute_all([[run]], workdir, jitted)
+    (row,) = [
+      x for x in sweep_runs.results(workdir) if x['digest'] == run.digest
+    ]
+    if 'failed' in row:
+      found = -np.inf
+    elif metric in row['last']:
+      found = row['last'][metric]
+    else:
+      raise ValueError(
+        f'--metric={metric} is not in the last row of {run.name}; it has '
+        f'{sorted(row["last"])}'
+      )
+    print(f'{point} {found:.4f}', flush=True)
+    return found
+
+  return score
+
+
+def main(argv):
+  """Searches and prints every point, the best one last."""
+  if len(argv) > 1:
+    raise ValueError(f'unexpected arguments: {argv[1:]}')
+  setting = {'config': _CONFIG.value, 'method': _METHOD.value}
+  setting |= dict(text.split('=', 1) for text in _SET.value)
+  score = score_by_run(
+    *(grid.with_head(setting), _FIELD.value, _METRIC.value, _WORKDIR.value),
+    _JITTED.value,
+  )
+  start = [float(text) for text in _START.value]
+  best, found = nelder_mead(score, start, _STEP.value, _RUNS.value)
+  print(f'best: {_FIELD.value}={best} with {_METRIC.value} {found:.4f}')
+
+
+if __name__ == '__main__':
+  configuration.run(main)

@@ -1,0 +1,61 @@
+"""Squared errors of all outputs of the value head."""
+
+from typing import Any, ClassVar
+
+import chex
+import jax.numpy as jnp
+
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Metrics, Trajectories, static
+
+
+@piece
+class ValueRegression:
+  """l_t = sum_h coefs_h (V_h - ret_h)^2.
+
+  Source: "Confronting Reward Model Overoptimization with Constrained RLHF";
+  tedmoskovitz/ConstrainedRL4LMs constrained_ppo.py, without a value clip.
+  Raises ValueError unless each coefficient is 0 or above.
+  """
+
+  coefs: tuple[float, ...] = static(default=(0.5, 0.5, 0.2))
+  aggregation: Any = None  # overrides the method's
+  role: ClassVar[str] = 'value'
+  per_token: ClassVar[bool] = True
+  needs: ClassVar[tuple[str, ...]] = ('value_heads',)
+
+  def __post_init__(self):
+    if not self.coefs or min(self.coefs) < 0:
+      raise ValueError(
+        f'ValueRegression.coefs = {self.coefs}: one number >= 0 for each '
+        'output of the value head'
+      )
+
+  @property
+  def num_values(self) -> int:
+    """One for each coefficient."""
+    return len(self.coefs)
+
+  def check_method(self, method) -> None:
+    """Raises ValueError unless the targets have as many outputs."""
+    target = method.value_target
+    outputs = getattr(target, 'num_values', 1)
+    if target is None or outputs != self.num_values:
+      raise ValueError(
+        f'ValueRegression.coefs = {self.coefs} needs a method.value_target '
+        f'with {self.num_values} outputs, for example ComponentReturns(); it '
+        f'is {target}'
+      )
+
+  def __call__(
+    self, stats: dict[str, Array], traj: Trajectories, key: Array
+  ) -> tuple[Array, Metrics]:
+    """Loss [B, T]."""
+    del key
+    value_BTH, target_BTH = stats['value_heads'], traj.returns_BTH
+    chex.assert_equal_shape([value_BTH, target_BTH])
+    error_BTH = (value_BTH - target_BTH) ** 2
+    loss_BT = error_BTH @ jnp.asarray(self.coefs, error_BTH.dtype)
+    outputs = range(self.num_values)
+    errors = {f'value/error_{h}': error_BTH[..., h] for h in outputs}
+    return loss_BT, errors

@@ -1,0 +1,64 @@
+"""Nelder-Mead over runs."""
+
+import numpy as np
+import pytest
+
+from experiments import search
+from experiments.sweeps import runs as sweep_runs
+
+
+def test_the_top_of_a_hill_is_found():
+  """-(x - .3)^2 - (y - .7)^2; each point is asked once, on the grid."""
+  asked = []
+
+  def score(point):
+    asked.append(point)
+    return -((point[0] - 0.3) ** 2) - (point[1] - 0.7) ** 2
+
+  best, found = search.nelder_mead(score, (0.9, 0.9), 0.2, 60)
+  assert found > -search.TOLERANCE
+  np.testing.assert_allclose(best, (0.3, 0.7), atol=0.1)
+  assert len(set(asked)) == len(asked) < 60
+  steps = np.asarray(asked) / search.RESOLUTION
+  np.testing.assert_allclose(steps, np.round(steps), atol=1e-6)
+
+
+def test_the_first_points_are_a_simplex():
+  """The start and a step along each axis; no more points than allowed."""
+  asked = []
+  score = lambda point: asked.append(point) or point[0]
+  best, _ = search.nelder_mead(score, (0.5, 0.0), 0.1, 3)
+  assert asked == [(0.5, 0.0), (0.6, 0.0), (0.5, 0.1)]
+  assert best == (0.6, 0.0)
+
+
+def test_units_of_a_reward_do_not_matter():
+  """E0: a score of which a constant is taken off has the same points."""
+  points = []
+  for offset in (0.0, 7.0):
+    asked = []
+    score = lambda point, o=offset, a=asked: (
+      a.append(point) or o - point[0] ** 2
+    )
+    search.nelder_mead(score, (1.0,), 0.25, 8)
+    points.append(asked)
+  assert points[0] == points[1]
+
+
+def scored(monkeypatch, row):
+  """The score of a run whose line is `row`."""
+  run = lambda parts, *_: monkeypatch.setattr(
+    sweep_runs, 'results', lambda _: [{'digest': parts[0][0].digest, **row}]
+  )
+  monkeypatch.setattr(sweep_runs, 'execute_all', run)
+  setting = {'config': 'bandit_described', 'method': 'constrained_rlhf'}
+  field = 'method.credit.Lagrangian.thresholds'
+  return search.score_by_run(setting, field, 'a', 'w', False)((0.5, 0.25))
+
+
+def test_the_score_of_a_run(monkeypatch):
+  """Its last row; a failed run is worse than all; no such metric is named."""
+  assert scored(monkeypatch, {'last': {'a': 0.5}}) == 0.5
+  assert scored(monkeypatch, {'failed': 'why', 'last': {}}) == -np.inf
+  with pytest.raises(ValueError, match=r"--metric=a .* \['b'\]"):
+    scored(monkeypatch, {'last': {'b': 1.0}})
