@@ -9,7 +9,9 @@
     --set=model.path=runs/modes_warm --workdir=runs/modes
 Three modes: a guess, a thought, and a thought that is written twice, which
 costs tokens and gains nothing. The evaluation has a set for each, in which it
-is forced (evaluation/instant/pass_at_1), beside the choice of the policy.
+is forced (evaluation/instant/pass_at_1), beside the choice of the policy, and
+evaluation/consensus/pass_at_1 is that of guess and thought where they agree,
+else of the thought that is written twice.
 Cost: about 10 minutes for the first command, 2 for the second, on 2 CPU cores.
 Expected: not measured yet.
 """
@@ -39,5 +41,7 @@ def get_config(method: Method) -> ExperimentConfig:
       config=dataclasses.replace(config.model.config, max_positions=128),
     ),
     rollout=dataclasses.replace(config.rollout, max_response_tokens=80),
-    evaluation=dataclasses.replace(config.evaluation, sets=sets),
+    evaluation=dataclasses.replace(
+      config.evaluation, sets=sets, consensus=tuple(MODES)
+    ),
   )

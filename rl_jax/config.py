@@ -20,7 +20,7 @@ from rl_jax.rollouts import checks as rollout_checks
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.mesh import MeshConfig
-from rl_jax.tasks import base
+from rl_jax.tasks import base, evaluation_set
 from rl_jax.verification.pool import VerifierConfig, check_limits
 
 
@@ -39,6 +39,9 @@ class EvaluationConfig:
   borda_power: not null adds the accuracy of one answer by votes of the samples
     that are weighted by self-certainty to this power (see runs.best_of); 0.5 in
     the released code.
+  consensus: names of sets with the same prompts; adds what their greedy answers
+    are worth together, the last of them only where the others differ
+    (runs.consensus).
   """
 
   every: int = ranged(0, 0)
@@ -53,16 +56,10 @@ class EvaluationConfig:
   top_p: float | None = ranged(None, 0.0, 1.0, open_low=True)
   max_response_tokens: int | None = ranged(None, 1)
   borda_power: float | None = ranged(None, 0.0)
+  consensus: tuple[str, ...] = ()
 
   def __post_init__(self):
-    for one in self.sets:
-      if not (hasattr(one, 'name') and hasattr(one, 'split')):
-        raise ValueError(f'evaluation.sets: {one!r} is no EvaluationSet')
-    names = [one.name for one in self.sets]
-    if len(set(names)) < len(names):
-      raise ValueError(f'evaluation.sets: names occur twice: {names}')
-    if self.split is None and not names:
-      raise ValueError('evaluation.split = None, and evaluation.sets is empty')
+    evaluation_set.check_sets(self.sets, self.split, self.consensus)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

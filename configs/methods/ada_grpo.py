@@ -4,8 +4,8 @@ Paper: Wu et al., "ARM: Adaptive Reasoning Model", 2025.
 Change: against GRPO, a reward is multiplied by the inverse frequency of the
   format of its response in the group; a cosine brings the factor to 1; every
   token counts alike. Needs a task that returns `format_id`. The modes of the
-  paper at evaluation are the policy's own choice and sets in a given mode, as
-  in configs/modes.py; its consensus mode is not built.
+  paper at evaluation are the policy's own choice, sets in a given mode and
+  evaluation.consensus, as in configs/modes.py.
 Defaults: KL 1e-3, clip 0.2 (run.sh). total_steps is 100 here; set it to the
   number of iterations: --set=method.shaping.FormatRarity.total_steps=500
 Pieces: FormatRarity(total_steps=100.0); GroupCenter(); GroupScale(eps=1e-06,

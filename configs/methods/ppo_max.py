@@ -7,8 +7,9 @@ Change: against PPO, rewards are divided by the standard deviation of all past
 Defaults: reward scaling on, centring and reward clip off, KL 0.01, gamma 1,
   lambda 0.95, both clips 0.2 (train_ppo_en.sh). Switches of the paper are
   variants: --method=ppo_max@reward_clip; `ptx` also needs rows of data, for
-  example --set=rollout.logged_prompts=16 --set=rollout.group_size=1. Not here:
-  the buffer of two rollouts, a critic with weights of its own begun from the
+  example --set=rollout.logged_prompts=16 --set=rollout.group_size=1. Its buffer
+  gathers two rollouts of the same weights before it trains: that is twice the
+  rollout.num_prompts. Not here: a critic with weights of its own begun from the
   reward model, and the scripts' repetition penalty.
 Pieces: RunningScale(center=False, eps=1e-08); KLInReward(coef=0.01,
   estimator='k1', level='token'); GAE(gamma=1.0, lam=0.95);

@@ -21,7 +21,7 @@ from rl_jax.rollouts.responses import (
 from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.verifiers import TextVerifier, TokenVerifier
-from rl_jax.runs import best_of
+from rl_jax.runs import best_of, consensus
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
 from rl_jax.tasks import base
@@ -172,6 +172,7 @@ class Evaluator:
     # (self-certainty of rows by (params, traj), power), for votes of samples.
     self.votes: tuple[Callable, float] | None = None
     self._num_samples = settings.num_samples
+    self._consensus = settings.consensus
     self._stop = make_stop(prompts.tokenizer, tuple(stop))
     sampling = (sampling or SamplingConfig()).replace(
       eos_ids=self._stop.ids, stop_SV=self._stop.table
@@ -196,13 +197,14 @@ class Evaluator:
     The first two are outcomes, NaN of a response that was not judged; the last
     are the texts of the greedy ones.
     """
-    metrics, rows = {}, {}
+    metrics, rows, by_set = {}, {}, {}
     for name, prompts in self._sets.items():
       before = f'{name}/' * bool(name)
       greedy, parts = self._collect(params, prompts, 1, self._greedy)
       samples = None
       rows[f'{before}greedy'] = greedy[OUTCOME][:, 0]
-      rows[f'{before}responses'] = greedy.pop('response')[:, 0]
+      rows[f'{before}responses'] = greedy['response'][:, 0]
+      by_set[name] = greedy
       if self._num_samples:
         samples, _ = self._collect(
           params, prompts, self._num_samples, self._sample
@@ -214,6 +216,9 @@ class Evaluator:
         of_part = evaluation_metrics(*_rows_of(own, greedy, samples))
         found |= {f'{part}/{key}': x for key, x in of_part.items()}
       metrics |= {f'{before}{key}': x for key, x in found.items()}
+    if self._consensus:
+      found = consensus.metrics([by_set[name] for name in self._consensus])
+      metrics |= {f'consensus/{key}': x for key, x in found.items()}
     # As Python numbers; counts stay integers.
     return {key: np.asarray(x).item() for key, x in metrics.items()}, rows
 

@@ -1,6 +1,6 @@
 """Further sets of prompts that a run is evaluated on."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 import dataclasses
 import re
 from typing import Any
@@ -128,6 +128,28 @@ class Several:
 def _unmarked(example):
   meta = {name: x for name, x in example.meta.items() if name != _SET}
   return dataclasses.replace(example, meta=meta)
+
+
+def check_sets(
+  sets: Sequence[EvaluationSet], split: str | None, consensus: Sequence[str]
+) -> None:
+  """Raises ValueError, naming the field of `evaluation`, if they do not fit.
+
+  split: of the run's own task, or None. consensus: two names of sets, or more.
+  """
+  for one in sets:
+    if not (hasattr(one, 'name') and hasattr(one, 'split')):
+      raise ValueError(f'evaluation.sets: {one!r} is no EvaluationSet')
+  names = [one.name for one in sets]
+  if len(set(names)) < len(names):
+    raise ValueError(f'evaluation.sets: names occur twice: {names}')
+  if split is None and not names:
+    raise ValueError('evaluation.split = None, and evaluation.sets is empty')
+  if consensus and (len(consensus) == 1 or not set(consensus) <= set(names)):
+    raise ValueError(
+      f'evaluation.consensus = {consensus}: two names at least, of '
+      f'evaluation.sets: {names}'
+    )
 
 
 def judged(task: Any, sets: tuple[EvaluationSet, ...]) -> Any:
