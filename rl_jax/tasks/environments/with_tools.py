@@ -9,13 +9,15 @@ from rl_jax import user_modules
 from rl_jax.checks import checked, chosen
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments import tool_calls, tool_functions
+from rl_jax.tasks.environments import tool_calls, tool_functions, tool_makers
 from rl_jax.tasks.environments.base import Reply
 from rl_jax.tasks.environments.calculator import calculator
 from rl_jax.tasks.templates import ChatTemplate
 
-BUILT_IN = {'calculator': calculator}
-CALLS = 'calls'  # the component that counts them
+BUILT_IN = {'calculator': calculator, 'python': tool_makers.python}
+# Of a file: 'sql:PATH'.
+MADE = {'sql': tool_makers.sql, 'search': tool_makers.search}
+CALLS, COST = 'calls', 'cost'  # components: how many, and their prices
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,21 +27,25 @@ class WithTools:
 
     WithTools(task=QuestionAnswer(...), functions=('calculator',))
 
-  functions: 'calculator', or 'PATH.py:NAME', 'MODULE:NAME' or a function with
-    typed arguments and a docstring (see tool_functions.schema).
+  functions: 'calculator', 'python' (in the sandbox), 'sql:FILE' (a database of
+    SQLite), 'search:FILE' (texts in JSONL, by BM25, extra 'search'), or
+    'PATH.py:NAME', 'MODULE:NAME' or a function with typed arguments and a
+    docstring (see tool_functions.schema).
+  prices: of a call, by the tool's name; others cost 1.
   shown: 'template' gives the schemas to the model's chat template as its
     variable `tools`, and results have the role `tool`; 'text' writes them into
     the system message (or before a plain prompt), for models whose template
     knows no tools.
 
   Calls have the form of `tool_calls`. A call that fails is answered with what
-  is wrong. Components: those of the task's reward of the last turn, and
-  `calls`, a number that reward_weights may make a cost. An episode that ends
-  at a limit before its answer has 0 in the others.
+  is wrong. Components: those of the task's reward of the last turn, `calls`,
+  and `cost`, the sum of their prices, which reward_weights may count. An
+  episode that ends at a limit before its answer has 0 in the others.
   """
 
   task: Any
   functions: tuple[Any, ...] = ('calculator',)
+  prices: dict[str, float] = dataclasses.field(default_factory=dict, hash=False)
   shown: str = chosen('template', ('template', 'text'))
   reward_weights: dict[str, float] = base.outcome_only()
   global_random = False
@@ -47,14 +53,16 @@ class WithTools:
   def __post_init__(self):
     named = []
     for one in self.functions:
-      known = isinstance(one, str) and one in BUILT_IN
-      named.append(one if known else user_modules.reference(one))
+      named.append(one if _is_own(one) else user_modules.reference(one))
     object.__setattr__(self, 'functions', tuple(named))
-    names = [reference.split(':')[-1] for reference in named]
+    names = [_name(reference) for reference in named]
     if not names or len(set(names)) < len(names):
       raise ValueError(
         f'WithTools.functions: different names expected, got {names}'
       )
+    unknown = sorted(set(self.prices) - set(names))
+    if unknown:
+      raise ValueError(f'WithTools.prices: {unknown} are none of {names}')
     for function in self._tools.values():
       tool_functions.schema(function)  # or it says what is wrong
     if self.shown == 'template' and not self.chat:
@@ -82,14 +90,14 @@ class WithTools:
   @property
   def code_modules(self) -> tuple[str, ...]:
     """Modules of the functions; experiment.json records their files."""
-    own = [x for x in self.functions if x not in BUILT_IN]
+    own = [x for x in self.functions if not _is_own(x)]
     return tuple(reference.split(':')[0] for reference in own)
 
   @property
   def needs_workers(self) -> bool:
-    """Functions of the user may not end."""
-    own = any(x not in BUILT_IN for x in self.functions)
-    return own or getattr(self.task, 'needs_workers', False)
+    """Functions of the user may not end; queries and code take time."""
+    slow = any(x != 'calculator' for x in self.functions)
+    return slow or getattr(self.task, 'needs_workers', False)
 
   @property
   def reward_seconds(self) -> float:
@@ -123,8 +131,8 @@ class WithTools:
     return self.task.target(example)
 
   def prepare(self) -> None:
-    """Imports the functions once, before workers are forked."""
-    if self._tools and hasattr(self.task, 'prepare'):
+    """Prepares the task; the functions are known since the checks above."""
+    if hasattr(self.task, 'prepare'):
       self.task.prepare()
 
   def make(self, example: Example) -> 'Conversation':
@@ -133,15 +141,29 @@ class WithTools:
 
   @functools.cached_property
   def _tools(self) -> dict[str, Callable]:
-    found = [
-      BUILT_IN.get(name) or user_modules.resolve(name)
-      for name in self.functions
-    ]
-    return {function.__name__: function for function in found}
+    return {_name(one): _function(one) for one in self.functions}
 
   @functools.cached_property
   def _schemas(self) -> list[dict[str, Any]]:
     return [tool_functions.schema(one) for one in self._tools.values()]
+
+
+def _is_own(reference):
+  return isinstance(reference, str) and (
+    reference in BUILT_IN or reference.partition(':')[0] in MADE
+  )
+
+
+def _name(reference):
+  made, _, file = reference.partition(':')
+  return made if made in MADE and file else reference.split(':')[-1]
+
+
+def _function(reference):
+  made, _, file = reference.partition(':')
+  if made in MADE and file:
+    return MADE[made](file)
+  return BUILT_IN.get(reference) or user_modules.resolve(reference)
 
 
 class Conversation:
@@ -160,13 +182,14 @@ class Conversation:
     calls = tool_calls.calls_in(action)
     if not calls:
       judged = self._task.task.reward(self._example, action)
-      return Reply(rewards={**judged, CALLS: 0.0}, done=True)
+      return Reply(rewards={**judged, CALLS: 0.0, COST: 0.0}, done=True)
     # What opened the first turn is no part of a later one.
     self._example = dataclasses.replace(self._example, prefill='')
     texts = [self._result(call) for call in calls]
+    cost = sum(self._task.prices.get(call.name, 1.0) for call in calls)
     return Reply(
       tool_calls.results(texts, wrapped=self._task.role == 'user'),
-      rewards={CALLS: float(len(calls))},
+      rewards={CALLS: float(len(calls)), COST: float(cost)},
       calls=len(calls),
       info={'calls': [dataclasses.asdict(call) for call in calls]},
     )

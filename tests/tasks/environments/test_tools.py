@@ -125,7 +125,8 @@ def test_a_conversation_calls_then_answers(tmp_path):
   assert one.reset(0).observation == ''
   reply = one.step('I compute ' + call('calculator', expression='12 * 13'))
   assert reply.observation == '<tool_response>\n156\n</tool_response>'
-  assert (reply.rewards, reply.calls, reply.done) == ({'calls': 1.0}, 1, False)
+  assert reply.rewards == {'calls': 1.0, 'cost': 1.0}
+  assert (reply.calls, reply.done) == (1, False)
   two = call('search', q='x') + '</tool_call>' + call('calculator')
   reply = one.step(two)
   assert reply.calls == 2
@@ -138,7 +139,8 @@ def test_a_conversation_calls_then_answers(tmp_path):
   at_once = task.make(example)
   at_once.reset(0)
   found = at_once.step('it is 156').rewards
-  assert found == {**task.task.reward(example, 'it is 156'), 'calls': 0.0}
+  judged = task.task.reward(example, 'it is 156')
+  assert found == {**judged, 'calls': 0.0, 'cost': 0.0}
 
 
 def test_prompts_show_the_tools(tmp_path):

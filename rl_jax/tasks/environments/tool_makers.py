@@ -1,0 +1,118 @@
+"""Tools that come with the library: Python code, SQL and search in texts."""
+
+from collections.abc import Callable
+import contextlib
+import functools
+import json
+import pathlib
+import sqlite3
+
+from rl_jax.verification.sandbox import python_calls
+
+_ROWS = 20  # of an answer to a query
+_STEPS = 10_000_000  # of SQLite's machine, for one query
+_PYTHON = """
+import ast, contextlib, io
+def run(code):
+  tree, printed, names = ast.parse(code), io.StringIO(), {}
+  last = [x for x in tree.body[-1:] if isinstance(x, ast.Expr)]
+  tree.body = tree.body[: len(tree.body) - len(last)]
+  with contextlib.redirect_stdout(printed):
+    exec(compile(tree, '<code>', 'exec'), names)
+    values = [eval(compile(ast.Expression(x.value), '<code>', 'eval'), names)
+              for x in last]
+  shown = [repr(value) for value in values if value is not None]
+  return printed.getvalue() + ''.join(shown)
+"""
+
+
+def python(code: str) -> str:
+  """Runs Python code; the result is what it prints and its last value.
+
+  Args:
+    code: lines of Python; only the standard library can be imported
+  """
+  report = python_calls.run_calls(_PYTHON, 'run', [[code]])
+  (result,) = report.results or (None,)
+  if result is None or report.ended != 'exit':
+    raise ValueError(f'the code ended by {report.ended}')
+  if result.error is not None:
+    raise ValueError(result.error)
+  return result.value
+
+
+def sql(path: str) -> Callable[[str], str]:
+  """The tool that queries the SQLite database of a file, read-only.
+
+  Raises: FileNotFoundError if there is none.
+  """
+  place = pathlib.Path(path).expanduser().resolve()
+  if not place.is_file():
+    raise FileNotFoundError(f'sql:{path}: no such file')
+
+  def sql(query: str) -> str:
+    """Answers a query to the database, in JSON.
+
+    Args:
+      query: one SELECT statement of SQLite
+    """
+    address = f'{place.as_uri()}?mode=ro'
+    with contextlib.closing(sqlite3.connect(address, uri=True)) as database:
+      steps = iter(range(_STEPS // 1000))
+      database.set_progress_handler(lambda: next(steps, None) is None, 1000)
+      found = database.execute(query)
+      names = [column[0] for column in found.description or ()]
+      rows = found.fetchmany(_ROWS + 1)
+    lines = [
+      json.dumps(dict(zip(names, row, strict=True)), default=str)
+      for row in rows[:_ROWS]
+    ]
+    return '\n'.join(lines + ['...'] * (len(rows) > _ROWS))
+
+  return sql
+
+
+def search(path: str) -> Callable[..., str]:
+  """The tool that finds texts of a JSONL file (field `text`), by BM25.
+
+  Raises: FileNotFoundError; ValueError naming a line without a text.
+    ImportError without the extra 'search'.
+  """
+  _index(path)
+
+  def search(query: str, count: int = 3) -> str:
+    """Finds the texts that share most words with a query.
+
+    Args:
+      query: words
+      count: of texts, at most 10
+    """
+    texts, index, tokens = _index(path)
+    most = max(1, min(count, 10, len(texts)))
+    words = tokens(query, show_progress=False)
+    (places,), (scores,) = index.retrieve(words, k=most, show_progress=False)
+    found = [texts[n] for n, x in zip(places, scores, strict=True) if x > 0]
+    return '\n\n'.join(found) or 'nothing was found'
+
+  return search
+
+
+@functools.cache
+def _index(path):
+  """(texts, their index, the function that makes words)."""
+  try:
+    import bm25s
+  except ImportError as error:
+    raise ImportError(
+      "the tool search needs the extra 'search': pip install 'rl_jax[search]'"
+    ) from error
+  texts = []
+  with open(pathlib.Path(path).expanduser(), encoding='utf-8') as lines:
+    for number, line in enumerate(lines, 1):
+      row = json.loads(line)
+      if not isinstance(row, dict) or not isinstance(row.get('text'), str):
+        raise ValueError(f'{path}:{number}: no field "text"')
+      texts.append(row['text'])
+  index = bm25s.BM25()
+  index.index(bm25s.tokenize(texts, show_progress=False), show_progress=False)
+  return texts, index, bm25s.tokenize

@@ -1,0 +1,96 @@
+"""Code, queries and search as tools."""
+
+import json
+import sqlite3
+
+import pytest
+
+from rl_jax.tasks import Arithmetic, WithTools
+from rl_jax.tasks.environments import tool_calls, tool_functions, tool_makers
+
+
+@pytest.fixture(name='database', scope='module')
+def _database(tmp_path_factory):
+  path = tmp_path_factory.mktemp('sql') / 'cities.db'
+  with sqlite3.connect(path) as database:
+    database.execute('create table city (name text, people integer)')
+    rows = [(f'city{n}', n) for n in range(30)]
+    database.executemany('insert into city values (?, ?)', rows)
+  database.close()
+  return path
+
+
+def call(name, **arguments):
+  return (
+    f'{tool_calls.OPEN}{json.dumps({"name": name, "arguments": arguments})}'
+  )
+
+
+def test_a_database_answers_and_is_not_changed(database):
+  """Rows as JSON, at most 20; what writes or never ends is an error."""
+  sql = tool_makers.sql(str(database))
+  assert sql('select name from city where people = 7') == '{"name": "city7"}'
+  many = sql('select people from city').split('\n')
+  assert len(many) == 21 and many[-1] == '...'
+  for query in ('delete from city', 'select nothing from city', 'no query'):
+    with pytest.raises(tool_functions.ToolError, match='sql: OperationalError'):
+      tool_functions.call(sql, {'query': query})
+  endless = (
+    'with recursive n(x) as (select 1 union all select x + 1 from n) '
+    'select count(*) from n'
+  )
+  with pytest.raises(sqlite3.OperationalError, match='interrupted'):
+    sql(endless)
+  assert sql('select count(*) as n from city') == '{"n": 30}'
+  with pytest.raises(FileNotFoundError, match='sql:nowhere.db'):
+    tool_makers.sql('nowhere.db')
+
+
+def test_calls_have_prices(database):
+  """Two calls of 2.5 and 1; the answer costs nothing."""
+  functions = (f'sql:{database}', 'calculator')
+  task = WithTools(
+    task=Arithmetic(digits=1),
+    functions=functions,
+    prices={'sql': 2.5},
+    shown='text',
+  )
+  assert task.code_modules == () and task.needs_workers
+  one = task.make(task.example('train', 0))
+  one.reset(0)
+  text = call('sql', query='select max(people) as most from city')
+  text += f'{tool_calls.CLOSE}{call("calculator", expression="1 + 1")}'
+  reply = one.step(text)
+  assert reply.rewards == {'calls': 2, 'cost': 3.5}
+  assert '{"most": 29}' in reply.observation and '2' in reply.observation
+  assert one.step('3').rewards['cost'] == 0
+  with pytest.raises(ValueError, match=r"prices: \['sq'\] are none of"):
+    WithTools(
+      task=Arithmetic(), functions=functions, prices={'sq': 1}, shown='text'
+    )
+
+
+@pytest.mark.slow
+def test_code_runs_in_the_sandbox():
+  """What is printed and the last value; errors are for the policy."""
+  assert tool_makers.python('x = 6\nprint("a")\nx * 7') == 'a\n42'
+  assert tool_makers.python('import math') == ''
+  with pytest.raises(tool_functions.ToolError, match='ZeroDivisionError'):
+    tool_functions.call(tool_makers.python, {'code': '1 / 0'})
+  with pytest.raises(tool_functions.ToolError, match='python: '):
+    tool_functions.call(tool_makers.python, {'code': 'import os; os._exit(0)'})
+
+
+def test_search_finds_the_text_with_the_words(tmp_path):
+  """A line without a text is named."""
+  pytest.importorskip('bm25s', reason="needs the extra 'search'")
+  path = tmp_path / 'texts.jsonl'
+  texts = ['the river Rhine', 'a mountain in Nepal', 'rivers of the north']
+  path.write_text('\n'.join(json.dumps({'text': text}) for text in texts))
+  search = tool_makers.search(str(path))
+  assert search('mountain', count=1) == texts[1]
+  assert search('of a volcano') == 'nothing was found'
+  bad = tmp_path / 'bad.jsonl'
+  bad.write_text('{"text": "a"}\n{"words": 1}\n')
+  with pytest.raises(ValueError, match='bad.jsonl:2: no field "text"'):
+    tool_makers.search(str(bad))
