@@ -24,6 +24,7 @@ STATISTICS = {
     rng.uniform(0.0, 2.0, (B // 4, T)), 4, axis=0
   ),
   'values': lambda rng, B, T: rng.normal(size=(B, T)),
+  'value_heads': lambda rng, B, T: rng.normal(size=(B, T, 3)),
   'values_after': lambda rng, B, T: rng.normal(size=(B, T)),
   'value_heads': lambda rng, B, T: rng.normal(size=(B, T, 3)),
   'self_certainty': lambda rng, B, T: rng.uniform(0.0, 3.0, (B, T)),
@@ -55,6 +56,8 @@ EXTRAS = {
   'segment_start_BT': lambda rng, B, T: rng.uniform(size=(B, T)) < 0.4,
   'self_certainty': STATISTICS['self_certainty'],
   'vocab_probs': lambda rng, B, T: rng.dirichlet(np.ones(VOCAB_SIZE), (B, T)),
+  'span_BT': lambda rng, B, T: rng.randint(4, size=(B, T)),
+  'switch_BT': lambda rng, B, T: rng.uniform(size=(B, T)) < 0.5,
   'think_mask_BT': lambda rng, B, T: rng.uniform(size=(B, T)) < 0.7,
   'window_start_B': lambda rng, B, T: np.array([0, 2, 0, 1, 3, 0, 2, 0])[:B],
 }
@@ -172,6 +175,9 @@ def batch(method, *, seed: int = 0, width: int = 6):
     extras[key] = BY_SHAPE[key.rpartition('_')[2]](rng, B, T)
   live = np.ones(B, np.float32)
   live[7] = 0.0
+
+  if 'value_heads' in stats:
+    token['values_BTH'] = rng.normal(size=(B, T, 3))
 
   def widen(x):
     x = np.asarray(x, np.float32)

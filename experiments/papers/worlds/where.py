@@ -43,7 +43,16 @@ _UNLABELLED = ('empo', 'self_certainty')
 _CHAIN = (
   *('adaptive_kl', 'adora', 'apo', 'balanced_filtering'),
   *('constrained_rlhf', 'copg', 'copo', 'dapo'),
-  *('direct_advantage', 'dr_grpo', 'egpo', 'empg', 'entropy_quantile', 'gdc'),
+  *(
+    'direct_advantage',
+    'dr_grpo',
+    'egpo',
+    'expert_iteration',
+    'filtered_bc',
+    'empg',
+    'entropy_quantile',
+    'gdc',
+  ),
   *('gpg', 'grpo', 'lambda_grpo', 'lite_ppo', 'llds'),
   *('nlpo', 'nthr', 'opo', 'pass_at_k_grpo', 'poad', 'ppo'),
   *('ppo_max', 'reg_grpo', 'reinforce', 'reinforce_plus_plus'),
@@ -101,8 +110,8 @@ _AGAINST = (
 )
 _OF_POLICIES = ('r_to_q', 'rto')
 _OF_EPISODES = (
-  *('epo', 'gigpo', 'otc', 'salt', 'spiral', 'starpo', 'turn_ppo'),
-  'turn_rloo',
+  *('duration_ppo', 'epo', 'gigpo', 'hiper', 'otc', 'ppdpp', 'router_r1'),
+  *('salt', 'spiral', 'starpo', 'turn_ppo', 'turn_rloo'),
 )
 NOWHERE = {
   **dict.fromkeys(

@@ -1,0 +1,41 @@
+"""PPDPP: returns of turns, standardised within their episode."""
+
+from typing import ClassVar
+
+import jax.numpy as jnp
+
+from rl_jax.checks import ranged
+from rl_jax.pieces.ops.masking import safe_divide, safe_sqrt
+from rl_jax.pieces.ops.turns import turn_view
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Trajectories
+
+
+@piece
+class EpisodeStandardised:
+  """A_k = (G_k - mean G) / (std G + eps) over the turns of an episode.
+
+    G_k = r_k + gamma G_{k+1}
+
+  ddof 1 as torch's std. An episode of one turn keeps its return. Two turns are
+  always +-1/sqrt(2), whatever they earned.
+  Source: "Plug-and-Play Policy Planner for Large Language Model Powered
+  Dialogue Agents"; dengyang17/PPDPP agent.py.
+  """
+
+  gamma: float = ranged(0.999, 0.0, 1.0)  # discount per turn
+  eps: float = ranged(1e-8, 0.0)
+  role: ClassVar[str] = 'credit'
+
+  def __call__(self, reward: Array, traj: Trajectories) -> Array:
+    """[B] or [B, T] -> [B, T]."""
+    view = turn_view(traj)
+    played_BK = view.played_BK
+    return_BK = view.returns(view.rewards(reward), self.gamma) * played_BK
+    turns_B1 = played_BK.sum(axis=1, keepdims=True)
+    mean_B1 = safe_divide(return_BK.sum(axis=1, keepdims=True), turns_B1)
+    apart_BK = played_BK * (return_BK - mean_B1)
+    squares_B1 = (apart_BK**2).sum(axis=1, keepdims=True)
+    std_B1 = safe_sqrt(safe_divide(squares_B1, turns_B1 - 1.0))
+    scaled_BK = safe_divide(apart_BK, std_B1 + self.eps)
+    return view.on_tokens(jnp.where(turns_B1 > 1, scaled_BK, return_BK))

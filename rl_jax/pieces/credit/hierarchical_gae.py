@@ -1,0 +1,95 @@
+"""HiPER: advantages of sub-goals, of the actions in them, and of switching."""
+
+from typing import ClassVar
+
+import jax.numpy as jnp
+
+from rl_jax.checks import ranged
+from rl_jax.pieces.ops import hierarchy as ops
+from rl_jax.pieces.ops.masking import masked_mean, safe_sqrt
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Trajectories, static
+
+_EPS = 1e-8  # of the authors
+
+
+@piece
+class HierarchicalGAE:
+  """A_t = A_high on sub-goal tokens of turns that begin a segment, A_low on
+  action tokens, A_term on switch tokens.
+
+    A_low   GAE over turns with V_low; at the end of a segment the next value is
+            V_high of the next one, and the recursion begins anew
+    A_high  GAE over segments: R_k + g^n V_high' - V_high, then g^n lam_segment
+    A_term  (rewards to the end of the segment + V_high of the next) - V_term
+
+  A segment is the turns of one sub-goal. Behind an episode that has not
+  finished the values are its own last V_low and V_high (`bootstrap`), else 0.
+  normalise: each level has mean 0 and deviation 1 over the turns of valid rows
+  that use it.
+  The heads 0, 1, 2 are V_high at the first token of a segment, V_low at the
+  first action token of a turn, V_term at its first token.
+  Source: "HiPER: Hierarchical Reinforcement Learning with Explicit Credit
+  Assignment for Large Language Model Agents"; JonP07/HiPER-agent core_hae.py.
+  """
+
+  gamma: float = ranged(1.0, 0.0, 1.0)  # discount per turn
+  lam_turn: float = ranged(1.0, 0.0, 1.0)
+  lam_segment: float = ranged(0.95, 0.0, 1.0)
+  bootstrap: bool = static(default=True)
+  normalise: bool = static(default=True)
+  role: ClassVar[str] = 'credit'
+  needs: ClassVar[tuple[str, ...]] = ('value_heads',)
+  num_values: ClassVar[int] = 3
+  reads: ClassVar[dict[str, str]] = ops.READS
+
+  def __call__(self, reward: Array, traj: Trajectories) -> Array:
+    """[B] or [B, T] -> [B, T]."""
+    h = ops.hierarchy(traj)
+    lams = self.lam_turn, self.lam_segment
+    rewards = h.view.rewards(reward)
+    levels_BKH, _ = ops.levels(
+      h, rewards, traj, self.gamma, *lams, self.bootstrap
+    )
+    valid_B1 = (traj.valid_B > 0).astype(jnp.float32)[:, None]
+    used = (h.start_BK, h.view.played_BK, h.view.played_BK)
+    parts = (ops.SUBGOAL, ops.ACTION, ops.SWITCH)
+    total_BT = jnp.zeros_like(traj.mask_BT)
+    for i, (used_BK, part) in enumerate(zip(used, parts, strict=True)):
+      level_BK = levels_BKH[..., i]
+      if self.normalise:
+        counted_BK = used_BK * valid_B1
+        apart_BK = level_BK - masked_mean(level_BK, counted_BK)
+        std = safe_sqrt(masked_mean(apart_BK**2, counted_BK))
+        level_BK = used_BK * apart_BK / (std + _EPS)
+      total_BT += h.view.on_tokens(level_BK) * (h.span_BT == part)
+    return total_BT
+
+
+@piece
+class HierarchicalReturn:
+  """Targets of the three heads at their places: A + V of each level, else V.
+
+  Before normalisation; see HierarchicalGAE.
+  Source: as HierarchicalGAE.
+  """
+
+  gamma: float = ranged(1.0, 0.0, 1.0)
+  lam_turn: float = ranged(1.0, 0.0, 1.0)
+  lam_segment: float = ranged(0.95, 0.0, 1.0)
+  bootstrap: bool = static(default=True)
+  role: ClassVar[str] = 'value_target'
+  needs: ClassVar[tuple[str, ...]] = ('value_heads',)
+  num_values: ClassVar[int] = 3
+  reads: ClassVar[dict[str, str]] = ops.READS
+
+  def __call__(self, reward: Array, traj: Trajectories) -> Array:
+    """Shaped rewards [B] or [B, T] -> returns [B, T, 3]."""
+    h = ops.hierarchy(traj)
+    lams = self.lam_turn, self.lam_segment
+    rewards = h.view.rewards(reward)
+    found = ops.levels(h, rewards, traj, self.gamma, *lams, self.bootstrap)
+    target_BTH = jnp.stack(
+      [h.view.on_tokens((found[0] + found[1])[..., i]) for i in range(3)], -1
+    )
+    return jnp.where(h.places() > 0, target_BTH, traj.values_BTH[..., :3])

@@ -1,0 +1,111 @@
+"""ToolRL's reward of function calls: form, names, parameters and values."""
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+import json
+import re
+from typing import Any
+
+from rl_jax.tasks.base import Example
+
+_TAGS = {
+  'tool_call': r'<tool_call>\n.*?\n</tool_call>',
+  'response': r'<response>.*?</response>',
+}
+_CALLS = re.compile(r'<tool_call>\n(.*?)\n</tool_call>', re.DOTALL)
+
+
+def toolrl(example: Example, response: str) -> dict[str, float]:
+  """R = format + correct, format in {0, 1}, correct in [-3, 3].
+
+  format: the text is <think>..</think>, then the parts <tool_call> and
+    <response> that the answer has, and nothing else. correct: see `correct`; 0
+    if the answer has no call.
+  A reward function: `--reward=rl_jax.tasks.call_reward:toolrl=1` for a task
+  whose answers are such texts, with a call as {"name": .., "parameters": {..}}
+  on each line.
+  Source: "ToolRL: Reward is All Tool Learning Needs"; qiancheng0/ToolRL
+  rlla.py, without its variants.
+  """
+  text = response.strip()
+  gold, found = _calls(example.answer), _calls(text)
+  own = 0.0
+  if gold is not None:
+    own = -3.0 if found is None else correct(gold, found)
+  well_formed = float(is_well_formed(text, example.answer))
+  return {
+    'reward': well_formed + own,
+    'format': well_formed,
+    'correct': own,
+    'outcome': float(gold == found),
+  }
+
+
+def is_well_formed(text: str, label: str) -> bool:
+  """Whether a text has the parts of the label, each once, in its order."""
+  parts = [r'<think>.*?</think>']
+  for name, pattern in _TAGS.items():
+    if f'<{name}>' not in label:
+      continue
+    parts.append(pattern)
+    if text.count(f'<{name}>') != 1 or text.count(f'</{name}>') != 1:
+      return False
+  return re.fullmatch('\n'.join(parts), text, re.DOTALL) is not None
+
+
+def correct(
+  gold: Sequence[dict[str, Any]], found: Sequence[dict[str, Any]]
+) -> float:
+  """6 s / S - 3, and 3 where the calls are equal, in order.
+
+    s = J(names) + sum over gold calls of the best J(parameters) + equal values
+    S = 1 + sum over gold calls of (1 + number of parameters)
+
+  Each gold call in turn takes the best unused call of its name, the first of
+  equal ones; one that scores 0 matches nothing. J: jaccard.
+  """
+  if list(gold) == list(found):
+    return 3.0
+  score = jaccard([c['name'] for c in gold], [c['name'] for c in found])
+  most, unused = 1, list(found)
+  for call in gold:
+    own = call['parameters']
+    most += 1 + len(own)
+    scores = [
+      jaccard(list(own), list(other['parameters']))
+      + sum(own[k] == x for k, x in other['parameters'].items() if k in own)
+      if other['name'] == call['name']
+      else 0.0
+      for other in unused
+    ]
+    best = max(scores, default=0.0)
+    if best > 0.0:
+      score += best
+      unused.pop(scores.index(best))
+  return 6.0 * score / most - 3.0
+
+
+def jaccard(one: Sequence[Hashable], other: Sequence[Hashable]) -> float:
+  """|A and B| / |A or B| of multisets, 1 if both are equal."""
+  if list(one) == list(other):
+    return 1.0
+  shared = sum((Counter(one) & Counter(other)).values())
+  return shared / (len(one) + len(other) - shared)
+
+
+def _calls(text):
+  """The calls of a text, or None if it has none or one is not as it should."""
+  match = _CALLS.search(text)
+  if match is None:
+    return None
+  found = []
+  for line in match[1].split('\n'):
+    try:
+      call = json.loads(line)
+    except (ValueError, RecursionError):
+      return None
+    parts = isinstance(call, dict) and {'name', 'parameters'} <= set(call)
+    if not parts or not isinstance(call['parameters'], dict):
+      return None
+    found.append(call)
+  return found

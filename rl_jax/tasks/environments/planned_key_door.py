@@ -1,0 +1,80 @@
+"""KeyDoor in which every turn says its sub-goal before its action."""
+
+import dataclasses
+from typing import Any, ClassVar
+
+from rl_jax.checks import checked
+from rl_jax.tasks import base
+from rl_jax.tasks.base import Example
+from rl_jax.tasks.environments.base import Reply
+from rl_jax.tasks.environments.key_door import KeyDoor, Walk
+
+SWITCH, KEEP = '!~'
+SUBGOALS = 'KDG'  # the key, the door, the goal
+
+
+@dataclasses.dataclass(frozen=True)
+@checked
+class PlannedKeyDoor(KeyDoor):
+  """KeyDoor whose turns are a flag, a sub-goal and an action, as '!Ku'.
+
+  The flag is '!' for a new sub-goal and '~' to keep it; sub-goals are 'K' for
+  the key, 'D' for the door and 'G' for the goal. They change nothing in the
+  grid. More components:
+  `keep` 1 for a turn that keeps, `changed` 1 if it has another sub-goal all
+  the same, `malformed` 1 for any other text, which does nothing.
+  Source: the costs of HiPER, c_keep -0.3, c_cons -0.3 and c_inv 0.1, are for
+  rewards of 10; the default weights are a tenth of them.
+  """
+
+  reward_weights: dict[str, float] = base.weights_field(
+    outcome=0.5, progress=0.5, keep=-0.03, changed=-0.03, malformed=-0.01
+  )
+  global_random: ClassVar[bool] = False
+
+  @property
+  def alphabet(self) -> str:
+    """For a character tokenizer."""
+    return super().alphabet + SWITCH + KEEP + SUBGOALS
+
+  def make(self, example: Example) -> 'PlannedWalk':
+    """An episode in the grid of the example."""
+    return PlannedWalk(self)
+
+  def row_inputs_device(
+    self, response_BT: Any, length_B: Any, tokenizer: Any
+  ) -> dict[str, Any]:
+    """span_BT and switch_BT of `HierarchicalGAE`: parts have their letters."""
+    del length_B  # padding has no letter
+    ids = lambda letters: [tokenizer.encode(letter)[0] for letter in letters]
+    is_one = lambda letters: sum(response_BT == n for n in ids(letters)) > 0
+    observed = ids(set('0123456789:>') & set(self.alphabet))
+    special = [tokenizer.pad_id, *tokenizer.eos_ids]
+    other = sum(response_BT == n for n in (*observed, *special)) > 0
+    flag, subgoal = is_one(SWITCH + KEEP), is_one(SUBGOALS)
+    action = ~(flag | subgoal | other)
+    return {
+      'span_BT': 1.0 * flag + 2.0 * subgoal + 3.0 * action,
+      'switch_BT': 1.0 * is_one(SWITCH),
+    }
+
+
+class PlannedWalk(Walk):
+  """One episode."""
+
+  _subgoal = None
+
+  def step(self, action: str) -> Reply:
+    """The action behind flag and sub-goal; of another text nothing."""
+    flag, subgoal = action[:1], action[1:2]
+    formed = flag in (SWITCH, KEEP) and subgoal != '' and subgoal in SUBGOALS
+    reply = super().step(action[2:] if formed else '')
+    keeps = formed and flag == KEEP
+    rewards = {
+      'keep': float(keeps),
+      'changed': float(keeps and self._subgoal not in (None, subgoal)),
+      'malformed': float(not formed),
+    }
+    if formed:
+      self._subgoal = subgoal
+    return dataclasses.replace(reply, rewards={**reply.rewards, **rewards})

@@ -1,0 +1,43 @@
+"""Rewards that fall with the cost, by hand."""
+
+import numpy as np
+
+from rl_jax.pieces import shaping
+
+
+def shaped(toy, cost, reward, state=None, valid=None, **fields):
+  B = len(cost)
+  piece = shaping.CostReward(**fields)
+  traj = toy.trajectories(
+    np.ones((B, 1)),
+    group_size=B,
+    extras={'cost_B': np.asarray(cost, np.float32)},
+    valid_B=np.ones(B) if valid is None else np.asarray(valid),
+  )
+  state = piece.init(5) if state is None else state
+  return piece(np.asarray(reward, np.float32), traj, state)
+
+
+def test_three_costs_by_hand(toy):
+  """z = 10, 20, 30, percentiles 11 and 29: c = 1, 1/2, 0; alpha 0.6."""
+  found, state = shaped(toy, [100, 400, 900], [1, 1, 1])
+  np.testing.assert_allclose(found, [1.0, 0.7, 0.4], rtol=1e-5)
+  np.testing.assert_allclose(state['costs'][-3:], [10, 20, 30])
+  wrong, _ = shaped(toy, [100, 400, 900], [0, 1, -1])
+  np.testing.assert_allclose(wrong, [0, 0.7, -1], rtol=1e-5)
+
+
+def test_alpha_0_changes_nothing_and_equal_costs_are_a_half(toy):
+  found, _ = shaped(toy, [1, 4, 9], [1, 0, 1], alpha=0.0)
+  np.testing.assert_allclose(found, [1, 0, 1])
+  found, _ = shaped(toy, [4, 4], [1, 1])
+  np.testing.assert_allclose(found, [0.7, 0.7], rtol=1e-6)
+
+
+def test_the_window_holds_the_last_costs_of_valid_rows(toy):
+  """Of 1, 4, 9 and 16 the last three; the invalid 25 is not in it."""
+  _, state = shaped(toy, [1, 4], [1, 1], window=3)
+  _, state = shaped(
+    toy, [9, 25, 16], [1, 1, 1], state, valid=[1, 0, 1], window=3
+  )
+  np.testing.assert_allclose(state['costs'], [2, 3, 4])

@@ -1,0 +1,51 @@
+"""KeyDoor with sub-goals."""
+
+import numpy as np
+
+from rl_jax.models.tokenizer import CharTokenizer
+from rl_jax.tasks import KeyDoor, PlannedKeyDoor
+from rl_jax.tasks.environments.base import seed_of
+
+
+def test_actions_are_those_of_keydoor():
+  """The plan changes nothing in the grid; its costs are components."""
+  task = PlannedKeyDoor()
+  example = task.example('train', 3)
+  planned, plain = task.make(example), KeyDoor().make(example)
+  starts = [one.reset(seed_of(example)) for one in (planned, plain)]
+  assert starts[0] == starts[1]
+  flags = '!K', '~K', '~D', '!G'
+  costs = []
+  for n, action in enumerate(task.actions(example)):
+    flag = flags[min(n, 3)]
+    one, other = planned.step(flag + action), plain.step(action)
+    assert (one.observation, one.done, one.state) == (
+      other.observation,
+      other.done,
+      other.state,
+    )
+    assert other.rewards.items() <= one.rewards.items()
+    costs.append([one.rewards[k] for k in ('keep', 'changed', 'malformed')])
+  assert one.done
+  assert costs[:4] == [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 0, 0]]
+
+
+def test_other_texts_do_nothing():
+  task = PlannedKeyDoor()
+  example = task.example('train', 0)
+  walk = task.make(example)
+  before = walk.reset(seed_of(example)).state
+  for text in ('', 'u', 'Ku', '!u', '!!u', '~'):
+    reply = walk.step(text)
+    assert reply.rewards['malformed'] == 1 and reply.state == before
+
+
+def test_parts_are_found_by_their_letters():
+  """Of '!Ku' and '~Gd', with what is observed between."""
+  task = PlannedKeyDoor()
+  tokenizer = CharTokenizer(task.alphabet)
+  ids = tokenizer.encode('!Ku01->~Gd') + [tokenizer.pad_id]
+  found = task.row_inputs_device(np.asarray([ids]), None, tokenizer)
+  span = found['span_BT'][0].astype(int).tolist()
+  assert span[:3] == span[7:10] == [1, 2, 3] and span[10] == 0
+  assert found['switch_BT'][0].tolist() == [1.0] + 10 * [0.0]
