@@ -17,7 +17,7 @@ PIECE_SLOTS = ('aggregation', 'value_target', 'group_filter', 'pairs')
 # The roles that a slot takes; of these methods a piece must have one.
 METHODS = {
   'logits': ('__call__',),
-  'rollout': ('begin', 'extend'),
+  'rollout': ('begin', 'extend', 'policies'),
   'reference': ('renewed',),
 }
 # Statistics of a value head.

@@ -43,12 +43,14 @@ class Turns:
   turns that were not played have 0. state: a number for what the policy faced,
   action: one for what it did; equal within a group where the environment calls
   them equal, -1 where it does not say. calls: tool calls.
+  duration: how long an action took, in units of the environment.
   """
 
   reward_BK: Array
   state_BK: Array  # int32
   action_BK: Array  # int32
   calls_BK: Array  # int32
+  duration_BK: Array | None = None
 
 
 @struct.dataclass(kw_only=True)

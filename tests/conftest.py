@@ -67,6 +67,12 @@ def tiny():
   return _load('tiny')
 
 
+@pytest.fixture(scope='session', name='Played')
+def _played():
+  """The class of tests/played.py: a round of episodes."""
+  return _load('played').Played
+
+
 @pytest.fixture(scope='session')
 def compiled():
   """How often each function was compiled in this process, by its name.

@@ -107,6 +107,58 @@ class Whimsical(EnvironmentTask):
     return Whims(self)
 
 
+class Rally:
+  """A game of two: 'e', 'f', 'g' lose, after 'b' the same player goes on.
+
+  After five actions the sum of their lengths decides.
+  """
+
+  def __init__(self, task):
+    self.task, self.lengths = task, []
+
+  def reset(self, seed):
+    """A letter for each player."""
+    self.acting = 0
+    return Reply(tuple(f'{LETTERS[seed // 7**i % 7]}' for i in range(2)))
+
+  def step(self, action):
+    """Both hear it, the other as it is."""
+    self.lengths.append(len(action))
+    mover, letter = self.acting, action[:1]
+    if letter in self.task.failing:
+      return MISBEHAVIOUR[self.task.failing[letter]]()
+    self.acting = mover if letter == 'b' else 1 - mover
+    lost = letter != '' and letter in 'efg'
+    done = lost or len(self.lengths) == 5
+    gain = -1.0 if lost else (-1.0) ** sum(self.lengths)
+    said = ['a' if letter == 'b' else '', '']
+    rewards = [{'outcome': gain * done}, {'outcome': -gain * done}]
+    said[1] = f'g{action}'
+    if mover:
+      said, rewards = said[::-1], rewards[::-1]
+    return Reply(
+      tuple(said),
+      rewards=tuple(rewards),
+      acting=self.acting,
+      done=done,
+      state=(len(self.lengths), letter),
+      action=action,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class RallyTask(EnvironmentTask):
+  """Actions are letters of an alphabet."""
+
+  failing: dict = dataclasses.field(default_factory=dict)
+  alphabet = LETTERS
+  players = 2
+
+  def make(self, example):
+    """A rally."""
+    return Rally(self)
+
+
 def _raise():
   raise KeyError('a bug')
 

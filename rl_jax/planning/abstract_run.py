@@ -81,7 +81,7 @@ def _played(traj, rollout):
   reward = jax.ShapeDtypeStruct(turns.shape, jnp.float32)
   return traj.replace(
     turn_BT=traj.kind_BT,
-    turns=Turns(reward_BK=reward, **by_turn),
+    turns=Turns(reward_BK=reward, duration_BK=reward, **by_turn),
     extras={'first_call_B': traj.length_B},
   )
 

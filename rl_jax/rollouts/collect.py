@@ -226,7 +226,8 @@ class Collector:
       done = joined([part for part, _ in judged])
       components = [c for _, part in judged for c in part]
       traj = self._with_rewards(traj, components, learned)
-      self.selector.observe(done.indices, self._summary_of(judged))
+      indices = done.indices[:: self.prompts.players]
+      self.selector.observe(indices, self._summary_of(judged))
       rounds.append(done)
       if early:
         lengths = done.responses['length'].reshape(done.reward_NG.shape)
@@ -255,9 +256,10 @@ class Collector:
 
     All are dispatched: while the host judges the first, the others are decoded.
     """
-    count = self._rollout.num_prompts
-    indices = self.selector.select(count)
-    examples, *arrays = self.prompts.batch(indices)
+    count, players = self._rollout.num_prompts, self.prompts.players
+    chosen = self.selector.select(count // players)
+    indices = np.repeat(chosen, players)  # a prompt for each player of a game
+    examples, *arrays = self.prompts.batch(chosen)
     size = count // self._rollout.parts
     places = [slice(n, n + size) for n in range(0, count, size)]
     return [
@@ -330,12 +332,15 @@ class Collector:
     logp_NG = np.asarray([x for part in logp for x in part], np.float32)
     length_NG = done.responses['sampled'][: logp_NG.size].reshape(shape)
     outcome = [c[base.OUTCOME] if c else 0.0 for c in components]
-    return GroupSummary(
+    summary = GroupSummary(
       reward_NG=done.reward_NG,
       right_NG=np.asarray(outcome, np.float32).reshape(shape) > 0.5,
       length_NG=length_NG,
       entropy_NG=-logp_NG.reshape(shape) / np.maximum(length_NG, 1),
     )
+    # The groups of all players of a game are of one index.
+    games = shape[0] // self.prompts.players
+    return jax.tree.map(lambda x: x.reshape(games, -1), summary)
 
   def _with_rewards(self, traj, components, learned):
     """Puts rewards on the device; a failed sample gets valid = 0.

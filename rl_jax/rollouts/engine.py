@@ -27,10 +27,11 @@ class Engine:
   start: (prompt_NP, mask_NP, id_N, first_serial, policy_version) -> empty
     trajectories, rows split over the mesh.
   generate: jitted; (params, traj=, key=) -> trajectories, replicated.
-  begin, turn, finish: of episodes, jitted; see turn_decode. begin: (params,
-    traj=, key=) -> weights, playing, tokens; turn: (weights, playing, said) ->
-    playing, tokens; finish: (traj, playing, finished_B, turn_BT, turns) ->
-    trajectories. None without a TurnConfig.
+  begin, turn, finish, opponents: of episodes, jitted; see turn_decode. begin:
+    (params, traj=, key=, acting_B=) -> weights, playing, tokens; turn:
+    (weights, playing, said) -> playing, tokens; finish: (traj, playing,
+    finished_B, turn_BT, turns, role_B) -> trajectories. None without a
+    TurnConfig.
   variant: (further transforms, new_tokens) -> the engine with them behind its
     own; new_tokens as in make_engine, None: as it is.
   drafts: what speculative decoding keeps from call to call.
@@ -42,6 +43,7 @@ class Engine:
   begin: Any = None
   turn: Any = None
   finish: Any = None
+  opponents: Any = None
   variant: Any = None
   drafts: DraftState | None = None
 
@@ -132,8 +134,10 @@ def _episodes(model, sampling, turns, mesh):
     'turn_tokens': turns.max_turn_tokens,
   }
 
-  def begin(params, traj, key):
-    weights, playing = turn_decode.begin(params, traj, key, **fixed)
+  def begin(params, traj, key, acting_B=None):
+    weights, playing = turn_decode.begin(
+      params, traj, key, acting_B=acting_B, **fixed
+    )
     return weights, playing, playing.tokens()
 
   def turn(weights, playing, said):
@@ -152,6 +156,9 @@ def _episodes(model, sampling, turns, mesh):
       compiler_options=options,
     ),
     'finish': jax.jit(turn_decode.finish, out_shardings=whole),
+    'opponents': jax.jit(
+      turn_decode.opponents, out_shardings=mesh_lib.rows(mesh)
+    ),
   }
 
 

@@ -36,7 +36,10 @@ class EpisodePrompts(PromptSet):
   def batch(
     self, indices: Sequence[int]
   ) -> tuple[list[Any], np.ndarray, np.ndarray, np.ndarray]:
-    """See PromptSet; those that are new are opened in one call."""
+    """See PromptSet; of a game the prompts of all players, side by side.
+
+    Those that are new are opened in one call.
+    """
     ids = dict.fromkeys(map(self.example_id, indices))
     new = [i for i in ids if i not in self._opened]
     if len(self._opened) + len(new) > _MOST:
@@ -45,7 +48,17 @@ class EpisodePrompts(PromptSet):
     examples = [super(EpisodePrompts, self)._example(i) for i in new]
     with contextlib.suppress(ValueError):  # then one by one
       self._opened |= zip(new, self._begin(examples), strict=True)
-    return super().batch(indices)
+    first = [self.example(i) for i in indices]
+    examples = [one for example in first for one in _players(example)]
+    return examples, *self.arrays(examples)
+
+  def fits(self, example: Example) -> bool:
+    """Whether the prompts of all players can be used."""
+    return all(super(EpisodePrompts, self).fits(x) for x in _players(example))
+
+  def _usable(self, example):
+    usable = super()._usable
+    return all(usable(one) for one in _players(example))
 
   def _checked_ids(self):
     return range(min(self._total, _FIRST))
@@ -55,3 +68,7 @@ class EpisodePrompts(PromptSet):
       (found,) = self._begin([super()._example(example_id)])
       self._opened[example_id] = found
     return self._opened[example_id]
+
+
+def _players(example):
+  return (example, *example.others)

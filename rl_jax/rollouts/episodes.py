@@ -15,6 +15,7 @@ import jax
 import numpy as np
 
 from rl_jax.rollouts.engine import Engine
+from rl_jax.rollouts.players import Episode, Player
 from rl_jax.rollouts.responses import Texts, own_rows
 from rl_jax.rollouts.stop import Stop
 from rl_jax.rollouts.turn_decode import Said
@@ -23,87 +24,31 @@ from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments.base import Opened, opened, seed_of
+from rl_jax.tasks.environments.base import Opened, opened, players_of, seed_of
 from rl_jax.tasks.environments.several import begins_in_chat
 from rl_jax.types import Trajectories, Turns
-from rl_jax.verification import session_host
 from rl_jax.verification.pool import Outcome
-from rl_jax.verification.sessions import Answer, Request
 
-_SHOWN = 2000  # characters of an observation in the log
+OPPONENT = 'opponent'  # the named policy that plays against the policy
 
 
 @dataclasses.dataclass
-class Episode:
-  """One row of this process, as it is played."""
+class _Side:
+  """The rows that one policy plays, and their state on the device.
 
-  key: tuple[int, int]
-  example: Example
-  said: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-  actions: list[str] = dataclasses.field(default_factory=list)
-  prints: list[int] = dataclasses.field(default_factory=list)  # of `said`
-  failure: tuple[str, str] | None = None  # kind, detail
-  cut: int = 0  # observations of which some was left out
+  players: of own rows. The others are of all rows. begun: tokens before this
+  turn and its observation; given: with it. turns: that they have had.
+  """
 
-  def request(self) -> Request:
-    """The next call: of its newest action."""
-    return Request(
-      self.key,
-      self.example,
-      seed_of(self.example),
-      tuple(self.actions),
-      tuple(self.prints),
-    )
-
-  def hear(self, answer: Answer) -> None:
-    """Notes what the environment has said."""
-    if answer.reply is None:
-      self.failure = (answer.kind, answer.detail)
-    else:
-      self.said.append(answer.reply)
-      self.prints.append(session_host.fingerprint(answer.reply))
-
-  def over(self) -> bool:
-    """Whether the environment takes no further action."""
-    if self.failure is not None:
-      return True
-    return self.said[-1]['done'] or self.said[-1]['truncated']
-
-  def record(self) -> dict[str, Any]:
-    """JSON for all processes; states are those that the policy has faced."""
-    replies, turns = self.said[1:], len(self.actions)
-    return {
-      'rewards': [reply['rewards'] for reply in replies],
-      'states': [reply['state'] for reply in self.said[:turns]],
-      'actions': [reply['action'] for reply in replies],
-      'calls': [reply['calls'] for reply in replies],
-      'turns': turns,
-      'failure': self.failure,
-      'finished': bool(replies) and replies[-1]['done'],
-      'cut': self.cut,
-    }
-
-  def shown(self) -> dict[str, Any]:
-    """What is logged: for each turn what was read, done and rewarded."""
-    turns = []
-    for n, action in enumerate(self.actions):
-      turn = {'observation': self.said[n]['observation'][:_SHOWN]}
-      turn['action'] = action
-      if n + 1 < len(self.said):
-        names = ('rewards', 'action', 'calls', 'info')
-        reply = {name: self.said[n + 1][name] for name in names}
-        turn['understood'] = reply.pop('action')
-        turn |= reply
-      turn['state'] = self.said[n]['state']
-      turns.append(turn)
-    last = self.said[-1] if self.said else None
-    end = 'limit'
-    if self.failure:
-      end = self.failure[0]
-    elif last and self.over():
-      end = 'done' if last['done'] else 'truncated'
-    text = last['observation'][:_SHOWN] if last else ''
-    return {'turns': turns, 'end': end, 'last_observation': text}
+  players: list[Player]
+  weights: Any
+  playing: Any
+  tokens: Any
+  live_B: np.ndarray
+  begun_B: np.ndarray
+  given_B: np.ndarray
+  turns_B: np.ndarray
+  turn_BT: np.ndarray
 
 
 class Episodes:
@@ -126,8 +71,9 @@ class Episodes:
     self._task, self._pool, self._journal = task, pool, journal
     self._turns, self._stop = turns, stop
     self._format = turn_format(task, tokenizer, turns)
+    self._players = players_of(task)
     self._rounds = 0
-    self._rows: list[Episode] = []  # of this process, in the last round
+    self._rows: list[Player] = []  # of this process, in the last round
     self._first = 0  # of them
     self._records: list[dict[str, Any]] = []  # of all rows
     self._seconds = 0.0
@@ -138,14 +84,20 @@ class Episodes:
     Raises: ValueError if one does not begin.
     """
     found = []
-    episodes = self._new(examples, 1, range(len(examples)))
+    self._rounds += 1
+    episodes = [
+      Episode((self._rounds, n), example, self._players)
+      for n, example in enumerate(examples)
+    ]
     answers = self._pool.ask([e.request() for e in episodes])
     for episode, answer in zip(episodes, answers, strict=True):
-      if answer.reply is None:
+      episode.hear(answer)
+      if episode.failure is not None:
+        kind, detail = episode.failure
         raise ValueError(
-          f'{self._named(episode.example)} does not begin: {answer.error}'
+          f'{self._named(episode.example)} does not begin: {kind}: {detail}'
         )
-      text = answer.reply['observation']
+      text = episode.said[0]['observation']
       chat = begins_in_chat(self._task, episode.example)
       found.append(opened(episode.example, text, chat))
     return found
@@ -160,43 +112,44 @@ class Episodes:
   ) -> Trajectories:
     """Whole episodes of the examples, `traj.group_size` of each.
 
+    In a game all players are rows of `traj`; if params have the policy
+    'opponent', it plays against each of them with rows of its own.
+
     Raises:
       RuntimeError: one begins in another way than its example.
     """
     whole = mesh_lib.replicated(engine.mesh)
-    weights, playing, tokens = engine.begin(params, traj=traj, key=key)
+    opponent = params.get('policies', {}).get(OPPONENT)
+    policies = [params] if opponent is None else [params, opponent]
     own = own_rows(len(examples), traj.group_size)
     self._first, self._seconds = own.start, 0.0
-    rows = range(own.start, own.stop)
-    self._rows = self._new([x.origin for x in examples], traj.group_size, rows)
-    self._ask(self._rows)
-    for row, episode in zip(rows, self._rows, strict=True):
-      self._check_start(episode, examples[row // traj.group_size])
-    B, T = traj.response_BT.shape
-    place_1T, turn_BT = np.arange(T)[None], np.full((B, T), -1, np.int32)
-    begun_B = given_B = np.zeros(B, np.int32)
-    live_B = np.ones(B, bool)
-    for turn in range(self._turns.max_turns):
-      host = self._read(tokens, own)
-      length_B = host['length']
-      new_BT = (place_1T >= begun_B[:, None]) & (place_1T < length_B[:, None])
-      turn_BT[new_BT & live_B[:, None]] = turn
-      self._act(host, given_B[own], live_B[own])
-      room_B = (
-        T - length_B if turn + 1 < self._turns.max_turns else 0 * length_B
-      )
-      said = self._observations(host, room_B, own)
-      live_B = said.live_B
-      if not live_B.any():
+    seats = self._seated(examples, traj.group_size, own, len(policies))
+    self._rows = seats[0]
+    games = {id(p.episode): p.episode for rows in seats for p in rows}
+    self._ask(list(games.values()))
+    for rows in seats:
+      for row, player in zip(range(own.start, own.stop), rows, strict=True):
+        self._check_start(player, examples[row // traj.group_size])
+    sides = [
+      self._begun(engine, weights, traj, key, rows, n > 0)
+      for n, (weights, rows) in enumerate(zip(policies, seats, strict=True))
+    ]
+    for _ in range(self._turns.max_turns * self._players):
+      hosts = [self._read(side.tokens, own) for side in sides]
+      acting = []
+      for side, host in zip(sides, hosts, strict=True):
+        acting += self._act(side, host, own)
+      self._ask(acting)
+      for side, host in zip(sides, hosts, strict=True):
+        said = self._observations(side, host, own)
+        if side.live_B.any():
+          side.playing, side.tokens = engine.turn(
+            side.weights, side.playing, processes.put(said, whole)
+          )
+      if not any(side.live_B.any() for side in sides):
         break
-      begun_B, given_B = length_B, length_B + said.length_B
-      playing, tokens = engine.turn(
-        weights, playing, processes.put(said, whole)
-      )
-    self._records = _gathered([e.record() for e in self._rows])
-    finished_B = np.array([r['finished'] for r in self._records])
-    arrays = (finished_B, turn_BT, self._arrays(B, traj.group_size, examples))
-    return engine.finish(traj, playing, *processes.put(arrays, whole))
+    self._records = _gathered([p.record() for p in self._rows])
+    return self._finished(engine, traj, sides[0], examples)
 
   def outcomes(
     self,
@@ -261,12 +214,52 @@ class Episodes:
     """Ends the workers."""
     self._journal.close()
 
-  def _new(self, examples, group_size, rows):
-    """Episodes that have not begun, of a round of their own."""
+  def _seated(self, examples, group_size, own, policies):
+    """Players of own rows, for each policy.
+
+    Rows of the players of an example are adjacent groups. Of one policy, sample
+    g of them is one game; of two, each row of the first meets one of the other.
+    """
+    P, games, seats = self._players, {}, []
+    whole = P * group_size
+    if own.start % whole or own.stop % whole or (policies > 1 and P > 2):
+      raise ValueError(
+        f'{type(self._task).__name__}: {P} players of {policies} policies; a '
+        'process needs the prompts of whole games, and an opponent two players'
+      )
     self._rounds += 1
-    return [
-      Episode((self._rounds, row), examples[row // group_size]) for row in rows
-    ]
+    for side in range(policies):
+      seats.append([])
+      for row in range(own.start, own.stop):
+        n, sample = divmod(row, group_size)
+        role = n % P
+        if policies == 1:
+          n -= role  # the row of the first player
+        elif side:
+          n += 1 - 2 * role  # the row of the policy that is trained
+        place = n * group_size + sample
+        if place not in games:
+          example = getattr(examples[n], 'origin', examples[n])
+          games[place] = Episode((self._rounds, place), example, P)
+        seats[-1].append(Player(games[place], role))
+    return seats
+
+  def _begun(self, engine, params, traj, key, players, opponent):
+    """A side after its first turn, which in a game not all rows have."""
+    B, T = traj.response_BT.shape
+    acting, live_B = {}, np.ones(B, bool)
+    if self._players > 1:
+      live_B = np.array(_gathered([player.acts() for player in players]))
+      acting['acting_B'] = processes.put(
+        live_B, mesh_lib.replicated(engine.mesh)
+      )
+    if opponent:
+      traj = engine.opponents(traj)
+    begun = engine.begin(params, traj=traj, key=key, **acting)
+    none_B = np.zeros(B, np.int32)
+    return _Side(
+      players, *begun, live_B, none_B, none_B, none_B, np.full((B, T), -1)
+    )
 
   def _named(self, example):
     name = type(self._task).__name__
@@ -281,10 +274,12 @@ class Episodes:
       episode.hear(answer)
     self._seconds += time.perf_counter() - started
 
-  def _check_start(self, episode, example):
+  def _check_start(self, player, example):
+    episode = player.episode
     if episode.failure is not None:
       return
     text = episode.said[0]['observation']
+    text = text if self._players == 1 else text[player.role]
     if text != example.observation:
       raise RuntimeError(
         f'{self._named(episode.example)} begins in two ways: {text!r:.300} and '
@@ -298,39 +293,74 @@ class Episodes:
     mine = {name: tokens.pop(name) for name in ('response', 'finished')}
     return processes.read(tokens) | processes.fetch_rows(mine, own)
 
-  def _act(self, host, given_R, live_R):
-    """The environments of own rows answer the turns."""
-    length_R = host['length'][self._first :][: len(self._rows)]
+  def _act(self, side, host, own):
+    """Takes the turns of a side; the episodes that are to answer."""
+    T = side.turn_BT.shape[1]
+    place_1T, length_B = np.arange(T)[None], host['length']
+    new_BT = place_1T >= side.begun_B[:, None]
+    new_BT &= (place_1T < length_B[:, None]) & side.live_B[:, None]
+    side.turn_BT = np.where(new_BT, side.turns_B[:, None], side.turn_BT)
+    side.turns_B = side.turns_B + side.live_B
+    length_R, given_R = length_B[own], side.given_B[own]
     acting = []
-    for row, episode in enumerate(self._rows):
-      if live_R[row] and not (episode.said == [] or episode.over()):
+    for row, player in enumerate(side.players):
+      if side.live_B[own][row] and player.acts():
         ids = host['response'][row, given_R[row] : length_R[row]]
-        episode.actions.append(self._stop.text(ids))
-        acting.append(episode)
-    self._ask(acting)
+        player.act(self._stop.text(ids))
+        acting.append(player.episode)
+    return acting
 
-  def _observations(self, host, room_B, own) -> Said:
-    """What the policy reads next; rows without room for a turn are over."""
-    said = []
-    for row, episode in enumerate(self._rows):
-      ids = None
-      if not (episode.said == [] or episode.over()):
-        text = episode.said[-1]['observation']
-        try:
-          ids, cut = self._format.observation(text, not host['finished'][row])
-          episode.cut += cut
-        except ValueError as error:  # of a character tokenizer
-          episode.failure = ('invalid', f'the observation: {error}')
-      if ids is not None and len(ids) >= room_B[own][row]:
-        ids = None
-      said.append(ids)
-    said = _gathered(said)
+  def _observations(self, side, host, own) -> Said:
+    """What rows of a side read next; without room for a turn they are over."""
+    B, T = side.turn_BT.shape
+    left_B = side.turns_B < self._turns.max_turns
+    room_B = np.where(left_B, T - host['length'], 0)
+    said = _gathered(
+      [
+        self._next_ids(player, host['finished'][row], room_B[own][row])
+        for row, player in enumerate(side.players)
+      ]
+    )
     length_B = np.array([len(ids or ()) for ids in said], np.int32)
-    ids_BO = np.zeros((len(said), self._format.most), np.int32)
+    ids_BO = np.zeros((B, self._format.most), np.int32)
     for row, ids in enumerate(said):
       ids_BO[row, : length_B[row]] = ids or ()
-    live_B = np.array([ids is not None for ids in said])
-    return Said(ids_BO=ids_BO, length_B=length_B, live_B=live_B)
+    side.live_B = np.array([ids is not None for ids in said])
+    side.begun_B = host['length']
+    side.given_B = side.begun_B + length_B
+    return Said(ids_BO=ids_BO, length_B=length_B, live_B=side.live_B)
+
+  def _next_ids(self, player, finished, room):
+    """Ids before the player's next turn; None: it has none now."""
+    if not player.acts():
+      return None
+    episode = player.episode
+    try:
+      ids, left_out = self._format.observation(player.heard(), not finished)
+    except ValueError as error:  # of a character tokenizer
+      episode.failure = ('invalid', f'the observation: {error}')
+      return None
+    player.left_out += left_out
+    if not ids and not player.begun:
+      text = 'a player heard nothing before its first turn'
+      episode.failure = ('invalid', text)
+      return None
+    if len(ids) >= room:
+      episode.cut = True
+      return None
+    return ids
+
+  def _finished(self, engine, traj, side, examples):
+    """The record of a side."""
+    B, G = len(side.turns_B), traj.group_size
+    finished_B = np.array([r['finished'] for r in self._records])
+    turns = self._arrays(B, G, examples)
+    arrays = [finished_B, side.turn_BT.astype(np.int32), turns]
+    if self._players > 1:
+      role_N = [example.role for example in examples]
+      arrays.append(np.repeat(np.array(role_N, np.int32), G))
+    whole = mesh_lib.replicated(engine.mesh)
+    return engine.finish(traj, side.playing, *processes.put(arrays, whole))
 
   def _weights(self, example):
     if hasattr(self._task, 'weights_of'):  # of several tasks
@@ -345,6 +375,7 @@ class Episodes:
       'state': np.full((B, K), -1, np.int32),
       'action': np.full((B, K), -1, np.int32),
       'calls': np.zeros((B, K), np.int32),
+      'duration': np.zeros((B, K), np.float32),
     }
     numbers: dict[tuple, int] = {}
     for row, record in enumerate(self._records):
@@ -354,7 +385,8 @@ class Episodes:
       for k, rewards in enumerate(record['rewards']):
         total = sum(w * rewards.get(name, 0.0) for name, w in weights.items())
         found['reward'][row, k] = total
-        found['calls'][row, k] = record['calls'][k]
+      for name in ('calls', 'duration'):
+        found[name][row, : len(record[name])] = record[name]
       for kind in ('state', 'action'):
         for k, name in enumerate(record[f'{kind}s']):
           if name is not None:

@@ -62,14 +62,18 @@ def begin(
   cfg: models.ModelConfig,
   sampling: SamplingConfig,
   turn_tokens: int,
+  acting_B: Array | None = None,
 ) -> tuple[Any, Playing]:
   """(weights for the turns, the episodes after their first turn).
 
   traj: empty rows. A turn ends at a token of sampling.eos_ids, or after
-  turn_tokens.
+  turn_tokens. acting: rows that have this turn, None: all; the others wait for
+  their first observation, which must not be empty.
   """
   max_tokens = traj.response_BT.shape[1]
   rows = unfinished_rows(traj, key, turn_tokens)
+  if acting_B is not None:
+    rows = rows.replace(limit_B=jnp.where(acting_B, rows.limit_B, 0))
   if sampling.stop_SV is not None:
     rows = rows.replace(stop_B=jnp.zeros_like(rows.length_B))
   policies = [params, *policies_of(sampling.transforms, params).values()]
@@ -94,6 +98,13 @@ def begin(
 
   by_rows = layout.by_rows(shard, (False, False, True, True), traj.num_prompts)
   return weights, by_rows(weights, sampling, begun, rows)
+
+
+def opponents(traj: Trajectories) -> Trajectories:
+  """The same empty rows with draws of their own, for another policy."""
+  return traj.replace(
+    row_id_B2=traj.row_id_B2 + jnp.array([[0, traj.group_size]])
+  )
 
 
 def turn(
@@ -142,7 +153,7 @@ def _with_observation(rows: Rows, said: Said, turn_tokens: int) -> Rows:
     length_B=length_B,
     given_B=length_B,
     limit_B=jnp.where(said.live_B, limit_B, 0),
-    finished_B=jnp.zeros_like(rows.finished_B),
+    finished_B=rows.finished_B & ~said.live_B,
   )
 
 
@@ -190,12 +201,16 @@ def finish(
   finished_B: Array,
   turn_BT: Array,
   turns: Turns,
+  role_B: Array | None = None,
 ) -> Trajectories:
-  """The record of episodes that are over."""
+  """The record of episodes that are over; role: of players of a game."""
   rows = playing.rows
   calls_BT = jnp.take_along_axis(turns.calls_BK, jnp.maximum(turn_BT, 0), 1) > 0
   calls_BT = calls_BT & (rows.kind_BT == POLICY)
   first_B = jnp.where(calls_BT.any(axis=1), calls_BT.argmax(axis=1), -1)
+  extras = {'first_call_B': first_B}
+  if role_B is not None:
+    extras['role_B'] = role_B
   return traj.replace(
     response_BT=rows.response_BT,
     kind_BT=rows.kind_BT,
@@ -205,5 +220,5 @@ def finish(
     mask_BT=(rows.kind_BT == POLICY).astype(jnp.float32),
     turn_BT=turn_BT,
     turns=turns,
-    extras={**traj.extras, 'first_call_B': first_B},
+    extras={**traj.extras, **extras},
   )

@@ -5,7 +5,7 @@ import dataclasses
 from typing import Any
 
 from rl_jax.checks import INT32, checked, chosen, ranged
-from rl_jax.tasks.environments.base import is_environment
+from rl_jax.tasks.environments.base import is_environment, players_of
 
 _ACTION, _OBSERVATION = 'anaction', 'anobservation'  # in a probe of a template
 
@@ -47,7 +47,18 @@ def check(task: Any, rollout: Any, method: Any) -> None:
         f'rollout.speculative = {rollout.speculative!r}, but turns of {name} '
         'are decoded token by token: set it to null'
       )
-    if method.rollout is not None:
+    players, plays = players_of(task), getattr(method.rollout, 'plays', False)
+    if players > 1 and rollout.num_prompts % players:
+      raise ValueError(
+        f'rollout.num_prompts = {rollout.num_prompts}, but {name} has a prompt '
+        f'for each of {players} players: make it a multiple'
+      )
+    if plays and players != 2:
+      raise ValueError(
+        f'method.rollout = {type(method.rollout).__name__} plays games of two, '
+        f'but {name} has {players} players'
+      )
+    if method.rollout is not None and not plays:
       raise ValueError(
         f'method.rollout = {type(method.rollout).__name__} is for single '
         f'responses, but {name} has episodes: set it to null'

@@ -34,6 +34,7 @@ from rl_jax.runs.sources import make_held_out, make_source, read_rows
 from rl_jax.runs.stages import Stages, make_stages
 from rl_jax.runtime import host_memory, processes
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.tasks.environments.base import players_of
 from rl_jax.tasks.evaluation_set import judged
 from rl_jax.types import TrainState
 from rl_jax.verification.journal import FILE as JOURNAL_FILE
@@ -146,7 +147,7 @@ def initial_state(
     config.method,
     make_optimizer(optimizer_of(config)),
     policy.trainable,
-    config.task.num_prompts('train'),
+    config.task.num_prompts('train') * players_of(config.task),
     mesh,
   )
 

@@ -234,18 +234,19 @@ class Evaluator:
       padded = real + [real[0]] * (self._batch - len(real))
       examples, prompt, mask, ids = prompts.batch(padded)
       # The counter of randomness is the position in the evaluation set.
-      traj = engine.start(prompt, mask, ids, start, 0)
+      count = len(real) * prompts.players
+      traj = engine.start(prompt, mask, ids, start * prompts.players, 0)
       traj = self._verifier.play(engine, params, traj, self._key, examples)
-      host = fetch_responses(traj, len(real))
-      own = own_rows(len(real), group_size)
+      host = fetch_responses(traj, count)
+      own = own_rows(count, group_size)
       texts = Texts(host, own, self._stop)
       logp = host['logp'].sum(axis=1).tolist()
       logp = [x for part in processes.gather(logp) for x in part]
-      real_examples = examples[: len(real)]
+      real_examples = examples[:count]
       names += [example.meta.get(base.PART) for example in real_examples]
       outcomes = self._verifier.outcomes(traj, real_examples, texts)
       judged += [outcome.components for outcome in outcomes]
-      count = len(real) * group_size
+      count *= group_size
       parts.append(
         {
           'length': host['length'][:count],
@@ -265,7 +266,7 @@ class Evaluator:
         }
     arrays = {k: np.concatenate([p[k] for p in parts]) for k in parts[0]}
     arrays |= _rewards(judged, prompts.task.reward_weights)
-    shape = (len(indices), group_size)
+    shape = (len(indices) * prompts.players, group_size)
     arrays = {name: x.reshape(shape) for name, x in arrays.items()}
     if 'certainty' in arrays:
       arrays |= best_of.outcomes(arrays, self.votes[1])

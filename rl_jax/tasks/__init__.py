@@ -11,6 +11,8 @@ from rl_jax.tasks.coverage import Coverage
 from rl_jax.tasks.described import Described
 from rl_jax.tasks.environments.gymnasium_text import GymnasiumText
 from rl_jax.tasks.environments.key_door import KeyDoor
+from rl_jax.tasks.environments.open_spiel import OpenSpiel
+from rl_jax.tasks.environments.planned_key_door import PlannedKeyDoor
 from rl_jax.tasks.environments.text_arena import TextArena
 from rl_jax.tasks.environments.with_tools import WithTools
 from rl_jax.tasks.evaluation_set import EvaluationSet
@@ -53,7 +55,9 @@ __all__ = [
   'MixturePart',
   'Motifs',
   'MultipleChoice',
+  'OpenSpiel',
   'PlainTemplate',
+  'PlannedKeyDoor',
   'PreferenceRows',
   'PromptResponse',
   'PythonFunction',

@@ -39,24 +39,28 @@ def check_reply(reply: Any, origin: str) -> dict[str, Any]:
   names = (
     'observation',
     'rewards',
+    'acting',
     *_FLAGS,
     'state',
     'action',
     'calls',
+    'duration',
     'info',
   )
   lacking = [name for name in names if not hasattr(reply, name)]
   if lacking:
     raise ValueError(f'{origin} returned {type(reply).__name__}, not a Reply')
   found = {name: getattr(reply, name) for name in names}
-  observation, action = found['observation'], found['action']
-  if not isinstance(observation, str):
-    kind = type(observation).__name__
-    raise ValueError(f'{origin}: the observation is {kind}, not text')
-  if len(observation) > _MAX_CHARACTERS:
+  players = 1
+  if isinstance(found['observation'], list | tuple):
+    players = len(found['observation'])
+    found['observation'] = list(found['observation'])
+  for text in found['observation'] if players > 1 else [found['observation']]:
+    _check_observation(text, origin)
+  acting, action = found['acting'], found['action']
+  if type(acting) is not int or not 0 <= acting < players:
     raise ValueError(
-      f'{origin}: the observation has {len(observation)} characters, more than '
-      f'{_MAX_CHARACTERS}'
+      f'{origin}: acting = {acting!r:.80} is none of {players} players'
     )
   for name in _FLAGS:
     # Of NumPy, too; anything else is a mistake, such as text.
@@ -67,9 +71,11 @@ def check_reply(reply: Any, origin: str) -> dict[str, Any]:
     raise ValueError(f'{origin}: calls = {found["calls"]!r:.80} is no count')
   if action is not None and not isinstance(action, str):
     raise ValueError(f'{origin}: action = {action!r:.80} is not text')
-  found['rewards'] = numbers.check_numbers(
-    found['rewards'], f'{origin}: rewards'
-  )
+  duration = numbers.check_numbers({'duration': found['duration']}, origin)
+  if duration['duration'] < 0:
+    raise ValueError(f'{origin}: duration = {duration["duration"]} < 0')
+  found |= duration
+  found['rewards'] = _checked_rewards(found['rewards'], players, origin)
   found['state'] = None if found['state'] is None else _name(found['state'])
   found['action'] = None if action is None else _name(action)
   try:
@@ -81,6 +87,29 @@ def check_reply(reply: Any, origin: str) -> dict[str, Any]:
       f'{origin}: info has {size} characters, more than {_MAX_INFO_CHARACTERS}'
     )
   return found
+
+
+def _check_observation(text, origin):
+  if not isinstance(text, str):
+    kind = type(text).__name__
+    raise ValueError(f'{origin}: the observation is {kind}, not text')
+  if len(text) > _MAX_CHARACTERS:
+    raise ValueError(
+      f'{origin}: the observation has {len(text)} characters, more than '
+      f'{_MAX_CHARACTERS}'
+    )
+
+
+def _checked_rewards(rewards, players, origin):
+  """Numbers by name; in a game a list of them, by player."""
+  name = f'{origin}: rewards'
+  if players == 1:
+    return numbers.check_numbers(rewards, name)
+  if not rewards:
+    return [{}] * players
+  if not isinstance(rewards, list | tuple) or len(rewards) != players:
+    raise ValueError(f'{name}: expected one for each of {players} players')
+  return [numbers.check_numbers(one, name) for one in rewards]
 
 
 def fingerprint(reply: dict[str, Any]) -> int:

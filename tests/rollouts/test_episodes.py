@@ -3,31 +3,19 @@
 import dataclasses
 import os
 
-import jax
 import numpy as np
 import pytest
 
-from rl_jax import models, rollouts
-from rl_jax.models import params as params_lib
 from rl_jax.models.tokenizer import CharTokenizer
-from rl_jax.rollouts.engine import make_engine
-from rl_jax.rollouts.episode_prompts import EpisodePrompts
-from rl_jax.rollouts.episodes import Episodes
-from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.turns import TurnConfig, check, turn_format
 from rl_jax.rollouts.verifiers import TextVerifier
-from rl_jax.runtime import mesh as mesh_lib
-from rl_jax.runtime import processes
 from rl_jax.tasks import KeyDoor
 from rl_jax.tasks.environments.base import seed_of
 from rl_jax.types import ENVIRONMENT, PAD, POLICY
-from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.pool import VerifierPool
-from rl_jax.verification.sessions import SessionPool
 
 N, G, T = 3, 4, 32
 TURNS = TurnConfig(max_turns=4, max_turn_tokens=3, max_observation_tokens=6)
-KEY = jax.random.key(5)
 
 
 @pytest.fixture(name='bad')
@@ -39,70 +27,8 @@ def _bad(monkeypatch):
   return misbehaving_environments
 
 
-class Played:
-  """A round of a task: trajectories, outcomes and what the environments say."""
-
-  def __init__(self, task, turns=TURNS, workers=0, seconds=10.0, size=T):
-    mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
-    tokenizer = CharTokenizer(task.alphabet)
-    model = models.ModelConfig(
-      vocab_size=tokenizer.vocab_size,
-      num_layers=1,
-      width=16,
-      num_heads=2,
-      num_kv_heads=1,
-      head_size=8,
-      mlp_size=24,
-    )
-    self.params = params_lib.init_params(model, jax.random.key(1))
-    self.engine = make_engine(
-      model,
-      rollouts.SamplingConfig(eos_ids=tokenizer.eos_ids),
-      group_size=G,
-      max_response_tokens=size,
-      mesh=mesh,
-      turns=turns,
-    )
-    self.tokenizer = tokenizer
-    self.key = processes.put(KEY, mesh_lib.replicated(mesh))
-    self.params = processes.put(self.params, mesh_lib.replicated(mesh))
-    pool = SessionPool(task, workers, seconds)
-    self.episodes = Episodes(
-      task,
-      pool,
-      JournaledPool(pool),
-      tokenizer=tokenizer,
-      stop=make_stop(tokenizer),
-      turns=turns,
-    )
-    try:
-      prompts = EpisodePrompts(
-        task, 'train', tokenizer, 16, begin=self.episodes.open
-      )
-      self.examples, *self.arrays = prompts.batch(range(N))
-      with jax.transfer_guard('disallow'):
-        traj = self.engine.start(*self.arrays, 0, 0)
-        self.traj = self.episodes.play(
-          self.engine, self.params, traj, self.key, self.examples
-        )
-      self.outcomes = self.episodes.outcomes(self.traj, self.examples, None)
-      self.counts = pool.counts()
-    finally:
-      self.episodes.close()
-    self.host = jax.device_get(self.traj)
-
-  def turn_texts(self, row, kind):
-    """Decoded tokens of each turn of one kind."""
-    here = (self.host.kind_BT[row] == kind)[None]
-    ids, turn = self.host.response_BT[row], self.host.turn_BT[row]
-    return [
-      self.tokenizer.decode(ids[(here & (turn == k))[0]])
-      for k in range(turn.max() + 1)
-    ]
-
-
 @pytest.fixture(scope='module', name='whims')
-def _whims():
+def _whims(Played):
   """A round in which nothing fails."""
   with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(os.path.dirname(os.path.dirname(__file__)))
@@ -189,7 +115,7 @@ def test_only_the_environment_finishes_an_episode(whims):
 
 
 @pytest.mark.parametrize('workers', [0, 2])
-def test_a_failure_costs_its_row_alone(bad, whims, workers):
+def test_a_failure_costs_its_row_alone(bad, whims, workers, Played):
   """E0: the rows that meet no failure are those of the round without any."""
   kinds = {'a': 'raise', 'b': 'nan', 'g': 'text'}
   if workers:
@@ -209,7 +135,7 @@ def test_a_failure_costs_its_row_alone(bad, whims, workers):
   assert sum(played.counts.values()) - played.counts['ok'] == sum(failed)
 
 
-def test_a_group_that_does_not_begin_equal_is_an_error(bad):
+def test_a_group_that_does_not_begin_equal_is_an_error(bad, Played):
   """The message names task, example and seed."""
   task = bad.Different()
   seed = seed_of(task.example('train', 0))
@@ -234,7 +160,7 @@ class OneStep(KeyDoor):
     return episode.step(response).rewards
 
 
-def test_one_turn_is_a_response():
+def test_one_turn_is_a_response(Played):
   """E2: K = 1 against the path of tasks: tokens, log-probs and rewards."""
   turns = dataclasses.replace(TURNS, max_turns=1)
   played = Played(KeyDoor(), turns, size=3)

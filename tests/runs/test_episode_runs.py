@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 from configs import keydoor
-from configs.methods import grpo, turn_ppo
+from configs.methods import grpo, spiral, turn_ppo
+from rl_jax.pieces.policies import CopyEvery
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.rollouts.turns import TurnConfig
+from rl_jax.rollouts.wrappers import Opponent
 from rl_jax.runs import loop
 from rl_jax.runtime import mesh
 
@@ -115,6 +117,34 @@ def test_workers_that_die_change_nothing(whole, tmp_path):
   trainer.run()
   assert len(kills) > 6
   assert record(tmp_path) == record(whole[0])
+
+
+@pytest.mark.slow
+def test_a_game_against_a_copy_resumes(tmp_path, monkeypatch):
+  """E0: the copy and the baselines of roles are in the checkpoint."""
+  monkeypatch.syspath_prepend(PATH.parents[1])
+  import misbehaving_environments
+
+  method = dataclasses.replace(
+    spiral.get_method(),
+    rollout=Opponent(rule=CopyEvery(iterations=2)),
+  )
+
+  def run(folder, iterations):
+    config = make_config(method, iterations)
+    config = dataclasses.replace(
+      config, task=misbehaving_environments.RallyTask()
+    )
+    loop.Trainer(config, str(tmp_path / folder)).run()
+    return record(tmp_path / folder)
+
+  run('parts', 3)
+  rows, lines = run('parts', 4)
+  assert (rows, lines) == run('whole', 4)
+  assert rows[-1]['train/skipped'] == 0
+  assert {line['role'] for line in lines} == {0, 1}
+  # Two evaluated games have two players each.
+  assert rows[-1]['evaluation/n'] == 4
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ again by repeating its actions, and a run that continues has the same episodes.
 Nothing here imports JAX: environments live in worker processes.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 import dataclasses
 from typing import Any, ClassVar, Protocol
 
@@ -20,23 +20,33 @@ SEED = 'seed'  # in Example.meta
 class Reply:
   """What an environment says after `reset` or a step.
 
-  observation: text that the policy reads next, all of it new.
-  rewards: components of this step; their sums are those of the episode.
+  observation: text that the policy reads next, all of it new. In a game a tuple
+    of what each player has heard since the reply before; what `reset` says ends
+    the player's prompt, the rest opens its next turn.
+  rewards: components of this step; their sums are those of the episode. In a
+    game a tuple, by player.
+  acting: the player whose turn is next.
   done: the episode has ended. truncated: it was cut (its reward counts).
   state: what tells apart the situations that the policy faces now, for methods
     that compare equal states of a group; None: unknown.
   action: the action as it was understood; None: as the text says.
   calls: tool calls made by this action.
+  duration: how long it took, in units of the environment: a part of what an
+    episode says again when it is repeated, so no measured time.
   info: small JSON, which is logged.
   """
 
-  observation: str = ''
-  rewards: Mapping[str, float] = dataclasses.field(default_factory=dict)
+  observation: str | tuple[str, ...] = ''
+  rewards: Mapping[str, float] | tuple[Mapping[str, float], ...] = (
+    dataclasses.field(default_factory=dict)
+  )
+  acting: int = 0
   done: bool = False
   truncated: bool = False
   state: Hashable = None
   action: str | None = None
   calls: int = 0
+  duration: float = 1.0
   info: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
@@ -60,6 +70,8 @@ class EnvironmentTask:
   observations have the role `role`; `arguments` are variables of the model's
   template, such as enable_thinking. `example` may give data to `make`.
   Optional: `prepare()` imports what episodes need, before workers are forked.
+  A game has `players` > 1: each example is played from the place of every
+  player, by a group of its own, and players hear each other as observations.
   """
 
   num_train: int = ranged(1000, 1)
@@ -70,6 +82,7 @@ class EnvironmentTask:
   chat: ClassVar[bool] = False
   role: ClassVar[str] = 'user'
   arguments: ClassVar[Mapping[str, Any]] = {}
+  players: ClassVar[int] = 1
   # False if episodes draw from generators of their own alone: several may then
   # share a process without an exchange of the states of the global ones.
   global_random: ClassVar[bool] = True
@@ -101,6 +114,11 @@ def is_environment(task: Any) -> bool:
   return callable(getattr(task, 'make', None))
 
 
+def players_of(task: Any) -> int:
+  """How many players an episode of the task has."""
+  return getattr(task, 'players', 1)
+
+
 def seed_of(example: Example) -> int:
   """The seed of an example's episodes."""
   return int(example.meta.get(SEED, example.id))
@@ -108,18 +126,42 @@ def seed_of(example: Example) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class Opened(Example):
-  """The example `origin` whose prompt ends with the first observation."""
+  """The example `origin` whose prompt ends with the first observation.
+
+  role: the player whose prompt it is; its id is `players * id + role`.
+  others: the same of the other players, in order, if this is the first.
+  """
 
   origin: Example | None = None
   observation: str = ''
+  role: int = 0
+  others: tuple['Opened', ...] = ()
 
 
-def opened(example: Example, observation: str, chat: bool) -> Opened:
-  """The example with the first observation of its episodes, chat: a message."""
+def opened(
+  example: Example, observation: str | Sequence[str], chat: bool
+) -> Opened:
+  """The example with the first observation of its episodes, chat: a message.
+
+  observation: of a game, by player; then the first player's example.
+  """
+  if isinstance(observation, str):
+    return _opened(example, observation, chat, 0, 1)
+  count = len(observation)
+  first, *others = (
+    _opened(example, text, chat, role, count)
+    for role, text in enumerate(observation)
+  )
+  return dataclasses.replace(first, others=tuple(others))
+
+
+def _opened(example, observation, chat, role, count):
+  """What one of `count` players reads."""
   fields = {
     f.name: getattr(example, f.name) for f in dataclasses.fields(example)
   }
-  fields |= {'origin': example, 'observation': observation}
+  fields |= {'origin': example, 'observation': observation, 'role': role}
+  fields['id'] = count * example.id + role
   if not chat:
     parts = example.parts or (example.prompt, '')
     if len(parts) % 2:

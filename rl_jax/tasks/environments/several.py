@@ -5,7 +5,12 @@ import dataclasses
 from typing import Any
 
 from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments.base import Environment, Reply, is_environment
+from rl_jax.tasks.environments.base import (
+  Environment,
+  Reply,
+  is_environment,
+  players_of,
+)
 
 
 def check(tasks: Sequence[Any], where: str) -> bool:
@@ -22,6 +27,10 @@ def check(tasks: Sequence[Any], where: str) -> bool:
     raise ValueError(
       f'{where}: all episodes must have one form (chat, role of observations), '
       f'got {forms}'
+    )
+  if len(tasks) > 1 and any(players_of(task) > 1 for task in tasks):
+    raise ValueError(
+      f'{where}: a game of several players cannot be one of several tasks'
     )
   return bool(own)
 

@@ -1,9 +1,9 @@
-"""Games of TextArena for one player."""
+"""Games of TextArena, for one player or several."""
 
 import dataclasses
 from typing import Any
 
-from rl_jax.checks import checked
+from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.environments.base import EnvironmentTask, Reply
@@ -12,13 +12,15 @@ from rl_jax.tasks.environments.base import EnvironmentTask, Reply
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
 class TextArena(EnvironmentTask):
-  """Episodes of `textarena.make(name, **options)` with one player.
+  """Episodes of `textarena.make(name, **options)`.
 
     TextArena(name='TowerOfHanoi-v0')
+    TextArena(name='TicTacToe-v0', players=2)
 
-  Games for several players are errors. Components: `outcome`, 1 if the game's
-  reward is at least `solved`, and `reward`, both at the end of the game. A game
-  draws from the global generators: processes exchange their states between the
+  A game for another number of players is an error. Components of each player:
+  `outcome`, 1 if the game's reward is at least `solved`, and `reward`, both at
+  the end of the game. What others say is read with their number. A game draws
+  from the global generators: processes exchange their states between the
   episodes that they hold.
 
   Raises: ValueError as above. Needs the extra 'games'.
@@ -26,6 +28,7 @@ class TextArena(EnvironmentTask):
 
   name: str = 'TowerOfHanoi-v0'
   options: dict[str, Any] = dataclasses.field(default_factory=dict, hash=False)
+  players: int = ranged(1, 1)
   solved: float = 1.0
   reward_weights: dict[str, float] = base.weights_field(reward=1.0)
 
@@ -54,29 +57,44 @@ class TextArenaEpisode:
 
   def reset(self, seed: int) -> Reply:
     """The rules and the first position."""
+    count = self._task.players
     try:
-      self._game.reset(num_players=1, seed=seed)
+      self._game.reset(num_players=count, seed=seed)
     except (AssertionError, ValueError) as error:
+      of = 'one player' if count == 1 else f'{count} players'
       raise ValueError(
-        f'TextArena: {self._task.name} is no game for one player: {error}'
+        f'TextArena: {self._task.name} is no game for {of}: {error}'
       ) from None
-    return Reply(self._said())
+    return Reply(self._said(), acting=self._game.state.current_player_id)
 
   def step(self, action: str) -> Reply:
     """What the game says, or its reward at the end."""
     done, _ = self._game.step(action=action)
-    if not done:
-      zero = {base.OUTCOME: 0.0, 'reward': 0.0}
-      return Reply(self._said(), rewards=zero)
-    rewards, _ = self._game.close()
-    reward = float(rewards[0])
-    solved = float(reward >= self._task.solved)
-    return Reply(rewards={base.OUTCOME: solved, 'reward': reward}, done=True)
+    players, found = range(self._task.players), {}
+    if done:
+      found, _ = self._game.close()
+    rewards = tuple(self._components(found.get(p, 0.0), done) for p in players)
+    return Reply(
+      self._said(),
+      rewards=rewards[0] if len(rewards) == 1 else rewards,
+      acting=0 if done else self._game.state.current_player_id,
+      done=done,
+    )
+
+  def _components(self, reward, done):
+    solved = done and reward >= self._task.solved
+    return {base.OUTCOME: float(solved), 'reward': float(reward)}
 
   def _said(self):
-    """What is new, but for the player's own words."""
-    _, messages = self._game.get_observation()
-    own = 'PLAYER_ACTION'
-    return ''.join(
-      f'{text}\n' for _, text, kind in messages if kind.name != own
-    )
+    """What is new to each player, but for its own words."""
+    said = self._game.state.observations
+    texts = []
+    for player in range(self._task.players):
+      messages, said[player] = said[player], []
+      lines = [
+        f'[Player {sender}] {text}' if sender >= 0 else text
+        for sender, text, kind in messages
+        if kind.name != 'PLAYER_ACTION' or sender not in (player, -1)
+      ]
+      texts.append(''.join(f'{line}\n' for line in lines))
+    return texts[0] if len(texts) == 1 else tuple(texts)

@@ -1,11 +1,12 @@
-"""Gymnasium and TextArena: with the packages, with stubs, and without them."""
+"""Gymnasium, TextArena, OpenSpiel: with the packages, stubs, or neither."""
 
 import sys
 import types
 
 import pytest
 
-from rl_jax.tasks import GymnasiumText, TextArena
+from rl_jax.tasks import GymnasiumText, OpenSpiel, TextArena
+from rl_jax.tasks.environments import information_states
 from rl_jax.tasks.environments.base import seed_of
 from rl_jax.verification.sessions import Request, SessionPool
 
@@ -107,9 +108,9 @@ def test_spaces_and_words_that_do_not_fit_are_named(stub):
     GymnasiumText(options={'render_mode': 'human'})
 
 
-@pytest.mark.parametrize('task', [GymnasiumText(), TextArena()])
+@pytest.mark.parametrize('task', [GymnasiumText(), TextArena(), OpenSpiel()])
 def test_without_the_package_the_extra_is_named(monkeypatch, task):
-  for name in ('gymnasium', 'textarena'):
+  for name in ('gymnasium', 'textarena', 'pyspiel'):
     monkeypatch.setitem(sys.modules, name, None)
   with pytest.raises(ImportError, match=r'rl_jax\[games\]'):
     task.prepare()
@@ -141,3 +142,70 @@ def test_tower_of_hanoi():
     ValueError, match='TicTacToe-v0 is no game for one player'
   ):
     TextArena(name='TicTacToe-v0').prepare()
+
+
+def test_tic_tac_toe():
+  """The real one, of two players: each hears the other; three in a row win."""
+  pytest.importorskip('textarena', reason="needs the extra 'games'")
+  task = TextArena(name='TicTacToe-v0', players=2)
+  found = said(task, ['[0]', '[3]', '[1]', '[4]', '[2]'])
+  assert [reply['acting'] for reply in found] == [0, 1, 0, 1, 0, 0]
+  rules = found[0]['observation']
+  assert ['You are Player 0' in rules[0], 'You are Player 1' in rules[1]] == [
+    True,
+    True,
+  ]
+  heard = found[1]['observation']
+  assert heard[0].startswith('Player 0 placed')
+  assert heard[1].startswith('[Player 0] [0]\nPlayer 0 placed')
+  assert found[-1]['done'] and not found[-2]['done']
+  assert [one['reward'] for one in found[-1]['rewards']] == [1, -1]
+
+
+def test_kuhn_poker():
+  """The real one: what players know, returns, words that are no actions."""
+  pytest.importorskip('pyspiel', reason="needs the extra 'games'")
+  task = OpenSpiel()
+  task.prepare()
+  found = said(task, ['p', 'b', 'p'])
+  cards = [text[1] for text in found[0]['observation']]
+  assert len(set(cards)) == 2
+  assert [r['observation'] for r in found] == [
+    [f'0{cards[0]}>', f'1{cards[1]}>'],
+    ['', 'p>'],
+    ['b>', ''],
+    ['', ''],
+  ]
+  assert [one['reward'] for one in found[-1]['rewards']] == [-1, 1]
+  assert [r['state'] for r in found[:3]] == [
+    cards[0],
+    f'{cards[1]}p',
+    f'{cards[0]}pb',
+  ]
+  wrong = said(task, ['p', 'check'])[-1]
+  assert wrong['done']
+  assert [(r['reward'], r['illegal']) for r in wrong['rewards']] == [
+    (0.5, 0),
+    (-1.5, 1),
+  ]
+  with pytest.raises(ValueError, match='share their first letters'):
+    OpenSpiel(name='tic_tac_toe').prepare()
+  with pytest.raises(ValueError, match='players = 3, but kuhn_poker has 2'):
+    OpenSpiel(players=3).prepare()
+
+
+def test_exploitability_of_kuhn_poker():
+  """NashConv 11/12 of the uniform policy, 0 at an equilibrium (a = 1/3)."""
+  pytest.importorskip('pyspiel', reason="needs the extra 'games'")
+  task = OpenSpiel()
+  found = information_states.situations(task)
+  assert len(found) == 12
+  texts = {(one.player, one.key): one.texts for one in found}
+  assert texts[0, '2pb'] == ('02>', 'p', 'b>') and texts[1, '1p'] == ('11>p>',)
+  table = {key: {'p': 0.5, 'b': 0.5} for key in texts}
+  assert information_states.nash_conv(task, table) == pytest.approx(11 / 12)
+  a, bets = 1 / 3, {'0pb': 0, '1': 0, '2pb': 1, '1p': 0, '2p': 1, '0b': 0}
+  bets |= {'0': a, '2': 3 * a, '1pb': a + 1 / 3, '0p': 1 / 3, '1b': 1 / 3}
+  bets['2b'] = 1
+  table = {key: {'p': 1 - bets[key[1]], 'b': bets[key[1]]} for key in texts}
+  assert information_states.nash_conv(task, table) == pytest.approx(0, abs=1e-9)

@@ -1,0 +1,156 @@
+"""Episodes as they are played, and what their players hear and do."""
+
+import dataclasses
+from typing import Any
+
+from rl_jax.tasks.base import Example
+from rl_jax.tasks.environments.base import seed_of
+from rl_jax.verification import session_host
+from rl_jax.verification.sessions import Answer, Request
+
+_SHOWN = 2000  # characters of an observation in the log
+
+
+@dataclasses.dataclass
+class Episode:
+  """One episode of this process; a game has several players.
+
+  said: replies. actions and roles: what was done, and by which player. cut: it
+  ended at a limit of the policy's own.
+  """
+
+  key: tuple[int, int]
+  example: Example
+  players: int = 1
+  said: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+  actions: list[str] = dataclasses.field(default_factory=list)
+  roles: list[int] = dataclasses.field(default_factory=list)
+  prints: list[int] = dataclasses.field(default_factory=list)  # of `said`
+  failure: tuple[str, str] | None = None  # kind, detail
+  cut: bool = False
+
+  def request(self) -> Request:
+    """The next call: of its newest action."""
+    return Request(
+      self.key,
+      self.example,
+      seed_of(self.example),
+      tuple(self.actions),
+      tuple(self.prints),
+    )
+
+  def hear(self, answer: Answer) -> None:
+    """Notes what the environment has said."""
+    if answer.reply is None:
+      self.failure = (answer.kind, answer.detail)
+      return
+    observation = answer.reply['observation']
+    found = 1 if isinstance(observation, str) else len(observation)
+    if found != self.players:
+      text = f'observations of {found} players, but the task has {self.players}'
+      self.failure = ('invalid', text)
+      return
+    self.said.append(answer.reply)
+    self.prints.append(session_host.fingerprint(answer.reply))
+
+  def over(self) -> bool:
+    """Whether the environment takes no further action."""
+    if self.cut or self.failure is not None:
+      return True
+    return self.said[-1]['done'] or self.said[-1]['truncated']
+
+
+@dataclasses.dataclass
+class Player:
+  """One row: an episode from the place of a player."""
+
+  episode: Episode
+  role: int = 0
+  left_out: int = 0  # observations of which some was left out
+
+  def acts(self) -> bool:
+    """Whether the next turn is this player's."""
+    episode = self.episode
+    begun = episode.said and not episode.over()
+    return bool(begun) and episode.said[-1]['acting'] == self.role
+
+  def act(self, action: str) -> None:
+    """Takes the turn."""
+    self.episode.actions.append(action)
+    self.episode.roles.append(self.role)
+
+  @property
+  def begun(self) -> bool:
+    """Whether the player has had a turn."""
+    return self.role in self.episode.roles
+
+  def heard(self) -> str:
+    """What was said since its last turn, or behind the first observation."""
+    own = self._own()
+    start = own[-1] + 1 if own else 1
+    return self._text(start, len(self.episode.said))
+
+  def record(self) -> dict[str, Any]:
+    """JSON for all processes; states are those that the policy has faced."""
+    said, own = self.episode.said, self._own()
+    replies = said[1:]
+    heard = [n for n in own if n < len(replies)]  # of the others a call failed
+    return {
+      'rewards': self._rewards(),
+      'states': [said[n]['state'] for n in own],
+      'actions': [replies[n]['action'] for n in heard],
+      'calls': [replies[n]['calls'] for n in heard],
+      'duration': [replies[n]['duration'] for n in heard],
+      'turns': len(own),
+      'failure': self.episode.failure,
+      'finished': bool(replies) and replies[-1]['done'],
+      'cut': self.left_out,
+    }
+
+  def shown(self) -> dict[str, Any]:
+    """What is logged: for each turn what was read, done and rewarded."""
+    said, turns, start = self.episode.said, [], 0
+    rewards = self._rewards()
+    for k, n in enumerate(self._own()):
+      turn = {'observation': self._text(start, n + 1)[:_SHOWN]}
+      turn['action'] = self.episode.actions[n]
+      if n + 1 < len(said):
+        reply = said[n + 1]
+        turn |= {'understood': reply['action'], 'rewards': rewards[k]}
+        turn |= {'calls': reply['calls'], 'info': reply['info']}
+      turn['state'] = said[n]['state']
+      turns.append(turn)
+      start = n + 1
+    last, end = said[-1] if said else None, 'limit'
+    if self.episode.failure:
+      end = self.episode.failure[0]
+    elif last and (last['done'] or last['truncated']):
+      end = 'done' if last['done'] else 'truncated'
+    text = self._text(start, len(said))[:_SHOWN]
+    shown = {'turns': turns, 'end': end, 'last_observation': text}
+    return shown if self.episode.players == 1 else {'role': self.role, **shown}
+
+  def _own(self) -> list[int]:
+    """Places of its actions among all."""
+    return [n for n, role in enumerate(self.episode.roles) if role == self.role]
+
+  def _rewards(self) -> list[dict[str, float]]:
+    """By turn; what comes in turns of others counts in the last own one.
+
+    What comes before its first turn is of that turn.
+    """
+    found: list[dict[str, float]] = []
+    for n, reply in enumerate(self.episode.said[1:]):
+      turns = self.episode.roles[: n + 1].count(self.role)
+      if len(found) < max(turns, 1):
+        found.append({})
+      for name, value in self._part(reply['rewards']).items():
+        found[-1][name] = found[-1].get(name, 0.0) + value
+    return found
+
+  def _text(self, start: int, end: int) -> str:
+    said = self.episode.said[start:end]
+    return ''.join(self._part(reply['observation']) for reply in said)
+
+  def _part(self, value: Any) -> Any:
+    return value if self.episode.players == 1 else value[self.role]
