@@ -8,7 +8,7 @@ Defaults: gamma 0.999; SFT comes first.
 Pieces: TurnRewards(); EpisodeStandardised(gamma=0.999, eps=1e-08); Reinforce();
   SeqMeanTokenSumNorm(length=1.0)
 Headline: unverified.
-Evidence: digest of the code (dengyang17/PPDPP agent.py).
+Evidence: verified in code (dengyang17/PPDPP agent.py, by digest).
 Paper and code: two turns are always +-1/sqrt(2), whatever they earned.
 Command: python -m experiments.train --config=configs/keydoor.py --method=ppdpp
 """

@@ -12,8 +12,8 @@ Pieces: CostReward(alpha=0.6, window=1000); GAE(gamma=1.0, lam=0.95);
 Headline: above routing baselines on 7 QA sets (paper, unverified).
 Evidence: verified in code (qa_em.py, by digest).
 Paper and code: a wrong answer earns nothing by being cheap.
-Command: python -m experiments.train --config=my_tools.py --method=router_r1
-  --set=model.value_head=True
+Command: python -m experiments.train --config=configs/calculator.py
+  --method=router_r1 --set=model.value_head=True
 """
 
 from rl_jax.method import Method

@@ -11,6 +11,7 @@ from rl_jax.tasks.coverage import Coverage
 from rl_jax.tasks.described import Described
 from rl_jax.tasks.environments.gymnasium_text import GymnasiumText
 from rl_jax.tasks.environments.key_door import KeyDoor
+from rl_jax.tasks.environments.mini_grid import MiniGrid
 from rl_jax.tasks.environments.open_spiel import OpenSpiel
 from rl_jax.tasks.environments.planned_key_door import PlannedKeyDoor
 from rl_jax.tasks.environments.text_arena import TextArena
@@ -51,6 +52,7 @@ __all__ = [
   'InMode',
   'GymnasiumText',
   'KeyDoor',
+  'MiniGrid',
   'Mixture',
   'MixturePart',
   'Motifs',

@@ -21,6 +21,7 @@ class Calculator:
     outcome: 1 if the answer is the value of the sum.
     first_call: position of the first call, -1 without one: its character,
       which is its token with a tokenizer of characters.
+    cost: calls that were made.
   The hash of a sum decides its split.
 
   `target` is that of a teacher that computes a share `by_hand` of the sums
@@ -79,6 +80,7 @@ class Calculator:
     return {
       base.OUTCOME: float(found == example.answer),
       'first_call': float(first.start() if first else -1),
+      'cost': float(len(_CALL.findall(response))),
     }
 
 

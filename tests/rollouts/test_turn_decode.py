@@ -110,6 +110,28 @@ def test_kept_caches_play_as_decoding_all_again_does():
   assert (kinds == ENVIRONMENT).any() and (kinds[4] != ENVIRONMENT).all()
 
 
+@pytest.mark.slow
+def test_rows_may_wait_for_their_first_observation():
+  """E2: of two players in turn, against decoding all tokens again."""
+  first_B = np.arange(B) % 2 == 0
+  said = [observations(1).replace(live_B=~first_B)]
+  said.append(observations(2).replace(live_B=first_B))
+  weights, playing = BEGIN(make_params(), empty(), KEY, acting_B=first_B)
+  traj = empty().replace(finished_B=jnp.asarray(~first_B))
+  traj = GENERATE(make_params(), traj=traj, key=KEY, sampling=SAMPLING)
+  for one in said:
+    playing = NEXT(weights, playing, one)
+    traj = again(traj, one)
+    traj = GENERATE(make_params(), traj=traj, key=KEY, sampling=SAMPLING)
+  rows = playing.rows
+  np.testing.assert_array_equal(rows.response_BT, traj.response_BT)
+  np.testing.assert_array_equal(rows.kind_BT, traj.kind_BT)
+  np.testing.assert_allclose(rows.logp_BT, traj.logp_behaviour_BT, atol=1e-5)
+  kinds = np.asarray(rows.kind_BT)
+  assert (kinds[1::2, 0] == ENVIRONMENT).all()
+  assert (kinds[::2, 0] == POLICY).all()
+
+
 def test_log_probs_are_those_of_the_whole_context():
   """Teacher forcing, every token of the policy; gap below 1e-4."""
   rows, _ = play()

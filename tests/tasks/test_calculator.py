@@ -26,7 +26,8 @@ PROBLEM = Example(prompt='47+38=', answer='85', id=0)
 )
 def test_by_hand(response, outcome, first):
   found = TASK.reward(PROBLEM, response)
-  assert found == {'outcome': outcome, 'first_call': first}
+  cost = response.count(']')
+  assert found == {'outcome': outcome, 'first_call': first, 'cost': cost}
 
 
 def test_the_teacher():

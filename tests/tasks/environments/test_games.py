@@ -5,7 +5,7 @@ import types
 
 import pytest
 
-from rl_jax.tasks import GymnasiumText, OpenSpiel, TextArena
+from rl_jax.tasks import GymnasiumText, MiniGrid, OpenSpiel, TextArena
 from rl_jax.tasks.environments import information_states
 from rl_jax.tasks.environments.base import seed_of
 from rl_jax.verification.sessions import Request, SessionPool
@@ -108,7 +108,9 @@ def test_spaces_and_words_that_do_not_fit_are_named(stub):
     GymnasiumText(options={'render_mode': 'human'})
 
 
-@pytest.mark.parametrize('task', [GymnasiumText(), TextArena(), OpenSpiel()])
+@pytest.mark.parametrize(
+  'task', [GymnasiumText(), TextArena(), OpenSpiel(), MiniGrid()]
+)
 def test_without_the_package_the_extra_is_named(monkeypatch, task):
   for name in ('gymnasium', 'textarena', 'pyspiel'):
     monkeypatch.setitem(sys.modules, name, None)
@@ -142,6 +144,30 @@ def test_tower_of_hanoi():
     ValueError, match='TicTacToe-v0 is no game for one player'
   ):
     TextArena(name='TicTacToe-v0').prepare()
+
+
+def test_mini_grid():
+  """The real one: a key is seen, taken and carried; other words do nothing."""
+  pytest.importorskip('minigrid', reason="needs the extra 'games'")
+  task = MiniGrid(name='MiniGrid-DoorKey-5x5-v0')
+  episode = task.make(None)
+  begun = episode.reset(1)
+  told = 'a locked yellow door 1 left; a yellow key 1 ahead\n'
+  assert begun.observation.endswith(f'get to the goal\n{told}')
+  wrong = episode.step('jump')
+  assert (wrong.observation, wrong.state) == (told, begun.state)
+  assert wrong.rewards == {'outcome': 0, 'reward': 0, 'invalid': 1}
+  taken = episode.step('pickup')
+  assert 'yellow key 1 ahead' not in taken.observation
+  assert taken.observation.endswith('you carry a yellow key\n')
+  assert taken.state != begun.state and not taken.done
+  assert task.make(None).reset(1) == begun
+  way = ('left', 'toggle', 'forward', 'forward', 'right', 'forward')
+  said = [episode.step(action) for action in way]
+  assert said[1].observation.startswith('an open yellow door 1 ahead; a green')
+  assert [reply.done for reply in said] == 5 * [False] + [True]
+  assert said[-1].rewards['outcome'] == 1
+  episode.close()
 
 
 def test_tic_tac_toe():

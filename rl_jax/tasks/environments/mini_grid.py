@@ -1,0 +1,126 @@
+"""Grids of MiniGrid and BabyAI, told in text."""
+
+import dataclasses
+from typing import Any
+
+from rl_jax.checks import checked
+from rl_jax.tasks import base
+from rl_jax.tasks.base import Example
+from rl_jax.tasks.environments.base import EnvironmentTask, Reply
+
+_UNSEEN = ('unseen', 'empty', 'floor', 'wall')
+_STATES = ('open', 'closed', 'locked')  # of doors
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
+class MiniGrid(EnvironmentTask):
+  """Episodes of `gymnasium.make(name, **options)` of the package minigrid.
+
+    MiniGrid(name='BabyAI-GoToObj-v0')
+
+  The first observation begins with the mission. Each one lists what is in
+  view, 'a red ball 2 ahead 1 left', and what is carried. Actions are MiniGrid's
+  words: left, right, forward, pickup, drop, toggle, done; any other text does
+  nothing and costs no step of the grid.
+  Components: `outcome` 1 at success, `reward` of the environment, `invalid` 1
+  for a text that is no action. States are the grid, so that equal situations of
+  a group are equal.
+  Source: MiniGrid; the wording is this code's.
+
+  Needs the extra 'games'.
+  """
+
+  name: str = 'BabyAI-GoToObj-v0'
+  options: dict[str, Any] = dataclasses.field(default_factory=dict, hash=False)
+  global_random = False
+
+  def prepare(self) -> None:
+    """Imports the package once and begins a grid, to check it."""
+    self.make(self.example('train', 0)).reset(0)
+
+  def make(self, example: Example) -> 'MiniGridEpisode':
+    """A grid that has not begun."""
+    return MiniGridEpisode(self)
+
+
+class MiniGridEpisode:
+  """One episode."""
+
+  def __init__(self, task: MiniGrid):
+    try:
+      import gymnasium
+      import minigrid
+    except ImportError as error:
+      raise ImportError(
+        "MiniGrid needs the extra 'games': pip install 'rl_jax[games]'"
+      ) from error
+    del minigrid  # its import makes the names known
+    self._grid = gymnasium.make(task.name, **task.options)
+    self._actions = {one.name: one for one in self._grid.unwrapped.actions}
+
+  def reset(self, seed: int) -> Reply:
+    """The mission, and what is in view."""
+    seen, _ = self._grid.reset(seed=seed)
+    told = f'{seen["mission"]}\n{self._told(seen)}'
+    self._seen = seen
+    return Reply(told, state=self._state())
+
+  def step(self, action: str) -> Reply:
+    """What is in view after the action."""
+    word = action.strip()
+    if word not in self._actions:
+      zero = {base.OUTCOME: 0.0, 'reward': 0.0, 'invalid': 1.0}
+      return Reply(
+        self._told(self._seen), rewards=zero, state=self._state(), action=''
+      )
+    found = self._grid.step(self._actions[word])
+    self._seen, reward, ended, truncated, _ = found
+    return Reply(
+      self._told(self._seen),
+      rewards={
+        base.OUTCOME: float(ended and reward > 0),
+        'reward': float(reward),
+        'invalid': 0.0,
+      },
+      done=bool(ended),
+      truncated=bool(truncated and not ended),
+      state=self._state(),
+      action=word,
+    )
+
+  def close(self) -> None:
+    """Of the package."""
+    self._grid.close()
+
+  def _state(self):
+    grid = self._grid.unwrapped
+    return grid.hash(size=32), grid.mission, self._carried()
+
+  def _carried(self):
+    thing = self._grid.unwrapped.carrying
+    return '' if thing is None else f'{thing.color} {thing.type}'
+
+  def _told(self, seen):
+    """Objects in view, the nearest first; the policy looks ahead."""
+    from minigrid.core.constants import IDX_TO_COLOR, IDX_TO_OBJECT
+
+    image, found = seen['image'], []
+    width, depth = image.shape[0] // 2, image.shape[1] - 1
+    for x, y in sorted(
+      ((x, y) for x in range(image.shape[0]) for y in range(depth + 1)),
+      key=lambda at: (depth - at[1] + abs(at[0] - width), at),
+    ):
+      kind, color, state = map(int, image[x, y])
+      name = IDX_TO_OBJECT[kind]
+      if name in _UNSEEN or (x, y) == (width, depth):
+        continue
+      door = f'{_STATES[state]} ' if name == 'door' else ''
+      thing = f'{door}{IDX_TO_COLOR[color]} {name}'
+      places = [(depth - y, 'ahead'), (width - x, 'left'), (x - width, 'right')]
+      where = ' '.join(f'{n} {side}' for n, side in places if n > 0)
+      article = 'an' if thing[0] in 'aeiou' else 'a'
+      found.append(f'{article} {thing} {where}')
+    if self._carried():
+      found.append(f'you carry a {self._carried()}')
+    return '; '.join(found or ['nothing']) + '\n'
