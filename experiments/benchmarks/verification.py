@@ -1,0 +1,133 @@
+"""What a slow verifier costs a rollout, in one part and in several.
+
+  python -m experiments.benchmarks.verification --num_prompts=32 --parts=4
+
+One JSON line: median seconds of generating and verifying a batch by a verifier
+that takes no time and by one that sleeps, each in one part and in several, in
+turn; and what the slow one costs in throughput, as a share of
+the fast one in one part. Random weights; no response ends early.
+"""
+
+import dataclasses
+import json
+import statistics
+import time
+
+from absl import app, flags
+import jax
+
+from experiments.benchmarks import stages, timing
+from rl_jax import rollouts
+from rl_jax.method import Method
+from rl_jax.models import params as params_lib
+from rl_jax.models.tokenizer import ByteTokenizer
+from rl_jax.pieces.selection import ShuffledPass
+from rl_jax.rollouts.collect import Collector, RolloutConfig
+from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.host_selector import HostSelector
+from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.rollouts.verifiers import TextVerifier
+from rl_jax.runs import assembly
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.tasks import base
+from rl_jax.verification.pool import VerifierPool
+
+_PRESET = flags.DEFINE_enum('preset', 'tiny', list(stages.PRESETS), 'Model.')
+_PROMPTS = flags.DEFINE_integer('num_prompts', 32, 'Of a batch.')
+_GROUP = flags.DEFINE_integer('group_size', 8, 'Samples of a prompt.')
+_TOKENS = flags.DEFINE_integer('new_tokens', 256, 'Of every response.')
+_PARTS = flags.DEFINE_integer('parts', 4, 'Parts of a rollout.')
+_SECONDS = flags.DEFINE_float('seconds', 0.2, 'Of a call of the verifier.')
+_WORKERS = flags.DEFINE_integer('num_workers', 8, 'Of the verifier.')
+_REPEATS = flags.DEFINE_integer('repeats', 3, 'Timed rollouts of each kind.')
+
+
+@dataclasses.dataclass(frozen=True)
+class Sleeping:
+  """Every response has reward 0, after so many seconds."""
+
+  seconds: float
+  reward_weights: dict[str, float] = base.outcome_only()
+
+  def num_prompts(self, split: str) -> int:
+    """Enough for a batch."""
+    return 1024
+
+  def example(self, split: str, index: int) -> base.Example:
+    """Prompts of eight bytes."""
+    return base.Example(prompt=f'{index:08d}', answer='', id=index)
+
+  def reward(self, example: base.Example, response: str) -> dict[str, float]:
+    """Waits without using a core."""
+    time.sleep(self.seconds)
+    return {base.OUTCOME: 0.0}
+
+
+class Rollouts:
+  """Batches of one shape; parts and verifiers are given for each."""
+
+  def __init__(self):
+    mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
+    jax.set_mesh(mesh)
+    self._key, self._cfg = assembly.run_key(0, mesh), stages.PRESETS['tiny']
+    self._cfg = dataclasses.replace(
+      stages.PRESETS[_PRESET.value], vocab_size=ByteTokenizer().vocab_size
+    )
+    self._params = params_lib.init_params(self._cfg, self._key, mesh)
+    self._engine = make_engine(
+      self._cfg,
+      rollouts.SamplingConfig(),  # no end token
+      group_size=_GROUP.value,
+      max_response_tokens=_TOKENS.value,
+      mesh=mesh,
+    )
+
+  def collector(self, pool: VerifierPool, task: Sleeping, parts: int):
+    """A function that collects a batch."""
+    rollout = RolloutConfig(
+      num_prompts=_PROMPTS.value,
+      group_size=_GROUP.value,
+      max_response_tokens=_TOKENS.value,
+      parts=parts,
+    )
+    source = Collector(
+      rollout,
+      engine=self._engine,
+      score=lambda params, traj, method: (traj, {}),
+      prompts=PromptSet(task, 'train', ByteTokenizer(), 64),
+      selector=HostSelector(ShuffledPass(), 1024, self._key),
+      verifier=TextVerifier(pool),
+      key=self._key,
+    )
+    return lambda: source.collect(self._params, Method(), 0, 0)
+
+
+def main(argv):
+  """Prints the line."""
+  del argv
+  batches, functions, pools = Rollouts(), {}, []
+  for name, seconds in (('fast', 0.0), ('slow', _SECONDS.value)):
+    task = Sleeping(seconds)
+    pools.append(VerifierPool(task, _WORKERS.value))
+    for parts in (1, _PARTS.value):
+      call = batches.collector(pools[-1], task, parts)
+      functions[f'{name}_{parts}'] = call
+  times = timing.seconds_in_turn(functions, _REPEATS.value)
+  for pool in pools:
+    pool.close()
+  found = {name: statistics.median(x) for name, x in times.items()}
+  base_seconds = found['fast_1']
+  cost = {k: round(1 - base_seconds / x, 3) for k, x in found.items()}
+  rows = _PROMPTS.value * _GROUP.value
+  line = {
+    'rows': rows,
+    'new_tokens': _TOKENS.value,
+    'verifying_seconds': rows * _SECONDS.value / _WORKERS.value,
+    'seconds': {name: round(x, 3) for name, x in found.items()},
+    'cost': cost,  # of throughput, against fast_1
+  }
+  print(json.dumps(line))
+
+
+if __name__ == '__main__':
+  app.run(main)
