@@ -75,8 +75,11 @@ def with_scores(
     position_1T = jnp.arange(gap_BT.shape[1])[None]
     gap_BT = jnp.where(position_1T >= start_B1, gap_BT, 0.0)
   if 'foreign_B' in traj.extras:
-    # Sampled under another prompt: that is the policy of the trust region.
-    foreign_B1 = traj.extras['foreign_B'][:, None] > 0
+    # Sampled under another prompt, or by another policy: that is the policy of
+    # the trust region.
+    foreign_B = traj.extras['foreign_B']
+    foreign_B = foreign_B + traj.extras.get('opponent_B', 0.0)
+    foreign_B1 = foreign_B[:, None] > 0
     logp_BT = jnp.where(foreign_B1, traj.logp_behaviour_BT, logp_BT)
     gap_BT = jnp.where(foreign_B1, 0.0, gap_BT)
   traj = traj.replace(

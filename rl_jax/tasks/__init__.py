@@ -17,6 +17,7 @@ from rl_jax.tasks.environments.planned_key_door import PlannedKeyDoor
 from rl_jax.tasks.environments.text_arena import TextArena
 from rl_jax.tasks.environments.with_tools import WithTools
 from rl_jax.tasks.evaluation_set import EvaluationSet
+from rl_jax.tasks.goal_prompts import GoalPrompts
 from rl_jax.tasks.gym import ReasoningGym
 from rl_jax.tasks.in_mode import InMode
 from rl_jax.tasks.mixture import Mixture, MixturePart
@@ -50,6 +51,7 @@ __all__ = [
   'EvaluationSet',
   'Example',
   'InMode',
+  'GoalPrompts',
   'GymnasiumText',
   'KeyDoor',
   'MiniGrid',

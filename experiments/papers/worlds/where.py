@@ -59,7 +59,16 @@ _CHAIN = (
   *('reinforce_plus_plus_baseline', 'rep_exp', 'riskpo', 'rloo'),
   *('seed_grpo', 'thr', 'xrpo'),
   # On pairs among samples.
-  *('dno', 'gepo', 'iterative_dpo', 'mapl', 'online_dpo', 'rebel', 'rso'),
+  *(
+    'dno',
+    'gepo',
+    'irpo',
+    'iterative_dpo',
+    'mapl',
+    'online_dpo',
+    'rebel',
+    'rso',
+  ),
   *('sft', 'spo', 'sppo', 'w_dpo'),
   # On several reward components.
   *('gtalign', 'mo_grpo', 'parrot', 'rluf', 'rm_ensemble', 'rlvr'),
@@ -103,11 +112,21 @@ _OF_DATA = (
   *('alphapo', 'aot', 'apo_down', 'apo_zero', 'bco', 'cdpo', 'cpo', 'discopop'),
   *('cpo_simpo', 'dpo', 'dpop', 'exo', 'f_sft', 'fdpo', 'hinge_dpo', 'hnpg'),
   *('hypo', 'ipo', 'kto', 'ld_dpo', 'ln_dpo', 'mpo_losses', 'nca', 'orpo'),
-  *('reward_model', 'robust_dpo', 'rpo', 'simpo', 'slic', 'tr_dpo', 'wpo'),
+  *(
+    'reward_augmented_dpo',
+    'reward_model',
+    'robust_dpo',
+    'rpo',
+    'simpo',
+    'slic',
+    'tr_dpo',
+    'wpo',
+  ),
 )
 _AGAINST = (
   *('infalign', 'ipo_md', 'nash_ema', 'nash_md', 'pairwise_rl', 'xpo'),
 )
+_BESIDE_DATA = ('seppo', 'spin')
 _OF_POLICIES = ('r_to_q', 'rto')
 _OF_EPISODES = (
   *('duration_ppo', 'epo', 'gigpo', 'hiper', 'otc', 'ppdpp', 'router_r1'),
@@ -123,6 +142,7 @@ NOWHERE = {
   **dict.fromkeys(
     _OF_POLICIES, 'reads a DPO policy of a run of its own: not measured'
   ),
+  **dict.fromkeys(_BESIDE_DATA, 'reads recorded responses: not measured'),
   **dict.fromkeys(_AGAINST, 'samples an opponent, too: not measured'),
   'maxmin': 'the outcome is the smallest component of the chain, as in GRPO',
 }

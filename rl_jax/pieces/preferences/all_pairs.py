@@ -43,6 +43,17 @@ class Given:
 
 
 @piece
+class RecordWins(Given):
+  """The recorded response beats every sample beside it; margin 0.
+
+  By the labels that rollouts.wrappers.BesideRecord gives.
+  """
+
+  from_data: ClassVar[bool] = False
+  labelled: ClassVar[bool] = False
+
+
+@piece
 class AllPairs:
   """Every two samples whose rewards differ by more than min_gap."""
 

@@ -72,3 +72,21 @@ class Positive:
     """[N, E]."""
     fallen = jnp.where(win < 0, -win, 0.0)
     return -ls(win - lose - margin - self.coef * fallen)
+
+
+@piece
+class AnchorSign:
+  """-ls(win - sign lose), sign = 1 where win >= 0, else -1, without gradient.
+
+  With the score beta D: while the policy fits the winner less well than the
+  reference does, the other response is raised, too. Margins do not count.
+  Source: SePPO (semi-policy preference optimisation of diffusion models;
+  structure from reviews, the form for language models is ours).
+  """
+
+  role: ClassVar[str] = 'link'
+
+  def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
+    """[N, E]."""
+    del margin
+    return -ls(win - jnp.where(win >= 0, 1.0, -1.0) * lose)

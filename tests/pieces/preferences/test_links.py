@@ -12,6 +12,7 @@ import pytest
 from rl_jax.pieces.preferences import (
   EXO,
   NCA,
+  AnchorSign,
   APODown,
   APOZero,
   BCOPair,
@@ -62,6 +63,7 @@ GOLDEN = [
     + 1 / (1 + np.exp(D)) * (log_sigmoid(-D) - np.log(1e-3)),
   ),
   (NCA(), 0.6443967 + 0.5 * 0.7443967 + 0.5 * 0.6684597),
+  (AnchorSign(), 0.620957),
   (BCOPair(), 0.6443967 + 0.6684597),
   (APOZero(), 1 - 0.5249792 + 0.4875026),
   (APODown(), 0.5249792 + 1 - 0.5374298),
@@ -99,6 +101,8 @@ def test_worked_example(link, expected):
     # DPOP: a winner that has fallen by 0.1 loses 50 times as much.
     (Positive(coef=50.0), -0.1, -0.3, 0.0, float(-log_sigmoid(0.2 - 5.0))),
     (SquareOfGap(), 0.5, 0.25, 1.0, 0.5625),
+    # SePPO: the winner has fallen, so both are raised: d = -0.1 + 0.15.
+    (AnchorSign(), -0.1, 0.15, 0.0, 0.668460),
   ],
 )
 def test_other_examples(link, win, lose, margin, expected):
@@ -165,3 +169,11 @@ def test_fields_are_checked():
   ):
     with pytest.raises(ValueError, match='is outside'):
       wrong()
+
+
+def test_the_sign_of_the_anchor_has_no_gradient():
+  """DPO above 0 and at 0; below, both scores rise."""
+  for win in (0.0, 2.0):
+    assert slope(AnchorSign(), win, 0.5) == slope(Sigmoid(), win, 0.5)
+  up, other = slope(AnchorSign(), -1.0, 0.5)
+  assert up == other < 0

@@ -1,0 +1,34 @@
+"""SePPO: SPIN whose samples are raised until the record is learned.
+
+Paper: Zhang et al., "SePPO: Semi-Policy Preference Optimization for Diffusion
+  Alignment", 2024.
+Change: against SPIN, while the record is less likely than under the reference
+  the sample counts as a winner, too.
+Defaults: beta 0.1; the reference is that of the last round (the paper draws one
+  of all rounds, and compares it with the first and the last).
+Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'), link=AnchorSign(),
+  coef=1.0); TokenMean(); RecordWins(); BesideRecord(coef=1.0);
+  CopyEvery(iterations=50)
+Headline: without the sign PickScore 20.88, with it 21.57 (ablation).
+Evidence: reconstructed: reviews give the structure for diffusion models, the
+  form for language models is ours.
+Command: python -m experiments.train --config=configs/arithmetic.py
+  --method=seppo --set=rollout.group_size=2
+"""
+
+from rl_jax.method import Method
+from rl_jax.pieces import preferences as pref
+from rl_jax.pieces.aggregation import TokenMean
+from rl_jax.pieces.policies import CopyEvery
+from rl_jax.rollouts.wrappers import BesideRecord
+
+
+def get_method() -> Method:
+  """The sign is that of the record's log-ratio."""
+  return Method(
+    losses=(pref.PairLoss(score=pref.LogRatio(), link=pref.AnchorSign()),),
+    aggregation=TokenMean(),
+    pairs=pref.RecordWins(),
+    rollout=BesideRecord(),
+    reference=CopyEvery(iterations=50),
+  )

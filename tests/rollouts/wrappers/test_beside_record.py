@@ -1,0 +1,108 @@
+"""Samples beside the recorded response to their prompt."""
+
+import types
+
+import jax
+import numpy as np
+import pytest
+
+from configs import bandit
+from rl_jax.models.tokenizer import CharTokenizer
+from rl_jax.overrides import override
+from rl_jax.pieces.preferences import RecordWins
+from rl_jax.records.metrics import read_jsonl
+from rl_jax.rollouts.wrappers import BesideRecord
+from rl_jax.rollouts.wrappers.beside_record import join_records, record_rows
+from rl_jax.runs import loop
+from rl_jax.runtime import mesh
+from rl_jax.tasks import Arithmetic, RulePairs
+
+
+@pytest.fixture(scope='module')
+def records():
+  """(rows of two prompts by two samples, 3 tokens wide; their examples)."""
+  task = RulePairs(Arithmetic(digits=1, signed=False))
+  tokenizer = CharTokenizer(task.alphabet)
+  by_length = {}
+  for i in range(task.num_prompts('train')):
+    example = task.example('train', i)
+    by_length.setdefault(len(task.target(example)), example)
+  examples = [by_length[1], by_length[2]]  # with the end: 2 and 3 tokens
+  sampler = types.SimpleNamespace(task=task, tokenizer=tokenizer)
+  return record_rows(examples, sampler, 2, 2), examples, sampler
+
+
+def test_records_are_the_first_recorded_responses(records):
+  """In the first row of each group; one that is too long weighs nothing."""
+  (response, kind, reward, live), examples, sampler = records
+  target = sampler.task.target(examples[0])
+  ids = [*sampler.tokenizer.encode(target), sampler.tokenizer.eos_ids[0]]
+  assert response[0].tolist() == ids and (response[1:] == 0).all()
+  assert kind.tolist() == [[1, 1], [0, 0], [0, 0], [0, 0]]
+  assert reward.tolist() == live.tolist() == [1, 0, 0, 0]
+
+
+def joined(toy, records, other):
+  own = toy.trajectories(
+    np.ones((4, 2)),
+    group_size=2,
+    reward_B=np.array([0.0, 1.0, 0.5, 0.0]),
+    rewards={'outcome': np.zeros(4), 'format': np.ones(4)},
+    logp_behaviour_BT=np.full((4, 2), -1.0),
+  )
+  return join_records(own, np.float32(other), *records[0])
+
+
+def test_groups_of_both(toy, records):
+  """Samples first; only the one record of the first prompt is trained."""
+  traj = joined(toy, records, other=1.0)
+  assert traj.group_size == 4 and traj.num_prompts == 2
+  np.testing.assert_array_equal(traj.weight_B, [1, 1, 1, 0, 1, 1, 0, 0])
+  for key, expected in (
+    ('chosen_B', [0, 0, 1, 1] * 2),
+    ('logged_B', [0, 0, 1, 1] * 2),
+    ('opponent_B', [1, 1, 0, 0] * 2),
+  ):
+    np.testing.assert_array_equal(traj.extras[key], expected)
+  np.testing.assert_array_equal(traj.reward_B[:4], [0, 1, 1, 0])
+  np.testing.assert_array_equal(traj.rewards['outcome'][:4], [0, 0, 1, 0])
+  assert traj.mask_BT[2].tolist() == [1, 1] and traj.mask_BT[3].sum() == 0
+  own = joined(toy, records, other=0.0)
+  assert (own.extras['opponent_B'] == 0).all()
+
+
+def test_the_record_wins(toy, records):
+  """Over each sample, whatever their rewards; none where it is too long."""
+  traj = joined(toy, records, other=1.0)
+  edges = RecordWins()(traj.reward_B, traj)
+  assert {*edges.win_NE[edges.weight_NE > 0].tolist()} == {2, 3}
+  assert {*edges.lose_NE[edges.weight_NE > 0].tolist()} == {0, 1}
+
+
+def test_fields_are_checked():
+  with pytest.raises(ValueError, match='BesideRecord.coef'):
+    BesideRecord(coef=2.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', ['spin', 'seppo'])
+def test_runs_of_the_bandit(toy, tmp_path, name):
+  """The record becomes more likely than the samples of before."""
+  config = bandit.get_config(toy.get_method(name))
+  for path, text in {
+    'iterations': '12',
+    'rollout.group_size': '2',
+    'evaluation.every': '0',
+    'verifier.num_workers': '0',
+    'method.reference.iterations': '4',
+  }.items():
+    config = override(config, path, text)
+  with jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), jax.devices()[:1])):
+    loop.Trainer(config, str(tmp_path)).run()
+  rows = read_jsonl(tmp_path / 'metrics.jsonl')
+  assert all(row['train/skipped'] == 0 for row in rows)
+  assert all(row['rollout/logp_gap_max'] < 1e-4 for row in rows)
+  assert rows[0]['preference/margin'] == pytest.approx(0.0, abs=1e-5)
+  assert rows[4]['preference/margin'] == pytest.approx(0.0, abs=1e-5)
+  assert rows[3]['preference/margin'] > 0.01
+  assert rows[-1]['preference/logp_win'] > rows[0]['preference/logp_win'] + 0.2
