@@ -40,6 +40,9 @@ FEWEST_TOKENS = 32
 REFILL_SHARE = 8
 # With fewer widths down to half of the rows a small cache saves nothing.
 FEWEST_WIDE = 3
+# Of so long responses it does: in deep models, which have few widths, a step
+# would read all places (on CPU half of them) for tokens that are not there.
+LONG = 512
 
 
 def batch_widths(rows: int, new_tokens: int, num_layers: int) -> list[int]:
@@ -62,11 +65,15 @@ def batch_widths(rows: int, new_tokens: int, num_layers: int) -> list[int]:
 def wide_widths(widths: list[int], rows: int, max_tokens: int) -> list[int]:
   """The widths of a small cache, down to half of the rows; [] if it is none.
 
-  Rows that wait for a slot would find it full.
+  Only the first, if these are few but responses long. Rows that wait for a slot
+  would find it full.
   """
   wide = [width for width in widths if 2 * width >= widths[0]]
   small = models.first_places(max_tokens) < max_tokens and widths[0] == rows
-  return wide if small and len(wide) >= FEWEST_WIDE else []
+  if not small or len(wide) >= FEWEST_WIDE:
+    return wide if small else []
+  long = max_tokens >= LONG and rows >= 2 * NARROWEST
+  return wide[:1] if long else []
 
 
 def decode(

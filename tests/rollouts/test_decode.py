@@ -176,6 +176,7 @@ def test_the_second_block_of_the_cache_changes_no_token(monkeypatch, slots):
   [
     (10, [64, 48, 36, 24], 36),  # in time
     (10, [64, 48, 32], 48),  # 33 rows when the cache is full
+    (10, [64, 8], 64),  # a deep model's, of long responses
     *(
       pytest.param(*case, marks=pytest.mark.slow)
       for case in (
@@ -190,6 +191,7 @@ def test_a_small_cache_changes_no_token(monkeypatch, places, widths, grows_at):
   """E2: rows begin in it until it is full or few of them are left."""
   plain, _ = run(monkeypatch, make_traj(), [64])
   monkeypatch.setattr(models, 'first_places', lambda _: places)
+  monkeypatch.setattr(decode, 'LONG', T)
   found, fed = run_with_places(monkeypatch, make_traj(), widths)
   assert_same(found, plain)
   lengths, expected, small = np.asarray(plain.length_B), [], True
@@ -228,6 +230,8 @@ def test_the_cache_of_a_lagged_policy_grows_too(monkeypatch):
     ([128, 96, 64, 48, 32], 256, 128, []),  # the others wait
     ([64, 16], 64, 128, []),
     ([128, 64, 32], 128, 128, []),  # too few to save anything
+    ([64, 16], 64, 512, [64]),  # but of long responses
+    ([8], 8, 512, []),  # of few rows the weights are most of what is read
   ],
 )
 def test_wide_widths(widths, rows, tokens, expected):
