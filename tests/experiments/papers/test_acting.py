@@ -1,0 +1,74 @@
+"""Influence of the methods of the main world on the same rows."""
+
+import json
+import types
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from experiments.papers.worlds import acting, sweep, tables, trials
+from rl_jax.records.metrics import read_jsonl
+from rl_jax.runtime import mesh
+
+
+@pytest.fixture(scope='module', autouse=True)
+def no_mesh_left():
+  """Measuring puts a mesh in force; other modules must not see it."""
+  devices = jax.devices()[:1]
+  with jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), devices)):
+    yield
+
+
+def test_a_method_runs_as_in_its_trial():
+  """One iteration, its own rate and changes, without evaluation."""
+  setting = acting.setting_of('dr_grpo')
+  assert setting['method'] == 'dr_grpo' and setting['config'] == sweep.MAIN
+  assert setting['iterations'] == 1 and setting['evaluation.every'] == 0
+  trial = trials.TRIALS['dr_grpo']
+  assert setting[trials.RATE] == trial.rate
+  assert trial.changes.items() <= setting.items()
+
+
+def test_methods_without_a_line_are_appended(tmp_path, monkeypatch):
+  """In the order of the trials; the baseline has none; a second call adds
+  nothing."""
+  path = tmp_path / 'lines.jsonl'
+  path.write_text(json.dumps({'method': 'gspo', 'rows': 'old'}) + '\n')
+  monkeypatch.setattr(acting, 'moved_rows', lambda: ('rows', 'moved'))
+  line = lambda name, rows, moved: {'method': name, 'rows': rows + moved}
+  monkeypatch.setattr(acting, 'measured', line)
+  names = [n for n in trials.TRIALS if n not in ('gspo', sweep.BASELINE)]
+  monkeypatch.setattr(acting, '_OUT', types.SimpleNamespace(value=str(path)))
+  for _ in range(2):
+    acting.main([])
+  found = read_jsonl(path)
+  assert found[0] == {'method': 'gspo', 'rows': 'old'}
+  assert [row['method'] for row in found[1:]] == names
+  assert all(row['rows'] == 'rowsmoved' for row in found[1:])
+
+
+@pytest.mark.slow
+def test_the_baseline_acts_as_itself(monkeypatch):
+  """Cosine and ratio 1 to itself; GSPO's are others. Random weights, and
+  rewards of 1 and 0 in turn, as random responses have none."""
+  small = {
+    **sweep.SHORT,
+    'model.config.num_layers': 1,
+    'rollout.group_size': 2,
+    'rollout.num_prompts': acting.GROUPS,
+  }
+  monkeypatch.setattr(sweep, 'START', small)
+  rows, moved = acting.moved_rows()
+  assert rows.num_prompts == acting.GROUPS
+  reward_B = jnp.arange(rows.reward_B.shape[0]) % 2.0
+  rows = rows.replace(reward_B=reward_B, rewards={'outcome': reward_B})
+  noise = lambda x: x * (1 + 0.05 * jax.random.normal(acting.KEY, x.shape))
+  moved = jax.tree.map(noise, moved)
+  own, other = (acting.measured(n, rows, moved) for n in ('grpo', 'gspo'))
+  np.testing.assert_allclose([own['cos'], own['ratio']], 1.0, atol=1e-4)
+  assert own['tokens_stopped'] == own['rows_changed'] == 0.0
+  assert other['cos'] < 0.999 and other['method'] == 'gspo'
+  assert own.keys() == other.keys()
+  assert own.keys() == read_jsonl(tables.INFLUENCE)[0].keys()
