@@ -26,7 +26,6 @@ STATISTICS = {
   'values': lambda rng, B, T: rng.normal(size=(B, T)),
   'value_heads': lambda rng, B, T: rng.normal(size=(B, T, 3)),
   'values_after': lambda rng, B, T: rng.normal(size=(B, T)),
-  'value_heads': lambda rng, B, T: rng.normal(size=(B, T, 3)),
   'self_certainty': lambda rng, B, T: rng.uniform(0.0, 3.0, (B, T)),
   'hidden': lambda rng, B, T: rng.normal(size=(B, T, HIDDEN_SIZE)),
 }
