@@ -175,9 +175,6 @@ def batch(method, *, seed: int = 0, width: int = 6):
   live = np.ones(B, np.float32)
   live[7] = 0.0
 
-  if 'value_heads' in stats:
-    token['values_BTH'] = rng.normal(size=(B, T, 3))
-
   def widen(x):
     x = np.asarray(x, np.float32)
     # Real token statistics are 0 where masked; garbage shows that masked
