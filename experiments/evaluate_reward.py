@@ -8,25 +8,32 @@ completion has the largest score; of the subset Ties see
 experiments/rewards/reward_bench.py. The mean and the standard deviation of all
 scores are printed for RewardModel(center=..., scale=...). --chat reads prompts
 as a user's turn in the template of the model.
+
+--steps is for models of --method=process_reward_model: rows are those of
+ProcessBench, and the first wrong step is the first whose score is below
+--threshold. F1 is of the accuracies on responses with an error and without.
 """
 
 import json
+from typing import Any
 
 from absl import flags
 import jax
 import numpy as np
 
 from experiments.flags import configuration
-from experiments.rewards import reward_bench
-from rl_jax.learning.learned_reward import final_values
+from experiments.rewards import process_bench, reward_bench
+from rl_jax.learning.final_values import final_values, token_values
 from rl_jax.learning.statistics import Forward
 from rl_jax.rollouts.completions import encode_logged
 from rl_jax.rollouts.logged import logged_rows
+from rl_jax.rollouts.step_labels import step_labels
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks import rows as rows_lib
 from rl_jax.tasks import templates
 from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.preference_forms import STEP_END
 from rl_jax.tasks.sources import BadRowError
 
 _MODEL = flags.DEFINE_string(
@@ -42,6 +49,12 @@ _CHAT = flags.DEFINE_bool('chat', False, 'Prompts are turns of a user.')
 _BATCH = flags.DEFINE_integer(
   'batch_size', 16, 'Completions at a time.', lower_bound=1
 )
+_STEPS = flags.DEFINE_bool(
+  'steps', False, 'Rows are {problem, steps, label} of ProcessBench.'
+)
+_THRESHOLD = flags.DEFINE_float(
+  'threshold', 0.5, 'A step with a smaller score is wrong.', 0.0, 1.0
+)
 
 MAX_ROW_BYTES = 10_000_000
 
@@ -49,30 +62,76 @@ MAX_ROW_BYTES = 10_000_000
 def main(argv):
   """Scores all completions and prints the sections as JSON."""
   del argv
-  comparisons = read(_DATA.value)
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
+  evaluate = by_steps if _STEPS.value else by_comparisons
   with jax.set_mesh(mesh):
-    model, params, tokenizer = policy_lib.load_checkpoint(_MODEL.value, mesh)
-    if not model.value_head:
+    loaded = policy_lib.load_checkpoint(_MODEL.value, mesh)
+    if not loaded[0].value_head:
       raise ValueError(f'--reward_model={_MODEL.value} has no value head')
-    pairs = [
-      (prompt, text)
-      for _, _, prompt, right, wrong in comparisons
-      for text in (*right, *wrong)
-    ]
-    found = scores(model, params, tokenizer, pairs, _CHAT.value, _BATCH.value)
+    print(json.dumps(evaluate(loaded), indent=2))
+
+
+def by_comparisons(loaded) -> dict[str, Any]:
+  """The sections of RewardBench 2; loaded: (model, params, tokenizer)."""
+  comparisons = read(_DATA.value)
+  pairs = [
+    (prompt, text)
+    for _, _, prompt, right, wrong in comparisons
+    for text in (*right, *wrong)
+  ]
+  found = scores(*loaded, pairs, _CHAT.value, _BATCH.value)
   at, judged = 0, []
   for section, name, _, right, wrong in comparisons:
     own = found[at : at + len(right) + len(wrong)].tolist()
     at += len(own)
     judged.append((section, name, own[: len(right)], own[len(right) :]))
-  result = {
+  return {
     **reward_bench.sections(judged),
     'score_mean': float(found.mean()),
     'score_std': float(found.std()),
     'completions': len(found),
   }
-  print(json.dumps(result, indent=2))
+
+
+def by_steps(loaded) -> dict[str, Any]:
+  """F1 of the first wrong step, as ProcessBench has it."""
+  rows = read_steps(_DATA.value)
+  found = step_scores(
+    *loaded, [row[:2] for row in rows], _CHAT.value, _BATCH.value
+  )
+  predicted = [process_bench.first_error(x, _THRESHOLD.value) for x in found]
+  result = process_bench.f1(predicted, [label for *_, label in rows])
+  return {**result, 'responses': len(rows)}
+
+
+def read_steps(path: str) -> list[tuple[str, tuple[str, ...], int]]:
+  """(prompt, steps, index of the first wrong one or -1) of every row.
+
+  Raises: BadRowError naming file and row of a field that is missing or wrong.
+  """
+  found = []
+  for where, record in _records(path):
+    name = 'problem' if 'problem' in record else 'prompt'
+    prompt = rows_lib.as_text(record.get(name), name, where)
+    steps, label = _texts(record, 'steps', where), record.get('label')
+    if type(label) is not int or not -1 <= label < len(steps):
+      raise BadRowError(
+        where, 'wrong_label', f"field 'label' is {label!r}, no step and not -1"
+      )
+    ended = tuple(step.rstrip(STEP_END) + STEP_END for step in steps)
+    found.append((prompt, ended, label))
+  return found
+
+
+def _records(path):
+  """(place, row) of every row; raises ValueError without one."""
+  rows = list(rows_lib.read_records(path, 'train', MAX_ROW_BYTES, None))
+  if not rows:
+    raise ValueError(f'{path} has no rows')
+  for file, number, record in rows:
+    if isinstance(record, BadRowError):
+      raise record
+    yield f'{file}{number}', record
 
 
 def read(path: str) -> list[tuple[str, str, str, list[str], list[str]]]:
@@ -81,18 +140,11 @@ def read(path: str) -> list[tuple[str, str, str, list[str], list[str]]]:
   Raises: BadRowError naming file and row of a field that is missing or wrong.
   """
   found = []
-  for file, number, record in rows_lib.read_records(
-    path, 'train', MAX_ROW_BYTES, None
-  ):
-    where = f'{file}:{number}'
-    if isinstance(record, BadRowError):
-      raise record
+  for where, record in _records(path):
     texts = [_texts(record, name, where) for name in ('chosen', 'rejected')]
     prompt = rows_lib.as_text(record.get('prompt'), 'prompt', where)
     name = str(record.get('id', where))
     found.append((str(record.get('subset', 'all')), name, prompt, *texts))
-  if not found:
-    raise ValueError(f'{path} has no rows')
   return found
 
 
@@ -109,11 +161,30 @@ def _texts(record, name, where):
 def scores(model, params, tokenizer, pairs, chat, batch_size) -> np.ndarray:
   """The value behind the last token of each (prompt, completion), [n].
 
-  Rows are padded to the next power of two of the longest of all.
-
   Raises: ValueError if one is longer than the positions of the model.
   """
   encoded = [_encoded(tokenizer, *pair, chat) for pair in pairs]
+  return _values(final_values, model, params, encoded, batch_size)
+
+
+def step_scores(
+  model, params, tokenizer, rows, chat, batch_size
+) -> list[np.ndarray]:
+  """sigmoid(value) behind each step of each (prompt, steps)."""
+  encoded = []
+  for prompt, steps in rows:
+    zeros = tuple(0.0 for _ in steps)
+    logged = Logged(text=''.join(steps), steps=steps, step_labels=zeros)
+    encoded.append(_encoded(tokenizer, prompt, logged, chat))
+  values = _values(token_values, model, params, encoded, batch_size)
+  records = [logged for _, (logged, *_) in encoded]
+  ends = step_labels(records, tokenizer, values.shape[1]) >= 0
+  probability = 1 / (1 + np.exp(-values))
+  return [row[end] for row, end in zip(probability, ends, strict=True)]
+
+
+def _values(function, model, params, encoded, batch_size):
+  """Of all rows, padded to the next power of two of the longest."""
   width = lambda sizes: 1 << (max(sizes) - 1).bit_length()
   P = width(len(prompt) for prompt, _ in encoded)
   T = width(len(record[1]) for _, record in encoded)
@@ -122,7 +193,7 @@ def scores(model, params, tokenizer, pairs, chat, batch_size) -> np.ndarray:
       f'prompts of {P} and completions of {T} tokens, but the model has '
       f'{model.max_positions} positions'
     )
-  score = jax.jit(final_values, static_argnums=0)
+  score = jax.jit(function, static_argnums=0)
   found = []
   for start in range(0, len(encoded), batch_size):
     part = encoded[start : start + batch_size]
@@ -141,10 +212,12 @@ def scores(model, params, tokenizer, pairs, chat, batch_size) -> np.ndarray:
 
 
 def _encoded(tokenizer, prompt, text, chat):
+  """(ids of the prompt, the record) of a text or of a Logged."""
   fields = {'prompt': prompt, 'answer': '', 'id': 0}
   if chat:
     fields['messages'] = ({'role': 'user', 'content': prompt},)
-  example, logged = Example(**fields), Logged(text=text)
+  example = Example(**fields)
+  logged = Logged(text=text) if isinstance(text, str) else text
   ids = templates.encode_prompt(example, tokenizer)
   return ids, (logged, *encode_logged(example, logged, tokenizer))
 

@@ -13,11 +13,21 @@ Headline: unverified.
 Evidence: verified in code (TRL reward_trainer.py, by a digest of the code).
 Command: python -m experiments.train --config=configs/preferences.py
   --method=reward_model
+reward_model@margin is for data with scores, as means of several reward models:
+their difference is the margin, and where it contradicts a label the pair is
+turned round (Wang et al., "Secrets of RLHF Part II", 2024; reconstructed).
 """
 
 from rl_jax.method import Method
 from rl_jax.pieces import preferences as pref
 from rl_jax.pieces.aggregation import TokenMean
+
+VARIANTS = {
+  'margin': (
+    'pairs=AllPairs(margin_scale=1.0)',
+    'losses.CenteredScores=null',
+  )
+}
 
 
 def get_method() -> Method:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 import dataclasses
 import math
 
-from rl_jax.checks import checked, ranged
+from rl_jax.checks import checked, chosen, ranged
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -20,6 +20,15 @@ class RewardModel:
   --method=reward_model, or a model directory, with the tokens of the policy; it
   computes in the dtype of the policy. Several are an ensemble, or several
   rewards.
+
+  steps: another than 'none' is for --method=process_reward_model: V is the
+  product, the least or the last of sigmoid(value) behind the tokens that end a
+  line, or behind the last token of a response without lines. Models trained on
+  Monte Carlo labels predict success, so 'last' is theirs (Zhang et al., 2025).
+
+  separator: not '' is for models of tasks.JoinedPairs with this separator: V is
+  the mean probability, from 0 to 1, to beat the other responses of the group.
+  It costs the square of the group size.
   """
 
   path: str
@@ -27,10 +36,14 @@ class RewardModel:
   weight: float = 1.0
   center: float = 0.0
   scale: float = ranged(1.0, 0.0, open_low=True)
+  steps: str = chosen('none', ('none', 'product', 'min', 'last'))
+  separator: str = ''
 
   def __post_init__(self):
     if not self.name.isidentifier():
       raise ValueError(f'RewardModel.name = {self.name!r} is no identifier')
+    if self.separator and self.steps != 'none':
+      raise ValueError('RewardModel has either steps or a separator of pairs')
     for field in ('weight', 'center'):
       if not math.isfinite(getattr(self, field)):
         raise ValueError(

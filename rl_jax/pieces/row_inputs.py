@@ -55,6 +55,10 @@ KEYS = {
   'reference_reward_NM': 'rewards of M reference responses to each prompt',
   'segment_start_BT': '1 on the first token of a segment (step, action)',
   'self_certainty': 'self-certainty of every token [B, T]; filled by score',
+  'step_label_BT': (
+    'label of a step at its last token, from 0 (wrong) to 1 (right), below 0 '
+    'elsewhere; filled by rows from data with labels of steps'
+  ),
   'think_mask_BT': '1 on the tokens of the chain of thought',
   'version_BT': (
     'optimizer step of the weights that wrote each token; filled where a '

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax.config import ExperimentConfig, optimizer_of
+from rl_jax.learning.learned_reward import Scorer
 from rl_jax.learning.optimizers import make_optimizer
 from rl_jax.learning.state import state_shapes
 from rl_jax.learning.update import Batch
@@ -159,7 +160,8 @@ class AbstractRun:
     for source in self.config.reward_models:
       model = reward_models.planned(source, self.config)
       if model is not None:
-        models.append((source, reward_models.forward_of(self.config, model)))
+        forward = reward_models.forward_of(self.config, model)
+        models.append(Scorer(source, forward))
         params[source.name] = params_lib.shapes(model, self.mesh)
     return reward_models.stage(tuple(models), self.mesh).lower(params, traj)
 

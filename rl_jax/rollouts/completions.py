@@ -10,16 +10,18 @@ def encode_logged(
 ) -> tuple[list[int], list[bool]]:
   """(ids, whether the policy is trained on each), the end token included.
 
-  A text is closed by the tokenizer's end token. Of a conversation the turns of
-  the assistant are trained, each to its end token; what the template and other
-  turns write between them is not.
+  A text is closed by the tokenizer's end token; its steps, if it has such, are
+  encoded one by one. Of a conversation the turns of the assistant are trained,
+  each to its end token; what the template and other turns write between them is
+  not.
 
   Raises: ValueError if the template writes earlier turns otherwise when the
     conversation goes on.
   """
   end = tokenizer.eos_ids[0]
   if not logged.messages:
-    ids = [*tokenizer.encode(logged.text), end]
+    parts = logged.steps or (logged.text,)
+    ids = [*(i for part in parts for i in tokenizer.encode(part)), end]
     return ids, [True] * len(ids)
   ids, trained = [], []
 

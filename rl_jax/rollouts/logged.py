@@ -20,6 +20,7 @@ from rl_jax.rollouts.completions import encode_logged
 from rl_jax.rollouts.host_selector import HostSelector
 from rl_jax.rollouts.prompts import OverlongPromptError, PromptSet
 from rl_jax.rollouts.rounds import Round
+from rl_jax.rollouts.step_labels import step_labels
 from rl_jax.rollouts.stop import Stop, make_stop
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
@@ -176,6 +177,11 @@ class LoggedSource:
       first_serial,
       mismatched=self.mismatched,
     )
+    rows = [logged for group in records for logged, *_ in group]
+    if rows[0].step_labels:
+      own = (self.prompts.tokenizer, self.prompts.max_response_tokens)
+      labels = {'step_label_BT': step_labels(rows, *own)}
+      traj = traj.replace(extras={**traj.extras, **labels})
     return traj, examples
 
   def _check_agreement(self, done: Round) -> None:

@@ -8,7 +8,7 @@ from absl import logging
 import jax
 
 from rl_jax.config import ExperimentConfig
-from rl_jax.learning.learned_reward import learned_rewards
+from rl_jax.learning.learned_reward import Scorer, learned_rewards
 from rl_jax.learning.statistics import Forward
 from rl_jax.models import platform, transformer
 from rl_jax.models.reward_source import RewardModel
@@ -110,8 +110,50 @@ def forward_of(
   )
 
 
-def stage(models: tuple, mesh: jax.sharding.Mesh) -> Any:
-  """Jitted: (params, traj) -> scores by name; models: (source, Forward)."""
+def step_ids(source: RewardModel, tokenizer: Any) -> tuple[int, ...]:
+  """Tokens that end a line, for a model of steps; raises ValueError without."""
+  if source.steps == 'none':
+    return ()
+  texts = enumerate(tokenizer.token_bytes)
+  found = tuple(i for i, text in texts if text.endswith(b'\n'))
+  if not found:
+    raise ValueError(
+      f'reward model {source.name!r} has steps = {source.steps!r}, but no '
+      'token of the policy ends a line'
+    )
+  return found
+
+
+def scorer(
+  source: RewardModel,
+  config: ExperimentConfig,
+  model: transformer.ModelConfig,
+  tokenizer: Any,
+) -> Scorer:
+  """The model on the rows of the run; tokenizer: of the policy.
+
+  Raises: ValueError if pairs of responses, or steps, have no place in it.
+  """
+  forward = forward_of(config, model)
+  if not source.separator:
+    return Scorer(source, forward, step_ids(source, tokenizer))
+  rollout, separator = config.rollout, tuple(tokenizer.encode(source.separator))
+  size = rollout.max_prompt_tokens + 2 * rollout.max_response_tokens
+  size += len(separator)
+  if rollout.group_size < 2 or size > model.max_positions:
+    raise ValueError(
+      f'reward model {source.name!r} compares two responses in one row: it '
+      f'needs rollout.group_size >= 2, which is {rollout.group_size}, and '
+      f'{size} positions of {model.max_positions}'
+    )
+  forward = dataclasses.replace(
+    forward, group_rows=forward.group_rows * rollout.group_size
+  )
+  return Scorer(source, forward, (), separator, tuple(tokenizer.eos_ids))
+
+
+def stage(models: tuple[Scorer, ...], mesh: jax.sharding.Mesh) -> Any:
+  """Jitted: (params, traj) -> scores by name."""
   return jax.jit(
     functools.partial(learned_rewards, models),
     out_shardings=mesh_lib.replicated(mesh),
@@ -130,7 +172,7 @@ def make_rewards(
     model, params[source.name], other = load(source, config, mesh)
     name = f'reward model {source.name!r} ({source.path})'
     check_tokens(name, tokenizer, other, model.vocab_size)
-    models.append((source, forward_of(config, model)))
+    models.append(scorer(source, config, model, tokenizer))
   return LearnedRewards(
     functools.partial(stage(tuple(models), mesh), params),
     {source.name: source.weight for source in config.reward_models},

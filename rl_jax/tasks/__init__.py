@@ -20,6 +20,7 @@ from rl_jax.tasks.evaluation_set import EvaluationSet
 from rl_jax.tasks.goal_prompts import GoalPrompts
 from rl_jax.tasks.gym import ReasoningGym
 from rl_jax.tasks.in_mode import InMode
+from rl_jax.tasks.joined_pairs import JoinedPairs
 from rl_jax.tasks.mixture import Mixture, MixturePart
 from rl_jax.tasks.motifs import Motifs
 from rl_jax.tasks.multiple_choice import MultipleChoice
@@ -53,6 +54,7 @@ __all__ = [
   'InMode',
   'GoalPrompts',
   'GymnasiumText',
+  'JoinedPairs',
   'KeyDoor',
   'MiniGrid',
   'Mixture',

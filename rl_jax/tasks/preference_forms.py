@@ -4,6 +4,8 @@
             responses begin with it
   label     {prompt, completion, label}, label true or false
   scores    {prompt, responses, scores}
+  steps     {prompt, completions, labels}, a list of steps with a label each:
+            true, false, or a number from 0 to 1; every step ends with a line
   response  {prompt, completion}, or {messages}: a whole conversation
 
 `response` may stand for `completion`. Texts are strings, or conversations:
@@ -18,7 +20,8 @@ from typing import Any
 from rl_jax.tasks.base import Logged
 from rl_jax.tasks.sources import BadRowError
 
-FORMS = ('pair', 'label', 'scores', 'response')
+FORMS = ('pair', 'label', 'scores', 'steps', 'response')
+STEP_END = '\n'
 ROLES = ('system', 'user', 'assistant', 'tool')
 Text = str | tuple[dict[str, str], ...]  # plain, or a conversation
 
@@ -32,6 +35,8 @@ def form_of(record: Mapping[str, Any], where: str) -> str:
     return 'pair'
   if _given(record, 'responses', 'scores'):
     return 'scores'
+  if _given(record, 'completions', 'labels'):
+    return 'steps'
   if _given(record, 'label'):
     return 'label'
   if _given(record, 'messages') or _completion_name(record):
@@ -40,7 +45,8 @@ def form_of(record: Mapping[str, Any], where: str) -> str:
     where,
     'missing_field',
     'expected chosen and rejected; responses and scores; completion and label; '
-    f'completion; or messages. Present: {sorted(map(str, record))}',
+    'completions and labels; completion; or messages. Present: '
+    f'{sorted(map(str, record))}',
   )
 
 
@@ -56,6 +62,8 @@ def parse(
     return row.pair()
   if form == 'scores':
     return row.scores()
+  if form == 'steps':
+    return row.steps()
   if form == 'label':
     prompt, text = row.prompt_and_completion()
     label = row.field('label')
@@ -237,6 +245,33 @@ class _Row:
     return prompt, tuple(
       _logged(text, float(score), None)
       for text, score in zip(texts, scores, strict=True)
+    )
+
+  def steps(self):
+    prompt = self.prompt()
+    steps, labels = self.field('completions'), self.field('labels')
+    if not all(isinstance(x, (list, tuple)) for x in (steps, labels)):
+      self.fail('wrong_type', "'completions' and 'labels' must be lists")
+    if not isinstance(prompt, str) or not all(
+      isinstance(step, str) and step for step in steps
+    ):
+      self.fail('wrong_type', 'steps and their prompt must be texts, not empty')
+    if len(steps) != len(labels) or not steps:
+      self.fail(
+        'wrong_length',
+        f'{len(steps)} steps and {len(labels)} labels; expected as many',
+      )
+    for label in labels:
+      if not isinstance(label, (bool, int, float)) or not 0 <= label <= 1:
+        self.fail('wrong_label', f'{label!r} in labels is not from 0 to 1')
+    ended = tuple(step.rstrip(STEP_END) + STEP_END for step in steps)
+    return prompt, (
+      Logged(
+        text=''.join(ended),
+        reward=float(min(labels)),
+        steps=ended,
+        step_labels=tuple(map(float, labels)),
+      ),
     )
 
 

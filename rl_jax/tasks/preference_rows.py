@@ -111,16 +111,20 @@ def _load(path, form, bad_rows, max_row_bytes):
 
 
 def _encoded(logged):
-  text = logged.text or logged.messages
-  return [text, logged.reward, logged.label]
+  text = logged.steps or logged.text or logged.messages
+  return [text, logged.reward, logged.label, logged.step_labels]
 
 
 def _decoded(row):
   """(prompt, responses) of a stored row."""
   prompt = json.loads(row.question)
   responses = []
-  for text, reward, label in json.loads(row.solution):
-    name = 'text' if isinstance(text, str) else 'messages'
-    text = text if isinstance(text, str) else tuple(text)
-    responses.append(Logged(**{name: text}, reward=reward, label=label))
+  for text, reward, label, step_labels in json.loads(row.solution):
+    fields = {'text': text}
+    if step_labels:
+      fields = {'text': ''.join(text), 'steps': tuple(text)}
+    elif not isinstance(text, str):
+      fields = {'messages': tuple(text)}
+    fields |= {'reward': reward, 'label': label}
+    responses.append(Logged(**fields, step_labels=tuple(step_labels)))
   return prompt if isinstance(prompt, str) else tuple(prompt), tuple(responses)

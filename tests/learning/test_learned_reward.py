@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from rl_jax.learning.learned_reward import learned_rewards
+from rl_jax.learning.learned_reward import Scorer, learned_rewards, over_steps
 from rl_jax.learning.statistics import Forward, token_statistics
 from rl_jax.models.reward_source import RewardModel
 
@@ -19,6 +19,21 @@ def test_scores_are_those_of_the_update(tiny):
   source = RewardModel(path='', name='a', center=1.0, scale=2.0)
   parts = Forward(model=tiny.CFG, microbatches=2, group_rows=2)
   score = jax.jit(learned_rewards, static_argnums=0)
-  found = score(((source, parts),), {'a': params}, traj)
+  found = score((Scorer(source, parts),), {'a': params}, traj)
   np.testing.assert_allclose(found['a'], (expected - 1) / 2, atol=1e-5)
   assert np.ptp(expected) > 0.1
+
+
+def test_steps_by_hand(toy):
+  """Steps of 0.9, 0.4, 0.6, 0.2 end with token 7; the rest does not count."""
+  logit = lambda p: np.log(p / (1 - p))
+  p = np.array([[0.9, 0.4, 0.6, 0.2, 0.01]])
+  response = np.array([[7, 7, 7, 7, 1]])
+  traj = toy.trajectories(np.ones((1, 5)), group_size=1, response_BT=response)
+  values = np.float32(logit(p))
+  score = lambda traj, how: over_steps(values, traj, np.array([7]), how)[0]
+  for how, expected in (('product', 0.0432), ('min', 0.2), ('last', 0.2)):
+    np.testing.assert_allclose(score(traj, how), expected, rtol=1e-5)
+  whole = traj.replace(response_BT=np.zeros((1, 5), np.int32))
+  for how in ('product', 'min', 'last'):  # one step, which the last token ends
+    np.testing.assert_allclose(score(whole, how), 0.01, rtol=1e-5)

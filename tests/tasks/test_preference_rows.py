@@ -50,6 +50,18 @@ def load(name):
       ),
     ),
     ('completion', 'What is 2 + 3?', (Logged(text=' 5'),)),
+    (
+      'steps',
+      'What is 2 + 3 + 4?',
+      (
+        Logged(
+          text='2 + 3 = 5\n5 + 4 = 8\n',
+          reward=0.0,
+          steps=('2 + 3 = 5\n', '5 + 4 = 8\n'),
+          step_labels=(1.0, 0.0),
+        ),
+      ),
+    ),
   ],
 )
 def test_plain_forms(name, prompt, responses):
@@ -142,6 +154,16 @@ SCORED = {'prompt': 'a', 'responses': ['b', 'c'], 'scores': [1, 0]}
     ({**SCORED, 'scores': [1]}, 'wrong_length', '2 responses and 1 scores'),
     ({**SCORED, 'scores': [1, True]}, 'wrong_score', 'True in scores'),
     ({**SCORED, 'scores': [1, float('inf')]}, 'wrong_score', 'not finite'),
+    (
+      {'prompt': 'a', 'completions': ['b'], 'labels': [2]},
+      'wrong_label',
+      '2 in labels is not from 0 to 1',
+    ),
+    (
+      {'prompt': 'a', 'completions': ['b', 'c'], 'labels': [True]},
+      'wrong_length',
+      '2 steps and 1 labels',
+    ),
     ({'messages': [USER]}, 'wrong_roles', 'no turn of the assistant'),
     ({'messages': [FIVE, USER, FIVE]}, 'wrong_roles', 'begins with'),
     ({'prompt': 'a', 'completion': 'b'}, 'other_form', 'one file, one form'),
@@ -152,6 +174,8 @@ def test_bad_rows_are_named_or_counted(tmp_path, record, kind, message, caplog):
   first = PAIR
   if kind in ('wrong_label', 'wrong_length', 'wrong_score'):
     first = {**SCORED} if 'scores' in record else {**record, 'label': False}
+    if 'labels' in record:
+      first = {**record, 'completions': ['b'], 'labels': [True]}
   path = tmp_path / 'rows.jsonl'
   path.write_text(json.dumps(first) + '\n' + json.dumps(record) + '\n')
   with pytest.raises(ValueError, match=message) as error:

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 import pytest
 
-from rl_jax.learning.learned_reward import final_values
+from rl_jax.learning.final_values import final_values
 from rl_jax.learning.statistics import Forward
 from rl_jax.models import spec
 from rl_jax.models.files import hf_classifier, hf_export, hf_import

@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 
+from experiments.flags import configuration
 from rl_jax.pieces import preferences as pref
 from rl_jax.types import Edges
 
@@ -71,3 +72,15 @@ def test_only_centering_sees_a_number_added_to_all_scores(toy):
     evaluate(loss, traj, stats)[0], abs=1e-6
   )
   assert evaluate(center, traj, moved)[0] == pytest.approx(0.01 * (81 + 36) / 2)
+
+
+def test_margins_are_differences_of_scores_of_the_data(toy):
+  """-ls(1 - 0.5) = 0.474077; a score that contradicts the order turns it."""
+  method = configuration.load_method('reward_model@margin')
+  traj, stats = pairs(toy)
+  reward_B = np.float32([0.7, 0.2, 0.0, 0.25])
+  traj = traj.replace(edges=method.pairs(reward_B, traj))
+  assert traj.edges.win_NE.tolist() == [[0], [1]]
+  loss = 2 * evaluate(method.losses[0], traj, stats)[0]
+  second = 0.160224  # -ls(1 + 1 - 0.25)
+  assert loss == pytest.approx(0.474077 + second, abs=2e-6)

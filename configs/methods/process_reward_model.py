@@ -1,0 +1,24 @@
+"""Process reward model: a value head learns which steps are right.
+
+Paper: Zhang et al., "The Lessons of Developing Process Reward Models in
+  Mathematical Reasoning", 2025.
+Change: against the reward model of pairs, every step of a response has a label
+  of the data, and the value behind its last token is trained on it.
+Defaults: hard labels, threshold 0, steps behind the first wrong one left out
+  (paper).
+Pieces: StepLabels(kind='hard', threshold=0.0, truncate=True); TokenMean()
+Headline: unverified.
+Evidence: reconstructed (from the paper).
+Command: python -m experiments.train --config=configs/preferences.py
+  --method=process_reward_model --set="task=PreferenceRows(path='steps.jsonl')"
+  --set=rollout.group_size=1
+"""
+
+from rl_jax.method import Method
+from rl_jax.pieces import losses
+from rl_jax.pieces.aggregation import TokenMean
+
+
+def get_method() -> Method:
+  """Steps with labels from data; needs model.value_head."""
+  return Method(losses=(losses.StepLabels(),), aggregation=TokenMean())

@@ -1,0 +1,72 @@
+"""Responses against the others of their group."""
+
+import jax
+import numpy as np
+import pytest
+
+from rl_jax.learning import pairwise_reward
+from rl_jax.learning.final_values import final_values
+from rl_jax.learning.statistics import Forward
+from rl_jax.models.tokenizer import CharTokenizer
+from rl_jax.rollouts.completions import encode_logged
+from rl_jax.tasks import Arithmetic, JoinedPairs, RulePairs
+
+SEPARATOR, EOS = (4, 3), (1,)
+
+
+def test_rows_are_those_of_the_task(toy):
+  """The tokens of both orders are what a model of JoinedPairs is trained on."""
+  pairs = RulePairs(Arithmetic(digits=2, signed=False))
+  task = JoinedPairs(pairs, separator='+=')
+  own = CharTokenizer(task.alphabet)
+  example = task.example('train', 3)
+  encode = lambda one: encode_logged(example, one, own)[0]
+  expected = [encode(one) for one in task.logged(example)]
+  alone = [encode(one) for one in pairs.logged(example)]
+  assert [one.label for one in task.logged(example)] == [1, 0]
+  response = np.zeros((2, 5), np.int32)
+  for row, ids in enumerate(alone):
+    response[row, : len(ids)] = ids
+  length = np.array([len(ids) for ids in alone], np.int32)
+  traj = toy.trajectories(
+    (response > 0).astype(np.float32),
+    group_size=2,
+    response_BT=response,
+    length_B=length,
+  )
+  rows = pairwise_reward.joined(traj, tuple(own.encode('+=')), own.eos_ids)
+  assert rows.group_size == 4 and rows.response_BT.shape == (4, 12)
+  for row, ids in ((1, expected[0]), (2, expected[1])):
+    found = np.asarray(rows.response_BT[row])
+    assert found[: len(ids)].tolist() == ids and not found[len(ids) :].any()
+    assert rows.mask_BT[row].sum() == rows.length_B[row] == len(ids)
+
+
+def test_tasks_without_pairs_are_refused():
+  with pytest.raises(ValueError, match='data of Arithmetic have 1'):
+    JoinedPairs(Arithmetic())
+  with pytest.raises(ValueError, match='separator is empty'):
+    JoinedPairs(RulePairs(Arithmetic()), separator='')
+
+
+def test_win_rates(tiny):
+  """E1: means over the others of sigmoid(V(a, b) - V(b, a)), in parts, too."""
+  traj, params = tiny.rollout(), tiny.params()
+  G = traj.group_size
+  rates = jax.jit(pairwise_reward.win_rates, static_argnums=(0, 3, 4))
+  whole = Forward(model=tiny.CFG)
+  found = np.asarray(rates(whole, params, traj, SEPARATOR, EOS))
+  rows = pairwise_reward.joined(traj, SEPARATOR, EOS)
+  value = np.asarray(
+    jax.jit(final_values, static_argnums=0)(whole, params, rows)
+  )
+  value = value.reshape(-1, G, G)
+  beats = 1 / (1 + np.exp(value.swapaxes(1, 2) - value))
+  # Against itself a response has 0.5.
+  expected = (beats.sum(axis=2) - 0.5) / (G - 1)
+  np.testing.assert_allclose(found, expected.reshape(-1), atol=1e-5)
+  np.testing.assert_allclose(found.reshape(-1, G).mean(1), 0.5, atol=1e-5)
+  assert np.ptp(found) > 1e-3
+  parts = Forward(model=tiny.CFG, microbatches=traj.num_prompts)
+  again = rates(parts, params, traj, SEPARATOR, EOS)
+  np.testing.assert_allclose(again, found, atol=1e-5)
