@@ -31,7 +31,7 @@ def win_rates(
   value_B = final_values(forward, params, joined(traj, separator, eos_ids))
   value_NGG = value_B.reshape(-1, G, G)
   beats_NGG = jax.nn.sigmoid(value_NGG - value_NGG.swapaxes(1, 2))
-  other_NGG = by_group(traj.valid_B, G)[:, None] * (1.0 - np.eye(G))
+  other_NGG = by_group(traj.valid_B, G)[:, None] * (1.0 - np.eye(G)[None])
   other_NGG = jnp.broadcast_to(other_NGG, beats_NGG.shape)
   return 0.5 + masked_mean(beats_NGG - 0.5, other_NGG, axis=2).reshape(-1)
 
