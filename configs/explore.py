@@ -11,7 +11,8 @@
 The start has seen targets up to 10, a quarter of those that are trained. Four
 optimizer steps a rollout, 16 samples a prompt.
 Cost: about a minute for each command on 2 CPU cores.
-Expected: not measured yet.
+Expected: 0.019 sampled and 0.37 at pass@64 of the start; 0.03 sampled after 60
+iterations of GRPO at 1e-4. See experiments/papers/worlds/README.md.
 """
 
 import dataclasses

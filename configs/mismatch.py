@@ -4,7 +4,7 @@ Command: python -m experiments.train --config=configs/mismatch.py --method=tis
   --set=model.path=runs/chain_warm --workdir=runs/mismatch
 configs/chain.py has the command that makes runs/chain_warm.
 Cost: about a minute on 2 CPU cores.
-Expected: not measured yet.
+Expected: see experiments/papers/worlds/README.md.
 """
 
 import dataclasses

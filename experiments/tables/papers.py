@@ -51,8 +51,11 @@ def read(
   are mixed or do not belong to its runs.
   """
   digests = [run.digest for run in sweep_runs.load(paper)]
+  module = importlib.import_module(f'experiments.papers.{paper}.sweep')
+  # Of a sweep whose tables are made at different times.
+  own = {'table_of': module.table_of} if hasattr(module, 'table_of') else {}
   path = FOLDER / paper / 'results.jsonl'
-  rows, mixed = result_checks.read_rows(str(path), digests, allow_mixed)
+  rows, mixed = result_checks.read_rows(str(path), digests, allow_mixed, **own)
   found = make(paper, rows, mixed)
   source = leaderboard if 'leaderboard' in found else cells_lib
   failures = source.failures(rows)

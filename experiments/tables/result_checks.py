@@ -1,7 +1,7 @@
 """Checks of a sweep's results before tabulation: mixed and failed runs."""
 
 import collections
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 import json
 import os
 
@@ -12,18 +12,25 @@ from rl_jax.records import metrics
 
 
 def mixtures(
-  rows: list[dict], digests: Iterable[str] | None = None
+  rows: list[dict],
+  digests: Iterable[str] | None = None,
+  table_of: Callable[[dict], str] = lambda row: '',
 ) -> list[str]:
   """Descriptions of results that do not belong in one table; [] if none.
 
-  Several commits; two configurations of one setting and seed; and, if the
-  digests of a paper are given, configurations that are not among them.
+  Several commits of one table_of(row); two configurations of one setting and
+  seed; and, if the digests of a paper are given, configurations that are not
+  among them.
   """
   found = []
-  commits = collections.Counter(row.get('commit', 'unknown') for row in rows)
-  if len(commits) > 1:
-    runs = ', '.join(f'{name} ({n} runs)' for name, n in commits.items())
-    found.append(f'commits {runs}')
+  tables: dict[str, collections.Counter] = {}
+  for row in rows:
+    commits = tables.setdefault(table_of(row), collections.Counter())
+    commits[row.get('commit', 'unknown')] += 1
+  for commits in tables.values():
+    if len(commits) > 1:
+      runs = ', '.join(f'{name} ({n} runs)' for name, n in commits.items())
+      found.append(f'commits {runs}')
   digest_of: dict[str, str] = {}
   for row in rows:
     setting = json.dumps(row['setting'], sort_keys=True)
@@ -49,7 +56,10 @@ def check_mixtures(found: list[str], allowed: bool) -> None:
 
 
 def read_rows(
-  path: str, digests: Iterable[str] | None, allow_mixed: bool
+  path: str,
+  digests: Iterable[str] | None,
+  allow_mixed: bool,
+  table_of: Callable[[dict], str] = lambda row: '',
 ) -> tuple[list[dict], list[str]]:
   """(rows, mixtures) of a JSONL, or of results.jsonl in the work directory.
 
@@ -65,7 +75,7 @@ def read_rows(
       raise ValueError(f'{path}:{number} is not the line of a run: no setting')
     row.setdefault('name', f'line {number}')
     row.setdefault('last', {})
-  mixed = mixtures(rows, digests)
+  mixed = mixtures(rows, digests, table_of)
   check_mixtures(mixed, allow_mixed)
   return rows, mixed
 

@@ -3,8 +3,8 @@
   python -m experiments.papers.worlds.excerpt --workdir=runs/worlds
     --out=experiments/papers/worlds/results.jsonl
 
-A line a run: the numbers of its last evaluation by the names of
-`tables.METRICS`, and reward and generated tokens of every iteration.
+A line a run that --out does not have yet: the numbers of its last evaluation by
+the names of `tables.METRICS`, reward and generated tokens of every iteration.
 """
 
 import json
@@ -21,7 +21,7 @@ from rl_jax.records import metrics
 _WORKDIR = flags.DEFINE_string(
   'workdir', None, 'Directory of the sweep.', required=True
 )
-_OUT = flags.DEFINE_string('out', None, 'JSONL to write.', required=True)
+_OUT = flags.DEFINE_string('out', None, 'JSONL to continue.', required=True)
 KEPT = ('digest', 'name', 'setting', 'commit', 'device', 'failed')
 
 
@@ -48,8 +48,13 @@ def line(row: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
 def main(argv):
   """Reads and writes."""
   del argv
-  with open(_OUT.value, 'w') as file:
+  path = _OUT.value
+  known = metrics.read_jsonl(path) if os.path.exists(path) else []
+  digests = {row['digest'] for row in known}
+  with open(path, 'a') as file:
     for row in sweep_runs.results(_WORKDIR.value):
+      if row['digest'] in digests:
+        continue
       path = os.path.join(_WORKDIR.value, row['name'], metrics.METRICS)
       found = line(row, metrics.read_jsonl(path))
       file.write(json.dumps(metrics.to_json(found)) + '\n')

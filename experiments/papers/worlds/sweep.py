@@ -15,6 +15,7 @@ comparison.
 """
 
 import dataclasses
+from typing import Any
 
 from experiments.papers.worlds import trials
 from experiments.sweeps import runs as sweep_runs
@@ -65,7 +66,43 @@ WORLDS = {
     methods={'empo': {}},
     start=START,
   ),
+  'mismatch': World(
+    measured='grpo',
+    rates=RATES,
+    best=1.5e-4,
+    iterations=ITERATIONS,
+    methods=dict.fromkeys(
+      ('grpo', 'tis', 'tis_sequence', 'icepop', 'seq_mask_tis'), {}
+    ),
+    start=START,
+  ),
+  'returning': World(
+    measured='grpo',
+    rates=(1.5e-4, 4.5e-4, 1.35e-3),
+    best=4.5e-4,
+    iterations=24,
+    methods={'grpo': {}, 'hapo': {}},
+    start=START,
+  ),
+  'explore': World(
+    measured='grpo',
+    rates=(1e-4, 3e-4, 1e-3),
+    best=1e-4,
+    iterations=60,
+    methods={
+      'grpo': {},
+      'clip_higher': trials.NO_FILTER,
+      'kl_cov': trials.KL_COV,
+      'pass_at_k_grpo': {},
+    },
+    start={'model.path': 'runs/explore_warm'},
+  ),
 }
+
+
+def table_of(line: dict[str, Any]) -> str:
+  """Lines of one table are of one commit; each world has its own."""
+  return line['setting']['config']
 
 
 def tuning(name: str, trial: trials.Trial) -> list[Setting]:
