@@ -7,7 +7,8 @@ python -m experiments.play --task=my_config.py --set=task.size=5
 --task is a configuration (configs/NAME.py, NAME or a file of yours), whose task
 is played; --checkpoint a work directory of `train`, whose newest policy plays
 the task of its run. A person writes an action a line; an empty line is an empty
-action, end of input (Ctrl-D) ends the episode. A task without episodes has one
+action, end of input (Ctrl-D) ends the episode. Of a game a person plays all
+players in turn, a policy itself. A task without episodes has one
 turn. Shown are observations, actions with the tokens they are made of, the
 rewards of each turn and their weighted sum; for a person these tokens are
 characters, or bytes where the task has no alphabet.
@@ -63,7 +64,7 @@ def by_hand(
   task: Any, example: Any, actions: Iterator[str], tokenizer: Any
 ) -> Iterable[str]:
   """Lines of an episode whose actions are given as they are asked for."""
-  said, taken, total = [], [], 0.0
+  said, taken, total = [], [], {}
   with SessionPool(Alone(task)) as pool:
     while True:
       request = Request((0, 0), example, seed_of(example), tuple(taken))
@@ -75,15 +76,20 @@ def by_hand(
       if not said:
         chat = several.begins_in_chat(task, example)
         begun = opened(example, reply['observation'], chat)
-        yield from ['prompt:', render_prompt(begun, tokenizer)]
+        for role, one in enumerate((begun, *begun.others)):
+          player = f' of player {role}' if begun.others else ''
+          yield from [f'prompt{player}:', render_prompt(one, tokenizer)]
       else:
-        value = _weighted(task, reply['rewards'])
-        total += value
-        yield from _outcome(len(taken), reply['rewards'], value)
-        yield reply['observation']
+        for player, rewards in _by_player(reply['rewards']):
+          value = _weighted(task, rewards)
+          total[player] = total.get(player, 0.0) + value
+          yield from _outcome(f'{len(taken)}{player}', rewards, value)
+        for player, text in _by_player(reply['observation']):
+          if text or not player:
+            yield f'{player[2:]}: {text}' if player else text
       said.append(reply)
       if reply['done'] or reply['truncated']:
-        yield _end('done' if reply['done'] else 'truncated', total)
+        yield _end('done' if reply['done'] else 'truncated', *total.values())
         return
       for action in actions:
         try:
@@ -95,7 +101,7 @@ def by_hand(
         yield _tokens(tokenizer, ids)
         break
       else:
-        yield _end('left', total)
+        yield _end('left', *total.values())
         return
 
 
@@ -149,6 +155,13 @@ def by_policy(
   yield _end(shown['end'], total)
 
 
+def _by_player(value):
+  """(', player N', its part) of a game, ('', value) else."""
+  if not isinstance(value, list):
+    return [('', value)]
+  return [(f', player {role}', part) for role, part in enumerate(value)]
+
+
 def _weighted(task, rewards):
   return sum(w * rewards.get(k, 0.0) for k, w in task.reward_weights.items())
 
@@ -162,8 +175,8 @@ def _tokens(tokenizer, ids):
   return f'  {len(ids)} tokens: {list(map(int, ids))}'
 
 
-def _end(how, total):
-  return f'end: {how}, reward {total:g}'
+def _end(how, *totals):
+  return f'end: {how}, reward {", ".join(f"{x:g}" for x in totals or (0.0,))}'
 
 
 def _asked() -> Iterator[str]:

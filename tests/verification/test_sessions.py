@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from rl_jax.tasks.environments.base import seed_of
+from rl_jax.tasks.environments.base import Reply, seed_of
 from rl_jax.verification import session_host
 from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.sessions import Request, SessionPool
@@ -165,3 +165,24 @@ def test_a_repeated_round_hears_what_it_heard_first(bad, tmp_path):
   assert [said[:2] for said in again] == first
   assert again[0][2]['observation'].startswith('2:two')
   assert counts['ok'] == 2  # the calls before were not made again
+
+
+@pytest.mark.parametrize(
+  ('reply', 'text'),
+  [
+    (Reply(('a', 'b'), acting=2), 'acting = 2 is none of 2 players'),
+    (Reply('a', acting=1), 'acting = 1 is none of 1 players'),
+    (Reply(('a', 3)), 'the observation is int, not text'),
+    (Reply(('a', 'b'), rewards={'x': 1.0}), 'one for each of 2 players'),
+    (Reply(('a', 'b'), rewards=({}, {'x': 'y'})), "'x' is str, not a number"),
+    (Reply('a', duration=-1.0), 'duration = -1.0 < 0'),
+  ],
+)
+def test_replies_of_games_are_checked(reply, text):
+  with pytest.raises(ValueError, match=text):
+    session_host.check_reply(reply, 'step')
+
+
+def test_a_game_without_rewards_has_none_for_each_player():
+  found = session_host.check_reply(Reply(('a', '')), 'step')
+  assert found['rewards'] == [{}, {}] and found['observation'] == ['a', '']
