@@ -74,6 +74,7 @@ class ModelConfig:
   compute_dtype: str = chosen('float32', DTYPES)
   # 'plain', or a kernel for all but decode_step.
   attention: str = chosen('plain', ('plain', *attention_kernels.KERNELS))
+  # How experts are computed, see there; a run chooses by platform.
   expert_products: str = chosen(experts.ALL, (experts.ALL, experts.CHOSEN))
   remat: bool = False  # keep only the layers' inputs for the backward pass
   value_head: bool = False

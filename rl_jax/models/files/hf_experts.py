@@ -37,11 +37,11 @@ def read(architecture: str, config: Mapping[str, Any]) -> dict[str, Any]:
     return {}
   if config.get('use_sliding_window'):
     raise ValueError(f'use_sliding_window of {architecture}')
-  size = 'moe_intermediate_size' if architecture == QWEN3 else None
+  prefix = 'moe_' if architecture == QWEN3 else ''
   found = {
     'num_experts': config.get('num_experts', config.get('num_local_experts')),
     'experts_per_token': config.get('num_experts_per_tok'),
-    'mlp_size': config.get(size or 'intermediate_size'),
+    'mlp_size': config.get(f'{prefix}intermediate_size'),
   }
   for field, value in found.items():
     if value is None:
