@@ -92,7 +92,7 @@ def assemble(
   evaluator = None
   if config.evaluation.every and config.evaluation.sample:
     evaluator = make_evaluator(config, policy, verifier, mesh)
-  method, rules = method_on_mesh(config.method, mesh), config.method.policies()
+  method = method_on_mesh(config.method, mesh)
   probe = None
   if config.diagnostics.influence_every:
     baseline = config.diagnostics.baseline or config.method
@@ -110,10 +110,7 @@ def assemble(
     method=method,
     state=state,
     stages=stages,
-    policies=Policies(
-      *(rules, policy.frozen, policy.trainable),
-      loaded_policies.read(rules, policy, mesh),
-    ),
+    policies=_policies(config, policy, mesh),
     key=key,
     verifier=verifier,
     collector=make_source(
@@ -124,6 +121,12 @@ def assemble(
     held_out=make_held_out(config, policy, stages),
     probe=probe,
   )
+
+
+def _policies(config, policy, mesh):
+  rules = config.method.policies()
+  loaded = loaded_policies.read(rules, policy, mesh)
+  return Policies(rules, policy.frozen, policy.trainable, loaded)
 
 
 def _prompts(config, policy, verifier, split, task=None):

@@ -50,7 +50,7 @@ class TreeSiblings:
   ) -> tuple[Array, Metrics]:
     """A scalar; metrics are means over the edges of all depths."""
     node_BK, end_BK = (
-      row_inputs.read(traj, key, text) for key, text in self.reads.items()
+      row_inputs.read(traj, name, text) for name, text in self.reads.items()
     )
     leaf_B1 = jnp.arange(len(node_BK), dtype=node_BK.dtype)[:, None]
     id_BK = jnp.concatenate([0 * leaf_B1, node_BK, leaf_B1], axis=1)
