@@ -23,6 +23,7 @@ MACHINE = (
   'model.remat',
   'model.attention',
   'rollout.slots',
+  'rollout.speculative',
   'update.microbatch_prompts',
   'update.pack',
   'evaluation.batch_prompts',

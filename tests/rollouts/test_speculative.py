@@ -289,3 +289,40 @@ def test_settings_are_checked():
     PromptLookup(tokens=0)
   with pytest.raises(ValueError, match=r'PreviousResponses.prompts = 0'):
     PreviousResponses(prompts=0)
+
+
+@pytest.mark.slow
+def test_the_law_of_tokens():
+  """Chi-square of 8,192 triples against the products of the model's softmax."""
+  cfg, rows = dataclasses.replace(CFG, vocab_size=5), 8192
+  params = make_params(cfg)
+
+  def begun(group_size):
+    return rollouts.start_trajectories(
+      *(np.asarray([[1, 4, 1, 3]]), np.ones((1, 4)), np.zeros(1)),
+      group_size=group_size,
+      max_response_tokens=3,
+    )
+
+  found, _, (passes, tokens) = generate_with_drafts(
+    *(params, cfg, begun(rows), KEY, rollouts.SamplingConfig(), {}),
+    drafts=PromptLookup(tokens=2, ngram=1),
+    max_new_tokens=3,
+  )
+  assert tokens == 2 * rows and passes < 0.95 * tokens
+  first, second = np.divmod(np.arange(25), 5)
+  response_BT = jnp.asarray(np.stack([first, second, 0 * first], axis=1))
+  traj = begun(25)
+  hidden = models.forward(
+    *(params, cfg, traj.prompt_NP, traj.prompt_mask_NP, response_BT),
+    jnp.ones((25, 3)),
+  )
+  p = np.asarray(jax.nn.softmax(models.logits(params, cfg, hidden)))
+  by_token = p[np.arange(25), 0, first] * p[np.arange(25), 1, second]
+  expected = rows * (by_token[:, None] * p[:, 2]).ravel()
+  number = np.asarray(found.response_BT) @ np.asarray([25, 5, 1])
+  counts = np.bincount(number, minlength=125)
+  statistic = ((counts - expected) ** 2 / expected).sum()
+  assert expected.min() > 5
+  # 124 degrees of freedom: mean 124, standard deviation 15.7.
+  assert statistic < 124 + 3 * 15.7
