@@ -255,7 +255,7 @@ class Decoder:
 
   def draw(self, rows, row_W, step_W, hidden, new_W) -> Rows:
     """Writes token `step` of those rows in new_W that are still going."""
-    token_W, logp_W = self.sample(rows.key_B[row_W], step_W, hidden)
+    token_W, logp_W = self.sample(rows, row_W, step_W, hidden)
     new_W &= (step_W >= rows.given_B[row_W]) & (step_W < rows.limit_B[row_W])
     new_W &= ~rows.finished_B[row_W]
     ended_W = self.is_end(token_W)
@@ -279,16 +279,16 @@ class Decoder:
     )
 
   def sample(
-    self, key_R: Array, step_R: Array, hidden: Sequence[Array]
+    self, rows: Rows, row_R: Array, step_R: Array, hidden: Sequence[Array]
   ) -> tuple[Array, Array]:
-    """Token `step` of rows with these keys and states [R, D], and its logp."""
+    """Token `step` of the given rows, which states [R, D] predict; its logp."""
     logits = [
       models.logits(w, self.cfg, hidden_RD)
       for w, hidden_RD in zip(self.weights, hidden, strict=True)
     ]
     return sample_token(
       self.sampling.transform(*logits),
-      randomness.token_uniform(key_R, step_R),
+      randomness.token_uniform(rows.key_B[row_R], step_R),
       self.sampling.greedy,
     )
 

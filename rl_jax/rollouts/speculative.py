@@ -66,7 +66,8 @@ class SpeculativeDecoder(decode.Decoder):
     hidden, caches = zip(*fed, strict=True)
     flat = lambda x: x.reshape(-1, *x.shape[2:])
     token_R, logp_R = self.sample(
-      jnp.repeat(s.rows.key_B[s.row_W], K + 1, axis=0),
+      s.rows,
+      jnp.repeat(s.row_W, K + 1),
       flat(place_WS + 1),
       [flat(hidden_WSD) for hidden_WSD in hidden],
     )
