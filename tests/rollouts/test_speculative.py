@@ -172,12 +172,12 @@ def test_a_known_response_is_accepted_whole():
     group_size=1,
     max_response_tokens=T,
   )
-  memory, counts = draft_memory.empty(N, T), []
+  params, memory, counts = make_params(), draft_memory.empty(N, T), []
 
   @jax.jit
   def run(memory):
     return generate_with_drafts(
-      *(make_params(), CFG, start, KEY, sampling, memory),
+      *(params, CFG, start, KEY, sampling, memory),
       drafts=drafts,
       max_new_tokens=T,
     )
@@ -201,9 +201,9 @@ def draft_model():
 
 def with_model(sampling, params, **fields):
   """(rows, passes, tokens) with drafts of a model."""
-  drafts = DraftModel(path='', **fields)
+  drafts, own = DraftModel(path='', **fields), make_params()
   run = lambda params, *args: generate_with_drafts(
-    *(make_params(), CFG, make_traj(), KEY, *args, {}, params),
+    *(own, CFG, make_traj(), KEY, *args, {}, params),
     drafts=drafts,
     model=CFG,
     max_new_tokens=T,
@@ -212,6 +212,7 @@ def with_model(sampling, params, **fields):
   return found[0], *found[2].tolist()
 
 
+@pytest.mark.slow
 def test_a_draft_model():
   """E2; drafts by the policy itself are all accepted: K + 1 tokens a pass."""
   found, passes, tokens = with_model(
