@@ -1,7 +1,8 @@
 """Searches numbers of a configuration by Nelder-Mead; every point is a run.
 
 python -m experiments.search --config=configs/countdown.py
-  --method=constrained_rlhf --field=method.credit.Lagrangian.thresholds
+  --method=constrained_rlhf --set=model.value_head=True
+  --set=model.num_values=3 --field=method.credit.Lagrangian.thresholds
   --start=0.5,0.9 --metric=evaluation/reward/mean --workdir=runs/thresholds
 
 --field is a tuple of numbers; --metric, of the last row of a run, is to be as
