@@ -155,30 +155,28 @@ class Trainer:
 
   def iteration(self) -> Metrics:
     """One rollout and its optimizer steps; returns metrics, not yet read."""
-    counters, config = self.counters, self.config
+    counters, config, parts = self.counters, self.config, self.parts
     started = time.perf_counter()
-    frozen = self.parts.policies.frozen()
+    frozen = parts.policies.frozen()
     params, step = self.state.params, counters.optimizer_steps
     sampling, version = lagged_lib.sampler(self.lagged, params, step)
-    traj, scores, rounds, length_NG = self.parts.collector.collect(
+    traj, scores, rounds, length_NG = parts.collector.collect(
       {**frozen, **params},
-      self.parts.method,
+      parts.method,
       counters.group_serial,
       version,
       {**frozen, **sampling},
     )
     sampled = time.perf_counter()
     self.watch.see_samples([e for r in rounds for e in r.errors])
-    batch = Batch(
-      frozen=frozen, method=self.parts.method, traj=traj, key=self.parts.key
-    )
-    probe = self.parts.probe
+    batch = Batch(frozen=frozen, method=parts.method, traj=traj, key=parts.key)
+    probe = parts.probe
     if probe is not None and not probe.due(counters.iteration):
       probe = None
     if self.lagged:  # the update takes the buffers of params
       self.lagged = lagged_lib.pushed(self.lagged, _copied(params), step)
     self.state, traj, learned, steps = stages_lib.update(
-      self.parts.stages,
+      parts.stages,
       self.state,
       batch,
       counters.iteration,
@@ -191,7 +189,7 @@ class Trainer:
       metrics['rollout/steps_behind'] = step - version
     metrics |= self.entropy_change(metrics)
     counters.iteration += 1
-    self.parts.policies.renew(self.state.params, counters.iteration)
+    parts.policies.renew(self.state.params, counters.iteration)
     self.watch.keep_batch(counters.iteration, traj)
     counters.optimizer_steps += steps
     self.rollouts = rollout_log.RolloutLog(
@@ -199,8 +197,8 @@ class Trainer:
       first_serial=counters.group_serial,
       arrays=rollout_log.arrays(traj, metrics, config.guards.log_rollouts),
       prompts=config.guards.log_rollouts,
-      tokenizer=self.parts.policy.tokenizer,
-      stop=self.parts.collector.stop,
+      tokenizer=parts.policy.tokenizer,
+      stop=parts.collector.stop,
     )
     counters.group_serial += len(rounds) * config.rollout.num_prompts
     counters.tokens += tokens
@@ -208,7 +206,7 @@ class Trainer:
     return {
       **metrics,
       **rollout_log.sampling_metrics(rounds),
-      **self.parts.stages.engine.drafts.metrics(),
+      **parts.stages.engine.drafts.metrics(),
       'rollout/tokens_total': counters.tokens,
       'time/rollout_seconds': sampled - started,
       'time/iteration_seconds': finished - started,
