@@ -1,7 +1,7 @@
 """Qwen3-30B-A3B on GSM8K, sized for a pod of 64 accelerators.
 
   python -m experiments.plan --config=configs/qwen3_30b_a3b_gsm8k.py
-    --devices=64 --nocompile
+    --devices=64 --compile=false
   python -m experiments.import_weights --source=Qwen3-30B-A3B
     --out=models/qwen3-30b-a3b
   python -m experiments.train --config=configs/qwen3_30b_a3b_gsm8k.py

@@ -13,10 +13,11 @@ import json
 import statistics
 import time
 
-from absl import app, flags
+from absl import flags
 import jax
 
 from experiments.benchmarks import stages, timing
+from experiments.flags import configuration
 from rl_jax import rollouts
 from rl_jax.method import Method
 from rl_jax.models import params as params_lib
@@ -130,4 +131,4 @@ def main(argv):
 
 
 if __name__ == '__main__':
-  app.run(main)
+  configuration.run(main)
