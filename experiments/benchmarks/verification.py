@@ -2,10 +2,13 @@
 
   python -m experiments.benchmarks.verification --num_prompts=32 --parts=4
 
-One JSON line: median seconds of generating and verifying a batch by a verifier
+One JSON line: median seconds of generating and verifying a batch, by a verifier
 that takes no time and by one that sleeps, each in one part and in several, in
-turn; and what the slow one costs in throughput, as a share of
-the fast one in one part. Random weights; no response ends early.
+turn; and what each costs in throughput against the fast one in one part:
+
+  cost = 1 - seconds of fast_1 / seconds
+
+Random weights; no response ends early.
 """
 
 import dataclasses
@@ -70,21 +73,21 @@ class Rollouts:
   def __init__(self):
     mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
     jax.set_mesh(mesh)
-    self._key, self._cfg = assembly.run_key(0, mesh), stages.PRESETS['tiny']
-    self._cfg = dataclasses.replace(
+    self._key = assembly.run_key(0, mesh)
+    cfg = dataclasses.replace(
       stages.PRESETS[_PRESET.value], vocab_size=ByteTokenizer().vocab_size
     )
-    self._params = params_lib.init_params(self._cfg, self._key, mesh)
+    self._params = params_lib.init_params(cfg, self._key, mesh)
     self._engine = make_engine(
-      self._cfg,
+      cfg,
       rollouts.SamplingConfig(),  # no end token
       group_size=_GROUP.value,
       max_response_tokens=_TOKENS.value,
       mesh=mesh,
     )
 
-  def collector(self, pool: VerifierPool, task: Sleeping, parts: int):
-    """A function that collects a batch."""
+  def collecting(self, pool: VerifierPool, task: Sleeping, parts: int):
+    """A function that generates and verifies a batch."""
     rollout = RolloutConfig(
       num_prompts=_PROMPTS.value,
       group_size=_GROUP.value,
@@ -111,21 +114,19 @@ def main(argv):
     task = Sleeping(seconds)
     pools.append(VerifierPool(task, _WORKERS.value))
     for parts in (1, _PARTS.value):
-      call = batches.collector(pools[-1], task, parts)
-      functions[f'{name}_{parts}'] = call
+      functions[f'{name}_{parts}'] = batches.collecting(pools[-1], task, parts)
   times = timing.seconds_in_turn(functions, _REPEATS.value)
   for pool in pools:
     pool.close()
   found = {name: statistics.median(x) for name, x in times.items()}
-  base_seconds = found['fast_1']
-  cost = {k: round(1 - base_seconds / x, 3) for k, x in found.items()}
+  cost = {k: round(1 - found['fast_1'] / x, 3) for k, x in found.items()}
   rows = _PROMPTS.value * _GROUP.value
   line = {
     'rows': rows,
     'new_tokens': _TOKENS.value,
     'verifying_seconds': rows * _SECONDS.value / _WORKERS.value,
     'seconds': {name: round(x, 3) for name, x in found.items()},
-    'cost': cost,  # of throughput, against fast_1
+    'cost': cost,
   }
   print(json.dumps(line))
 

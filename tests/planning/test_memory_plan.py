@@ -226,6 +226,17 @@ def test_another_optimizer_is_counted(toy):
   assert found[2] < found[0]
 
 
+def test_parts_and_lagged_weights_are_counted(toy):
+  """The cache is that of a part; two copies stand beside the reference."""
+  whole = plan(make_config(toy), SMALL)
+  half = plan(make_config(toy, rollout__num_prompts='8'), SMALL)
+  changes = {'rollout__parts': '2', 'rollout__staleness': '2'}
+  found = plan(make_config(toy, **changes), SMALL)
+  assert found.cache == half.cache < whole.cache
+  assert found.reference == 3 * whole.reference == 3 * whole.parameters
+  assert found.rollout == whole.rollout
+
+
 def test_the_cache_grows_with_the_slots(toy):
   """By hand: 16 prompts once, 32 slots, and the 24 that go on, with prompts."""
   config = make_config(toy, rollout__slots='32')
