@@ -50,7 +50,7 @@ class RolloutConfig:
     so that sampler and trainer disagree as those of two engines do;
     guards.max_logp_gap may then end a run.
   parts: of its prompts, in which a rollout is sampled; one is verified while
-    the next ones are decoded. Memory and speed only, as slots.
+    the next one is decoded. Memory and speed only, as slots.
   staleness: iterations by which the weights that sample are behind, see
     rollouts.lagged; each costs a copy of the trained weights.
   speculative: drafts of several tokens, verified in one forward pass: the same
@@ -217,12 +217,12 @@ class Collector:
     extends = hasattr(method.rollout, 'extend')
     early = not filtered and not extends
     for number in range(rollout.max_rounds):
-      parts = self._draw(sampler, method.rollout)
-      traj = self._joined([part for part, _, _ in parts])
+      drawn, judged, last = self._draw(sampler, method.rollout)
+      traj = self._joined(drawn)
       if early:
         traj, metrics = score(traj)  # runs while the host verifies
       learned = self._learned.score(traj)
-      judged = [self.judge(*part) for part in parts]
+      judged.append(self.judge(*last))
       done = joined([part for part, _ in judged])
       components = [c for _, part in judged for c in part]
       traj = self._with_rewards(traj, components, learned)
@@ -251,25 +251,30 @@ class Collector:
     traj, metrics = score(traj)
     return traj, metrics, rounds, lengths
 
-  def _draw(self, sampler: Sampler, piece: Any) -> list[tuple]:
-    """(rows, examples, indices) of the parts of the next round.
+  def _draw(
+    self, sampler: Sampler, piece: Any
+  ) -> tuple[list[Trajectories], list[tuple], tuple]:
+    """(rows of all parts, judged ones of all but the last, the last).
 
-    All are dispatched: while the host judges the first, the others are decoded.
+    A part is dispatched when the one before it has been decoded, which the host
+    then judges. All at once would not do: CPUs decode them side by side.
     """
     count, players = self._rollout.num_prompts, self.prompts.players
     chosen = self.selector.select(count // players)
     indices = np.repeat(chosen, players)  # a prompt for each player of a game
     examples, *arrays = self.prompts.batch(chosen)
     size = count // self._rollout.parts
-    places = [slice(n, n + size) for n in range(0, count, size)]
-    return [
-      (
-        sampler.start([x[own] for x in arrays], examples[own], piece=piece),
-        examples[own],
-        indices[own],
-      )
-      for own in places
-    ]
+    drawn, judged, last = [], [], None
+    for place in range(0, count, size):
+      own = slice(place, place + size)
+      if drawn:
+        jax.block_until_ready(drawn[-1].length_B)
+      traj = sampler.start([x[own] for x in arrays], examples[own], piece=piece)
+      if last is not None:
+        judged.append(self.judge(*last))
+      drawn.append(traj)
+      last = (traj, examples[own], indices[own])
+    return drawn, judged, last
 
   def _joined(self, parts: list[Trajectories]) -> Trajectories:
     """The rows of all parts, on the device."""

@@ -202,7 +202,7 @@ def test_a_failing_verification_costs_only_its_sample(bad):
 
 
 @pytest.mark.parametrize('method', [PLAIN, FILTERED])
-def test_a_part_is_judged_when_all_are_dispatched(method):
+def test_a_part_is_judged_when_the_next_is_dispatched(method):
   """E0: as in one part, dropped groups and failed samples included."""
   answers = ['yyy', 'yne', 'nnn', 'ynn']
   traj, metrics, rounds, one = run(answers, method)
