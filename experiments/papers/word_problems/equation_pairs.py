@@ -2,12 +2,15 @@
 
   python -m experiments.papers.word_problems.equation_pairs
     --out=data/equations.jsonl
+  python -m experiments.papers.word_problems.equation_pairs
+    --config=smollm2_mawps --noresult --out=data/expressions.jsonl
 
-Reads the training rows of configs/smollm2_word_problems.py (never the held-out
-ones). A row whose question has two numbers a, b with `a op b` equal to its
-answer, op one of + - * /, becomes the response ' a op b = answer' to the
-configuration's prompt; rows with no such pair, or with several operations that
-fit, are left out.
+Reads the training rows of a configuration, by default of
+configs/smollm2_word_problems.py (never the held-out ones). A row whose question
+has two numbers a, b with `a op b` equal to its answer, op one of + - * /,
+becomes the response ' a op b = answer' to the configuration's prompt, with
+--noresult ' a op b' and the end of the line; rows with no such pair, or with
+several operations that fit, are left out.
 """
 
 import itertools
@@ -20,6 +23,7 @@ from absl import flags
 from experiments.flags import configuration
 
 _OUT = flags.DEFINE_string('out', None, 'JSONL file.', required=True)
+_RESULT = flags.DEFINE_bool('result', True, 'Write the result too.')
 
 _NUMBER = re.compile(r'\d+(?:\.\d+)?')
 _OPERATIONS = {
@@ -30,8 +34,8 @@ _OPERATIONS = {
 }
 
 
-def equation(question: str, answer: float) -> str | None:
-  """'a op b = answer' if exactly one operation on two numbers fits."""
+def expression(question: str, answer: float) -> str | None:
+  """'a op b' if exactly one operation on two numbers has the answer."""
   numbers = _NUMBER.findall(question)
   found = {}
   for a, b in itertools.permutations(numbers, 2):
@@ -39,7 +43,7 @@ def equation(question: str, answer: float) -> str | None:
       if sign == '/' and float(b) == 0:
         continue
       if abs(apply(float(a), float(b)) - answer) < 1e-6:
-        found.setdefault(sign, f'{a} {sign} {b} = {answer:g}')
+        found.setdefault(sign, f'{a} {sign} {b}')
   return next(iter(found.values())) if len(found) == 1 else None
 
 
@@ -50,9 +54,11 @@ def main(argv):
   pairs = []
   for index in range(task.num_prompts('train')):
     example = task.example('train', index)
-    text = equation(example.meta['question'], float(example.answer))
+    answer = float(example.answer)
+    text = expression(example.meta['question'], answer)
     if text is not None:
-      pairs.append({'prompt': example.prompt, 'response': ' ' + text})
+      end = f' = {answer:g}' if _RESULT.value else '\n'
+      pairs.append({'prompt': example.prompt, 'response': f' {text}{end}'})
   with open(_OUT.value, 'w') as file:
     file.writelines(json.dumps(pair) + '\n' for pair in pairs)
   print(f'{_OUT.value}: {len(pairs)} of {task.num_prompts("train")} rows')
