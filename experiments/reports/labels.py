@@ -23,7 +23,7 @@ MACHINE = (
   'model.remat',
   'model.attention',
   'rollout.slots',
-  'rollout.speculative',
+  'rollout.parts',
   'update.microbatch_prompts',
   'update.pack',
   'evaluation.batch_prompts',

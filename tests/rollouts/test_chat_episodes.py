@@ -137,7 +137,7 @@ def play(task, tokenizer):
   prompts = EpisodePrompts(task, 'train', tokenizer, 200, begin=episodes.open)
   examples, prompt, mask, _ = prompts.batch([0])
   traj = SimpleNamespace(group_size=2, response_BT=np.zeros((2, T)))
-  episodes.play(engine, None, traj, None, examples)
+  episodes.play(engine, {}, traj, None, examples)
   return prompt[mask > 0].tolist(), engine
 
 

@@ -15,16 +15,16 @@ _EPS = 1e-8  # of the authors
 
 @piece
 class HierarchicalGAE:
-  """A_t = A_high on sub-goal tokens of turns that begin a segment, A_low on
-  action tokens, A_term on switch tokens.
+  """A_t = A_high on sub-goal, A_low on action, A_term on switch tokens.
 
     A_low   GAE over turns with V_low; at the end of a segment the next value is
             V_high of the next one, and the recursion begins anew
     A_high  GAE over segments: R_k + g^n V_high' - V_high, then g^n lam_segment
     A_term  (rewards to the end of the segment + V_high of the next) - V_term
 
-  A segment is the turns of one sub-goal. Behind an episode that has not
-  finished the values are its own last V_low and V_high (`bootstrap`), else 0.
+  A segment is the turns of one sub-goal, whose tokens count in its first turn
+  alone. Behind an episode that has not finished the values are its own last
+  V_low and V_high (`bootstrap`), else 0.
   normalise: each level has mean 0 and deviation 1 over the turns of valid rows
   that use it.
   The heads 0, 1, 2 are V_high at the first token of a segment, V_low at the
