@@ -265,8 +265,9 @@ def _changes(value):
     found['from'] = sorted(hashes)
   for field in _fields(value):
     changed = _changes(getattr(value, field.name))
-    former = FORMER_DEFAULTS.get((found['class'], field.name), _default(field))
-    if changed not in (_default(field), former):
+    default = _default(field)
+    former = FORMER_DEFAULTS.get((found['class'], field.name), default)
+    if changed not in (default, former):
       found[field.name] = changed
   return found
 

@@ -241,13 +241,14 @@ def _module(package: str, name: str, what: str, typed: str = '') -> Any:
   typed = typed or name
   if _is_file(typed):
     return user_modules.load(typed)
+  folder = ROOT / package.replace('.', '/')
   if typed.endswith('.py'):  # of this repository, from wherever
-    folder = ROOT / package.replace('.', '/')
     full = pathlib.Path(typed).resolve()
     name = full.stem if full.parent == folder else name
-  known = names(package)
-  if name in known:
+  is_module = name.isidentifier() and name != '__init__'
+  if is_module and (folder / f'{name}.py').is_file():
     return importlib.import_module(f'{package}.{name}')
+  known = names(package)
   hint = overrides.nearest(typed, [*known, *_files_like(typed)])
   if typed.endswith('.py'):
     raise ValueError(f'{typed}: no such file.{hint}')

@@ -166,6 +166,7 @@ def papers() -> list[str]:
   return sorted(path.parent.name for path in folder.glob('*/sweep.py'))
 
 
+@functools.cache  # a thousand digests take seconds
 def load(paper: str) -> list[Run]:
   """The runs of a paper; raises ValueError naming the known papers."""
   known = papers()

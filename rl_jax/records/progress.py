@@ -12,13 +12,20 @@ import rich.text
 
 from rl_jax.runtime import output
 
-# Label, metric names in order of preference, format.
-COLUMNS = (
+# Label, metric names in order of preference, format; of runs on samples, and
+# of those on recorded responses alone.
+Columns = tuple[tuple[str, tuple[str, ...], str], ...]
+SAMPLED: Columns = (
   ('reward', ('reward/mean',), '{:.3f}'),
   ('entropy', ('policy/entropy',), '{:.3f}'),
   ('KL', ('policy/kl_ref', 'policy/kl_old'), '{:.2g}'),
   ('tokens/s', ('time/tokens_per_second',), '{:,.0f}'),
 )
+RECORDED: Columns = (
+  ('loss', ('train/loss',), '{:.3f}'),
+  ('entropy', ('policy/entropy',), '{:.3f}'),
+)
+_FAR = 100 * 86400.0  # a time left beyond is that of a limit never reached
 
 
 def duration(seconds: float) -> str:
@@ -29,7 +36,7 @@ def duration(seconds: float) -> str:
 
 
 class Progress:
-  """Context manager that shows iteration, COLUMNS and the time left.
+  """Context manager that shows iteration, columns and the time left.
 
   total: iterations of the whole run; first: iterations done before.
   file: by default standard error; it may fail. plain_every_seconds: how often a
@@ -43,11 +50,12 @@ class Progress:
     first: int = 0,
     *,
     label: str = 'iteration',
+    columns: Columns = SAMPLED,
     file: TextIO | None = None,
     plain_every_seconds: float = 0.0,
     shown: bool = True,
   ):
-    self._total, self._label = total, label
+    self._total, self._label, self._columns = total, label, columns
     self._every = plain_every_seconds
     stream = output.Tolerant(sys.stderr if file is None else file)
     self._console = rich.console.Console(
@@ -75,14 +83,15 @@ class Progress:
   def line(self, metrics: Mapping[str, Any]) -> str:
     """The text for the current iteration, of those columns that are known."""
     parts = [f'{self._label} {self._done}/{self._total}']
-    for label, names, form in COLUMNS:
+    for label, names, form in self._columns:
       for name in names:
         if name in metrics:
           parts.append(f'{label} ' + form.format(float(metrics[name])))
           break
     if self._seconds_each is not None:
       left = self._seconds_each * (self._total - self._done)
-      parts.append(f'{duration(left)} left')
+      if left < _FAR:
+        parts.append(f'{duration(left)} left')
     return '  '.join(parts)
 
   def update(self, row: Mapping[str, Any], done: int | None = None) -> None:

@@ -105,6 +105,8 @@ class Trainer:
     and so does the end of stopping.session_seconds.
     """
     counters, total = self.counters, self.config.iterations
+    rollout = self.config.rollout
+    recorded = rollout.logged_prompts == rollout.num_prompts
     clock = SessionClock(self.config.stopping.session_seconds)
     row = self.writer.last
     with (
@@ -112,7 +114,11 @@ class Trainer:
       jax.set_mesh(self.parts.mesh),
       stop_signal.StopSignal() as stop,
       progress.Progress(
-        total, counters.iteration, shown=processes.is_main()
+        total,
+        counters.iteration,
+        columns=progress.RECORDED if recorded else progress.SAMPLED,
+        plain_every_seconds=1.0,
+        shown=processes.is_main(),
       ) as line,
       jax.transfer_guard('disallow'),
     ):

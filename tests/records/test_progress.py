@@ -5,10 +5,11 @@ import os
 import subprocess
 import sys
 import textwrap
+import time
 
 import pytest
 
-from rl_jax.records.progress import Progress, duration
+from rl_jax.records.progress import RECORDED, Progress, duration
 
 METRICS = {
   'reward/mean': 0.51234,
@@ -31,6 +32,17 @@ def test_plain_lines_where_no_terminal_is():
   assert 'left' not in first
   assert second.startswith('iteration 4/10  ') and second.endswith(' left')
   assert '\x1b' not in out.getvalue()
+
+
+def test_runs_on_recorded_responses_show_their_loss():
+  """A limit of iterations that will not be reached has no time left."""
+  out = io.StringIO()
+  with Progress(10**15, file=out, columns=RECORDED) as progress:
+    for step in (1, 2):
+      progress.update({'step': step, 'train/loss': 0.25, **METRICS})
+      time.sleep(0.01)
+  line = out.getvalue().splitlines()[-1]
+  assert line == f'iteration 2/{10**15}  loss 0.250  entropy 1.500'
 
 
 def test_plain_lines_are_thinned_but_never_the_last():
