@@ -36,12 +36,10 @@ class EvaluationConfig:
   null is what the rollout does: its temperature, the transforms of the method,
   its limit. top_k and top_p, if one is given, take the place of the transforms.
 
-  borda_power: not null adds the accuracy of one answer by votes of the samples
-    that are weighted by self-certainty to this power (see runs.best_of); 0.5 in
-    the released code.
+  borda_power: not null adds the accuracy of one answer by votes of the samples,
+    weighted by self-certainty to this power (runs.best_of; released code: 0.5).
   consensus: names of sets with the same prompts; adds what their greedy answers
-    are worth together, the last of them only where the others differ
-    (runs.consensus).
+    are worth together, the last only if the others differ (runs.consensus).
   """
 
   every: int = ranged(0, 0)

@@ -161,10 +161,9 @@ def attend_response(
   [B, J, ...] and mask [S, T] or [B, S, T]. The two parts of the softmax are
   merged by their common maximum and sum. Every product is [x, J, rows, C] by
   [x, J, C, columns]: XLA on CPU has slow paths for most other orders.
-  places: needed if the rows are not all rows of the groups in order: the place
-  of each row in that order, [B], and the row at each place (any row where a
-  place is empty). later: further blocks like own, each of which is read only if
-  some row attends to it; not differentiated.
+  places: if the rows are not all rows of the groups in order: the place of each
+  row in that order, [B], and the row at each place (any, if it is empty).
+  later: blocks like own, read if some row attends to them; not differentiated.
   step: with a window, the token of each query in its response, [S] or [B, S];
   the masks of `own` and `later` have the window already.
   """
