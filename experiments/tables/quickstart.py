@@ -60,6 +60,8 @@ def plot_stages(workdir: str) -> str:
     label: [metrics.read_jsonl(os.path.join(workdir, name, metrics.METRICS))]
     for label, name in stages.items()
   }
+  for row in runs['supervised'][0]:
+    row.pop('reward/mean', None)  # recorded responses are right
   plot.plot_curves(
     runs,
     out,
