@@ -53,6 +53,7 @@ def test_without_network_the_flag_is_named(tmp_path, monkeypatch):
     quickstart_llm.download(str(tmp_path / 'model.gguf'))
 
 
+@pytest.mark.slow
 def test_the_stages_are_done_once(tmp_path, capsys):
   """Before, two iterations, after; questions and answers of both."""
   sizes = ['iterations=2', 'rollout.num_prompts=4', 'evaluation.every=0']

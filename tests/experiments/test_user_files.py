@@ -134,6 +134,7 @@ def place(tmp_path_factory):
   return folder
 
 
+@pytest.mark.slow
 def test_a_run_of_a_script_is_continued_by_a_binary(place):
   """With the work directory's own configuration, and the files named."""
   run = place / 'cwd' / 'run'
@@ -159,6 +160,7 @@ def test_a_run_of_a_script_is_continued_by_a_binary(place):
   assert last['reward/mean'] == pytest.approx(mean)
 
 
+@pytest.mark.slow
 def test_it_is_evaluated_when_its_module_is_named(place):
   """One line says how; the policy is judged by the user's task."""
   evaluate = [

@@ -99,10 +99,10 @@ def whole_responses(causal, limits=attention.NO_LIMITS):
 @pytest.mark.parametrize(
   ('causal', 'span', 'limits'),
   [
-    (True, 2, attention.NO_LIMITS),
+    pytest.param(True, 2, attention.NO_LIMITS, marks=pytest.mark.slow),
     (True, 4, attention.Limits(cap=0.5, window=jnp.int32(3))),
     (False, 2, attention.Limits(window=jnp.int32(12))),
-    (False, 4, attention.NO_LIMITS),
+    pytest.param(False, 4, attention.NO_LIMITS, marks=pytest.mark.slow),
   ],
 )
 def test_responses_do_not_depend_on_the_blocks(

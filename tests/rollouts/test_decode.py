@@ -176,10 +176,10 @@ def test_the_second_block_of_the_cache_changes_no_token(monkeypatch, slots):
   [
     (10, [64, 48, 36, 24], 36),  # in time
     (10, [64, 48, 32], 48),  # 33 rows when the cache is full
-    (10, [64, 8], 64),  # a deep model's, of long responses
     *(
       pytest.param(*case, marks=pytest.mark.slow)
       for case in (
+        (10, [64, 8], 64),  # a deep model's, of long responses
         (4, [64, 40, 34, 24], 64),  # more than 40 then
         (10, [64, 56, 50, 8], 50),  # with 33 rows in 50 slots
         (30, [64, 48, 36, 24], 36),  # at 24 rows, before it is full

@@ -650,6 +650,7 @@ def test_a_lagged_copy_is_renewed_and_restored(toy, tmp_path):
   assert len(gaps) == 6 and max(gaps) < 1e-4
 
 
+@pytest.mark.slow
 def test_stale_rollouts(toy, tmp_path):
   """E0: 2 + 2 iterations equal 4 whose weights of three before sample.
 

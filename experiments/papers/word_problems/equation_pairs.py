@@ -3,13 +3,13 @@
   python -m experiments.papers.word_problems.equation_pairs
     --out=data/equations.jsonl
   python -m experiments.papers.word_problems.equation_pairs
-    --config=smollm2_mawps --noresult --out=data/expressions.jsonl
+    --config=smollm2_mawps --expression --out=data/expressions.jsonl
 
 Reads the training rows of a configuration, by default of
 configs/smollm2_word_problems.py (never the held-out ones). A row whose question
 has two numbers a, b with `a op b` equal to its answer, op one of + - * /,
 becomes the response ' a op b = answer' to the configuration's prompt, with
---noresult ' a op b' and the end of the line; rows with no such pair, or with
+--expression ' a op b' and the end of the line; rows with no such pair, or with
 several operations that fit, are left out.
 """
 
@@ -23,7 +23,7 @@ from absl import flags
 from experiments.flags import configuration
 
 _OUT = flags.DEFINE_string('out', None, 'JSONL file.', required=True)
-_RESULT = flags.DEFINE_bool('result', True, 'Write the result too.')
+_EXPRESSION = flags.DEFINE_bool('expression', False, 'Leave the result out.')
 
 _NUMBER = re.compile(r'\d+(?:\.\d+)?')
 _OPERATIONS = {
@@ -57,7 +57,7 @@ def main(argv):
     answer = float(example.answer)
     text = expression(example.meta['question'], answer)
     if text is not None:
-      end = f' = {answer:g}' if _RESULT.value else '\n'
+      end = '\n' if _EXPRESSION.value else f' = {answer:g}'
       pairs.append({'prompt': example.prompt, 'response': f' {text}{end}'})
   with open(_OUT.value, 'w') as file:
     file.writelines(json.dumps(pair) + '\n' for pair in pairs)

@@ -95,7 +95,7 @@ def test_the_page_of_a_paper_has_its_tables(name):
 
 @pytest.mark.parametrize(
   ('binary', 'name'),
-  [('table', 'policy_loss_leaderboard'), ('report', 'entropy_mechanism')],
+  [('table', 'staleness'), ('report', 'entropy_mechanism')],
 )
 def test_the_commands_need_the_name_alone(binary, name, tmp_path):
   """They print, or write, what the functions make of the committed results."""

@@ -64,7 +64,9 @@ def test_the_gradient_of_lambda_by_hand(toy):
   np.testing.assert_allclose(gradient, -10.98612, rtol=1e-5)
 
 
-@pytest.mark.parametrize('microbatches', [1, 2])
+@pytest.mark.parametrize(
+  'microbatches', [pytest.param(1, marks=pytest.mark.slow), 2]
+)
 def test_an_update_learns_lambda(tiny, microbatches):
   """E1 over microbatches: a step of plain gradient descent, in the parameters
   of the training state."""
