@@ -9,7 +9,7 @@ from rl_jax import serialization
 from rl_jax.checks import INT32, checked, chosen, ranged
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.learning.update import UpdateConfig
-from rl_jax.models import reward_source
+from rl_jax.models.judge_source import Judge
 from rl_jax.models.reward_source import RewardModel
 from rl_jax.models.source import ModelSource
 from rl_jax.records import metric_names
@@ -20,7 +20,7 @@ from rl_jax.rollouts import checks as rollout_checks
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.mesh import MeshConfig
-from rl_jax.tasks import base, evaluation_set
+from rl_jax.tasks import evaluation_set
 from rl_jax.verification.pool import VerifierConfig, check_limits
 
 
@@ -119,6 +119,7 @@ class ExperimentConfig:
   method: method_lib.Method
   model: ModelSource = ModelSource()
   reward_models: tuple[RewardModel, ...] = ()
+  judges: tuple[Judge, ...] = ()
   rollout: RolloutConfig = RolloutConfig()
   update: UpdateConfig = UpdateConfig()
   optimizer: OptimizerConfig = OptimizerConfig()
@@ -249,7 +250,6 @@ def validate(config: ExperimentConfig) -> None:
     _check_baseline(config)
   _check_evaluation(config)
   _check_averages(config)
-  _check_reward_models(config)
   if hasattr(config.method.rollout, 'check_task'):
     config.method.rollout.check_task(config.task)
   if hasattr(config.method.rollout, 'check_rollout'):
@@ -354,26 +354,6 @@ def _check_evaluation(config: ExperimentConfig) -> None:
     raise ValueError(
       'evaluation.sample = False measures recorded rows of evaluation.split '
       'alone, which needs rollout.logged_prompts > 0 and a split'
-    )
-
-
-def _check_reward_models(config: ExperimentConfig) -> None:
-  """Raises ValueError if learned rewards have no place in the run."""
-  models, weights = config.reward_models, config.task.reward_weights
-  reward_source.check_names(models, {base.OUTCOME, *weights})
-  if not models:
-    return
-  if config.rollout.logged_prompts == config.rollout.num_prompts:
-    raise ValueError(
-      'reward_models score samples, and rollout.logged_prompts = '
-      f'{config.rollout.logged_prompts} leaves none: rewards of data are those '
-      'of the data'
-    )
-  if getattr(config.method.rollout, 'reads_rewards', False):
-    raise ValueError(
-      f'method.rollout.{type(config.method.rollout).__name__} decides by '
-      'rewards on the host, which learned rewards never reach: remove '
-      'reward_models'
     )
 
 

@@ -29,6 +29,7 @@ PIECE_MODULES = (
   'rl_jax.pieces.logits',
   'rl_jax.pieces.policies',
   'rl_jax.pieces.preferences',
+  'rl_jax.models.judge_source',
   'rl_jax.models.reward_source',
   'rl_jax.rollouts.drafts',
   'rl_jax.rollouts.wrappers',

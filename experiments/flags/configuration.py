@@ -122,6 +122,7 @@ def supervised(config: ExperimentConfig, batch_size: int) -> ExperimentConfig:
     config,
     method=load_method('sft'),
     reward_models=(),
+    judges=(),
     rollout=RolloutConfig(
       num_prompts=batch_size,
       logged_prompts=batch_size,

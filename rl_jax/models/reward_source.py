@@ -1,6 +1,5 @@
 """Where a learned reward comes from, and what it counts."""
 
-from collections.abc import Iterable
 import dataclasses
 import math
 
@@ -49,17 +48,3 @@ class RewardModel:
         raise ValueError(
           f'RewardModel.{field} = {getattr(self, field)!r} is not finite'
         )
-
-
-def check_names(models: Iterable[RewardModel], taken: set[str]) -> None:
-  """Raises ValueError if a component has two meanings; taken: of the task."""
-  seen = set()
-  for one in models:
-    if not isinstance(one, RewardModel):
-      raise ValueError(f'reward_models holds {one!r}, which is no RewardModel')
-    if one.name in taken | seen:
-      raise ValueError(
-        f'reward_models: the name {one.name!r} is taken by another component; '
-        f'they are {sorted(taken)} of the task and {sorted(seen)}'
-      )
-    seen.add(one.name)

@@ -28,7 +28,7 @@ from rl_jax.planning import abstract_run
 from rl_jax.rollouts import decode
 from rl_jax.rollouts.drafts import Drafts, PreviousResponses
 from rl_jax.rollouts.slots import shares_prompts
-from rl_jax.runs import draft_model, reward_models
+from rl_jax.runs import draft_model, judges, reward_models
 from rl_jax.runtime import layout
 from rl_jax.runtime import mesh as mesh_lib
 
@@ -143,9 +143,10 @@ def _draft_model_bytes(config: ExperimentConfig, mesh: Any) -> tuple[int, int]:
 
 
 def _reward_model_bytes(config: ExperimentConfig, mesh: Any) -> dict[str, int]:
-  """Parameters of all, and what the largest holds of a layer; no backward."""
+  """Parameters of all, judges too, and what the largest holds of a layer."""
   found = [reward_models.planned(one, config) for one in config.reward_models]
   found = [model for model in found if model is not None]
+  found += judges.planned(config)
   layer = lambda model: dataclasses.replace(model, num_layers=1, remat=True)
   return {
     'reward_models': sum(

@@ -4,6 +4,7 @@ from typing import Any
 
 from rl_jax.method import Method
 from rl_jax.rollouts import lagged, turns, windows
+from rl_jax.rollouts.learned_checks import check_learned
 from rl_jax.rollouts.logged_checks import check_logged
 
 
@@ -13,6 +14,7 @@ def check(config: Any) -> None:
   turns.check(config.task, rollout, method)
   check_logged(rollout, method, on_device=config.verifier.on_device)
   windows.check(rollout, method)
+  check_learned(config)
   lagged.check(rollout, config.guards.max_logp_gap)
   _check_parts(rollout, method)
 

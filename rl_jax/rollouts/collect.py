@@ -21,9 +21,10 @@ from rl_jax.rollouts.drafts import Drafts
 from rl_jax.rollouts.engine import Engine
 from rl_jax.rollouts.host_selector import HostSelector
 from rl_jax.rollouts.join import laid_end_to_end, take_from_rounds
+from rl_jax.rollouts.judges import NO_JUDGES, Judges
 from rl_jax.rollouts.learned import NO_LEARNED, LearnedRewards
 from rl_jax.rollouts.prompts import PromptSet
-from rl_jax.rollouts.rounds import Round, joined
+from rl_jax.rollouts.rounds import Round, joined, reward_arrays
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.rollouts.verifiers import TextVerifier, TokenVerifier, token_inputs
@@ -175,11 +176,13 @@ class Collector:
     verifier: TextVerifier | TokenVerifier,
     key: jax.Array,
     learned: LearnedRewards = NO_LEARNED,
+    judges: Judges = NO_JUDGES,
   ):
     self._rollout, self.engine, self._score = rollout, engine, score
     self.prompts, self.task = prompts, prompts.task
     self.selector, self.verifier, self.key = selector, verifier, key
-    self._learned = learned
+    self._learned, self._judges = learned, judges
+    self._weights = {**self.task.reward_weights, **judges.weights}
     self.stop = make_stop(prompts.tokenizer, rollout.stop)
     self._warnings, mesh = RepeatedWarnings(), engine.mesh
     self._row_inputs = functools.partial(
@@ -211,6 +214,7 @@ class Collector:
     rollout = self._rollout
     score = lambda traj: self._score(params, traj, method)
     weights = params if sampling_params is None else sampling_params
+    self._judges.bind(weights)
     sampler = Sampler(self, weights, policy_version, first_serial)
     trajs, rounds, kept = [], [], []
     filtered = method.group_filter is not None
@@ -306,8 +310,11 @@ class Collector:
     host = responses.fetch_responses(traj, len(examples))
     own = responses.own_rows(len(examples), traj.group_size)
     texts = responses.Texts(host, own, self.stop)
-    outcomes = self.verifier.outcomes(traj, examples, texts, due_B)
-    weights = self.task.reward_weights
+    outcomes = self._judges.add(
+      self.verifier.outcomes(traj, examples, texts, due_B),
+      *(examples, texts, traj.group_size),
+    )
+    weights = self._weights
     components = [o.components for o in outcomes]
     reward_B = np.asarray(
       [np.nan if c is None else base.combine(c, weights) for c in components],
@@ -322,7 +329,7 @@ class Collector:
       tokens=int((host['sampled'] - given_B).sum()),
       responses=host,
       shown=self.verifier.shown(),
-      metrics=self.verifier.metrics(),
+      metrics={**self.verifier.metrics(), **self._judges.metrics()},
     ), components
 
   def _summary_of(self, judged):
@@ -352,22 +359,8 @@ class Collector:
 
     learned: scores that the device has already.
     """
-    weights = self.task.reward_weights
-    # Also where every sample failed: rounds must have the same components.
-    names = sorted({*weights, *(n for c in components if c for n in c)})
-    ok = np.asarray([c is not None for c in components])
-    rewards = {
-      n: np.asarray(
-        [0.0 if c is None else c.get(n, 0.0) for c in components], np.float32
-      )
-      for n in names
-    }
-    total = np.asarray(
-      [0.0 if c is None else base.combine(c, weights) for c in components],
-      np.float32,
-    )
-    valid = ok.astype(np.float32)
-    rewards, total, valid = processes.put((rewards, total, valid), self.whole)
+    arrays = reward_arrays(components, self._weights)
+    rewards, total, valid = processes.put(arrays, self.whole)
     described = self.jitted(self._row_inputs)(traj)
     traj = traj.replace(
       rewards=rewards,

@@ -1,6 +1,6 @@
 """Generation rounds on the host, for filters, logs and metrics."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 from itertools import chain
 from typing import Any
@@ -64,3 +64,21 @@ def joined(rounds: Sequence[Round]) -> Round:
       for name in first.responses
     },
   )
+
+
+def reward_arrays(
+  components: Sequence[Mapping[str, float] | None], weights: Mapping[str, float]
+) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+  """(components by name, their weighted sum, 1 where judged), each f32[B].
+
+  A sample without components has 0.
+  """
+  # Also where every sample failed: rounds must have the same components.
+  names = sorted({*weights, *(n for c in components if c for n in c)})
+  rewards = {
+    n: np.asarray([(c or {}).get(n, 0.0) for c in components], np.float32)
+    for n in names
+  }
+  total = [0.0 if c is None else base.combine(c, weights) for c in components]
+  valid = [float(c is not None) for c in components]
+  return rewards, np.asarray(total, np.float32), np.asarray(valid, np.float32)

@@ -82,6 +82,7 @@ class WindowedCollector(Collector):
     examples = [self.prompts.example(i) for i in rows['index_N']]
     traj = self._trajectories(policy_version)
     weights = params if sampling_params is None else sampling_params
+    self._judges.bind(weights)
     traj = self.verifier.play(self.engine, weights, traj, self.key, examples)
     learned = self._learned.score(traj)
     self._keep(traj, policy_version)
@@ -103,9 +104,7 @@ class WindowedCollector(Collector):
 
   def _nothing(self, components: dict | None) -> dict[str, float]:
     """0 by the names of components and of those that have a weight."""
-    return dict.fromkeys(
-      {**self.task.reward_weights, **(components or {})}, 0.0
-    )
+    return dict.fromkeys({**self._weights, **(components or {})}, 0.0)
 
   def _begin(self, first_serial: int) -> None:
     """The next prompts in the places of groups that are over."""

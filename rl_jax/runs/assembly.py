@@ -27,6 +27,7 @@ from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.evaluation import Evaluator, sampling_of
 from rl_jax.runs.held_out import HeldOut
 from rl_jax.runs.influence import Probe
+from rl_jax.runs.judges import make_judges
 from rl_jax.runs.policies import Policies
 from rl_jax.runs.policy import Policy
 from rl_jax.runs.reward_models import make_rewards
@@ -116,6 +117,7 @@ def assemble(
     collector=make_source(
       *(config, rows, stages, verifier, key),
       make_rewards(config, policy.tokenizer, mesh),
+      make_judges(config, policy, mesh, key),
     ),
     evaluator=evaluator,
     held_out=make_held_out(config, policy, stages),

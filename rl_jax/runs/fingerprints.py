@@ -123,6 +123,9 @@ def _files(config) -> Iterator[tuple[str, str]]:
     yield from _model_files(path, 'model.path')
   for i, source in enumerate(config.reward_models):
     yield from _model_files(source.path, f'reward_models.{i}.path')
+  for i, judge in enumerate(config.judges):
+    if judge.path:  # '' is the policy
+      yield from _model_files(judge.path, f'judges.{i}.path')
   for name, rule in config.method.policies().items():
     if isinstance(rule, Loaded):
       yield from _model_files(rule.path, f'method.policies.{name}')

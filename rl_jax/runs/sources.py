@@ -20,6 +20,7 @@ from rl_jax.pieces.selection import ShuffledPass
 from rl_jax.rollouts.collect import Collector
 from rl_jax.rollouts.host_selector import HostSelector
 from rl_jax.rollouts.join import join_rounds
+from rl_jax.rollouts.judges import NO_JUDGES, Judges
 from rl_jax.rollouts.learned import LearnedRewards
 from rl_jax.rollouts.logged import LoggedSet, LoggedSource
 from rl_jax.rollouts.logged_checks import check_recorded, reads_mismatched
@@ -107,10 +108,11 @@ def make_source(
   verifier: Any,
   key: jax.Array,
   learned: LearnedRewards,
+  judges: Judges = NO_JUDGES,
 ) -> Any:
   """The source that rollout.logged_prompts asks for; rows: of read_rows.
 
-  learned: rewards of samples, see runs.reward_models.
+  learned, judges: rewards of samples, see runs.reward_models, runs.judges.
   """
   rollout, (prompts, records) = config.rollout, rows
   chooses, task = selector_of(config), config.task
@@ -126,6 +128,7 @@ def make_source(
       verifier=verifier,
       key=key,
       learned=learned,
+      judges=judges,
     )
 
   def logged(selector, key):

@@ -11,6 +11,7 @@ from configs import bandit
 from rl_jax.config import validate
 from rl_jax.models import params as params_lib
 from rl_jax.models.files import model_dir
+from rl_jax.models.judge_source import Judge
 from rl_jax.models.reward_source import RewardModel
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.overrides import override
@@ -72,14 +73,20 @@ def rows_of(folder):
 
 
 def test_the_reward_is_the_weighted_sum(toy, saved, tmp_path):
-  """On the device; the host's rounds know the task's reward alone."""
+  """The host's rounds know those of task and judges alone."""
   source = RewardModel(path=str(saved / 'head'), weight=0.5, center=1.0)
-  loop.Trainer(configured(toy, source, iterations='1'), str(tmp_path)).run()
+  config = configured(toy, source, iterations='1')
+  asks = {'template': '{prompt}{response}', 'labels': ('a', 'b')}
+  judge = Judge(weight=0.25, **asks)  # the policy itself
+  config = dataclasses.replace(config, judges=(judge,))
+  loop.Trainer(config, str(tmp_path)).run()
   (row,) = rows_of(tmp_path)
-  total = row['reward/outcome'] + 0.5 * row['reward/learned']
+  on_host = row['reward/outcome'] + 0.25 * row['reward/judge']
+  total = on_host + 0.5 * row['reward/learned']
   np.testing.assert_allclose(row['reward/mean'], total, rtol=1e-5)
   assert row['reward/learned'] != 0
-  assert row['rollout/reward'] == row['reward/outcome']
+  assert 0 < row['reward/judge'] < 1
+  np.testing.assert_allclose(row['rollout/reward'], on_host, rtol=1e-5)
 
 
 @pytest.mark.slow
@@ -160,3 +167,7 @@ def test_the_plan_counts_parameters(toy, saved, mesh, tiny):
   assert plan.reward_models == 4 * count > 0
   without = memory_plan.estimate(configured(toy), model, mesh)
   assert plan.kept == without.kept + plan.reward_models
+  asks = Judge(path=str(saved / 'head'), template='{response}')
+  judged = dataclasses.replace(config, judges=(asks, Judge(name='own')))
+  both = memory_plan.estimate(judged, model, mesh)
+  assert both.reward_models == 2 * plan.reward_models  # the policy is there

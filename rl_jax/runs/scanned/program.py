@@ -64,6 +64,8 @@ def _reason(config: ExperimentConfig) -> str | None:
     return 'rollout.logged_prompts: data are read on the host'
   if config.reward_models:
     return 'reward_models: learned rewards belong to the loop'
+  if config.judges:
+    return 'judges: they read text on the host'
   if method.rollout is not None:
     name = type(method.rollout).__name__
     return f'method.rollout: {name} reads responses on the host'

@@ -1,0 +1,119 @@
+"""A reward component that a language model gives when it is asked in text."""
+
+import dataclasses
+import math
+import re
+
+from rl_jax.checks import checked, chosen, ranged
+
+SINGLE, PAIRS, GROUP = 'single', 'pairs', 'group'
+_SLOTS = {
+  ('response',): SINGLE,
+  ('first', 'second'): PAIRS,
+  ('responses',): GROUP,
+}
+_SLOT = re.compile(r'\{(\w+)\}')
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
+class Judge:
+  """A reward component read from what a model says about a response.
+
+    reward = sum_c w_c s_c / sum_c |w_c|   over the criteria c of the rubric
+
+  The template is the question. Its slots: {prompt}, {answer} (of the data),
+  {criterion}, and any text in Example.meta, a rubric or a principle of the row
+  say. What it asks about is one of
+    {response}: s is what is read of one response;
+    {first} and {second}: two of a group, s_a = mean over the other rows b of
+      (p(a, b) + 1 - p(b, a)) / 2 with p in [0, 1] what is read; G (G - 1)
+      questions a prompt (OpenRubrics, arXiv:2510.07743, which averages neither
+      over orders nor over rows: both are of this code);
+    {responses}: all of a group in one question, in an order drawn by prompt and
+      under the names 1, 2, ... (RewardAnything's form).
+  '' is the conversation itself, for models that score it.
+
+  reads: 'labels': s = sum_k p_k values_k, p the probabilities of the first
+  tokens of the labels as the next token, among themselves. 'value': the value
+  head behind the last token. 'text': a greedy answer of up to answer_tokens,
+  its last number; of a group its last JSON object {name: score}. What cannot be
+  read counts 0 (MPO's rule) and is counted in metrics.
+
+  path: a work directory or model directory, with any tokenizer; '' is the
+  policy that is trained, as it samples (URPO). chat: the question is a message
+  of a user. begin, end: only the response behind `begin` and before `end` is
+  judged; '[NULL]' without them (RLMT's strict form); '': all of it.
+  """
+
+  path: str = ''
+  name: str = 'judge'
+  weight: float = 1.0
+  template: str = ''
+  criteria: tuple[tuple[str, float], ...] = (('', 1.0),)
+  chat: bool = False
+  reads: str = chosen('labels', ('labels', 'value', 'text'))
+  labels: tuple[str, ...] = ('no', 'yes')
+  values: tuple[float, ...] = (0.0, 1.0)
+  max_tokens: int = ranged(1024, 1)  # of a question
+  answer_tokens: int = ranged(256, 1)
+  begin: str = ''
+  end: str = ''
+
+  def __post_init__(self):
+    if not self.name.isidentifier():
+      raise ValueError(f'Judge.name = {self.name!r} is no identifier')
+    numbers = (self.weight, *self.values, *(w for _, w in self.criteria))
+    if not all(map(math.isfinite, numbers)):
+      raise ValueError(f'{self}: a weight or value is not finite')
+    if not sum(abs(w) for _, w in self.criteria):
+      raise ValueError(f'Judge.criteria = {self.criteria!r} weigh nothing')
+    self._check_labels()
+    if self.form == GROUP and self.reads != 'text':
+      raise ValueError(
+        f'Judge.reads = {self.reads!r}: {{responses}} asks for several scores, '
+        "which are read as 'text'"
+      )
+
+  def _check_labels(self):
+    if len(self.labels) != len(self.values) or len(self.labels) < 2:
+      raise ValueError(
+        f'Judge.labels = {self.labels!r} and values = {self.values!r}: '
+        'expected as many, two at least'
+      )
+    inside = all(0.0 <= value <= 1.0 for value in self.values)
+    if self.form == PAIRS and not (self.reads == 'labels' and inside):
+      raise ValueError(
+        f'Judge.reads = {self.reads!r}, values = {self.values!r}: {{first}} '
+        'and {second} need labels with values from 0 to 1, how often the first '
+        'is better'
+      )
+
+  @property
+  def form(self) -> str:
+    """SINGLE, PAIRS or GROUP: what a question is about."""
+    if not self.template:
+      return SINGLE
+    slots = {slot for names in _SLOTS for slot in names}
+    used = tuple(sorted(slots & set(_SLOT.findall(self.template))))
+    if used not in _SLOTS:
+      raise ValueError(
+        f'Judge.template = {self.template!r} asks about {used}: expected '
+        '{response}, or {first} and {second}, or {responses}'
+      )
+    return _SLOTS[used]
+
+  def filled(self, texts: dict[str, str]) -> str:
+    """The template with texts in its slots; others stay as they are."""
+    fill = lambda match: texts.get(match[1], match[0])
+    return _SLOT.sub(fill, self.template)
+
+  def judged(self, response: str) -> str:
+    """The part of a response that is judged."""
+    for mark, side in ((self.begin, 2), (self.end, 0)):
+      if mark:
+        parts = response.partition(mark)
+        if not parts[1]:
+          return '[NULL]'
+        response = parts[side]
+    return response

@@ -1,0 +1,139 @@
+"""What a judge is asked about the responses to a prompt, and its verdict.
+
+Text and numbers on the host alone; who answers is `judges`.
+"""
+
+from collections.abc import Mapping, Sequence
+import dataclasses
+import itertools
+import json
+import re
+
+import numpy as np
+
+from rl_jax.models.judge_source import GROUP, PAIRS, SINGLE, Judge
+from rl_jax.tasks.base import Example
+from rl_jax.tasks.draws import Draws
+
+_NUMBER = re.compile(r'-?\d+(?:\.\d+)?')
+_OBJECT = re.compile(r'\{[^{}]*\}')
+Messages = tuple[dict[str, str], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Question:
+  """rows: sample indices that it is about, in the order of the question.
+
+  text: plain. messages: a conversation instead, open for the judge's answer or
+  ended by the response. criterion: index in Judge.criteria.
+  """
+
+  rows: tuple[int, ...]
+  criterion: int
+  text: str = ''
+  messages: Messages = ()
+  is_open: bool = True
+
+
+def questions(
+  judge: Judge, example: Example, texts: Mapping[int, str]
+) -> list[Question]:
+  """About the responses to one prompt; texts: by sample index."""
+  parts = {row: judge.judged(text) for row, text in texts.items()}
+  found = []
+  for c, (criterion, _) in enumerate(judge.criteria):
+    about = {k: v for k, v in example.meta.items() if isinstance(v, str)} | {
+      'prompt': example.prompt,
+      'answer': example.answer,
+      'criterion': criterion,
+    }
+    for rows in _subjects(judge, example, tuple(parts)):
+      shown = _shown(judge.form, [parts[row] for row in rows])
+      found.append(_question(judge, example, rows, c, about | shown))
+  return found
+
+
+def _subjects(judge, example, rows):
+  """Tuples of rows, one for each question."""
+  if judge.form == SINGLE:
+    return [(row,) for row in rows]
+  if judge.form == PAIRS:
+    return list(itertools.permutations(rows, 2))
+  draws = Draws('judge', judge.name, example.id)
+  return [tuple(sorted(rows, key=lambda row: draws.uniform()))] if rows else []
+
+
+def _shown(form, texts):
+  """The slots that hold responses."""
+  if form == SINGLE:
+    return {'response': texts[0]}
+  if form == PAIRS:
+    return {'first': texts[0], 'second': texts[1]}
+  named = (f'[{i}]\n{text}' for i, text in enumerate(texts, 1))
+  return {'responses': '\n\n'.join(named)}
+
+
+def _question(judge, example, rows, criterion, slots):
+  if judge.template:
+    text = judge.filled(slots)
+    if not judge.chat:
+      return Question(rows, criterion, text)
+    return Question(rows, criterion, '', ({'role': 'user', 'content': text},))
+  if not judge.chat:
+    return Question(rows, criterion, slots['prompt'] + slots['response'])
+  asked = example.messages or ({'role': 'user', 'content': example.prompt},)
+  said = {'role': 'assistant', 'content': slots['response']}
+  return Question(rows, criterion, '', (*asked, said), is_open=False)
+
+
+def scores(
+  judge: Judge,
+  asked: Sequence[Question],
+  answers: Sequence[float | str],
+  group_size: int,
+) -> tuple[np.ndarray, int]:
+  """(score of each sample [G], answers that could not be read).
+
+  answers: numbers, or texts where the judge reads text. A sample that no
+  question is about has 0; of pairs the only one has 1/2.
+  """
+  total_G, unread = np.zeros(group_size), 0
+  for c, (_, weight) in enumerate(judge.criteria):
+    sum_G, count_G = np.zeros(group_size), np.zeros(group_size)
+    for question, answer in zip(asked, answers, strict=True):
+      if question.criterion != c:
+        continue
+      verdict, readable = _verdict(judge, question, answer)
+      unread += not readable
+      for row, score in verdict.items():
+        sum_G[row] += score
+        count_G[row] += 1
+    alone = 0.5 if judge.form == PAIRS else 0.0
+    mean_G = np.where(count_G > 0, sum_G / np.maximum(count_G, 1), alone)
+    total_G += weight * mean_G
+  return total_G / sum(abs(w) for _, w in judge.criteria), unread
+
+
+def _verdict(judge, question, answer):
+  """({row: score}, whether the answer could be read)."""
+  rows = question.rows
+  if judge.form == PAIRS:  # the means of both are the win rates of a group
+    return {rows[0]: answer, rows[1]: 1.0 - answer}, True
+  if judge.form == GROUP:
+    found = _named_scores(answer, len(rows))
+    return dict(zip(rows, found or [0.0] * len(rows), strict=True)), bool(found)
+  if judge.reads != 'text':
+    return {rows[0]: answer}, True
+  numbers = _NUMBER.findall(answer)
+  return {rows[0]: float(numbers[-1]) if numbers else 0.0}, bool(numbers)
+
+
+def _named_scores(answer: str, count: int) -> list[float] | None:
+  """Of the names 1 to count in the last JSON object; None: not all there."""
+  objects = _OBJECT.findall(answer)
+  try:
+    found = json.loads(objects[-1]) if objects else {}
+    scores_G = [float(found[str(i)]) for i in range(1, count + 1)]
+  except (KeyError, TypeError, ValueError):
+    return None
+  return scores_G if np.isfinite(scores_G).all() else None

@@ -1,0 +1,204 @@
+"""Judges of a run: responses go to them as text, between decoding and rewards.
+
+Their scores are reward components of the host, as those of the task are: group
+filters, selectors and logs know them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rl_jax.models import heads, transformer
+from rl_jax.models.judge_source import Judge
+from rl_jax.rollouts import judge_questions
+from rl_jax.rollouts.engine import Engine
+from rl_jax.rollouts.stop import Stop
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime import processes
+from rl_jax.verification.pool import Outcome
+
+# What a reader is given: token ids of questions.
+Read = Callable[[Any, Sequence[list[int]]], list]
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+  """A judge of a run; built by runs.judges.
+
+  params: of its model, None: those that sample. encode: a question to token
+  ids. read: (params, token ids of questions) -> their answers.
+  """
+
+  source: Judge
+  params: Any
+  encode: Callable[[judge_questions.Question], list[int]]
+  read: Read
+
+
+class Judges:
+  """weights: what each adds to the reward of the task, by name."""
+
+  def __init__(self, judges: Sequence[Asked] = ()):
+    self._judges, self._policy = tuple(judges), None
+    self.weights: Mapping[str, float] = {
+      one.source.name: one.source.weight for one in judges
+    }
+    self._unread: list[float] = []
+
+  def bind(self, params: Any) -> None:
+    """The weights that sample, for judges that are the policy."""
+    self._policy = params
+
+  def add(
+    self,
+    outcomes: Sequence[Outcome],
+    examples: Sequence[Any],
+    texts: Sequence[str],
+    group_size: int,
+  ) -> list[Outcome]:
+    """The outcomes with a component for each judge; those without stay so.
+
+    texts: of this process' own rows. A row that a question is too long for has
+    no components any more, with the reason.
+    """
+    if not self._judges:
+      return list(outcomes)
+    parts = processes.gather([texts[row] for row in range(len(texts))])
+    every = [text for part in parts for text in part]
+    due = [row for row, one in enumerate(outcomes) if one.components]
+    found, self._unread = list(outcomes), []
+    for judge in self._judges:
+      found = self._judged(judge, found, examples, every, due, group_size)
+    return found
+
+  def metrics(self) -> dict[str, float]:
+    """Of the last call: the share of answers that could not be read."""
+    if not self._judges:
+      return {}
+    return {'rollout/unread_judgements': float(np.mean(self._unread))}
+
+  def _judged(self, judge, outcomes, examples, texts, due, group_size):
+    """Of one judge, in one call for all prompts."""
+    source, asked = judge.source, []
+    for n, example in enumerate(examples):
+      rows = range(n * group_size, (n + 1) * group_size)
+      shown = {row - rows.start: texts[row] for row in rows if row in set(due)}
+      asked.append(judge_questions.questions(source, example, shown))
+    ids = [judge.encode(question) for group in asked for question in group]
+    long = [i for i, x in enumerate(ids) if len(x) > source.max_tokens]
+    params = self._policy if judge.params is None else judge.params
+    answers = judge.read(params, [x[: source.max_tokens] for x in ids])
+    unread, place, found = 0, 0, list(outcomes)
+    for n, group in enumerate(asked):
+      own = range(place, place + len(group))
+      score_G, bad = judge_questions.scores(
+        source, group, answers[own.start : own.stop], group_size
+      )
+      cut = {r for i in long if i in own for r in group[i - place].rows}
+      for g in range(group_size):
+        row = n * group_size + g
+        if found[row].components:
+          found[row] = _with_score(found[row], source, score_G[g], g in cut)
+      unread, place = unread + bad, own.stop
+    self._unread.append(unread / max(1, len(ids)))
+    return found
+
+
+def _with_score(outcome, source, score, cut):
+  if cut or not np.isfinite(score):
+    what = f'more than {source.max_tokens} tokens' if cut else 'a score of NaN'
+    return Outcome(None, 'invalid', f'judge {source.name!r}: {what}')
+  components = {**outcome.components, source.name: float(score)}
+  return dataclasses.replace(outcome, components=components)
+
+
+NO_JUDGES = Judges()
+
+
+@dataclasses.dataclass(frozen=True)
+class Reader:
+  """Reads probabilities of labels, values or answers behind questions.
+
+  rows: questions a call. engine, stop: for answers in text.
+  """
+
+  model: transformer.ModelConfig
+  mesh: jax.sharding.Mesh
+  pad_id: int
+  rows: int
+  label_ids: tuple[int, ...] = ()
+  values: tuple[float, ...] = ()
+  engine: Engine | None = None
+  stop: Stop | None = None
+  key: Any = None
+
+  def __call__(self, params: Any, questions: Sequence[list[int]]) -> list:
+    """Numbers, or texts with an engine, one a question."""
+    answers = []
+    for start in range(0, len(questions), self.rows):
+      own = questions[start : start + self.rows]
+      arrays = self._arrays(own)
+      read = self._texts if self.engine is not None else self._numbers
+      answers += read(params, *arrays)[: len(own)]
+    return answers
+
+  def _arrays(self, questions):
+    """Left-padded to a power of two, so that few widths are compiled."""
+    longest = max(map(len, questions))
+    shape = self.rows, max(8, 1 << (longest - 1).bit_length())
+    prompt = np.full(shape, self.pad_id, np.int32)
+    mask = np.zeros(shape, np.float32)
+    mask[:, -1] = 1.0  # of rows that fill the call, too
+    for row, ids in enumerate(questions):
+      prompt[row, shape[1] - len(ids) :] = ids
+      mask[row, shape[1] - len(ids) :] = 1.0
+    return prompt, mask
+
+  def _numbers(self, params, prompt, mask):
+    arrays = processes.put((prompt, mask), mesh_lib.rows(self.mesh))
+    return processes.read(self._jitted(params, *arrays)).tolist()
+
+  @functools.cached_property
+  def _jitted(self):
+    read = functools.partial(
+      numbers_behind, self.model, self.label_ids, self.values
+    )
+    return jax.jit(read, out_shardings=mesh_lib.replicated(self.mesh))
+
+  def _texts(self, params, prompt, mask):
+    ids = np.arange(self.rows, dtype=np.int32)
+    traj = self.engine.start(prompt, mask, ids, 0, 0)
+    traj = self.engine.generate(params, traj=traj, key=self.key)
+    tokens, sizes = processes.read((traj.response_BT, traj.length_B))
+    pairs = zip(tokens, sizes, strict=True)
+    return [self.stop.text(row[:size]) for row, size in pairs]
+
+
+def numbers_behind(
+  model: transformer.ModelConfig,
+  label_ids: tuple[int, ...],
+  values: tuple[float, ...],
+  params: Any,
+  prompt_NP: jax.Array,
+  mask_NP: jax.Array,
+) -> jax.Array:
+  """sum_k p_k values_k of the next token, or the value head, [N].
+
+  p = softmax of the logits of label_ids; without any the value behind the last
+  token of the prompt.
+  """
+  N = len(prompt_NP)
+  next_N1 = jnp.zeros((N, 1), jnp.int32)
+  hidden_N1D = transformer.forward(
+    params, model, prompt_NP, mask_NP, next_N1, jnp.ones((N, 1))
+  )
+  if not label_ids:
+    return heads.values(params, hidden_N1D[:, 0])
+  logits_NV = heads.logits(params, model, hidden_N1D[:, 0])
+  p_NK = jax.nn.softmax(logits_NV[:, np.array(label_ids)], axis=-1)
+  return p_NK @ np.array(values, np.float32)

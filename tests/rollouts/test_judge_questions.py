@@ -1,0 +1,115 @@
+"""What judges are asked, and scores of their answers, by hand."""
+
+import numpy as np
+import pytest
+
+from rl_jax.models.judge_source import Judge
+from rl_jax.rollouts.judge_questions import questions, scores
+from rl_jax.tasks.base import Example
+
+EXAMPLE = Example(prompt='2+3', answer='5', id=7, meta={'rule': 'Be brief.'})
+
+
+def judged(judge, texts, answer):
+  """Scores of a group, and unread answers; answer: of a question's text."""
+  asked = questions(judge, EXAMPLE, dict(enumerate(texts)))
+  answers = [answer(question) for question in asked]
+  return scores(judge, asked, answers, len(texts))
+
+
+def test_a_rubric_is_a_weighted_mean_of_its_criteria():
+  """(2 * 0.8 - 0.5) / 3; one criterion of any weight is its score alone."""
+  rubric = (('right?', 2.0), ('rude?', -1.0))
+  judge = Judge(template='{response} {criterion}', criteria=rubric)
+  table = {'x right?': 0.8, 'x rude?': 0.5, 'y right?': 0.1, 'y rude?': 0.0}
+  found, unread = judged(judge, ['x', 'y'], lambda q: table[q.text])
+  np.testing.assert_allclose(found, [1.1 / 3, 0.2 / 3])
+  assert unread == 0
+  alone = Judge(template='{response} {criterion}', criteria=(('right?', 5.0),))
+  found, _ = judged(alone, ['x', 'y'], lambda q: table[q.text])
+  np.testing.assert_allclose(found, [0.8, 0.1])
+
+
+def test_slots_are_filled_once():
+  """Data that spell a slot stay as they are; unknown slots, too."""
+  template = '{prompt}|{answer}|{rule}|{response}|{other}'
+  (asked,) = questions(Judge(template=template), EXAMPLE, {0: '{answer}'})
+  assert asked.text == '2+3|5|Be brief.|{answer}|{other}'
+  chat = Judge(template='{response}?', chat=True)
+  (asked,) = questions(chat, EXAMPLE, {0: 'x'})
+  assert asked.messages == ({'role': 'user', 'content': 'x?'},)
+  whole = Judge(reads='value', chat=True)
+  (asked,) = questions(whole, EXAMPLE, {0: 'x'})
+  assert [m['content'] for m in asked.messages] == ['2+3', 'x']
+  assert not asked.is_open
+
+
+def test_pairs_are_read_in_both_orders():
+  """p(x, y) = 0.9, p(y, x) = 0.3: x wins (0.9 + 0.7) / 2 of the time."""
+  judge = Judge(template='{first}{second}')
+  table = {'xy': 0.9, 'yx': 0.3}
+  found, _ = judged(judge, ['x', 'y'], lambda q: table[q.text])
+  np.testing.assert_allclose(found, [0.8, 0.2])
+  favours_first, _ = judged(judge, ['x', 'y', 'z'], lambda q: 0.7)
+  np.testing.assert_allclose(favours_first, 0.5)  # the mean of any group
+  alone, _ = judged(judge, ['x'], lambda q: 1.0)
+  np.testing.assert_allclose(alone, 0.5)
+
+
+def test_a_group_is_judged_under_other_names():
+  """Scores follow the responses, whatever their place in the question."""
+  judge = Judge(template='{responses}', reads='text')
+
+  def answer(question):
+    lines = question.text.split('\n')
+    values = {'x': 5, 'y': 3, 'z': 1}
+    named = [f'"{lines[i][1]}": {values[lines[i + 1]]}' for i in (0, 3, 6)]
+    return 'They differ. {"1": 9} {' + ', '.join(named) + '}'
+
+  for texts in (['x', 'y', 'z'], ['z', 'x', 'y']):
+    found, unread = judged(judge, texts, answer)
+    assert found.tolist() == [{'x': 5, 'y': 3, 'z': 1}[t] for t in texts]
+    assert unread == 0
+  missing, unread = judged(judge, ['x', 'y'], lambda q: '{"1": 4}')
+  assert missing.tolist() == [0.0, 0.0]
+  assert unread == 1
+  orders = [
+    tuple(questions(judge, Example('', '', i), dict(enumerate('xyz')))[0].rows)
+    for i in range(20)
+  ]
+  assert len(set(orders)) > 3
+
+
+def test_texts_are_read_by_their_last_number():
+  """What has none counts 0, and is counted."""
+  judge = Judge(template='{response}', reads='text')
+  table = {'x': 'of 10 I give -2.5.', 'y': 'fine'}
+  found, unread = judged(judge, ['x', 'y'], lambda q: table[q.text])
+  assert (found.tolist(), unread) == ([-2.5, 0.0], 1)
+
+
+def test_thoughts_are_not_judged():
+  """Only what stands between begin and end; NULL without them."""
+  judge = Judge(template='{response}', begin='<a>', end='</a>')
+  for thought in ('', 'long <b>'):
+    assert judge.judged(f'{thought}<a>good</a> more') == 'good'
+  assert judge.judged('good') == judge.judged('<a>good') == '[NULL]'
+  assert Judge(template='{response}').judged('<a>x') == '<a>x'
+
+
+@pytest.mark.parametrize(
+  'fields, message',
+  [
+    ({'template': 'good?'}, r'asks about \(\)'),
+    ({'template': '{first} {response}'}, 'asks about'),
+    ({'template': '{responses}'}, "reads = 'labels': {responses}"),
+    ({'template': '{first}{second}', 'values': (0.0, 5.0)}, 'from 0 to 1'),
+    ({'labels': ('a',), 'values': (1.0,)}, 'two at least'),
+    ({'criteria': (('x', 0.0),)}, 'weigh nothing'),
+    ({'weight': float('nan')}, 'not finite'),
+    ({'name': 'a b'}, 'no identifier'),
+  ],
+)
+def test_bad_fields_are_named(fields, message):
+  with pytest.raises(ValueError, match=message):
+    Judge(**fields)
