@@ -23,10 +23,14 @@ microseconds. The keys are explained in benchmarks/turns.py.
 
 Every row generates --new_tokens tokens. With --mean_length rows end at random
 (lengths are geometric), and only seconds and generated tokens are meaningful.
-Compared in turn with the stage are then:
+reserved_over_needed is the temporary memory that the compiled rollout reserves,
+over that of the keys and values of all generated tokens. Compared in turn with
+the stage are then:
 
   times_full_width  generate: seconds a token, over those of 64 rows that all
                     have full length
+  times_equal_lengths  the same, over those of as many rows that all end at the
+                    mean length
   times_unpacked    update: seconds over those without packing; rows are packed
                     if they fit in `capacity` places a group, and the peak of
                     memory is that of both
@@ -154,7 +158,7 @@ def main(argv):
       'generated_tokens_per_second': generated / np.median(times[stage]),
       'compile_seconds': stages.compile_seconds,
       'peak_memory_gb': _peak_memory_gb(),
-      **ratios.compared(stages, shape, stage, times, generated),
+      **ratios.compared(*(stages, shape, stage, times, generated), _MEAN.value),
     }
   )
 

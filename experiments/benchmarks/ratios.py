@@ -14,8 +14,15 @@ def full_width(shape):
   return dataclasses.replace(shape, num_prompts=FULL_WIDTH // shape.group_size)
 
 
+def equal_lengths(shape, mean_length):
+  """The shape with rows that all end at the mean length."""
+  return dataclasses.replace(
+    shape, new_tokens=max(1, min(round(mean_length), shape.new_tokens))
+  )
+
+
 def has_full_width(stage, mean_length):
-  """True if the stage is compared with 64 rows of full length."""
+  """True if the stage is compared with rows that have equal lengths."""
   return stage == 'generate' and mean_length > 0
 
 
@@ -50,12 +57,16 @@ def calls_in_turn(stages, make, shape, stage, mean_length):
     calls['plain'] = functools.partial(make(shape, drafts=None).call, stage)
   elif has_full_width(stage, mean_length):
     # All rows at a time, without slots.
-    other = make(full_width(shape), mean_length=0.0, slots=None)
-    calls['full_width'] = functools.partial(other.call, stage)
+    for name, other in (
+      ('full_width', full_width(shape)),
+      ('equal_lengths', equal_lengths(shape, mean_length)),
+    ):
+      other = make(other, mean_length=0.0, slots=None)
+      calls[name] = functools.partial(other.call, stage)
   return calls
 
 
-def compared(stages, shape, stage, times, generated):
+def compared(stages, shape, stage, times, generated, mean_length):
   """Ratios of the stage's seconds to those timed in turn with it."""
   over = lambda name: float(np.median(np.divide(times[stage], times[name])))
   if 'unpacked' in times:
@@ -64,10 +75,15 @@ def compared(stages, shape, stage, times, generated):
     accepted = float(stages.drafts.metrics()['rollout/accepted_length'])
     return {'times_plain': over('plain'), 'accepted_length': accepted}
   if 'full_width' in times:
-    tokens = full_width(shape).rows * shape.new_tokens
-    each = float(np.median(times['full_width'])) / tokens
-    ratio = over('full_width') * tokens / generated
-    return {'full_width_seconds_per_token': each, 'times_full_width': ratio}
+    tokens = lambda other: other.rows * other.new_tokens / generated
+    full, equal = full_width(shape), equal_lengths(shape, mean_length)
+    each = float(np.median(times['full_width'])) / (tokens(full) * generated)
+    return {
+      'full_width_seconds_per_token': each,
+      'times_full_width': over('full_width') * tokens(full),
+      'times_equal_lengths': over('equal_lengths') * tokens(equal),
+      'reserved_over_needed': stages.reserved_over_needed,
+    }
   if stage != 'step':
     return {}
   parts = {name: float(np.median(times[name])) for name in PARTS}

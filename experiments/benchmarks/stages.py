@@ -127,6 +127,16 @@ class Stages:
     """The capacity of a packed update, or None."""
     return self.forward.capacity
 
+  @property
+  def reserved_over_needed(self):
+    """Temporary memory of a rollout, over keys and values of all its tokens."""
+    cfg = self.forward.model
+    number = jnp.dtype(cfg.compute_dtype).itemsize
+    token = 2 * cfg.num_layers * cfg.num_kv_heads * cfg.head_size * number
+    reserved = self.generate.memory_analysis().temp_size_in_bytes
+    needed = int(self.full.length_B.sum()) * token
+    return reserved * jax.device_count() / needed
+
   def _make_update(self, jit, pack, optimizer):
     if pack:
       length_NG = np.reshape(self.full.length_B, (len(self.groups), -1))

@@ -35,14 +35,22 @@ def test_flop_by_hand():
   assert costs.model_flops(TINY, shape, 'step') == 4 * 3648
 
 
-def test_the_full_width_is_64_rows():
-  """By hand: 1.5 times the seconds, half of the 64 * 16 tokens."""
-  times = {'generate': [3.0, 5.0, 4.0], 'full_width': [2.0, 2.0, 4.0]}
+def test_seconds_a_token_of_rows_that_end_together():
+  """By hand: 512 tokens in 1.5 times the seconds of 64 * 16, half as many, and
+  in 4 times those of 256 * 4, twice as many."""
+  times = {
+    'generate': [3.0, 5.0, 4.0],
+    'full_width': [2.0, 2.0, 4.0],
+    'equal_lengths': [1.0, 1.0, 1.0],
+  }
   shape = costs.Shape(32, 8, 3, 16)
-  found = ratios.compared(None, shape, 'generate', times, 512)
+  stages = types.SimpleNamespace(reserved_over_needed=2.5)
+  found = ratios.compared(stages, shape, 'generate', times, 512, 4.0)
   assert found == {
     'full_width_seconds_per_token': 2.0 / 1024,
     'times_full_width': 3.0,
+    'times_equal_lengths': 8.0,
+    'reserved_over_needed': 2.5,
   }
 
 
@@ -55,28 +63,29 @@ def test_the_stages_over_the_step_are_compared_in_turn():
   }
   stages = types.SimpleNamespace(capacity=None)
   shape = costs.Shape(8, 8, 3, 16)
-  assert ratios.compared(stages, shape, 'step', times, 512) == {
+  assert ratios.compared(stages, shape, 'step', times, 512, 0.0) == {
     'stage_seconds': {'generate': 3.0, 'update': 3.0},
     'stages_over_step': 1.0,
   }
 
 
-def test_the_full_width_has_no_slots():
-  """The comparison decodes all 64 rows at a time, to full length."""
+def test_what_ragged_rows_are_compared_with():
+  """64 rows of full length, and all rows of the mean length; without slots."""
   stages = types.SimpleNamespace(
     capacity=None, drafts=None, call=lambda stage: stage
   )
   made = []
 
   def make(shape, **options):
-    made.append((shape.rows, options))
+    made.append((shape.rows, shape.new_tokens, options))
     return stages
 
   shape = costs.Shape(32, 8, 3, 16)
-  calls = ratios.calls_in_turn(stages, make, shape, 'generate', 32.0)
-  assert list(calls) == ['generate', 'full_width']
-  assert calls['full_width']() == 'generate'
-  assert made == [(64, {'mean_length': 0.0, 'slots': None})]
+  calls = ratios.calls_in_turn(stages, make, shape, 'generate', 4.2)
+  assert list(calls) == ['generate', 'full_width', 'equal_lengths']
+  assert calls['full_width']() == calls['equal_lengths']() == 'generate'
+  options = {'mean_length': 0.0, 'slots': None}
+  assert made == [(64, 16, options), (256, 4, options)]
 
 
 def test_seconds_in_turn():
