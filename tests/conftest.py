@@ -18,6 +18,8 @@ from absl import flags  # noqa: E402
 import jax  # noqa: E402
 import pytest  # noqa: E402
 
+from rl_jax.runtime import mesh  # noqa: E402
+
 # Silent broadcasting of [B] against [B, T] is the commonest bug of the field.
 jax.config.update('jax_numpy_rank_promotion', 'raise')
 
@@ -71,6 +73,13 @@ def tiny():
 def _played():
   """The class of tests/played.py: a round of episodes."""
   return _load('played').Played
+
+
+@pytest.fixture(scope='module')
+def no_mesh_left():
+  """A trainer puts a mesh in force, which other modules must not see."""
+  with jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), jax.devices()[:1])):
+    yield
 
 
 @pytest.fixture(scope='session')

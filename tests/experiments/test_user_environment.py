@@ -1,13 +1,13 @@
 """A user's own environment, in a file outside of the repository."""
 
-import jax
 import numpy as np
 import pytest
 
 from experiments.flags import configuration
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.runs import loop
-from rl_jax.runtime import mesh
+
+pytestmark = pytest.mark.usefixtures('no_mesh_left')
 
 FILE = """
 import dataclasses, random
@@ -34,14 +34,6 @@ class Guess(EnvironmentTask):
 def get_config(method):
   return dataclasses.replace(keydoor.get_config(method), task=Guess())
 """
-
-
-@pytest.fixture(scope='module', autouse=True)
-def no_mesh_left():
-  """Trainer puts a mesh in force; other modules must not see it."""
-  devices = jax.devices()[:1]
-  with jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), devices)):
-    yield
 
 
 def test_a_file_of_the_user_trains(tmp_path):

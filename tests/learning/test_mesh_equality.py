@@ -30,7 +30,7 @@ from rl_jax.serialization import from_json
 from rl_jax.tasks import Arithmetic
 from rl_jax.types import LEARNED
 
-pytestmark = pytest.mark.devices
+pytestmark = [pytest.mark.devices, pytest.mark.usefixtures('no_mesh_left')]
 
 ONE = (1, 1, 1)
 MESHES = [(8, 1, 1), (1, 8, 1), (2, 2, 2)]
@@ -57,14 +57,6 @@ MODEL = ModelConfig(
   head_size=8,
   mlp_size=32,
 )
-
-
-@pytest.fixture(scope='module', autouse=True)
-def no_mesh_left():
-  """Trainer puts a mesh in force; other modules must not see it."""
-  mesh = make_mesh(ONE)
-  with jax.set_mesh(mesh):
-    yield
 
 
 def make_mesh(shape):

@@ -11,16 +11,8 @@ from configs.methods import gigpo, turn_ppo
 from rl_jax.overrides import override
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.runs import loop
-from rl_jax.runtime import mesh
 
-pytestmark = pytest.mark.devices
-
-
-@pytest.fixture(scope='module', autouse=True)
-def no_mesh_left():
-  """Trainer puts a mesh in force; other modules must not see it."""
-  with jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), jax.devices()[:1])):
-    yield
+pytestmark = [pytest.mark.devices, pytest.mark.usefixtures('no_mesh_left')]
 
 
 def train(workdir, method, iterations=1, **changes):

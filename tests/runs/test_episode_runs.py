@@ -7,7 +7,6 @@ import pathlib
 import signal
 import sys
 
-import jax
 import numpy as np
 import pytest
 
@@ -18,18 +17,11 @@ from rl_jax.records.metrics import read_jsonl
 from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.rollouts.wrappers import Opponent
 from rl_jax.runs import loop
-from rl_jax.runtime import mesh
+
+pytestmark = pytest.mark.usefixtures('no_mesh_left')
 
 PATH = pathlib.Path(__file__).parents[1] / 'faults' / 'kill_resume.py'
 TURNS = TurnConfig(max_turns=4, max_turn_tokens=2, max_observation_tokens=4)
-
-
-@pytest.fixture(scope='module', autouse=True)
-def no_mesh_left():
-  """Trainer puts a mesh in force; other modules must not see it."""
-  devices = jax.devices()[:1]
-  with jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), devices)):
-    yield
 
 
 def make_config(method, iterations, workers=1, **model):

@@ -5,7 +5,6 @@ import json
 import subprocess
 import sys
 
-import jax
 import pytest
 
 from configs import keydoor
@@ -14,7 +13,6 @@ from rl_jax.config import EvaluationConfig
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.runs import loop
-from rl_jax.runtime import mesh
 from rl_jax.tasks import (
   Arithmetic,
   EvaluationSet,
@@ -25,19 +23,14 @@ from rl_jax.tasks import (
 from rl_jax.tasks.environments import several
 from rl_jax.verification.pool import VerifierConfig
 
+pytestmark = pytest.mark.usefixtures('no_mesh_left')
+
 SUMS = Arithmetic(digits=1)
 DOORS = KeyDoor(
   num_held_out=SUMS.num_prompts('test'),
   reward_weights={'outcome': 0.5, 'progress': 0.5},
 )
 BOTH = Mixture((MixturePart('doors', DOORS), MixturePart('sums', SUMS)))
-
-
-@pytest.fixture(scope='module', autouse=True)
-def no_mesh_left():
-  """Trainer puts a mesh in force; other modules must not see it."""
-  with jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), jax.devices()[:1])):
-    yield
 
 
 @pytest.fixture(scope='module', name='run')

@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import jax
 import jax.numpy as jnp
 import pytest
 
@@ -13,15 +12,8 @@ from rl_jax.pieces.selection import BetaPosterior, Uniform
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.runs import influence, loop
 from rl_jax.runs.scanned import program
-from rl_jax.runtime import mesh
 
-
-@pytest.fixture(scope='module', autouse=True)
-def no_mesh_left():
-  """Trainer puts a mesh in force; other modules must not see it."""
-  devices = jax.devices()[:1]
-  with jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), devices)):
-    yield
+pytestmark = pytest.mark.usefixtures('no_mesh_left')
 
 
 def config(method, **diagnostics):

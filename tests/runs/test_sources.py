@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import jax
 import numpy as np
 import pytest
 
@@ -13,8 +12,9 @@ from rl_jax.records.metrics import read_jsonl
 from rl_jax.rollouts.logged_checks import check_recorded
 from rl_jax.runs import loop
 from rl_jax.runs.scanned import program
-from rl_jax.runtime import mesh
 from rl_jax.tasks import Arithmetic, EvaluationSet, RulePairs
+
+pytestmark = pytest.mark.usefixtures('no_mesh_left')
 
 SMALL = {
   'iterations': '4',
@@ -26,13 +26,6 @@ SMALL = {
   'model.config.width': '16',
   'model.config.mlp_size': '32',
 }
-
-
-@pytest.fixture(scope='module', autouse=True)
-def no_mesh_left():
-  """Trainer puts a mesh in force; other modules must not see it."""
-  with jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), jax.devices()[:1])):
-    yield
 
 
 def small(method, **changes):

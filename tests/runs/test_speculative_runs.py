@@ -11,17 +11,10 @@ from rl_jax.planning import memory_plan
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.rollouts import acceptance
 from rl_jax.runs import loop
-from rl_jax.runtime import mesh
+
+pytestmark = pytest.mark.usefixtures('no_mesh_left')
 
 PREVIOUS = 'PreviousResponses(tokens=2, prompts=5)'
-
-
-@pytest.fixture(scope='module', autouse=True)
-def no_mesh_left():
-  """Trainer puts a mesh in force; other modules must not see it."""
-  devices = jax.devices()[:1]
-  with jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), devices)):
-    yield
 
 
 def make_config(method, **changes):
@@ -37,7 +30,7 @@ def make_config(method, **changes):
 
 
 @pytest.mark.slow
-def test_a_run_with_drafts(toy, tmp_path):
+def test_a_run_with_drafts(toy, stripped, tmp_path):
   """E0: 2 + 2 iterations equal 4; E2: the responses are those without."""
   config = make_config(toy.get_method('grpo'))
 
@@ -47,11 +40,7 @@ def test_a_run_with_drafts(toy, tmp_path):
     return trainer
 
   def rows(name):
-    found = read_jsonl(tmp_path / name / 'metrics.jsonl')
-    return [
-      {k: v for k, v in row.items() if not k.startswith('time/')}
-      for row in found
-    ]
+    return stripped(read_jsonl(tmp_path / name / 'metrics.jsonl'))
 
   whole = run('whole', config)
   run('parts', make_config(toy.get_method('grpo'), iterations='2'))

@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import jax
 import pytest
 
 from experiments.flags import configuration
@@ -13,7 +12,8 @@ from rl_jax.models.source import ModelSource
 from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.runs.loop import Trainer
-from rl_jax.runtime import mesh as mesh_lib
+
+pytestmark = pytest.mark.usefixtures('no_mesh_left')
 
 MODEL = ModelConfig(
   vocab_size=1,
@@ -24,14 +24,6 @@ MODEL = ModelConfig(
   head_size=8,
   mlp_size=16,
 )
-
-
-@pytest.fixture(autouse=True)
-def no_mesh_left():
-  """Trainer puts a mesh in force; other modules must not see it."""
-  devices = jax.devices()[:1]
-  with jax.set_mesh(mesh_lib.make_mesh(mesh_lib.MeshConfig(), devices)):
-    yield
 
 
 def bandit(**fields):

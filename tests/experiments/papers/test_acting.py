@@ -10,15 +10,8 @@ import pytest
 
 from experiments.papers.worlds import acting, sweep, tables, trials
 from rl_jax.records.metrics import read_jsonl
-from rl_jax.runtime import mesh
 
-
-@pytest.fixture(scope='module', autouse=True)
-def no_mesh_left():
-  """Measuring puts a mesh in force; other modules must not see it."""
-  devices = jax.devices()[:1]
-  with jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), devices)):
-    yield
+pytestmark = pytest.mark.usefixtures('no_mesh_left')
 
 
 def test_a_method_runs_as_in_its_trial():

@@ -23,20 +23,13 @@ from rl_jax.rollouts.verifiers import token_inputs
 from rl_jax.rollouts.windows import in_window
 from rl_jax.runs.influence import TOLERANCE
 from rl_jax.runs.policy import task_tokenizer
-from rl_jax.runtime import mesh
 from rl_jax.tasks import base
 from rl_jax.types import FORCED, POLICY
 
+pytestmark = pytest.mark.usefixtures('no_mesh_left')
+
 GROUPS, SAMPLES, TOKENS = 6, 8, 28
 KEY = jax.random.key(0)
-
-
-@pytest.fixture(scope='module', autouse=True)
-def no_mesh_left():
-  """Trainer puts a mesh in force; other modules must not see it."""
-  devices = jax.devices()[:1]
-  with jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), devices)):
-    yield
 
 
 def chain_texts(task, examples):

@@ -12,17 +12,10 @@ from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.records.metrics import METRICS, read_jsonl
 from rl_jax.runs import loop
 from rl_jax.runs.scanned import evaluation, program
-from rl_jax.runtime import mesh
+
+pytestmark = pytest.mark.usefixtures('no_mesh_left')
 
 ITERATIONS = 5
-
-
-@pytest.fixture(scope='module', autouse=True)
-def no_mesh_left():
-  """Trainer puts a mesh in force; other modules must not see it."""
-  devices = jax.devices()[:1]
-  with jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), devices)):
-    yield
 
 
 def make_config(method, seed=0, *sets):
