@@ -3,6 +3,7 @@
 from rl_jax.tasks.arithmetic import Arithmetic
 from rl_jax.tasks.bandit import Bandit
 from rl_jax.tasks.base import OUTCOME, Example, Task, combine
+from rl_jax.tasks.believed_chain import BelievedChain
 from rl_jax.tasks.boxes import Boxes
 from rl_jax.tasks.calculator import Calculator
 from rl_jax.tasks.chain import Chain
@@ -42,6 +43,7 @@ __all__ = [
   'OUTCOME',
   'Arithmetic',
   'Bandit',
+  'BelievedChain',
   'Boxes',
   'Calculator',
   'Chain',

@@ -100,9 +100,7 @@ class Chain:
     for _ in range(passes):
       last = problem[0]
       for operation, digit in _pairs(problem):
-        result = _apply(int(last), operation, int(digit))
-        if stream.uniform() < self.slips:
-          result = (result + 1 + stream.below(9)) % 10
+        result = self._result(int(last), operation, int(digit), stream)
         written.append(f'{last}{operation}{digit}={result}')
         last = str(result)
     mode = 'thought' if passes == 1 else 'rechecked'
@@ -188,6 +186,13 @@ class Chain:
 
     return chain_device.row_inputs(response_BT, length_B, tokenizer)
 
+  def _result(self, left, operation, right, stream):
+    """What the teacher writes as the result of a step."""
+    result = apply(left, operation, right)
+    if stream.uniform() < self.slips:
+      result = (result + 1 + stream.below(9)) % 10
+    return result
+
   def _draw(self, stream):
     """((problem,), problem), an expression as '3+4*2'."""
     span = self.max_operations - self.min_operations + 1
@@ -201,7 +206,7 @@ def steps(problem: str) -> list[str]:
   """The steps of '3+4*2': ['3+4=7', '7*2=4']."""
   found, last = [], int(problem[0])
   for operation, digit in _pairs(problem):
-    result = _apply(last, operation, int(digit))
+    result = apply(last, operation, int(digit))
     found.append(f'{last}{operation}{digit}={result}')
     last = result
   return found
@@ -221,7 +226,8 @@ def _pairs(problem):
   return zip(problem[1::2], problem[2::2], strict=True)
 
 
-def _apply(left, operation, right):
+def apply(left: int, operation: str, right: int) -> int:
+  """One operation, modulo 10."""
   if operation == '+':
     return (left + right) % 10
   return (left - right if operation == '-' else left * right) % 10

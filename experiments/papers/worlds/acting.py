@@ -1,4 +1,4 @@
-"""Measures the influence of the methods of the main world on the same rows.
+"""Measures the influence of the compared methods on the same rows.
 
   python -m experiments.papers.worlds.acting
     --out=experiments/papers/worlds/influence.jsonl
@@ -35,17 +35,18 @@ GROUPS = 16
 KEY = jax.random.key(0)
 
 
-def setting_of(name: str) -> sweep_runs.Setting:
+def setting_of(world: str, name: str) -> sweep_runs.Setting:
   """One iteration of a method at its rate, without evaluation."""
-  trial = trials.TRIALS[name]
-  more = {**sweep.START, 'iterations': 1, **trial.changes}
+  of_world = sweep.COMPARED[world]
+  trial = of_world.methods[name]
+  more = {**of_world.start, 'iterations': 1, **trial.changes}
   more |= {trials.RATE: trial.rate}
-  return sweep_runs.equal_conditions(sweep.MAIN, (name,), more, 1)[0]
+  return sweep_runs.equal_conditions(world, (name,), more, 1)[0]
 
 
-def moved_rows() -> tuple[Any, Any]:
+def moved_rows(world: str) -> tuple[Any, Any]:
   """(rows of the warm start, weights after GRPO's steps on them)."""
-  config = sweep_runs.Run(setting_of(sweep.BASELINE)).config
+  config = sweep_runs.Run(setting_of(world, sweep.BASELINE)).config
   whole = program.WholeRuns([config])
   _, state, kept = whole.run_by_stages(keep=lambda traj: traj)
   rows = jax.tree.map(lambda x: jnp.asarray(x[0, 0]), kept)
@@ -70,17 +71,21 @@ def compared(
   found = influence.compare(forward, frozen, now, methods, trajs, KEY, states)
   method = methods[influence.METHOD]
   changed = influence.rows_changed(forward, {**frozen, **old}, rows, method)
+  dropped = 0.0
+  if method.group_filter is not None:
+    dropped = 1.0 - method.group_filter(rows).mean()
   return {
     'cos': found['influence/cos'],
     'ratio': found['influence/ratio'],
     'tokens_stopped': found['influence/tokens_stopped'],
     'rows_changed': changed,
+    'groups_dropped': dropped,
   }
 
 
-def measured(name: str, rows: Any, moved: Any) -> dict[str, Any]:
+def measured(world: str, name: str, rows: Any, moved: Any) -> dict[str, Any]:
   """The line of a method."""
-  config = sweep_runs.Run(setting_of(name)).config
+  config = sweep_runs.Run(setting_of(world, name)).config
   count = config.task.num_prompts('train')
   mesh = mesh_lib.make_mesh(config.mesh, jax.devices()[:1])
   with jax.set_mesh(mesh):
@@ -100,20 +105,28 @@ def measured(name: str, rows: Any, moved: Any) -> dict[str, Any]:
       states,
     )
   found = {key: round(float(x), 5) for key, x in found.items()}
-  # Without filters; what a selector changes is not seen on given rows.
-  return {'method': name, **found, 'groups_dropped': 0.0, 'selection': 0.0}
+  # What a selector changes is not seen on given rows.
+  return {'world': world, 'method': name, **found, 'selection': 0.0}
 
 
 def main(argv):
   """Appends what is missing."""
   del argv
   path = _OUT.value
-  known = metrics.read_jsonl(path) if os.path.exists(path) else []
-  names = set(trials.TRIALS) - {sweep.BASELINE, *(x['method'] for x in known)}
-  rows, moved = moved_rows()
-  for name in [name for name in trials.TRIALS if name in names]:
-    with open(path, 'a') as file:
-      file.write(json.dumps(measured(name, rows, moved)) + '\n')
+  lines = metrics.read_jsonl(path) if os.path.exists(path) else []
+  known = {(line['world'], line['method']) for line in lines}
+  for world, of_world in sweep.COMPARED.items():
+    names = [
+      name
+      for name in of_world.methods
+      if name != sweep.BASELINE and (world, name) not in known
+    ]
+    if names:
+      rows, moved = moved_rows(world)
+    for name in names:
+      line = measured(world, name, rows, moved)
+      with open(path, 'a') as file:
+        file.write(json.dumps(line) + '\n')
 
 
 if __name__ == '__main__':

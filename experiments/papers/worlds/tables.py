@@ -22,7 +22,6 @@ METRICS = {
   'length': 'evaluation/sample_length',
 }
 INFLUENCE = pathlib.Path(__file__).parent / 'influence.jsonl'
-LAW = ('grpo', 'reinforce', 'clip_cov', 'kl_cov')
 NIL = 'does not act here'
 Line = dict[str, Any]
 Cells = list[list[str]]
@@ -37,14 +36,16 @@ def tuning_score(line: Line) -> float:
 
 
 def area(line: Line) -> float:
-  """Mean reward of the responses up to sweep.TOKENS generated tokens.
+  """Mean reward of the responses up to equally many generated tokens.
 
   The reward is constant within an iteration, and after the last one.
   """
+  place = line['setting']['config']
+  limit = sweep.TOKENS.get(place, sweep.TOKENS[sweep.MAIN])
   token_I = np.diff(line['course']['tokens'], prepend=0)
   before_I = np.array(line['course']['tokens']) - token_I
-  counted_I = np.clip(sweep.TOKENS - before_I, 0, token_I).astype(float)
-  counted_I[-1] += sweep.TOKENS - counted_I.sum()
+  counted_I = np.clip(limit - before_I, 0, token_I).astype(float)
+  counted_I[-1] += limit - counted_I.sum()
   return float(np.average(line['course']['reward'], weights=counted_I))
 
 
@@ -53,16 +54,21 @@ def is_tuning(line: Line) -> bool:
   return line['setting']['seed'] in sweep.TUNING_SEEDS
 
 
-def rates(lines: Iterable[Line]) -> dict[str, dict[float, float]]:
-  """Method -> rate -> mean score of the tuning runs in MAIN."""
+def rates(lines: Iterable[Line], world: str) -> dict[str, dict[float, float]]:
+  """Method -> rate -> mean score of its tuning runs."""
   found: dict[str, dict[float, list[float]]] = {}
-  for line in lines:
+  for line in of_world(lines, world):
     if is_tuning(line):
       setting = line['setting']
       scores = found.setdefault(setting['method'], {})
       scores.setdefault(setting[trials.RATE], []).append(tuning_score(line))
   mean = lambda scores: {rate: float(np.mean(x)) for rate, x in scores.items()}
   return {method: mean(scores) for method, scores in found.items()}
+
+
+def of_world(lines: Iterable[Line], world: str) -> list[Line]:
+  """The runs of one world."""
+  return [line for line in lines if line['setting']['config'] == world]
 
 
 def by_seed(
@@ -82,25 +88,26 @@ def _method(line: Line) -> str:
   return line['setting']['method']
 
 
-def compared(lines: Iterable[Line]) -> list[Line]:
-  """The runs of the leaderboard: in MAIN, each method at its own rate."""
+def compared(lines: Iterable[Line], world: str) -> list[Line]:
+  """The runs of a comparison: each method at its own rate."""
+  methods = sweep.COMPARED[world].methods
   return [
     line
-    for line in lines
-    if line['setting']['config'] == sweep.MAIN
-    and not is_tuning(line)
-    and line['setting'][trials.RATE] == trials.TRIALS[_method(line)].rate
+    for line in of_world(lines, world)
+    if not is_tuning(line)
+    and line['setting'][trials.RATE] == methods[_method(line)].rate
   ]
 
 
-def influences() -> dict[str, Line]:
+def influences(world: str) -> dict[str, Line]:
   """Method -> its line of influence.jsonl."""
-  return {row['method']: row for row in metrics.read_jsonl(INFLUENCE)}
+  rows = metrics.read_jsonl(INFLUENCE)
+  return {row['method']: row for row in rows if row['world'] == world}
 
 
-def leaderboard(lines: list[Line]) -> Cells:
-  """Methods of MAIN, best first; those that do not act last, without rank."""
-  lines, acting = compared(lines), influences()
+def leaderboard(lines: list[Line], world: str) -> Cells:
+  """Methods, best first; those that do not act last, without rank."""
+  lines, acting = compared(lines, world), influences(world)
   names = ('sampled', 'greedy', 'pass@4', 'area', 'entropy', 'length')
   found = {name: by_seed(lines, name, _method) for name in names}
   sampled = found['sampled']
@@ -113,7 +120,7 @@ def leaderboard(lines: list[Line]) -> Cells:
   order = sorted(sampled, key=lambda n: (n in nil, -_mean_of(sampled[n])))
   table, rank = [header], 0
   for name in order:
-    trial = trials.TRIALS[name]
+    trial = sweep.COMPARED[world].methods[name]
     rank += name not in nil
     one = acting.get(name)
     table.append(
@@ -142,16 +149,16 @@ def _acts(name: str, acting: dict[str, Line]) -> bool:
   return name == sweep.BASELINE or influence.acts(acting[name])
 
 
-def claims(lines: list[Line]) -> Cells:
-  """What a paper claims against GRPO, and what was seen in MAIN."""
-  lines = compared(lines)
-  metrics_of = sorted({t.claim.metric for t in trials.TRIALS.values()})
+def claims(lines: list[Line], world: str) -> Cells:
+  """What a paper claims against GRPO, and what was seen in the world."""
+  lines, methods = compared(lines, world), sweep.COMPARED[world].methods
+  metrics_of = sorted({t.claim.metric for t in methods.values()})
   gains = {
     metric: intervals.against(by_seed(lines, metric, _method), sweep.BASELINE)
     for metric in metrics_of
   }
   table = [['method', 'claim', 'on', 'to GRPO', '95% paired', 'verdict']]
-  for name, trial in trials.TRIALS.items():
+  for name, trial in methods.items():
     if name == sweep.BASELINE:
       continue
     claim = trial.claim
@@ -178,9 +185,9 @@ def verdict(sign: int, found: intervals.Comparison) -> str:
   return 'seen' if np.sign(found.effect) == sign else 'contrary'
 
 
-def tuning(lines: list[Line]) -> Cells:
-  """Scores of all rates in MAIN; the best of a row is the method's."""
-  found = rates(lines)
+def tuning(lines: list[Line], world: str) -> Cells:
+  """Scores of all rates; the best of a row is the method's."""
+  found, methods = rates(lines, world), sweep.COMPARED[world].methods
   grid = sorted({rate for scores in found.values() for rate in scores})
   table = [['method', *(f'{rate:g}' for rate in grid), 'changes']]
   for name, scores in found.items():
@@ -189,7 +196,7 @@ def tuning(lines: list[Line]) -> Cells:
     for rate in grid:
       text = f'{scores[rate]:.3f}' if rate in scores else ''
       cells.append(f'**{text}**' if rate == best else text)
-    changes = trials.TRIALS[name].changes.items()
+    changes = methods[name].changes.items()
     words = [f'{path.split(".")[-1]} {value}' for path, value in changes]
     table.append([name, *cells, ', '.join(words)])
   return table
@@ -197,11 +204,7 @@ def tuning(lines: list[Line]) -> Cells:
 
 def world(lines: Sequence[Line], name: str) -> Cells:
   """All rates and methods of a world, by what its runs reached."""
-  lines = [
-    line
-    for line in lines
-    if line['setting']['config'] == name and not is_tuning(line)
-  ]
+  lines = of_world(lines, name)
   key = lambda line: (_method(line), line['setting'][trials.RATE])
   names = (*METRICS, 'area')
   found = {metric: by_seed(lines, metric, key) for metric in names}
@@ -213,15 +216,15 @@ def world(lines: Sequence[Line], name: str) -> Cells:
   return table
 
 
-def law(lines: Iterable[Line]) -> Cells:
-  """R = -a exp(H) + b against a line in H, of LAW in MAIN.
+def law(lines: Iterable[Line], world: str) -> Cells:
+  """R = -a exp(H) + b against a line in H, of the world's `laws`.
 
   Reward and entropy are those of the sampled rows of each iteration. Errors are
   of predictions from the first 15% of the iterations.
   """
   found: dict[str, list[dict[str, float]]] = {}
-  for line in compared(lines):
-    if _method(line) in LAW and 'failed' not in line:
+  for line in compared(lines, world):
+    if _method(line) in sweep.COMPARED[world].laws and 'failed' not in line:
       course = line['course']
       x = {
         'step': range(1, len(course['reward']) + 1),
@@ -254,10 +257,14 @@ def cell(values: Iterable[float]) -> str:
 
 def all_tables(lines: list[Line]) -> dict[str, Cells]:
   """Name of a table -> header and rows."""
-  return {
-    'tuning': tuning(lines),
-    'methods': leaderboard(lines),
-    'claims': claims(lines),
-    **{name: world(lines, name) for name in sweep.WORLDS},
-    'law': law(lines),
+  makers = {
+    'tuning': tuning,
+    'methods': leaderboard,
+    'claims': claims,
+    'law': law,
   }
+  return {
+    f'{name} in {place}': make(lines, place)
+    for place in sweep.COMPARED
+    for name, make in makers.items()
+  } | {name: world(lines, name) for name in sweep.WORLDS}

@@ -1,5 +1,6 @@
 """Influence of the methods of the main world on the same rows."""
 
+import dataclasses
 import json
 import types
 
@@ -16,10 +17,10 @@ pytestmark = pytest.mark.usefixtures('no_mesh_left')
 
 def test_a_method_runs_as_in_its_trial():
   """One iteration, its own rate and changes, without evaluation."""
-  setting = acting.setting_of('dr_grpo')
+  setting = acting.setting_of(sweep.MAIN, 'dr_grpo')
   assert setting['method'] == 'dr_grpo' and setting['config'] == sweep.MAIN
   assert setting['iterations'] == 1 and setting['evaluation.every'] == 0
-  trial = trials.TRIALS['dr_grpo']
+  trial = trials.STALE['dr_grpo']
   assert setting[trials.RATE] == trial.rate
   assert trial.changes.items() <= setting.items()
 
@@ -28,18 +29,28 @@ def test_methods_without_a_line_are_appended(tmp_path, monkeypatch):
   """In the order of the trials; the baseline has none; a second call adds
   nothing."""
   path = tmp_path / 'lines.jsonl'
-  path.write_text(json.dumps({'method': 'gspo', 'rows': 'old'}) + '\n')
-  monkeypatch.setattr(acting, 'moved_rows', lambda: ('rows', 'moved'))
-  line = lambda name, rows, moved: {'method': name, 'rows': rows + moved}
+  old = {'world': sweep.MAIN, 'method': 'gspo', 'rows': 'old'}
+  path.write_text(json.dumps(old) + '\n')
+  monkeypatch.setattr(acting, 'moved_rows', lambda world: (world, 'moved'))
+  line = lambda world, name, rows, moved: {
+    'world': world,
+    'method': name,
+    'rows': rows + moved,
+  }
   monkeypatch.setattr(acting, 'measured', line)
-  names = [n for n in trials.TRIALS if n not in ('gspo', sweep.BASELINE)]
+  names = [
+    (world, name)
+    for world, of_world in sweep.COMPARED.items()
+    for name in of_world.methods
+    if name != sweep.BASELINE and (world, name) != (sweep.MAIN, 'gspo')
+  ]
   monkeypatch.setattr(acting, '_OUT', types.SimpleNamespace(value=str(path)))
   for _ in range(2):
     acting.main([])
   found = read_jsonl(path)
-  assert found[0] == {'method': 'gspo', 'rows': 'old'}
-  assert [row['method'] for row in found[1:]] == names
-  assert all(row['rows'] == 'rowsmoved' for row in found[1:])
+  assert found[0] == old
+  assert [(row['world'], row['method']) for row in found[1:]] == names
+  assert all(row['rows'] == row['world'] + 'moved' for row in found[1:])
 
 
 @pytest.mark.slow
@@ -52,14 +63,18 @@ def test_the_baseline_acts_as_itself(monkeypatch):
     'rollout.group_size': 2,
     'rollout.num_prompts': acting.GROUPS,
   }
-  monkeypatch.setattr(sweep, 'START', small)
-  rows, moved = acting.moved_rows()
+  main = sweep.COMPARED[sweep.MAIN]
+  main = dataclasses.replace(main, start=small)
+  monkeypatch.setitem(sweep.COMPARED, sweep.MAIN, main)
+  rows, moved = acting.moved_rows(sweep.MAIN)
   assert rows.num_prompts == acting.GROUPS
   reward_B = jnp.arange(rows.reward_B.shape[0]) % 2.0
   rows = rows.replace(reward_B=reward_B, rewards={'outcome': reward_B})
   noise = lambda x: x * (1 + 0.05 * jax.random.normal(acting.KEY, x.shape))
   moved = jax.tree.map(noise, moved)
-  own, other = (acting.measured(n, rows, moved) for n in ('grpo', 'gspo'))
+  own, other = (
+    acting.measured(sweep.MAIN, n, rows, moved) for n in ('grpo', 'gspo')
+  )
   np.testing.assert_allclose([own['cos'], own['ratio']], 1.0, atol=1e-4)
   assert own['tokens_stopped'] == own['rows_changed'] == 0.0
   assert other['cos'] < 0.999 and other['method'] == 'gspo'

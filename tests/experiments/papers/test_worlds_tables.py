@@ -13,7 +13,7 @@ RESULTS = worlds_tables.INFLUENCE.parent / 'results.jsonl'
 
 def made(method, seed, sampled, rate=None):
   """A line of a run of two iterations."""
-  rate = trials.TRIALS[method].rate if rate is None else rate
+  rate = trials.STALE[method].rate if rate is None else rate
   setting = {
     'config': sweep.MAIN,
     'method': method,
@@ -29,7 +29,7 @@ def test_area_by_hand(monkeypatch):
   """100 tokens at 0.2, then 0.8 up to the limit, also after the last one."""
   line = made('grpo', 0, 0.5)
   for tokens, expected in ((100, 0.2), (200, 0.5), (300, 0.6), (600, 0.7)):
-    monkeypatch.setattr(sweep, 'TOKENS', tokens)
+    monkeypatch.setitem(sweep.TOKENS, sweep.MAIN, tokens)
     assert worlds_tables.area(line) == pytest.approx(expected)
 
 
@@ -42,20 +42,26 @@ def test_rates_are_of_the_tuning_seeds(monkeypatch):
       line = made('grpo', seed, 0.0, rate)
       line['course']['reward'] = [0.0, 0.0, reward]
       lines.append(line | ({'failed': 'x'} if reward is None else {}))
-  assert worlds_tables.rates(lines) == {'grpo': {1e-4: 0.5, 3e-4: 0.45}}
+  assert worlds_tables.rates(lines, sweep.MAIN) == {
+    'grpo': {1e-4: 0.5, 3e-4: 0.45}
+  }
 
 
-def test_rates_of_the_trials_are_the_best():
+@pytest.mark.parametrize('world', sweep.COMPARED)
+def test_rates_of_the_trials_are_the_best(world):
   """Of the committed runs; no run of the leaderboard helped to choose."""
-  found = worlds_tables.rates(metrics.read_jsonl(RESULTS))
-  assert set(found) == set(trials.TRIALS)
+  methods = sweep.COMPARED[world].methods
+  found = worlds_tables.rates(metrics.read_jsonl(RESULTS), world)
+  assert set(found) == set(methods)
   best = {name: max(scores, key=scores.get) for name, scores in found.items()}
-  assert best == {name: trial.rate for name, trial in trials.TRIALS.items()}
+  assert best == {name: trial.rate for name, trial in methods.items()}
 
 
-def test_influence_of_every_method_is_known():
+@pytest.mark.parametrize('world', sweep.COMPARED)
+def test_influence_of_every_method_is_known(world):
   """A row of the comparison cannot lack it; the baseline needs none."""
-  assert set(worlds_tables.influences()) == set(trials.TRIALS) - {'grpo'}
+  methods = sweep.COMPARED[world].methods
+  assert set(worlds_tables.influences(world)) == set(methods) - {'grpo'}
 
 
 def test_what_does_not_act_has_no_rank(monkeypatch):
@@ -66,11 +72,11 @@ def test_what_does_not_act_has_no_rank(monkeypatch):
     name: {'cos': cos, 'ratio': 1.0, **numbers}
     for name, cos in (('gspo', 1.0), ('reinforce', 0.9))
   }
-  monkeypatch.setattr(worlds_tables, 'influences', lambda: acting)
+  monkeypatch.setattr(worlds_tables, 'influences', lambda world: acting)
   values = {'grpo': (0.5, 0.6), 'gspo': (0.9, 0.95), 'reinforce': (0.6, 0.71)}
   lines = [made(n, s, x) for n in names for s, x in enumerate(values[n])]
   lines.append(made('gspo', 0, 0.1, rate=7.0))  # another rate
-  _, *rows = worlds_tables.leaderboard(lines)
+  _, *rows = worlds_tables.leaderboard(lines, sweep.MAIN)
   found = [(row[0], row[1], row[5], row[6]) for row in rows]
   assert found == [
     ('1', 'reinforce', '0.655', '+0.105'),
@@ -105,7 +111,7 @@ def test_law_of_an_exact_course():
   line = made('clip_cov', 0, 0.5)
   course = {'entropy': entropy, 'reward': 1 - np.exp(entropy)}
   line['course'] = {'tokens': range(20), **course}
-  header, row = worlds_tables.law([line, made('gspo', 0, 0.5)])
+  header, row = worlds_tables.law([line, made('gspo', 0, 0.5)], sweep.MAIN)
   found = dict(zip(header, row, strict=True))
   for name in ('a', 'b', 'R^2 exp(H)'):
     assert found[name].startswith('1.000 ')
