@@ -38,7 +38,7 @@ class Played:
   ):
     mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
     tokenizer = CharTokenizer(task.alphabet)
-    model = models.ModelConfig(
+    self.model = model = models.ModelConfig(
       vocab_size=tokenizer.vocab_size,
       num_layers=1,
       width=16,

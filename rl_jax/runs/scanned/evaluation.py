@@ -1,7 +1,6 @@
 """What `evaluation.Evaluator` measures, as a function of the parameters."""
 
 import dataclasses
-import functools
 from typing import Any
 
 import jax
@@ -11,12 +10,12 @@ from rl_jax import randomness
 from rl_jax.config import ExperimentConfig, evaluated_tokens
 from rl_jax.models import transformer
 from rl_jax.pieces.ops.masking import by_group
-from rl_jax.rollouts.generate import generate
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.runs.evaluation import evaluation_metrics, sampling_of
+from rl_jax.runs.scanned import responses
 from rl_jax.runs.scanned.prompts import Prompts
 from rl_jax.tasks import base
-from rl_jax.types import Metrics, Trajectories
+from rl_jax.types import Metrics
 
 SEED = 0  # of the samples: the Evaluator's, whatever the seed of the run
 
@@ -46,18 +45,11 @@ class JittedEvaluation:
   def _judged(self, prompts, params, group_size, how):
     """Arrays [N, G] of the responses, see evaluation_metrics."""
     tokens = evaluated_tokens(self.config)
-    sample = functools.partial(
-      generate,
-      cfg=self.model,
-      sampling=how,
-      max_new_tokens=tokens,
-      slots=self.config.rollout.slots,
-    )
     key = randomness.purpose_key(jax.random.key(SEED), randomness.EVALUATION)
     # The counter of randomness is the position in the evaluation set.
     start = prompts.start(group_size, tokens, 0, 0)
-    traj: Trajectories = sample(params, traj=start, key=key)
-    rewards = prompts.rewards(self.config.task, self.tokenizer, traj)
+    static = (self.config, self.model, self.tokenizer, how)
+    traj, rewards = responses.sampled(*static, prompts, params, start, key)
     weights = self.config.task.reward_weights
     judged = {
       **{f'reward/{name}': x for name, x in rewards.items()},

@@ -32,6 +32,7 @@ from rl_jax.runs.scanned import evaluation as scanned_evaluation
 from rl_jax.runs.scanned import prompts as scanned_prompts
 from rl_jax.runs.scanned import run as scanned_run
 from rl_jax.runtime import mesh
+from rl_jax.tasks.environments.base import is_environment
 from rl_jax.types import TrainState, Trajectories
 
 MAX_PROMPTS = 1_000_000  # all prompts lie on the device, encoded
@@ -45,7 +46,10 @@ def refusal(config: ExperimentConfig) -> str | None:
 
 def _reason(config: ExperimentConfig) -> str | None:
   method, task = config.method, config.task
-  if not hasattr(task, 'reward_device'):
+  if is_environment(task):
+    if not hasattr(task, 'step_device'):
+      return f'environments of {type(task).__name__} answer on the host'
+  elif not hasattr(task, 'reward_device'):
     return f'{type(task).__name__} has no device verifier (reward_device)'
   if config.verifier.num_workers:
     return 'verifier.num_workers > 0: rewards come from worker processes'
@@ -250,5 +254,13 @@ class WholeRuns:
       'rollout/reward': metrics['reward/mean'],  # nothing is dropped
       'rollout/tokens_total': tokens,
       'rollout/reward_errors': 0 * ones,
+      **self._episodes(ones),
       'time/iteration_seconds': seconds * ones,
     }
+
+  def _episodes(self, ones):
+    """What cannot happen to episodes on the device."""
+    if self.config.rollout.turns is None:
+      return {}
+    never = ('episode/cut_observations', 'episode/mismatches')
+    return dict.fromkeys(never, 0 * ones)

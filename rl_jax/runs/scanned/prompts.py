@@ -1,14 +1,18 @@
 """Prompts on the device, with the answers for a device verifier."""
 
+from collections.abc import Callable
+import functools
 from typing import Any
 
 from flax import struct
 import jax
 
 from rl_jax.config import ExperimentConfig
+from rl_jax.rollouts.episode_prompts import EpisodePrompts
 from rl_jax.rollouts.generate import start_trajectories
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.verifiers import token_rewards
+from rl_jax.tasks.environments.base import opened, seed_of
 from rl_jax.types import Array, Trajectories
 
 
@@ -60,8 +64,10 @@ def encode(
   count: int | None = None,
 ) -> Prompts:
   """The first count prompts of a split (None: all) as host arrays."""
-  rollout = config.rollout
-  prompts = PromptSet(
+  rollout, kind = config.rollout, PromptSet
+  if rollout.turns is not None:
+    kind = functools.partial(EpisodePrompts, begin=_begun(config.task))
+  prompts = kind(
     config.task,
     split,
     tokenizer,
@@ -78,3 +84,13 @@ def encode(
     answer_NA=answer,
     answer_length_N=length,
   )
+
+
+def _begun(task: Any) -> Callable:
+  """Examples -> the same with the first observations of their episodes."""
+
+  def begin(examples):
+    said = (task.make(one).reset(seed_of(one)).observation for one in examples)
+    return [opened(*pair, False) for pair in zip(examples, said, strict=True)]
+
+  return begin

@@ -23,10 +23,10 @@ from rl_jax.method import Method
 from rl_jax.models import transformer
 from rl_jax.pieces.ops.masking import by_group
 from rl_jax.rollouts import lagged as lagged_lib
-from rl_jax.rollouts.generate import generate
 from rl_jax.rollouts.verifiers import token_inputs
 from rl_jax.runs import policies as policies_lib
 from rl_jax.runs import sources, stages
+from rl_jax.runs.scanned import responses
 from rl_jax.runs.scanned.evaluation import JittedEvaluation
 from rl_jax.runs.scanned.prompts import Prompts
 from rl_jax.tasks import base
@@ -208,27 +208,20 @@ class JittedRun:
       carry.iteration * rollout.num_prompts,
       version,
     )
-    traj = generate(
-      params,
-      self.model,
-      traj,
-      key,
-      self.functions.sampling,
-      max_new_tokens=rollout.max_response_tokens,
-      slots=rollout.slots,
-    )
-    rewards = drawn.rewards(task, self.tokenizer, traj)
+    static = (self.config, self.model, self.tokenizer, self.functions.sampling)
+    traj, rewards = responses.sampled(*static, drawn, params, traj, key)
     reward_B = base.combine(rewards, task.reward_weights)
     described = token_inputs(task, self.tokenizer, traj)
     traj = traj.replace(
       rewards=rewards, reward_B=reward_B, extras={**traj.extras, **described}
     )
     grouped = lambda x_B: by_group(x_B, rollout.group_size)
-    mean_logp_B = traj.logp_behaviour_BT.sum(1) / jnp.maximum(traj.length_B, 1)
+    length_B = traj.mask_BT.sum(axis=1).astype(jnp.int32)  # the policy's own
+    mean_logp_B = traj.logp_behaviour_BT.sum(1) / jnp.maximum(length_B, 1)
     summary = GroupSummary(
       reward_NG=grouped(reward_B),
       right_NG=grouped(rewards[base.OUTCOME] > 0.5),
-      length_NG=grouped(traj.length_B),
+      length_NG=grouped(length_B),
       entropy_NG=grouped(-mean_logp_B),
     )
     return traj, self.selector.observe(selector, index_N, summary)
@@ -288,7 +281,7 @@ class JittedRun:
       ),
       iteration=iteration,
     )
-    return carry, {**metrics, 'rollout/tokens': traj.length_B.sum()}
+    return carry, {**metrics, **responses.metrics(traj)}
 
   def evaluate(self, shared: Shared, carry: Carry) -> Metrics:
     """Metrics of the held-out prompts."""

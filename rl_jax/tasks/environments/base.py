@@ -7,7 +7,7 @@ Nothing here imports JAX: environments live in worker processes.
 
 from collections.abc import Hashable, Mapping, Sequence
 import dataclasses
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
@@ -50,6 +50,22 @@ class Reply:
   info: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
+class DeviceReply(NamedTuple):
+  """What all rows are told on the device: arrays in place of a Reply.
+
+  ids: int32 tokens of the observation, as the tokenizer encodes it alone, of
+  which a row has `length`. rewards: components f32[B]. done: bool. state,
+  action: int32, equal if and only if those of Reply are; -1: unknown.
+  """
+
+  ids_BO: Any
+  length_B: Any
+  rewards: dict[str, Any]
+  done_B: Any
+  state_B: Any
+  action_B: Any
+
+
 class Environment(Protocol):
   """One episode; a method `close()` is called at its end if there is one."""
 
@@ -70,6 +86,11 @@ class EnvironmentTask:
   observations have the role `role`; `arguments` are variables of the model's
   template, such as enable_thinking. `example` may give data to `make`.
   Optional: `prepare()` imports what episodes need, before workers are forked.
+  For scanned runs: `device_answers(examples, tokenizer) -> (i32[N, A], i32[N])`
+  as of any task, `begin_device(answer_BA) -> (state, state_B)` after `reset`,
+  and `step_device(state, action_BA, length_B, tokenizer) -> (state,
+  DeviceReply)`, jittable and on every row alone; a turn's tokens are the first
+  `length` of action_BA.
   A game has `players` > 1: each example is played from the place of every
   player, by a group of its own, and players hear each other as observations.
   """

@@ -1,28 +1,28 @@
 """KeyDoor: a grid in which a key opens the door to the goal, told in text."""
 
 import collections
+from collections.abc import Sequence
 import dataclasses
 import functools
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import base, draws
 from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments.base import SEED, EnvironmentTask, Reply
-
-# Words of the actions, in the order of ACTIONS.
-ACTIONS = ('up', 'down', 'left', 'right', 'take', 'open')
-WORDS = {
-  'letter': ('u', 'd', 'l', 'r', 't', 'o'),
-  'word': ACTIONS,
-  'phrase': (
-    *('go up', 'go down', 'go left', 'go right'),
-    *('take the key', 'open the door'),
-  ),
-}
-_MOVES = ((0, -1), (0, 1), (-1, 0), (1, 0))
-_HOLDS = '-ko'  # nothing, the key, the door is open
-State = tuple[int, int, int]  # column, row, place in _HOLDS
+from rl_jax.tasks.environments.base import (
+  SEED,
+  DeviceReply,
+  EnvironmentTask,
+  Reply,
+)
+from rl_jax.tasks.environments.key_door_words import (
+  ACTIONS,
+  HOLDS,
+  MOVES,
+  WORDS,
+  State,
+  told,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,8 +46,8 @@ class Layout:
     x, y, holds = state
     if action is None:
       return state
-    if action < len(_MOVES):
-      x, y = x + _MOVES[action][0], y + _MOVES[action][1]
+    if action < len(MOVES):
+      x, y = x + MOVES[action][0], y + MOVES[action][1]
       inside = 0 <= x < self.size and 0 <= y < self.size
       free = x != self.wall or (y == self.door and holds == 2)
       return (x, y, holds) if inside and free else state
@@ -99,7 +99,7 @@ class KeyDoor(EnvironmentTask):
   def alphabet(self) -> str:
     """For a character tokenizer."""
     digits = ''.join(map(str, range(self.size)))
-    letters = set(''.join(WORDS[self.words])) | set('kdg:>' + _HOLDS)
+    letters = set(''.join(WORDS[self.words])) | set('kdg:>' + HOLDS)
     return digits + ''.join(sorted(letters))
 
   def make(self, example: Example) -> 'Walk':
@@ -119,6 +119,33 @@ class KeyDoor(EnvironmentTask):
       if draws.split_of(self.size, self.layout(seed)) == split:
         break
     return Example(prompt='', answer='', id=index, meta={SEED: seed})
+
+  def device_answers(
+    self, examples: Sequence[Example], tokenizer: Any
+  ) -> tuple[Any, Any]:
+    """The grids, i32[N, 8] as in `key_door_device.Walks`, and 8 i32[N]."""
+    from rl_jax.tasks import device_verifiers
+
+    grids = [self.layout(example.meta[SEED]) for example in examples]
+    return device_verifiers.pad_rows(
+      [(g.wall, g.door, *g.key, *g.goal, *g.start) for g in grids]
+    )
+
+  def begin_device(self, answer_BA: Any) -> tuple[Any, Any]:
+    """See EnvironmentTask."""
+    from rl_jax.tasks.environments import key_door_device
+
+    walks = key_door_device.begin(self.size, answer_BA)
+    return walks, walks.place_B
+
+  def step_device(
+    self, state: Any, action_BA: Any, length_B: Any, tokenizer: Any
+  ) -> tuple[Any, DeviceReply]:
+    """The jittable twin of `Walk.step`."""
+    from rl_jax.tasks.environments import key_door_device as device
+
+    number_B = device.action_numbers(self.words, action_BA, length_B, tokenizer)
+    return device.step(self.size, state, number_B, tokenizer)
 
   def actions(self, example: Example) -> list[str]:
     """The words of a shortest solution."""
@@ -152,7 +179,7 @@ class Walk:
     """At the start, with empty hands."""
     self._layout = self._task.layout(seed)
     self._state = (*self._layout.start, 0)
-    return Reply(self._layout.told() + self._told(), state=self._state)
+    return Reply(self._layout.told() + told(self._state), state=self._state)
 
   def step(self, action: str) -> Reply:
     """Anything but a word of an action cannot be done."""
@@ -165,7 +192,7 @@ class Walk:
     done = self._state[:2] == self._layout.goal
     impossible = self._state == before
     return Reply(
-      self._told(),
+      told(self._state),
       rewards={
         base.OUTCOME: float(done),
         'progress': (self._state[2] - before[2]) / 2,
@@ -175,10 +202,6 @@ class Walk:
       state=self._state,
       action=ACTIONS[number] if known else '',
     )
-
-  def _told(self):
-    x, y, holds = self._state
-    return f'{x}{y}{_HOLDS[holds]}>'
 
 
 @functools.lru_cache(maxsize=4096)

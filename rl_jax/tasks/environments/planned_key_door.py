@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 from rl_jax.checks import checked
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments.base import Reply
-from rl_jax.tasks.environments.key_door import KeyDoor, Walk
+from rl_jax.tasks.environments.base import DeviceReply, Reply
+from rl_jax.tasks.environments.key_door import ACTIONS, WORDS, KeyDoor, Walk
 
 SWITCH, KEEP = '!~'
 SUBGOALS = 'KDG'  # the key, the door, the goal
@@ -40,6 +40,49 @@ class PlannedKeyDoor(KeyDoor):
   def make(self, example: Example) -> 'PlannedWalk':
     """An episode in the grid of the example."""
     return PlannedWalk(self)
+
+  def begin_device(self, answer_BA: Any) -> tuple[Any, Any]:
+    """See EnvironmentTask; the state has the sub-goal, -1 at first."""
+    import jax.numpy as jnp
+
+    walks, place_B = super().begin_device(answer_BA)
+    return (walks, jnp.full_like(place_B, -1)), place_B
+
+  def step_device(
+    self, state: Any, action_BA: Any, length_B: Any, tokenizer: Any
+  ) -> tuple[Any, DeviceReply]:
+    """The jittable twin of `PlannedWalk.step`."""
+    import jax.numpy as jnp
+
+    from rl_jax.tasks.environments import device_text, key_door_device
+
+    heads = [flag + subgoal for flag in SWITCH + KEEP for subgoal in SUBGOALS]
+    words = WORDS[self.words]
+    table_SV, texts = device_text.word_table(
+      [head + word for head in heads for word in words], tokenizer, heads
+    )
+    known = {word: number for number, word in enumerate(words)}
+    parts = [
+      (
+        known.get(text[2:] if text[:2] in heads else '', len(ACTIONS)),
+        SUBGOALS.index(text[1]) if text[:2] in heads else -1,
+        text[:2] in heads and text[0] == KEEP,
+      )
+      for text in texts
+    ]
+    spelled_B = device_text.spelled(table_SV, action_BA, length_B)
+    number_B, named_B, keeps_B = jnp.asarray(parts, jnp.int32)[spelled_B].T
+    walks, subgoal_B = state
+    walks, reply = key_door_device.step(self.size, walks, number_B, tokenizer)
+    changed_B = (keeps_B > 0) & (subgoal_B >= 0) & (subgoal_B != named_B)
+    rewards = {
+      'keep': keeps_B.astype(jnp.float32),
+      'changed': changed_B.astype(jnp.float32),
+      'malformed': (named_B < 0).astype(jnp.float32),
+    }
+    subgoal_B = jnp.where(named_B >= 0, named_B, subgoal_B)
+    reply = reply._replace(rewards={**reply.rewards, **rewards})
+    return (walks, subgoal_B), reply
 
   def row_inputs_device(
     self, response_BT: Any, length_B: Any, tokenizer: Any

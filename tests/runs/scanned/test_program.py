@@ -11,7 +11,7 @@ from experiments.flags import configuration
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.records.metrics import METRICS, read_jsonl
 from rl_jax.runs import loop
-from rl_jax.runs.scanned import evaluation, program
+from rl_jax.runs.scanned import evaluation, program, responses
 
 pytestmark = pytest.mark.usefixtures('no_mesh_left')
 
@@ -126,16 +126,52 @@ def test_stages_are_the_whole_program():
     )
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+  ('config', 'method', 'sets'),
+  [
+    ('keydoor', 'gigpo', ()),
+    (
+      'planned_keydoor',
+      'hiper',
+      ('model.value_head=True', 'model.num_values=3'),
+    ),
+  ],
+)
+def test_episodes_are_those_of_the_loop(tmp_path, config, method, sets):
+  """E1: names and values; rewards by turn, states, evaluations."""
+  config = configuration.build(
+    config,
+    method,
+    [
+      f'iterations={ITERATIONS}',
+      'model.config.num_layers=1',
+      'model.config.width=16',
+      'rollout.num_prompts=4',
+      'rollout.max_response_tokens=40',
+      'update.minibatch_prompts=2',
+      'evaluation.every=5',
+      'evaluation.num_prompts=4',
+      *sets,
+    ],
+  )
+  loop.Trainer(config, str(tmp_path)).run()
+  _, metrics = whole([config])
+  assert_same_rows(metrics, read_jsonl(tmp_path / METRICS), every=5)
+  assert metrics['episode/turns'].max() > 3
+
+
 def test_its_evaluation_goes_through_the_slots(monkeypatch):
   """As the Evaluator's."""
 
   def generate(*args, slots, **kwargs):
     raise LookupError(f'{slots} slots')
 
-  monkeypatch.setattr(evaluation, 'generate', generate)
+  monkeypatch.setattr(responses, 'generate', generate)
   config = make_config('grpo', 0, 'rollout.slots=4')
   jitted = evaluation.JittedEvaluation(config, None, CharTokenizer('ab'))
-  prompts = types.SimpleNamespace(start=lambda *_: None)
+  empty = types.SimpleNamespace(response_BT=np.zeros((1, 3)))
+  prompts = types.SimpleNamespace(start=lambda *_: empty)
   with pytest.raises(LookupError, match='4 slots'):
     jitted(prompts, None)
 
@@ -159,6 +195,8 @@ def test_what_cannot_be_jitted_is_refused_with_a_reason():
   task = configuration.build('gsm8k', 'grpo').task
   config = dataclasses.replace(make_config('grpo'), task=task)
   assert 'no device verifier' in program.refusal(config)
+  games = configuration.build('kuhn', 'spiral')
+  assert 'OpenSpiel answer on the host' in program.refusal(games)
   assert program.refusal(make_config('grpo')) is None
 
 
@@ -218,8 +256,12 @@ def test_all_metrics_are_those_of_the_loop(tmp_path):
   config = make_config('grpo', 0, *sets)
   loop.Trainer(config, str(tmp_path)).run()
   _, metrics = whole([config])
-  expected = read_jsonl(tmp_path / METRICS)
-  found = program.rows(metrics, 0, every=2)
+  assert_same_rows(metrics, read_jsonl(tmp_path / METRICS), every=2)
+
+
+def assert_same_rows(metrics, expected, every):
+  """Names and values, in order of steps."""
+  found = program.rows(metrics, 0, every)
   assert [row['step'] for row in found] == list(range(ITERATIONS + 1))
   for old, new in zip(expected, found, strict=True):
     old, new = (
