@@ -12,10 +12,12 @@ from rl_jax.tasks.coverage import Coverage
 from rl_jax.tasks.described import Described
 from rl_jax.tasks.environments.gymnasium_text import GymnasiumText
 from rl_jax.tasks.environments.key_door import KeyDoor
+from rl_jax.tasks.environments.marked_calls import MarkedCalls
 from rl_jax.tasks.environments.mini_grid import MiniGrid
 from rl_jax.tasks.environments.open_spiel import OpenSpiel
 from rl_jax.tasks.environments.planned_key_door import PlannedKeyDoor
 from rl_jax.tasks.environments.text_arena import TextArena
+from rl_jax.tasks.environments.tool_calls import JsonCalls
 from rl_jax.tasks.environments.with_tools import WithTools
 from rl_jax.tasks.evaluation_set import EvaluationSet
 from rl_jax.tasks.goal_prompts import GoalPrompts
@@ -57,7 +59,9 @@ __all__ = [
   'GoalPrompts',
   'GymnasiumText',
   'JoinedPairs',
+  'JsonCalls',
   'KeyDoor',
+  'MarkedCalls',
   'MiniGrid',
   'Mixture',
   'MixturePart',

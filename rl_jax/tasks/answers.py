@@ -113,7 +113,9 @@ def normal_form(answer: str, verifier: str) -> str:
   """
   if verifier == 'math':
     return math_answers.normal_form(answer)
-  value = parse_number(answer) if verifier == 'number' else None
+  computed = verifier == 'decimal' and '/' not in answer
+  numeric = verifier == 'number' or computed
+  value = parse_number(answer) if numeric else None
   return answer.strip() if value is None else str(value)
 
 

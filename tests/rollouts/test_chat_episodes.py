@@ -9,13 +9,20 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
+from rl_jax.models.files import gguf_import
 from rl_jax.models.tokenizer import HFTokenizer
 from rl_jax.rollouts.episode_prompts import EpisodePrompts
 from rl_jax.rollouts.episodes import Episodes
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.turns import TurnConfig, turn_format
 from rl_jax.runtime import mesh as mesh_lib
-from rl_jax.tasks import ChatTemplate, QuestionAnswer, WithTools
+from rl_jax.tasks import (
+  ChatTemplate,
+  MarkedCalls,
+  PlainTemplate,
+  QuestionAnswer,
+  WithTools,
+)
 from rl_jax.tasks.environments import EnvironmentTask, Reply
 from rl_jax.types import ENVIRONMENT, POLICY
 from rl_jax.verification.sessions import SessionPool
@@ -25,6 +32,14 @@ CHATML = (
   "{{ m['content'] + '<|im_end|>' + '\\n' }}{% endfor %}"
   "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}"
   "{% if think is false %}{{ 'no thoughts\\n' }}{% endif %}{% endif %}"
+)
+# As in SmolLM2's files: a system message of its own if there is none.
+SMOLLM = (
+  "{% for m in messages %}{% if loop.first and m['role'] != 'system' %}"
+  "{{ '<|im_start|>system\nYou are SmolLM<|im_end|>\n' }}{% endif %}"
+  "{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>\n' }}"
+  '{% endfor %}{% if add_generation_prompt %}'
+  "{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
 T, TURNS = (
   400,
@@ -80,11 +95,14 @@ class Thoughtless(Chat):
 
 
 class Script:
-  """An engine whose policy says what a script says; row 1 is cut each turn."""
+  """An engine whose policy says what a script says; row 1 is cut each turn.
 
-  def __init__(self, tokenizer):
-    whole, cut = tokenizer.encode('ok'), tokenizer.encode('longer')
-    self._turns = [[*whole, 1], cut]
+  says: texts of all turns, of both rows.
+  """
+
+  def __init__(self, tokenizer, says):
+    turns = [map(tokenizer.encode, texts) for texts in says]
+    self._turns = iter([[[*whole, 1], cut] for whole, cut in turns])
     self.mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
 
   def begin(self, params, traj, key):
@@ -101,7 +119,7 @@ class Script:
     return None, self._say()
 
   def _say(self):
-    for row, ids in enumerate(self._turns):
+    for row, ids in enumerate(next(self._turns)):
       self.ids[row] += ids
       self.kinds[row] += [POLICY] * len(ids)
     response = np.zeros((2, T), np.int32)
@@ -115,8 +133,8 @@ class Script:
     }
 
   def finish(self, traj, playing, finished_B, turn_BT, turns):
-    """Nothing else is asked for."""
-    return turns
+    """The rewards of all turns."""
+    self.reward_BK = turns.reward_BK
 
 
 def _episodes(task, tokenizer):
@@ -131,10 +149,10 @@ def _episodes(task, tokenizer):
   )
 
 
-def play(task, tokenizer):
-  """(ids of the prompt, the engine after three turns)."""
-  episodes, engine = _episodes(task, tokenizer), Script(tokenizer)
-  prompts = EpisodePrompts(task, 'train', tokenizer, 200, begin=episodes.open)
+def play(task, tokenizer, says=(('ok', 'longer'),) * 3):
+  """(ids of the prompt, the engine after all turns)."""
+  episodes, engine = _episodes(task, tokenizer), Script(tokenizer, says)
+  prompts = EpisodePrompts(task, 'train', tokenizer, 1000, begin=episodes.open)
   examples, prompt, mask, _ = prompts.batch([0])
   traj = SimpleNamespace(group_size=2, response_BT=np.zeros((2, T)))
   episodes.play(engine, {}, traj, None, examples)
@@ -193,12 +211,8 @@ def test_a_template_that_changes_what_is_said_is_an_error():
 
 def test_tools_are_shown_by_the_template(tmp_path):
   """Schemas in the prompt; results are messages of the role `tool`."""
-  path = tmp_path / 'rows.jsonl'
-  path.write_text('{"question": "6 times 7?", "answer": 42}')
   template = '{% if tools %}{{ tools | tojson }}\n{% endif %}' + CHATML
-  own = QuestionAnswer(
-    sources={'train': str(path)}, template=ChatTemplate(user='{question}')
-  )
+  own = question(tmp_path, ChatTemplate(user='{question}'))
   task, tokenizer = WithTools(task=own), byte_tokenizer(template)
   prompts = EpisodePrompts(
     task, 'train', tokenizer, 400, begin=_episodes(task, tokenizer).open
@@ -214,3 +228,59 @@ def test_tools_are_shown_by_the_template(tmp_path):
   assert tokenizer.backend.decode(ids, skip_special_tokens=False) == (
     '\n<|im_start|>tool\n42<|im_end|>\n<|im_start|>assistant\n'
   )
+
+
+def gguf_tokenizer():
+  """As of a GGUF file of SmolLM2, all bytes and two merges."""
+  letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+  merges = ['t o', 'to o']
+  words = ['<|im_start|>', '<|im_end|>', *letters, 'to', 'too']
+  types = [3, 3] + [1] * (len(words) - 2)
+  backend = gguf_import.byte_level_bpe('smollm', words, merges, types)
+  return HFTokenizer(backend, eos_ids=(1,), pad_id=0, chat_template=SMOLLM)
+
+
+def question(tmp_path, template):
+  """6 times 7."""
+  path = tmp_path / 'rows.jsonl'
+  path.write_text('{"question": "6 times 7?", "answer": 42}')
+  return QuestionAnswer(sources={'train': str(path)}, template=template)
+
+
+def test_calls_of_a_chat_model_are_turns_of_its_template(tmp_path):
+  """A GGUF file's tokenizer, a call in JSON, its result, the answer."""
+  own = question(tmp_path, ChatTemplate(user='{question}'))
+  task, tokenizer = WithTools(task=own, shown='text'), gguf_tokenizer()
+  call = {'name': 'calculator', 'arguments': {'expression': '6 * 7'}}
+  call = f'<tool_call>{json.dumps(call)}'
+  prompt, engine = play(task, tokenizer, [(call, call), ('it is 42', '42')])
+  said = ('assistant', call), ('user', '<tool_response>\n42\n</tool_response>')
+  messages = [
+    *task.example('train', 0).messages,
+    *({'role': role, 'content': text} for role, text in said),
+  ]
+  before = tokenizer.encode_chat(messages)
+  assert prompt + engine.ids[0] == [*before, *tokenizer.encode('it is 42'), 1]
+  assert prompt + engine.ids[1] == [*before, *tokenizer.encode('42')]
+  np.testing.assert_array_equal(engine.reward_BK, [[0, 1, 0], [0, 1, 0]])
+
+
+def test_marked_calls_continue_a_plain_text(tmp_path):
+  """The text of prompt, call, result and answer; a call that fails."""
+  own, tokenizer = (
+    question(tmp_path, PlainTemplate('{question}\n')),
+    gguf_tokenizer(),
+  )
+  task = WithTools(task=own, form=MarkedCalls(), shown='none')
+  turns = [('Call: 6 * 7\n', 'Call: 7 / 0'), ('Answer: 42', '8')]
+  prompt, engine = play(task, tokenizer, turns)
+  whole, failed = (tokenizer.decode(prompt + ids) for ids in engine.ids)
+  called = '6 times 7?\nCall: 6 * 7\nResult: 42\nAnswer: 42'
+  assert whole == called
+  assert failed.endswith(
+    'Call: 7 / 0Result: error: calculator: ExpressionErro8'
+  )
+  kinds = np.array(engine.kinds[0])
+  read = tokenizer.decode(np.array(engine.ids[0])[kinds == ENVIRONMENT])
+  assert read == 'Result: 42\n'
+  np.testing.assert_array_equal(engine.reward_BK, [[0, 1, 0], [0, 0, 0]])

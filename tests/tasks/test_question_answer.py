@@ -219,6 +219,18 @@ def test_text_answers(tmp_path):
   assert task.reward(example, 'yes!')['outcome'] == 0.0
 
 
+def test_a_quotient_is_not_computed(tmp_path):
+  """'decimal' takes the number that 'number' takes, but no '14/2'."""
+  task = QuestionAnswer(sources={'train': _numbered(tmp_path)}, clusters=True)
+  strict = dataclasses.replace(task, verifier='decimal')
+  example = task.example('train', 7)
+  for text, right in (('14 / 2', 0), ('14 / 2 = 7', 1), ('7.0', 1), ('8', 0)):
+    assert strict.reward(example, text)['outcome'] == right, text
+  assert task.reward(example, '14 / 2')['outcome'] == 1
+  cluster = lambda text: strict.reward(example, text)['cluster_id']
+  assert cluster('7.0') == cluster('7') != cluster('14/2')
+
+
 def test_pickles_without_its_rows(tmp_path):
   """Workers get the task, not the data set."""
   task = QuestionAnswer(sources={'train': _numbered(tmp_path, 2000)})

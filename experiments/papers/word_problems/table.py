@@ -11,7 +11,7 @@ README.md, else it is printed. Intervals are 95% by Student's t over problems,
 of the change against `untrained` on the same problems, seeds averaged.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 import json
 import pathlib
 from typing import Any
@@ -74,30 +74,32 @@ def table(lines: Iterable[Line]) -> list[list[str]]:
 
 
 def _numbers(lines, before):
-  columns = [str(len(lines)), *_change(lines, before, 'greedy', 1)]
+  columns = [str(len(lines)), *change(lines, before, 'greedy', 1)]
   if not all('right' in line for line in (*lines, *before)):
     return [*columns, '-', '-', '-']
   some = np.mean(_digits(lines, 'right') > 0)
   return [
     *columns,
-    *_change(lines, before, 'right', lines[0]['samples']),
+    *change(lines, before, 'right', lines[0]['samples']),
     f'{some:.1%}',
   ]
 
 
-def _change(lines, before, measure, scale):
-  """[mean, its change against the policy before]."""
+def change(
+  lines: list[Line], before: list[Line], measure: str, scale: int
+) -> list[str]:
+  """[mean, its change against the policy before], seeds averaged.
+
+  measure: 'greedy', or 'right' with the number of samples as scale.
+  """
   after_N, before_N = (
     _digits(x, measure).mean(axis=0) / scale for x in (lines, before)
   )
   mean = f'{after_N.mean():.1%}'
   if lines is before:
     return [mean, '-']
-  change = intervals.difference(after_N, before_N)
-  return [
-    mean,
-    f'{change.effect:+.1%} [{change.low:+.1%}, {change.high:+.1%}]',
-  ]
+  found = intervals.difference(after_N, before_N)
+  return [mean, f'{found.effect:+.1%} [{found.low:+.1%}, {found.high:+.1%}]']
 
 
 def _digits(lines, measure):
@@ -105,26 +107,31 @@ def _digits(lines, measure):
   return np.array([[int(x) for x in line[measure]] for line in lines], float)
 
 
-def main(argv):
-  """Takes new outcomes, then prints or writes the table."""
-  del argv
+def run(name: str, lines: pathlib.Path, make: Callable) -> None:
+  """Takes new outcomes, then prints or writes the table `name`."""
   if _OUTCOMES.value:
     files = sorted(pathlib.Path(_OUTCOMES.value).glob('*.json'))
     if not files:
       raise ValueError(f'--outcomes={_OUTCOMES.value}: no file *.json')
-    lines = sorted(map(excerpt, files), key=_order)
-    LINES.write_text(''.join(json.dumps(line) + '\n' for line in lines))
-  made = {'outcomes': table(map(json.loads, LINES.read_text().splitlines()))}
+    found = sorted(map(excerpt, files), key=_order)
+    lines.write_text(''.join(json.dumps(line) + '\n' for line in found))
+  made = {name: make(list(map(json.loads, lines.read_text().splitlines())))}
   readme = FOLDER / 'README.md'
   if _UPDATE.value:
     readme.write_text(cells.with_tables(readme.read_text(), made))
   else:
-    print(cells.render(made['outcomes'], 'markdown'), end='')
+    print(cells.render(made[name], 'markdown'), end='')
 
 
 def _order(line):
   first = line['policy'] != BEFORE
   return line['problems'], first, line['policy'], line['seed']
+
+
+def main(argv):
+  """The table of outcomes.jsonl."""
+  del argv
+  run('outcomes', LINES, table)
 
 
 if __name__ == '__main__':

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import dataclasses
 import json
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 OPEN, CLOSE = '<tool_call>', '</tool_call>'
 _CALL = re.compile(f'{OPEN}(.*?)(?:{CLOSE}|$)', re.DOTALL)
@@ -25,9 +25,37 @@ class Call:
   error: str = ''
 
 
-def calls_in(text: str) -> list[Call]:
-  """All calls of a turn, in order; the last one may lack its end."""
-  return [_call(match[1]) for match in _CALL.finditer(text)]
+@dataclasses.dataclass(frozen=True)
+class JsonCalls:
+  """Any tool by its name, with arguments as JSON between two tags."""
+
+  in_templates: ClassVar[bool] = True  # chat templates with tools describe it
+
+  def calls_in(self, text: str) -> list[Call]:
+    """All calls of a turn, in order; the last one may lack its end."""
+    return [_call(match[1]) for match in _CALL.finditer(text)]
+
+  def results(self, texts: Sequence[str], wrapped: bool) -> str:
+    """What the policy reads; not wrapped: the template marks results itself.
+
+    Several results in one message stand apart as templates write them.
+    """
+    if not wrapped and len(texts) == 1:
+      return texts[0]
+    if wrapped:
+      return '\n'.join(map(_RESULT.format, texts))
+    return '\n</tool_response>\n<tool_response>\n'.join(texts)
+
+  def instructions(self, schemas: Sequence[dict[str, Any]]) -> str:
+    """A system message for models whose template knows no tools."""
+    lines = '\n'.join(json.dumps(one, ensure_ascii=False) for one in schemas)
+    return (
+      'You may call functions to answer the question. They are described in '
+      f'<tools></tools>:\n<tools>\n{lines}\n</tools>\n'
+      f'Write each call as {OPEN}{{"name": NAME, "arguments": OBJECT}}{CLOSE} '
+      'and end your turn; the results follow in '
+      '<tool_response></tool_response>.'
+    )
 
 
 def _call(text):
@@ -38,26 +66,3 @@ def _call(text):
   if not isinstance(found, dict) or not isinstance(found.get('name'), str):
     return Call(error='the call is no object with a name')
   return Call(found['name'], found.get('arguments', {}))
-
-
-def results(texts: Sequence[str], wrapped: bool) -> str:
-  """What the policy reads; not wrapped: the template marks results itself.
-
-  Several results in one message stand apart as templates write them.
-  """
-  if not wrapped and len(texts) == 1:
-    return texts[0]
-  if wrapped:
-    return '\n'.join(map(_RESULT.format, texts))
-  return '\n</tool_response>\n<tool_response>\n'.join(texts)
-
-
-def instructions(schemas: Sequence[dict[str, Any]]) -> str:
-  """A system message for models whose template knows no tools."""
-  lines = '\n'.join(json.dumps(one, ensure_ascii=False) for one in schemas)
-  return (
-    'You may call functions to answer the question. They are described in '
-    f'<tools></tools>:\n<tools>\n{lines}\n</tools>\n'
-    f'Write each call as {OPEN}{{"name": NAME, "arguments": OBJECT}}{CLOSE} '
-    'and end your turn; the results follow in <tool_response></tool_response>.'
-  )

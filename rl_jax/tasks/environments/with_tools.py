@@ -9,9 +9,11 @@ from rl_jax import user_modules
 from rl_jax.checks import checked, chosen
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments import tool_calls, tool_functions, tool_makers
+from rl_jax.tasks.environments import tool_functions, tool_makers
 from rl_jax.tasks.environments.base import Reply
 from rl_jax.tasks.environments.calculator import calculator
+from rl_jax.tasks.environments.marked_calls import MarkedCalls
+from rl_jax.tasks.environments.tool_calls import JsonCalls
 from rl_jax.tasks.templates import ChatTemplate
 
 BUILT_IN = {'calculator': calculator, 'python': tool_makers.python}
@@ -35,18 +37,20 @@ class WithTools:
   shown: 'template' gives the schemas to the model's chat template as its
     variable `tools`, and results have the role `tool`; 'text' writes them into
     the system message (or before a plain prompt), for models whose template
-    knows no tools.
+    knows no tools; 'none' adds nothing: the task's own prompt shows calls.
+  form: of calls in the text of a turn, JsonCalls or MarkedCalls.
 
-  Calls have the form of `tool_calls`. A call that fails is answered with what
-  is wrong. Components: those of the task's reward of the last turn, `calls`,
-  and `cost`, the sum of their prices, which reward_weights may count. An
-  episode that ends at a limit before its answer has 0 in the others.
+  A call that fails is answered with what is wrong. Components: those of the
+  task's reward of the last turn, `calls`, and `cost`, the sum of their prices,
+  which reward_weights may count. An episode that ends at a limit before its
+  answer has 0 in the others.
   """
 
   task: Any
   functions: tuple[Any, ...] = ('calculator',)
   prices: dict[str, float] = dataclasses.field(default_factory=dict, hash=False)
-  shown: str = chosen('template', ('template', 'text'))
+  shown: str = chosen('template', ('template', 'text', 'none'))
+  form: JsonCalls | MarkedCalls = JsonCalls()
   reward_weights: dict[str, float] = base.outcome_only()
   global_random = False
 
@@ -63,8 +67,12 @@ class WithTools:
     unknown = sorted(set(self.prices) - set(names))
     if unknown:
       raise ValueError(f'WithTools.prices: {unknown} are none of {names}')
-    for function in self._tools.values():
-      tool_functions.schema(function)  # or it says what is wrong
+    self.form.instructions(self._schemas)  # or it says what is wrong
+    if self.shown == 'template' and not self.form.in_templates:
+      raise ValueError(
+        "WithTools.shown = 'template': chat templates describe calls in JSON, "
+        f"not {type(self.form).__name__}: set it to 'text' or 'none'"
+      )
     if self.shown == 'template' and not self.chat:
       raise ValueError(
         "WithTools.shown = 'template' needs a task with a ChatTemplate: set it "
@@ -113,7 +121,9 @@ class WithTools:
     example = self.task.example(split, index)
     if self.role == 'tool':
       return dataclasses.replace(example, arguments=self.arguments)
-    text = tool_calls.instructions(self._schemas)
+    if self.shown == 'none':
+      return example
+    text = self.form.instructions(self._schemas)
     if not example.messages:
       parts = example.parts or ('', example.prompt)
       parts = (f'{text}\n\n{parts[0]}', *parts[1:])
@@ -179,7 +189,7 @@ class Conversation:
 
   def step(self, action: str) -> Reply:
     """The results of the calls, or the reward of the answer."""
-    calls = tool_calls.calls_in(action)
+    calls = self._task.form.calls_in(action)
     if not calls:
       judged = self._task.task.reward(self._example, action)
       return Reply(rewards={**judged, CALLS: 0.0, COST: 0.0}, done=True)
@@ -188,7 +198,7 @@ class Conversation:
     texts = [self._result(call) for call in calls]
     cost = sum(self._task.prices.get(call.name, 1.0) for call in calls)
     return Reply(
-      tool_calls.results(texts, wrapped=self._task.role == 'user'),
+      self._task.form.results(texts, wrapped=self._task.role == 'user'),
       rewards={CALLS: float(len(calls)), COST: float(cost)},
       calls=len(calls),
       info={'calls': [dataclasses.asdict(call) for call in calls]},

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from experiments.papers.word_problems import equation_pairs, table
+from experiments.papers.word_problems import equation_pairs, table, tools
 
 
 def write(folder, name, greedy, samples=None):
@@ -64,3 +64,28 @@ def test_expressions_need_one_operation():
   """2 + 2 and 2 * 2 are both 4; numbers may stand in another order."""
   assert equation_pairs.expression('2 hats and 2 caps', 4.0) is None
   assert equation_pairs.expression('gave 3 of 9 figs', 6.0) == '9 - 3'
+
+
+def test_table_of_tools_by_hand():
+  """Changes 0, 1 of greedy and 0, 0.5 of samples; +- t(1) * 0.5 or 0.25."""
+
+  def line(form, policy, greedy, right):
+    own = {'problems': form, 'policy': policy, 'seed': 0, 'samples': 2}
+    return own | {'greedy': greedy, 'right': right}
+
+  header, *rows = tools.table(
+    [
+      line('calculator', 'untrained', '01', '02'),
+      line('calculator', 'grpo', '11', '12'),
+      line('equation', 'untrained', '00', '01'),
+      line('equation', 'grpo', '01', '02'),
+    ]
+  )
+  whole, half = '+50.0% [-585.3%, +685.3%]', '+25.0% [-292.7%, +342.7%]'
+  assert header == tools.HEADER
+  assert rows == [
+    ['calculator, untrained', '50.0%', '-', whole, '50.0%', '-', half],
+    ['calculator, grpo', '100.0%', whole, whole, '75.0%', half, half],
+    ['equation, untrained', '0.0%', '-', '-', '25.0%', '-', '-'],
+    ['equation, grpo', '50.0%', whole, '-', '50.0%', half, '-'],
+  ]

@@ -6,11 +6,18 @@ import pytest
 
 from rl_jax import serialization, user_modules
 from rl_jax.config import EvaluationConfig
-from rl_jax.tasks import ChatTemplate, EvaluationSet, QuestionAnswer, WithTools
+from rl_jax.tasks import (
+  ChatTemplate,
+  EvaluationSet,
+  MarkedCalls,
+  QuestionAnswer,
+  WithTools,
+)
 from rl_jax.tasks.environments import tool_calls, tool_functions
 from rl_jax.tasks.environments.calculator import calculator
 from rl_jax.verification.sessions import Request, SessionPool
 
+BRACKETS = {'opening': '[', 'closing': '->', 'result': ' {result}]'}
 WEATHER = '''
 def weather(city: str, days: int = 1, exact: bool | None = None) -> dict:
   """Says what the weather will be.
@@ -109,12 +116,76 @@ def test_calls_are_found_in_text():
     'First <tool_call>\n{"name": "a", "arguments": {"x": 1}}\n</tool_call>'
     '<tool_call>{"name": 3}</tool_call> <tool_call>{"name": "b"}'
   )
-  first, second, third = tool_calls.calls_in(text)
+  first, second, third = tool_calls.JsonCalls().calls_in(text)
   assert (first.name, first.arguments, first.error) == ('a', {'x': 1}, '')
   assert second.error == 'the call is no object with a name'
   assert (third.name, third.arguments) == ('b', {})
-  assert 'is not JSON' in tool_calls.calls_in('<tool_call>{')[0].error
-  assert tool_calls.calls_in('no </tool_call>') == []
+  assert (
+    'is not JSON' in tool_calls.JsonCalls().calls_in('<tool_call>{')[0].error
+  )
+  assert tool_calls.JsonCalls().calls_in('no </tool_call>') == []
+
+
+def test_marked_calls_are_found_in_text():
+  """The end of the turn closes a call; the mark of another form is none."""
+  form = MarkedCalls(opening='<<', closing='>>', result='= {result}\n')
+  found = form.calls_in('a <<1 + 2>> b <<>> <<3 * 4')
+  assert [one.arguments['expression'] for one in found] == [
+    '1 + 2',
+    '',
+    '3 * 4',
+  ]
+  assert {one.name for one in found} == {'calculator'}
+  assert form.calls_in('Call: 1 + 2') == []
+  (found,) = MarkedCalls().calls_in('Call: 1 + 2')
+  assert found.arguments == {'expression': '1 + 2'}
+  assert form.results(['{result}', '7'], wrapped=True) == '= {result}\n= 7\n'
+
+
+def double(text: str, times: int = 2) -> str:
+  """Repeats."""
+  return text * times
+
+
+@pytest.mark.parametrize(
+  ('fields', 'message'),
+  [
+    ({'shown': 'template'}, "shown = 'template': .* not MarkedCalls"),
+    ({'functions': ('calculator', double)}, "got {'calculator': .* 'double':"),
+    ({'form': MarkedCalls(argument='x')}, "must be {'calculator': {'x': 'str"),
+    (
+      {'form': MarkedCalls('double', 'times'), 'functions': (double,)},
+      "got {'double': {'text': 'string'}}",
+    ),
+  ],
+)
+def test_marked_calls_need_one_tool_with_one_text(tmp_path, fields, message):
+  fields = {'form': MarkedCalls(), 'shown': 'text', **fields}
+  with pytest.raises(ValueError, match=message):
+    make_task(tmp_path, **fields)
+
+
+def test_marks_are_checked():
+  for fields in ({'opening': ''}, {'closing': ''}, {'result': '->'}):
+    (name,) = fields
+    with pytest.raises(ValueError, match=f'MarkedCalls.{name}'):
+      MarkedCalls(**fields)
+
+
+def test_prompts_of_marked_calls(tmp_path):
+  """One sentence, or nothing where the task's prompt shows calls."""
+  form = MarkedCalls('double', 'text', **BRACKETS)
+  fields = {'form': form, 'functions': (double,)}
+  task = make_task(tmp_path, shown='text', **fields)
+  assert task.example('train', 0).messages[0]['content'] == (
+    "Be brief.\n\nRepeats. Write '[', the text and '->' to end your turn; the "
+    'result follows.'
+  )
+  task = make_task(tmp_path, shown='none', **fields)
+  assert task.example('train', 0) == task.task.example('train', 0)
+  one = task.make(task.example('train', 0))
+  one.reset(0)
+  assert one.step('So [ab ->').observation == ' abab]'
 
 
 def test_a_conversation_calls_then_answers(tmp_path):

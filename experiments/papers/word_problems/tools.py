@@ -1,0 +1,54 @@
+"""Table of what a calculator is worth before and after RL, as in README.md.
+
+  python -m experiments.evaluate --checkpoint=runs/calculator_llm
+    --num_samples=2 --out=tools/grpo_0.calculator.json
+  python -m experiments.papers.word_problems.tools --outcomes=tools --update
+
+A file of --outcomes is named POLICY_SEED.SET.json: policy untrained or grpo,
+set calculator or equation (without the tool), all four of the same problems.
+They replace the lines of tools.jsonl. Intervals are 95% by Student's t over
+problems.
+"""
+
+from experiments.flags import configuration
+from experiments.papers.word_problems import table as table_lib
+
+LINES = table_lib.FOLDER / 'tools.jsonl'
+ALONE = 'equation'
+HEADER = (
+  'form, policy|greedy|by RL|by the tool|mean of samples|by RL|by the tool'
+).split('|')
+
+
+def table(lines: list[table_lib.Line]) -> list[list[str]]:
+  """Header, and a row for each form and policy."""
+  found = {(line['problems'], line['policy']): line for line in lines}
+  return [HEADER] + [
+    [f'{form}, {policy}', *_columns(found, form, policy)]
+    for form, policy in found
+  ]
+
+
+def _columns(found, form, policy):
+  line = found[form, policy]
+  bases = (form, table_lib.BEFORE), (ALONE, policy)
+  columns = []
+  for measure, scale in (('greedy', 1), ('right', line['samples'])):
+    changes = [
+      table_lib.change([line], [found[base]], measure, scale) for base in bases
+    ]
+    columns += [changes[0][0]] + [
+      '-' if base == (form, policy) else text
+      for base, (_, text) in zip(bases, changes, strict=True)
+    ]
+  return columns
+
+
+def main(argv):
+  """The table of tools.jsonl."""
+  del argv
+  table_lib.run('tools', LINES, table)
+
+
+if __name__ == '__main__':
+  configuration.run(main)

@@ -1,0 +1,76 @@
+"""Calls of one tool with one text between two marks: a line 'Call: 2 * 3'."""
+
+from collections.abc import Sequence
+import dataclasses
+from typing import Any, ClassVar
+
+from rl_jax.tasks.environments.tool_calls import Call
+
+_SLOT = '{result}'
+
+
+@dataclasses.dataclass(frozen=True)
+class MarkedCalls:
+  """A short form for models that learn it from worked examples in the prompt.
+
+  tool, argument: what is called; the text between the marks is the argument, of
+    type str, the only one that the tool requires.
+  opening, closing: the marks; the end of the turn closes a call too, so
+    `closing` may be one of rollout.stop.
+  result: what the policy reads; {result} stands for the tool's text.
+
+  That of Toolformer (Schick et al. 2023), '[2 * 3 -> 6]', has the marks '[' and
+  '->', and the result ' {result}]'.
+  """
+
+  tool: str = 'calculator'
+  argument: str = 'expression'
+  opening: str = 'Call:'
+  closing: str = '\n'
+  result: str = f'Result: {_SLOT}\n'
+  in_templates: ClassVar[bool] = False
+
+  def __post_init__(self):
+    for name in ('opening', 'closing'):
+      if not getattr(self, name):
+        raise ValueError(f'MarkedCalls.{name} is empty: a call needs marks')
+    if _SLOT not in self.result:
+      raise ValueError(
+        f'MarkedCalls.result = {self.result!r} does not contain {_SLOT}'
+      )
+
+  def calls_in(self, text: str) -> list[Call]:
+    """All calls of a turn, in order; the last one may lack its end."""
+    pieces = text.split(self.opening)[1:]
+    texts = [piece.split(self.closing)[0] for piece in pieces]
+    return [Call(self.tool, {self.argument: one.strip()}) for one in texts]
+
+  def results(self, texts: Sequence[str], wrapped: bool) -> str:
+    """What the policy reads, `wrapped` or not."""
+    del wrapped
+    return ''.join(self.result.replace(_SLOT, text) for text in texts)
+
+  def instructions(self, schemas: Sequence[dict[str, Any]]) -> str:
+    """One sentence about the tool and the marks.
+
+    Raises: ValueError if the tools are others.
+    """
+    found = {one['function']['name']: _required(one) for one in schemas}
+    wanted = {self.tool: {self.argument: 'string'}}
+    if found != wanted:
+      raise ValueError(
+        f'MarkedCalls: tools and what they require must be {wanted}, got '
+        f'{found}'
+      )
+    (tool,) = schemas
+    return (
+      f'{tool["function"]["description"]} Write {self.opening!r}, the '
+      f'{self.argument} and {self.closing!r} to end your turn; the result '
+      'follows.'
+    )
+
+
+def _required(schema):
+  parameters = schema['function']['parameters']
+  types = parameters['properties']
+  return {name: types[name]['type'] for name in parameters['required']}
