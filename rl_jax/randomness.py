@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from rl_jax.types import Array
 
 # Purposes: folded into the run key first, so that no two uses share numbers.
-SAMPLING, PIECES, MINIBATCHES, SELECTION, EVALUATION, INIT = range(6)
+SAMPLING, PIECES, MINIBATCHES, SELECTION, EVALUATION, INIT, CUTS = range(7)
 
 _FEISTEL_ROUNDS = 6
 

@@ -87,8 +87,9 @@ class Sampler:
     self._collector, self._params = collector, params
     self._policy_version = policy_version
     self.next_serial = first_serial
-    self.task = collector.task
+    self.task, self.key = collector.task, collector.key
     self.tokenizer = collector.prompts.tokenizer
+    self.row_inputs = collector.jitted(collector.row_inputs)
 
   def fits(self, example: Any) -> bool:
     """Whether the prompt of a changed example is short enough."""
@@ -147,9 +148,8 @@ class Sampler:
 
   def write(self, traj: Trajectories, new_tokens: int) -> Trajectories:
     """new_tokens more at most for each unfinished row; nothing is judged."""
-    collector = self._collector
-    engine = collector.engine.variant((), new_tokens)
-    return engine.generate(self._params, traj=traj, key=collector.key)
+    engine = self._collector.engine.variant((), new_tokens)
+    return engine.generate(self._params, traj=traj, key=self.key)
 
   def _generate(self, traj, examples, transforms=()):
     self.next_serial += traj.num_prompts
@@ -185,7 +185,7 @@ class Collector:
     self._weights = {**self.task.reward_weights, **judges.weights}
     self.stop = make_stop(prompts.tokenizer, rollout.stop)
     self._warnings, mesh = RepeatedWarnings(), engine.mesh
-    self._row_inputs = functools.partial(
+    self.row_inputs = functools.partial(
       token_inputs, prompts.task, prompts.tokenizer
     )
     self.rows = mesh_lib.rows(mesh)
@@ -361,7 +361,7 @@ class Collector:
     """
     arrays = reward_arrays(components, self._weights)
     rewards, total, valid = processes.put(arrays, self.whole)
-    described = self.jitted(self._row_inputs)(traj)
+    described = self.jitted(self.row_inputs)(traj)
     traj = traj.replace(
       rewards=rewards,
       reward_B=total,

@@ -29,6 +29,7 @@ CHAIN = [
 BANDIT = ['rollout.num_prompts=64', 'update.minibatch_prompts=32']
 RUNS = {
   'a2fm': ('modes', CHAIN),
+  'direct_advantage@candidates': ('chain', [*CHAIN, 'rollout.group_size=4']),
   'spo_tree': ('bandit', [*BANDIT, 'method.rollout.segment_tokens=1']),
   't_ppo': (
     'windows',

@@ -9,12 +9,13 @@ from rl_jax.checks import ranged
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.row_inputs import NO_CUT
 from rl_jax.rollouts import responses
+from rl_jax.rollouts.wrappers.continuations import Continuations
 from rl_jax.runtime import processes
-from rl_jax.types import PAD, Array, Trajectories
+from rl_jax.types import Array, Trajectories
 
 
 @piece
-class SegmentValues:
+class SegmentValues(Continuations):
   """V(cut) = mean reward of `samples` continuations from behind token `cut`.
 
     U    = {t : p_t < threshold}, p_t the sampler's probability of token t
@@ -69,52 +70,13 @@ class SegmentValues:
     for j, cut_B in enumerate(cut_BC.T):
       if (cut_B == NO_CUT).all():
         break
-      starts = sampler.run(
-        self.branches, traj, cut_B, np.int32(sampler.next_serial)
-      )
-      found = sampler.go_on(starts, done)
-      reward_BM = found.reward_NG.reshape(len(cut_B), self.samples)
+      reward_BM, found = self.rewards_behind(traj, done, sampler, cut_B)
       known_BM = np.isfinite(reward_BM)
       total_B = np.where(known_BM, reward_BM, 0.0).sum(axis=1)
       with np.errstate(invalid='ignore'):
         value_BC[:, j] = total_B / known_BM.sum(axis=1)
       rounds.append(found)
     return sampler.run(self.with_values, traj, cut_BC, value_BC), rounds
-
-  def branches(
-    self, traj: Trajectories, cut_B: Array, first_serial: Array
-  ) -> Trajectories:
-    """`samples` unfinished copies of each row, tokens up to the cut kept.
-
-    Rows without a cut stay whole and finished. New serials make the draws new.
-    """
-    repeat = lambda x: jnp.repeat(x, self.samples, axis=0)
-    N, T = traj.num_prompts, traj.response_BT.shape[1]
-    size = traj.group_size * self.samples
-    none_B = repeat(cut_B == NO_CUT)
-    length_B = jnp.where(none_B, repeat(traj.length_B), repeat(cut_B + 1))
-    keep_BT = jnp.arange(T)[None] < length_B[:, None]
-    serial_N = first_serial + jnp.arange(N, dtype=jnp.int32)
-    sample_G = jnp.arange(size, dtype=jnp.int32)
-    ones_B = jnp.ones_like(repeat(traj.weight_B))
-    return traj.replace(
-      group_size=size,
-      response_BT=jnp.where(keep_BT, repeat(traj.response_BT), 0),
-      kind_BT=jnp.where(keep_BT, repeat(traj.kind_BT), PAD),
-      length_B=length_B,
-      finished_B=none_B,
-      row_id_B2=jnp.stack(
-        [jnp.repeat(serial_N, size), jnp.tile(sample_G, N)], axis=1
-      ),
-      policy_version_B=repeat(traj.policy_version_B),
-      mask_BT=jnp.zeros_like(keep_BT, jnp.float32),
-      logp_behaviour_BT=jnp.where(keep_BT, repeat(traj.logp_behaviour_BT), 0.0),
-      valid_B=ones_B,
-      weight_B=ones_B,
-      reward_B=None,
-      rewards={},
-      extras={},
-    )
 
   def with_values(
     self, traj: Trajectories, cut_BC: Array, value_BC: Array
