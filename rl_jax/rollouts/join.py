@@ -50,12 +50,17 @@ def take_from_rounds(trajs: tuple, group_N: jax.Array) -> Trajectories:
 
 
 def join_chunks(
-  first: Trajectories, more: tuple[Trajectories, ...], place_NM: jax.Array
+  first: Trajectories,
+  more: tuple[Trajectories, ...],
+  place_NM: jax.Array,
+  foreign_NM: jax.Array | None = None,
 ) -> Trajectories:
   """Groups of the G rows of `first` and those of M chunks, or of no chunk.
 
   place_NM: the groups of `more`, laid end to end, that are the chunks of each
   prompt; below 0: none, and G rows that are invalid and weigh nothing.
+  foreign_NM: 1 for chunks that were sampled under another prompt, which the
+  rows say as 'foreign_B'; None: there are none, and no such entry.
   """
   (N, M), G = place_NM.shape, first.group_size
   every = join_rounds((first, *more))
@@ -69,8 +74,13 @@ def join_chunks(
   of_prompts = ('prompt_NP', 'prompt_mask_NP', 'prompt_id_N')
   rows = every.replace(**dict.fromkeys(of_prompts))
   rows = jax.tree.map(lambda x: x[row_B], rows)
+  extras = dict(rows.extras)
+  if foreign_NM is not None:
+    foreign_NM = jnp.pad(foreign_NM, ((0, 0), (1, 0)))
+    extras['foreign_B'] = jnp.repeat(foreign_NM.reshape(-1), G)
   return rows.replace(
-    **{name: getattr(every, name)[:N] for name in of_prompts},
+    **{name: getattr(first, name) for name in of_prompts},
+    extras=extras,
     group_size=G * (1 + M),
     mask_BT=rows.mask_BT * live_B[:, None],
     logp_behaviour_BT=rows.logp_behaviour_BT * live_B[:, None],

@@ -66,6 +66,13 @@ class Bandit:
     """With the best action behind the context: 'Cf'."""
     return dataclasses.replace(example, prompt=example.prompt + example.answer)
 
+  def with_examples(
+    self, example: Example, solved: Sequence[tuple[Example, str]]
+  ) -> Example:
+    """Behind solved contexts, each with its action: 'AbC'."""
+    shown = ''.join(f'{e.prompt}{text}' for e, text in solved)
+    return dataclasses.replace(example, prompt=shown + example.prompt)
+
   @property
   def num_answers(self) -> int:
     """The answers are the actions (see `Described`)."""

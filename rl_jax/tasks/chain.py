@@ -113,6 +113,13 @@ class Chain:
     prompt = ''.join(f'{step};' for step in given) + f'{_problem(example)}='
     return dataclasses.replace(example, prompt=prompt)
 
+  def with_examples(
+    self, example: Example, solved: Sequence[tuple[Example, str]]
+  ) -> Example:
+    """Behind solved problems: '1+2=<1+2=3>3;3+4*2='."""
+    shown = ''.join(f'{e.prompt}{text};' for e, text in solved)
+    return dataclasses.replace(example, prompt=shown + example.prompt)
+
   def reward(self, example: Example, response: str) -> dict[str, float]:
     """Prefill and the text before the end token are judged."""
     right = steps(_problem(example))

@@ -1,6 +1,7 @@
 """Question-answer sets from files of rows: JSONL, Parquet, Arrow and others."""
 
 import array
+from collections.abc import Sequence
 import dataclasses
 import functools
 
@@ -122,6 +123,26 @@ class QuestionAnswer:
     hint = example.meta['solution'].strip().split('\n')[0]
     question = f'{example.meta["question"]}\nHint: {hint}'
     return dataclasses.replace(example, **self.template.fields(question))
+
+  def with_examples(
+    self, example: Example, solved: Sequence[tuple[Example, str]]
+  ) -> Example:
+    """Behind solved questions: turns of a chat, or prompts with responses."""
+    if isinstance(self.template, ChatTemplate):
+      shots = tuple(
+        (e.meta['question'], f'{e.prefill}{text}'.strip()) for e, text in solved
+      )
+      template = dataclasses.replace(
+        self.template, shots=self.template.shots + shots
+      )
+      fields = template.fields(example.meta['question'])
+      return dataclasses.replace(example, **fields)
+    shown = ''.join(f'{e.prompt}{text.rstrip()}\n\n' for e, text in solved)
+    return dataclasses.replace(
+      example,
+      prompt=shown + example.prompt,
+      parts=('', shown, *example.parts),
+    )
 
   def target(self, example: Example) -> str:
     """The solution as released (a space separates it from the prompt)."""

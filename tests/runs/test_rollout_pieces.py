@@ -35,7 +35,10 @@ RUNS = {
     'windows',
     [*CHAIN, 'rollout.window_tokens=5', 'model.value_head=True'],
   ),
-  'xrpo': ('bandit', [*BANDIT, 'rollout.group_size=8']),
+  'xrpo': (
+    'bandit',
+    [*BANDIT, 'rollout.group_size=8', 'rollout.max_prompt_tokens=5'],
+  ),
 }
 pytestmark = pytest.mark.slow
 

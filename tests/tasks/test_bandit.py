@@ -90,6 +90,9 @@ def test_hints_and_references_of_the_described_bandit():
   for context, answer in enumerate(best):
     example = task.example('train', context)
     assert task.hinted(example).prompt == 'ABCDEFGH'[context] + answer
+    shown = task.with_examples(example, [(example, 'a'), (example, 'b')])
+    letter = 'ABCDEFGH'[context]
+    assert shown.prompt == f'{letter}a{letter}b{letter}'
     for response in ('a', 'b', 'bb'):
       found = task.reward(example, response)['reference_reward']
       assert found == float(answer == 'a')

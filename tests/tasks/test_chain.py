@@ -106,6 +106,17 @@ def test_hints_are_first_steps():
   assert 60 < sum(given) < 140
 
 
+def test_solved_problems_stand_in_front():
+  """What is asked stays the same, thoughts and hints in front of it or not."""
+  task = Chain()
+  solved = [(PROBLEM, RIGHT), (task.hinted(PROBLEM), '4')]
+  found = task.with_examples(PROBLEM, solved)
+  assert found.prompt.startswith(f'3+4*2-9={RIGHT};3+4=7;')
+  assert found.prompt.endswith('=4;3+4*2-9=')
+  assert task.reward(found, RIGHT) == task.reward(PROBLEM, RIGHT)
+  assert task.target(found) == task.target(PROBLEM)
+
+
 def edits(rng, text):
   """A response with a character more, less or another."""
   place = rng.integers(len(text) + 1)

@@ -39,6 +39,20 @@ def _questions(task, split):
   return [task.example(split, i) for i in range(task.num_prompts(split))]
 
 
+def test_solved_examples_stand_in_front(tmp_path):
+  """As the prompt that they answer, or as turns of the chat."""
+  task = QuestionAnswer(sources={'train': _numbered(tmp_path)})
+  two, three = (task.example('train', i) for i in (2, 3))
+  plain = task.with_examples(two, [(three, ' so 3\n')])
+  assert plain.prompt == f'{three.prompt} so 3\n\n{two.prompt}'
+  assert plain.answer == '2' and plain.id == 2
+  assert plain.parts == ('', f'{three.prompt} so 3\n\n', *two.parts)
+  chat = dataclasses.replace(task, template=ChatTemplate(prefill='well '))
+  two, three = (chat.example('train', i) for i in (2, 3))
+  turns = chat.with_examples(two, [(three, 'so 3')]).messages
+  assert [turn['content'] for turn in turns] == ['q3', 'well so 3', 'q2']
+
+
 def test_released_formats(tmp_path):
   """GSM8K, MAWPS, SVAMP and MATH rows, by fields alone."""
   gsm8k = QuestionAnswer(

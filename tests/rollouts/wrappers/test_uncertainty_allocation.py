@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from rl_jax.rollouts.join import join_chunks
+from rl_jax.rollouts.wrappers.solved_seeds import SolvedSeeds
 from rl_jax.rollouts.wrappers.uncertainty_allocation import (
   UncertaintyAllocation,
 )
@@ -49,6 +50,13 @@ def test_failed_verifications_are_no_samples():
   reward = np.array([[1, *NONE], [1, 1, np.nan]])
   piece = UncertaintyAllocation(coef=1.0, most=2)
   assert piece.plan(reward, np.zeros(2, int), 1)[0] == 0
+
+
+def test_seeded_prompts_have_a_chunk_before_all_others():
+  """Prompt 2 has no spread, and the bonus is 0: else it had none."""
+  reward = np.array([[1, 1, *NONE], [1, 0, *NONE], [0, 0, *NONE]])
+  piece = UncertaintyAllocation(coef=0.0, most=3)
+  assert piece.plan(reward, np.zeros(3, int), 2, {2: 0}).tolist() == [1, 1, 2]
 
 
 class Rounds:
@@ -113,6 +121,50 @@ def test_a_chunk_for_each_prompt_is_a_larger_group(toy):
   found = join_chunks(first, (more,), jnp.array([[0], [1]]))
   np.testing.assert_array_equal(found.reward_B, [1, 2, 5, 6, 3, 4, 7, 8])
   assert found.valid_B.all() and found.group_size == 4
+
+
+class Seeds(SolvedSeeds):
+  """Prompt 1, seeded, is the number 3."""
+
+  def remember(self, done, sampler):
+    """Nothing."""
+
+  def examples(self, done, sampler):
+    """By place."""
+    return {1: 3}
+
+
+def test_seeded_rows_join_under_the_prompt_without_examples(toy):
+  """The first chunk of prompt 1 alone, and it alone is foreign."""
+  first = rows(toy, np.array([7.0, 8.0, 9.0, 9.0]))
+  done = types.SimpleNamespace(
+    examples=[0, 1],
+    indices=np.array([5, 6]),
+    reward_NG=np.array([[0.0, 1.0], [0.0, 0.0]]),
+  )
+  sampler = Rounds(toy)
+  piece = UncertaintyAllocation(coef=0.0, most=2, rounds=2, seeds=Seeds())
+  traj, found = piece.extend(first, done, sampler)
+  assert sampler.asked[0] == [0, 3] and 3 not in sampler.asked[1]
+  assert found[0].indices.tolist() == [5, 6]
+  np.testing.assert_array_equal(
+    traj.extras['foreign_B'], np.repeat([0, 0, 0, 0, 1, 0], 2)
+  )
+  np.testing.assert_array_equal(np.asarray(traj.reward_B)[6:10], [9, 9, 31, 32])
+  np.testing.assert_array_equal(traj.prompt_NP, first.prompt_NP)
+
+
+def test_longer_prompts_of_chunks_are_not_kept(toy):
+  """E0: the group has the prompts of its first samples, at their width."""
+  first = rows(toy, np.array([1.0, 2.0]))
+  more = rows(toy, np.array([3.0, 4.0]))
+  wide = more.replace(
+    prompt_NP=jnp.full((1, 5), 9), prompt_mask_NP=jnp.ones((1, 5))
+  )
+  found = join_chunks(first, (wide,), jnp.array([[0]]))
+  same = join_chunks(first, (more,), jnp.array([[0]]))
+  for name in ('prompt_NP', 'prompt_mask_NP', 'reward_B'):
+    np.testing.assert_array_equal(getattr(found, name), getattr(same, name))
 
 
 def test_settings_are_checked():
