@@ -8,13 +8,14 @@ Change: against GRPO without KL, each group has two rollouts in every forced
   the forced instant rollouts. Needs a task with `modes` that returns `mode`.
 Defaults: alpha 2 (paper); the numbers of forced and free rollouts are not
   known: 2 in each mode, all others of rollout.group_size are free.
-Pieces: AdaptiveModeReward(alpha=2.0); GroupCenter(); GroupScale(eps=1e-06,
-  ddof=1); PPOClip(clip_low=0.2, clip_high=0.2); SeqMeanTokenMean();
-  ForcedModes(samples=2)
+Pieces: AdaptiveModeReward(alpha=2.0, correct_above=0.5); GroupCenter();
+  GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2, clip_high=0.2);
+  SeqMeanTokenMean(); ForcedModes(samples=2)
 Headline: 32B: BrowseComp 13.4, AIME25 70.4, HLE 16.7.
 Evidence: reconstructed from notes; the official code has inference only.
 Paper and code: which mode's success rate, and how the parts of the reward
-  combine, are unverified.
+  combine, are unverified: here a product, whose factors of accuracy and format
+  are the task's (configs/modes.py: 0 without the form).
 Command: python -m experiments.train --config=configs/modes.py
   --method=a2fm
 """

@@ -6,8 +6,8 @@ Change: against GRPO, the raw reward r becomes mean_j sigmoid(r - ref_j) over M
   rl_jax/pieces/row_inputs.py).
 Defaults: k 1, 0.01 a token off beyond 300 tokens, 10 references (1 suffices),
   KL 0.005 in the reward for PPO; here as a loss with GRPO. Its siblings are
-  variants: --method=par@tanh. Those with a running range or a quantile of the
-  references (minmax, clip, LSC) are not here.
+  variants: --method=par@tanh. A fixed ceiling and a fitted polynomial are not
+  here; minmax is affine, and so GRPO on the raw reward.
 Pieces: ReferenceSigmoid(k=1.0, link='sigmoid', shift=0.0,
   length_coef=0.01, free_tokens=300.0); GroupCenter(); GroupScale(eps=1e-06,
   ddof=1); PPOClip(clip_low=0.2, clip_high=0.2); KLPenalty(coef=0.005,
@@ -31,6 +31,15 @@ VARIANTS = {
   'meanstd': (
     'shaping.ReferenceSigmoid=null',
     'shaping+=RunningScale(center=True)',
+  ),
+  # Within one deviation of the mean, up to an affine map.
+  'clip': (
+    'shaping.ReferenceSigmoid=null',
+    'shaping+=RunningScale(center=True, clip=1.0)',
+  ),
+  'lsc': (
+    "shaping.ReferenceSigmoid.link='log_sigmoid'",
+    'shaping.ReferenceSigmoid.quantile=0.85',
   ),
 }
 

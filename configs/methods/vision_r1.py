@@ -5,6 +5,7 @@ Paper: Zhan et al., "Vision-R1: Evolving Human-Free Alignment in Large
 Change: against GRPO, the reward adds precision and recall of the predicted box,
   with thresholds that rise after 1500 rollouts.
 Defaults: thresholds 0.5, 0.75, then 0.75, 0.9; eps 1e-4 of the scale (code).
+  KL 1e-3 is ours: the release leaves the coefficient to TRL.
 Pieces: OverlapStages(low=0.5, high=0.75, later_low=0.75, later_high=0.9,
   switch=1500); GroupCenter(); GroupScale(eps=0.0001, ddof=1);
   PPOClip(clip_low=0.2, clip_high=0.2); KLPenalty(coef=0.001, estimator='k3');

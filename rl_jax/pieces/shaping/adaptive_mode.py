@@ -16,8 +16,8 @@ from rl_jax.types import Array, Trajectories
 class AdaptiveModeReward:
   """R_k * (1 - p^alpha) if k chose freely and not the instant mode.
 
-  p is the mean unshaped reward of the group's valid rows that were forced into
-  the instant mode; without such rows p = 0. Reads extras['mode_B'] (0 is
+  p is the share of right rows among the group's valid rows that were forced
+  into the instant mode; without such rows p = 0. Reads extras['mode_B'] (0 is
   instant) and extras['forced_B'].
   Source: "A2FM: An Adaptive Agent Foundation Model for Tool-Aware Hybrid
   Reasoning", from notes; that p is the rate of the instant mode and that the
@@ -25,6 +25,7 @@ class AdaptiveModeReward:
   """
 
   alpha: float = ranged(2.0, 0.0, open_low=True)
+  correct_above: float = 0.5  # see row_inputs.right_B
   role: ClassVar[str] = 'shaping'
 
   def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
@@ -32,12 +33,13 @@ class AdaptiveModeReward:
     chex.assert_rank(reward_B, 1)
     instant_B = row_inputs.read(traj, 'mode_B') == 0
     forced_B = row_inputs.read(traj, 'forced_B') > 0
+    right_B = row_inputs.right_B(traj, self.correct_above)
     counted_B = (instant_B & forced_B).astype(jnp.float32) * traj.valid_B
     rate_N = masked_mean(
-      by_group(traj.reward_B, traj.group_size),
+      by_group(right_B.astype(jnp.float32), traj.group_size),
       by_group(counted_B, traj.group_size),
       axis=1,
     )
-    rate_B = jnp.repeat(jnp.clip(rate_N, 0.0, 1.0), traj.group_size)
+    rate_B = jnp.repeat(rate_N, traj.group_size)
     paid_B = ~instant_B & ~forced_B
     return reward_B * jnp.where(paid_B, 1.0 - rate_B**self.alpha, 1.0)

@@ -16,6 +16,7 @@ LINKS = {
   'identity': lambda x: x,
   'tanh': jnp.tanh,
   'arctan': jnp.arctan,
+  'log_sigmoid': jax.nn.log_sigmoid,
 }
 
 
@@ -30,6 +31,8 @@ class ReferenceSigmoid:
   extras['reference_reward_NM']. Its siblings: 'identity' is the centred reward,
   which a group's mean and standard deviation make GRPO again; 'tanh' and
   'arctan' bound it; 'sigmoid' with shift 3 grows slowly at first (SGFC).
+  With `quantile` the rewards of the references are one number, mean + z (std +
+  1e-5), ddof 1, z the normal quantile; 'log_sigmoid' against it is LSC.
   Source: "Reward Shaping to Mitigate Reward Hacking in RLHF"; PorUna-byte/PAR
   reward_shaper.py.
   """
@@ -37,6 +40,7 @@ class ReferenceSigmoid:
   k: float = ranged(1.0, 0.0, open_low=True)  # per unit of reward
   link: str = chosen('sigmoid', tuple(LINKS))
   shift: float = ranged(0.0)  # in units of the reward
+  quantile: float | None = ranged(None, 0.0, 1.0, open_low=True, open_high=True)
   length_coef: float = ranged(0.01, 0.0)  # reward per token
   free_tokens: float = ranged(300.0, 0.0)
   role: ClassVar[str] = 'shaping'
@@ -53,8 +57,19 @@ class ReferenceSigmoid:
     """[B] -> [B]."""
     chex.assert_rank(reward_B, 1)
     reference_NM = row_inputs.read(traj, 'reference_reward_NM')
+    if self.quantile is not None:
+      reference_NM = _quantile(reference_NM, self.quantile)
     reference_BM = jnp.repeat(reference_NM, traj.group_size, axis=0)
     excess_B = traj.length_B.astype(jnp.float32) - self.free_tokens
     raw_B = reward_B - self.length_coef * jnp.maximum(excess_B, 0.0)
     gap_BM = raw_B[:, None] - self.shift - reference_BM
     return LINKS[self.link](self.k * gap_BM).mean(1)
+
+
+def _quantile(reference_NM, quantile):
+  """That of a normal distribution with mean and deviation of M rewards."""
+  count = max(reference_NM.shape[1] - 1, 1)
+  mean_N1 = reference_NM.mean(1, keepdims=True)
+  squares_N1 = ((reference_NM - mean_N1) ** 2).sum(1, keepdims=True)
+  std_N1 = jnp.sqrt(squares_N1 / count)
+  return mean_N1 + jax.scipy.special.ndtri(quantile) * (std_N1 + 1e-5)

@@ -37,10 +37,12 @@ def test_invalid_rows_are_not_in_the_rate(toy):
   np.testing.assert_allclose(R[3], 0.75, rtol=1e-6)
 
 
-def test_the_rate_is_one_at_most(toy):
-  """Rewards of 2: p = 1, so that nothing is left, and not 1 - 4."""
+def test_the_rate_is_that_of_right_rows(toy):
+  """Rewards of 2 are p = 1, part marks of .1 p = 0."""
   R = shaped(toy, [0, 0, 1], [1, 1, 0], [2, 2, 1])
   np.testing.assert_array_equal(R, [2, 2, 0])
+  R = shaped(toy, [0, 0, 1], [1, 1, 0], [0.1, 0.1, 1])
+  np.testing.assert_allclose(R, [0.1, 0.1, 1], rtol=1e-6)
 
 
 def test_without_forced_rows_it_is_grpo(toy):

@@ -41,6 +41,18 @@ def test_siblings_by_hand(toy, fields, expected):
   np.testing.assert_allclose(par(toy, [4.0], **fields), [expected], rtol=1e-5)
 
 
+def test_quantile_by_hand(toy):
+  """z(.85) = 1.036433 and the deviation of 1 and 3 is 1.414214: r = 4 is
+  .534252 above 3.465748; log sigmoid of that is -log(1.586107)."""
+  found = par(toy, [4.0], link='log_sigmoid', quantile=0.85)
+  np.testing.assert_allclose(found, [-0.461283], rtol=1e-5)
+  # The median of references is their mean; one alone is itself.
+  median = par(toy, [4.0], link='tanh', quantile=0.5)
+  np.testing.assert_allclose(median, np.tanh([2.0]), rtol=1e-6)
+  alone = par(toy, [4.0], (3.0,), quantile=0.85)
+  np.testing.assert_allclose(alone, par(toy, [4.0], (3.0,)), rtol=1e-4)
+
+
 def test_the_centred_reward_is_grpo(toy):
   """E1: the group takes mean and scale away; PAR's sigmoid stays."""
   reward = np.array([0.0, 1.0, 9.0, 2.0], np.float32)
