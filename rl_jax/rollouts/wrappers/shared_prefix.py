@@ -25,7 +25,16 @@ class SharedPrefix:
       )
 
   def begin(self, traj: Trajectories, sampler: Any) -> Trajectories:
-    """Rows with the steps that their group shares."""
+    """Rows with the steps that their group shares.
+
+    Raises: ValueError if the task says other things of tokens than steps.
+    """
+    if 'segment_start_BT' not in sampler.row_inputs(traj):
+      raise ValueError(
+        f'method.rollout: {type(self).__name__} needs a task that marks steps, '
+        f'but the row_inputs_device of {type(sampler.task).__name__} gives no '
+        "'segment_start_BT'"
+      )
     written = sampler.run_rows(self.with_writer, traj)
     written = sampler.write(written, traj.response_BT.shape[1])
     start_BT = sampler.row_inputs(written)['segment_start_BT']

@@ -172,6 +172,9 @@ def test_failed_verifications_are_left_out(toy):
 def test_a_task_without_steps_is_refused():
   with pytest.raises(ValueError, match='CandidateSteps needs .* Arithmetic'):
     CandidateSteps().check_task(Arithmetic())
+  other = types.SimpleNamespace(task=0, row_inputs=lambda traj: {'gain_BT': 0})
+  with pytest.raises(ValueError, match="of int gives no 'segment_start_BT'"):
+    CandidateSteps().begin(None, other)
 
 
 @pytest.mark.slow
