@@ -68,7 +68,8 @@ class Task(Protocol):
   `reward_seconds` (how long it may take), see `pool.check_limits`.
   Optional members: `logged(example) -> (Logged, ...)`, responses that data
   hold, `num_logged` of every prompt; `prepare()` imports what `reward` needs,
-  once, before workers are forked; `hinted(example)`, it with a hint, and
+  once, before workers are forked; `hinted(example)`, it with a hint,
+  `hinted_by(example, share)`, a hint of that share of the solution, and
   `with_examples(example, ((solved, response), ...))`, it behind solved ones;
   `alphabet` for a character tokenizer;
   `modes`, {name: text}, how responses of a mode begin, the cheapest first;

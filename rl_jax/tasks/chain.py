@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 import dataclasses
+import math
 import re
 from typing import Any
 
@@ -108,8 +109,16 @@ class Chain:
 
   def hinted(self, example: Example) -> Example:
     """With the first steps of the solution in front: '3+4=7;3+4*2='."""
+    return self._behind_steps(example, self.hint_steps)
+
+  def hinted_by(self, example: Example, share: float) -> Example:
+    """With that share of the steps in front, at least one and never all."""
+    count = len(steps(_problem(example)))
+    return self._behind_steps(example, math.ceil(share * count))
+
+  def _behind_steps(self, example, count):
     found = steps(_problem(example))
-    given = found[: max(1, min(self.hint_steps, len(found) - 1))]
+    given = found[: max(1, min(count, len(found) - 1))]
     prompt = ''.join(f'{step};' for step in given) + f'{_problem(example)}='
     return dataclasses.replace(example, prompt=prompt)
 

@@ -4,6 +4,7 @@ import array
 from collections.abc import Sequence
 import dataclasses
 import functools
+import math
 
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import (
@@ -120,7 +121,13 @@ class QuestionAnswer:
 
   def hinted(self, example: Example) -> Example:
     """With the first line of the solution as a hint below the question."""
-    hint = example.meta['solution'].strip().split('\n')[0]
+    return self.hinted_by(example, 0.0)
+
+  def hinted_by(self, example: Example, share: float) -> Example:
+    """With that share of the solution's lines, at least one and never all."""
+    lines = example.meta['solution'].strip().split('\n')
+    count = min(math.ceil(share * len(lines)), len(lines) - 1)
+    hint = '\n'.join(lines[: max(1, count)])
     question = f'{example.meta["question"]}\nHint: {hint}'
     return dataclasses.replace(example, **self.template.fields(question))
 

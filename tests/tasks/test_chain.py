@@ -101,6 +101,9 @@ def test_hints_are_first_steps():
   assert task.hinted(hinted) == hinted
   assert task.reward(hinted, RIGHT)['steps'] == 1.0
   assert task.target(hinted) == task.target(PROBLEM)
+  for share, given in ((0.0, 1), (0.34, 2), (0.6, 2), (1.0, 2)):
+    prompt = task.hinted_by(PROBLEM, share).prompt
+    assert prompt.count(';') == given and prompt.endswith(';3+4*2-9=')
   some = Chain(hints=0.5)
   given = ['=' in some.example('train', i).prompt[:-1] for i in range(200)]
   assert 60 < sum(given) < 140

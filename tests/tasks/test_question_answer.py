@@ -53,6 +53,18 @@ def test_solved_examples_stand_in_front(tmp_path):
   assert [turn['content'] for turn in turns] == ['q3', 'well so 3', 'q2']
 
 
+@pytest.mark.parametrize(
+  ('share', 'lines'), [(0.0, 'a'), (0.5, 'a\nb'), (1.0, 'a\nb\nc')]
+)
+def test_hints_are_shares_of_the_solution(tmp_path, share, lines):
+  """At least a line and never the last, which has the answer."""
+  rows = [{'question': 'q', 'answer': 'a\nb\nc\n4'}]
+  source = _write(tmp_path / 'rows.jsonl', rows)
+  task = QuestionAnswer(sources={'train': source}, gold='last_number')
+  hinted = task.hinted_by(task.example('train', 0), share)
+  assert hinted.prompt == f'Question: q\nHint: {lines}\nAnswer:'
+
+
 def test_released_formats(tmp_path):
   """GSM8K, MAWPS, SVAMP and MATH rows, by fields alone."""
   gsm8k = QuestionAnswer(

@@ -9,7 +9,7 @@ import numpy as np
 from rl_jax.checks import ranged
 from rl_jax.pieces.piece import piece
 from rl_jax.rollouts.wrappers.hints import Hints
-from rl_jax.types import Array, Trajectories
+from rl_jax.types import Array, Trajectories, static
 
 
 @piece
@@ -20,25 +20,54 @@ class EasierPrompts(Hints):
 
   The new group takes the place of the old one and is trained under the prompt
   with the hint. The task writes it (`hinted(example)`); metrics of rewards
-  leave these rows out.
+  leave these rows out. `graded` hints are longer for a larger Delta: the share
+  Delta / (mean reward of the rollout) of the solution, which is 1 where the
+  prompt's group earned nothing; the task writes them (`hinted_by`).
   Source: "DeepVideo-R1: Video Reinforcement Fine-Tuning via Difficulty-aware
-  Regressive GRPO", from the text. There Delta is against the last rollouts,
-  hints are longer for a larger Delta, and easy inputs (Delta < 0) get noise.
+  Regressive GRPO", from the text. There Delta is against the last rollouts, how
+  it sets the length is not known, and easy inputs (Delta < 0) get noise.
   """
 
   margin: float = ranged(0.0, 0.0)  # in units of the reward
+  graded: bool = static(default=False)
   role: ClassVar[str] = 'rollout'
   reads_rewards: ClassVar[bool] = True
 
-  def hard(self, reward_NG: np.ndarray) -> np.ndarray:
-    """Prompts below the mean of the rollout, bool [N]; NaN does not count."""
+  def check_task(self, task: Any) -> None:
+    """Raises ValueError if the task cannot write such hints."""
+    super().check_task(task)
+    if self.graded and not hasattr(task, 'hinted_by'):
+      raise ValueError(
+        'method.rollout: EasierPrompts.graded needs a task with hints of any '
+        f'length, but {type(task).__name__} has no method `hinted_by`'
+      )
+
+  def check_prompts(self, prompts: Any) -> None:
+    """Raises ValueError if prompts with their longest hint are too long."""
+    if not self.graded:
+      return super().check_prompts(prompts)
+    whole = lambda example: prompts.task.hinted_by(example, 1.0)
+    return prompts.check(whole)
+
+  def delta(self, reward_NG: np.ndarray) -> tuple[np.ndarray, float]:
+    """(Delta of each prompt, -inf where nothing is known; the mean reward)."""
     known_NG = np.isfinite(reward_NG)
     total_N = np.where(known_NG, reward_NG, 0.0).sum(axis=1)
     count_N = known_NG.sum(axis=1)
-    mean = total_N.sum() / max(count_N.sum(), 1)
-    return (count_N > 0) & (
-      mean - total_N / np.maximum(count_N, 1) > self.margin
-    )
+    mean = float(total_N.sum() / max(count_N.sum(), 1))
+    delta_N = mean - total_N / np.maximum(count_N, 1)
+    return np.where(count_N > 0, delta_N, -np.inf), mean
+
+  def hard(self, reward_NG: np.ndarray) -> np.ndarray:
+    """Prompts below the mean of the rollout, bool [N]; NaN does not count."""
+    return self.delta(reward_NG)[0] > self.margin
+
+  def shares(self, reward_NG: np.ndarray) -> np.ndarray:
+    """Of the solution in each graded hint, 0 to 1, [N]."""
+    delta_N, mean = self.delta(reward_NG)
+    # A mean below 0 is of a task with penalties: every hint is whole.
+    whole_N = (delta_N > 0).astype(float)
+    return np.clip(delta_N / mean, 0.0, 1.0) if mean > 0 else whole_N
 
   def extend(
     self, traj: Trajectories, done: Any, sampler: Any
@@ -47,7 +76,12 @@ class EasierPrompts(Hints):
     hard_N, rounds = self.hard(done.reward_NG), []
     hinted = traj
     if hard_N.any():
-      hinted, more, hard_N = self.sample_hinted(done, sampler, hard_N)
+      changed = None
+      if self.graded:
+        shares = self.shares(done.reward_NG).tolist()
+        pairs = zip(done.examples, shares, strict=True)
+        changed = [sampler.task.hinted_by(*pair) for pair in pairs]
+      hinted, more, hard_N = self.sample_hinted(done, sampler, hard_N, changed)
       rounds = [more]
     return sampler.run(in_their_place, traj, hinted, hard_N), rounds
 

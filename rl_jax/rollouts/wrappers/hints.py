@@ -23,13 +23,16 @@ class Hints:
     prompts.check(prompts.task.hinted)
 
   def sample_hinted(
-    self, done: Any, sampler: Any, wanted_N: np.ndarray
+    self, done: Any, sampler: Any, wanted_N: np.ndarray, hinted: Any = None
   ) -> tuple[Trajectories, Any, np.ndarray]:
     """(a group of every prompt with its hint, its round, those to be used).
 
     A prompt that is too long with its hint has none and is not used.
+    hinted: the examples with hints; None: as the task writes them.
     """
-    examples = [sampler.task.hinted(example) for example in done.examples]
+    if hinted is None:
+      hinted = [sampler.task.hinted(example) for example in done.examples]
+    examples = hinted
     fits_N = np.asarray([sampler.fits(example) for example in examples])
     examples = [
       hinted if fits else example

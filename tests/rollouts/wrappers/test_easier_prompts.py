@@ -1,5 +1,7 @@
 """Hints for prompts that are harder than the mean."""
 
+import types
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from rl_jax.rollouts.wrappers.easier_prompts import (
   EasierPrompts,
   in_their_place,
 )
-from rl_jax.tasks import Arithmetic, Chain
+from rl_jax.tasks import Arithmetic, Bandit, Chain
 
 
 @pytest.mark.parametrize(
@@ -27,6 +29,50 @@ def test_hard_prompts_by_hand(margin, expected):
   found = EasierPrompts(margin=margin).hard(np.array(rewards))
   # 2.6 / 7 = .371: away by .371, -.629, -.129 and .071.
   assert found.tolist() == [*expected, False]
+
+
+def test_graded_hints_by_hand():
+  """Means 0, 1, 1/4 and nothing known of the last; their mean is 5 / 12: Delta
+  5 / 12, -7 / 12 and 1 / 6 are 1, 0 and .4 of it."""
+  rewards = np.array([[0, 0], [1, 1], [0, 0.5], [np.nan, np.nan]])
+  found = EasierPrompts(graded=True).shares(rewards)
+  np.testing.assert_allclose(found, [1, 0, 0.4, 0], rtol=1e-6)
+  # Units of the reward change nothing; with penalties hints are whole.
+  same = EasierPrompts(graded=True).shares(10 * rewards)
+  np.testing.assert_allclose(same, found, rtol=1e-6)
+  lost = EasierPrompts(graded=True).shares(rewards - 2)
+  np.testing.assert_array_equal(lost, [1, 0, 1, 0])
+
+
+def test_graded_hints_are_given(toy):
+  """The task writes them by the shares; the rounds see the changed examples."""
+  asked = []
+
+  class Sampler:
+    """Keeps what it is asked for."""
+
+    task = types.SimpleNamespace(hinted_by=lambda example, share: share)
+    fits = staticmethod(lambda example: True)
+
+    def sample(self, examples, indices):
+      """Other rows."""
+      asked.extend(examples)
+      return rows.replace(reward_B=rows.reward_B + 1), 'round'
+
+    def run(self, function, *arrays):
+      """Eagerly."""
+      return function(*arrays)
+
+  rows = toy.trajectories(np.ones((4, 2)), group_size=2, rewards={})
+  reward_NG = np.array([[1.0, 1.0], [0.0, 0.5]])
+  done = types.SimpleNamespace(
+    examples=['a', 'b'], indices=None, reward_NG=reward_NG
+  )
+  found, rounds = EasierPrompts(graded=True).extend(rows, done, Sampler())
+  # The mean is 5 / 8, Delta of the second 3 / 8.
+  np.testing.assert_allclose(asked, [0, 0.6], rtol=1e-6)
+  assert rounds == ['round']
+  np.testing.assert_array_equal(found.reward_B, [0, 0, 1, 1])
 
 
 def test_equal_prompts_are_left_alone():
@@ -58,6 +104,10 @@ def test_a_task_without_hints_is_refused():
   with pytest.raises(ValueError, match='EasierPrompts needs .* Arithmetic has'):
     EasierPrompts().check_task(Arithmetic())
   EasierPrompts().check_task(Chain())
+  EasierPrompts(graded=True).check_task(Chain())
+  EasierPrompts().check_task(Bandit())
+  with pytest.raises(ValueError, match='Bandit has no method `hinted_by`'):
+    EasierPrompts(graded=True).check_task(Bandit())
 
 
 @pytest.mark.slow
