@@ -4,7 +4,8 @@ Paper: "Training Language Models to Reason Concisely via History-Aware Policy
   Optimization", 2025.
 Change: against GRPO, a length term measured against the shortest right response
   seen for the prompt is added to the reward.
-Defaults: weight 1, cosine, min mode, floor 0.7; KL and clip of GRPO.
+Defaults: weight 1, cosine, min mode, floor 0.7; KL and clip of our GRPO, those
+  of TRL there.
 Pieces: HistoryLength(weight=1.0, floor=0.7, tau=0.1, correct_above=0.5,
   shape='cosine'); GroupCenter(); GroupScale(eps=1e-06, ddof=1);
   PPOClip(clip_low=0.2, clip_high=0.2); KLPenalty(coef=0.001, estimator='k3');

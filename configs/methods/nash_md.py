@@ -9,8 +9,8 @@ Pieces: WinRate(with_self=0.0, against='opponent', center=0.5);
   KLInReward(coef=0.008, estimator='k1', level='sequence'); Reinforce();
   SeqMeanTokenSum(); Against(coef=0.125, trained='policy')
 Headline: unverified.
-Evidence: verified in code (TRL nash_md_trainer.py, by a digest, whose KL is per
-  token).
+Evidence: read in paper (digest verified against v4 by its author). TRL's
+  nash_md_trainer.py takes the KL per token, and a mixture of 0.5.
 Command: python -m experiments.train --config=configs/bandit.py --method=nash_md
 """
 

@@ -10,9 +10,11 @@ Pieces: Affine(scale=10.0, offset=0.0); NonStop(penalty=-10.0);
   lam=0.95); Whiten(eps=1e-08, ddof=1); PPOClip(clip_low=0.2, clip_high=0.2);
   ValueClip(coef=0.5, clip=0.2); TokenMean(); LambdaReturn(gamma=1.0, lam=0.95)
 Headline: unverified.
-Evidence: verified in code (open-instruct docs/tulu3.md, by a digest). Tulu 3's
-  critic is a model of its own that begins as a reward model; here it is a head
-  on the policy that begins at 0.
+Evidence: verified in code (open-instruct ground_truth_utils.py, constants in
+  docs/tulu3.md, by a digest), but for the PPO script, which is not there any
+  more: clips, lambda and whitening are those of our PPO. Tulu 3's critic is a
+  model of its own that begins as a reward model; here it is a head on the
+  policy that begins at 0.
 Command: python -m experiments.train --config=configs/arithmetic.py
   --method=rlvr --set=model.value_head=True
 """
