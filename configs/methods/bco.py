@@ -7,7 +7,7 @@ Change: against KTO, logistic losses around the running mean of the rewards
 Defaults: beta 0.1 (TRL); no density ratio for shifted prompts.
 Pieces: BCO(beta=0.1); TokenMean()
 Headline: unverified.
-Evidence: verified in code (TRL dpo_trainer.py, by a digest of the code).
+Evidence: verified in code (bco_pair of TRL dpo_trainer.py, in copies of it).
 Command: python -m experiments.train --config=configs/preferences.py
   --method=bco
 """

@@ -8,7 +8,7 @@ Defaults: hard labels, threshold 0, steps behind the first wrong one left out
   (paper).
 Pieces: StepLabels(kind='hard', threshold=0.0, truncate=True); TokenMean()
 Headline: unverified.
-Evidence: reconstructed (from the paper).
+Evidence: read in paper (by a digest).
 Command: python -m experiments.train --config=configs/preferences.py
   --method=process_reward_model --set="task=PreferenceRows(path='steps.jsonl')"
   --set=rollout.group_size=1

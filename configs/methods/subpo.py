@@ -9,8 +9,8 @@ Defaults: the task's reward is added to the gains (set its reward_weights to 0
   task).
 Pieces: SetGains(coef=1.0); Reinforce(); SeqMeanTokenSum()
 Headline: unverified.
-Evidence: verified in code (manish-pra/non-additive-RL); the formula is that of
-  the paper.
+Evidence: read in paper (the formula); constants verified in code
+  (manish-pra/non-additive-RL).
 Paper and code: main.py multiplies by the cumulative value of the prefix instead
   of future marginal gains.
 Command: python -m experiments.train --config=configs/coverage.py --method=subpo
