@@ -1,0 +1,1 @@
+"""Methods that give credit to turns, on episodes of KeyDoor."""
