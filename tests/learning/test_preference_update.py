@@ -68,11 +68,10 @@ SLOW = pytest.mark.slow
 @pytest.mark.parametrize(
   'name',
   [
-    'dpo',  # by group: one pass
     'aot',  # sorted over the minibatch: two passes
     *(
       pytest.param(name, marks=SLOW)
-      for name in ('kto', 'bco', 'orpo', 'wpo', 'ld_dpo')
+      for name in ('dpo', 'kto', 'bco', 'orpo', 'wpo', 'ld_dpo')
     ),
   ],
 )

@@ -105,7 +105,8 @@ def gradient(
     pytest.param('gspo', (4,), marks=pytest.mark.slow),  # every sequence
     # Groups, a log-sum-exp: no sum over rows.
     pytest.param('disco', (4,), marks=pytest.mark.slow),
-    ('clip_cov', (2,)),  # a ranking over the minibatch
+    # A ranking over the minibatch: by rows, below.
+    pytest.param('clip_cov', (2,), marks=pytest.mark.slow),
     pytest.param('kl_cov', (2,), marks=pytest.mark.slow),
     pytest.param('ppo', (2,), marks=pytest.mark.slow),  # a value head
   ],
@@ -127,7 +128,7 @@ def test_microbatches_change_nothing(toy, tiny, scored, name, counts):
 @pytest.mark.parametrize(
   ('name', 'count', 'capacity'),
   [
-    ('grpo', 4, None),  # one pass
+    pytest.param('grpo', 4, None, marks=pytest.mark.slow),  # one pass
     ('clip_cov', 8, None),  # two passes, a ranking over the minibatch
     pytest.param('grpo', 8, 3, marks=pytest.mark.slow),  # packed
     pytest.param('gspo', 8, None, marks=pytest.mark.slow),

@@ -158,7 +158,9 @@ def test_prompts_that_are_shared_or_not(monkeypatch, slots, widths):
   assert_same(found[3], found[64])
 
 
-@pytest.mark.parametrize('slots', [None, 16])
+@pytest.mark.parametrize(
+  'slots', [pytest.param(None, marks=pytest.mark.slow), 16]
+)
 def test_the_second_block_of_the_cache_changes_no_token(monkeypatch, slots):
   """E2: in the middle of the responses, and all around the ring of slots."""
   expected, fed = run(monkeypatch, make_traj(), [64, 24, 8])
@@ -175,10 +177,10 @@ def test_the_second_block_of_the_cache_changes_no_token(monkeypatch, slots):
   ('places', 'widths', 'grows_at'),
   [
     (10, [64, 48, 36, 24], 36),  # in time
-    (10, [64, 48, 32], 48),  # 33 rows when the cache is full
     *(
       pytest.param(*case, marks=pytest.mark.slow)
       for case in (
+        (10, [64, 48, 32], 48),  # 33 rows when the cache is full
         (10, [64, 8], 64),  # a deep model's, of long responses
         (4, [64, 40, 34, 24], 64),  # more than 40 then
         (10, [64, 56, 50, 8], 50),  # with 33 rows in 50 slots

@@ -212,6 +212,7 @@ def test_packed_runs(make_config, stripped, toy, tmp_path, monkeypatch):
       assert one['response'] == other['response']
 
 
+@pytest.mark.slow
 def test_what_pieces_keep_and_learn_is_restored(make_config, toy, tmp_path):
   """E0: 2 + 2 iterations equal 4, with a coefficient and a learned exponent as
   state, and a reference that is the average of the policies so far."""

@@ -95,7 +95,10 @@ def test_the_page_of_a_paper_has_its_tables(name):
 
 @pytest.mark.parametrize(
   ('binary', 'name'),
-  [('table', 'staleness'), ('report', 'entropy_mechanism')],
+  [
+    ('table', 'staleness'),
+    pytest.param('report', 'entropy_mechanism', marks=pytest.mark.slow),
+  ],
 )
 def test_the_commands_need_the_name_alone(binary, name, tmp_path):
   """They print, or write, what the functions make of the committed results."""
