@@ -1,6 +1,7 @@
 """Kills a run at listed points with SIGKILL, then compares it with a whole one.
 
   python tests/faults/kill_points.py
+  python tests/faults/kill_points.py --rollout=parts,staleness,previous
 
 The run has dynamic sampling, a critic, a history reward (HAPO), a posterior
 selector (MoPPS), reward workers, and an asynchronous save of every iteration.
@@ -8,8 +9,8 @@ Each kill is a process of its own: it continues the run and ends itself at the
 n-th call of a function, before it, after it, within it, or a while later (see
 fault_points.py). A run left in --workdir is continued. In addition some samples
 "time out" when they are verified for the first time, never again: without the
-journal a redone iteration would see another reward. Tier E0, as in
-kill_resume.py.
+journal a redone iteration would see another reward. --rollout names ways of
+sampling, see ROLLOUTS, and --kinds the points. Tier E0, as in kill_resume.py.
 """
 
 import argparse
@@ -48,12 +49,28 @@ ARGUMENTS = """
 --set=evaluation.every=25 --set=evaluation.num_prompts=16
 --set=verifier.num_workers=1 --set=checkpoint.every=1
 """.split()
+# By name in --rollout. The draft model is a run of two iterations.
+ROLLOUTS = {
+  'parts': ['--set=rollout.parts=2'],
+  'staleness': [
+    '--set=rollout.staleness=2',
+    '--set=guards.max_logp_gap=null',
+  ],
+  'previous': [
+    '--set=rollout.speculative=PreviousResponses(tokens=2,prompts=5)'
+  ],
+  'draft_model': [
+    "--set=rollout.speculative=DraftModel(path='{draft}',tokens=2)"
+  ],
+}
 ITERATIONS = 100
 GRACE_SECONDS = 60.0  # after SIGTERM: the rest of an iteration and one save
 
 
 def run(
-  workdir: pathlib.Path, iterations: int, fault: fault_points.Fault | None
+  workdir: pathlib.Path,
+  arguments: list[str],
+  fault: fault_points.Fault | None = None,
 ) -> int:
   """The exit status of a process that starts or continues the run.
 
@@ -70,16 +87,15 @@ def run(
     )
     os.dup2(output, 1)
     os.dup2(output, 2)
-    os._exit(_train(workdir, iterations, fault))
+    os._exit(_train(workdir, arguments, fault))
   os._exit(1)
 
 
-def _train(workdir, iterations, fault) -> int:
+def _train(workdir, arguments, fault) -> int:
   from experiments import train
   from experiments.flags import configuration
 
-  sys.argv = ['train', *ARGUMENTS, f'--set=iterations={iterations}']
-  sys.argv += [f'--workdir={workdir}']
+  sys.argv = ['train', *ARGUMENTS, *arguments, f'--workdir={workdir}']
   fault_points.time_out_once(workdir)
   if fault is not None:
     fault_points.arm(fault)
@@ -96,18 +112,21 @@ def _train(workdir, iterations, fault) -> int:
 
 
 def kill_at_all(
-  base: pathlib.Path, iterations: int, deadline: float, say: Callable
+  base: pathlib.Path,
+  arguments: list[str],
+  points: list[fault_points.Fault],
+  deadline: float,
+  say: Callable,
 ) -> dict[str, int]:
   """Kills the run at every point not yet done; kills by kind."""
   log = base / 'faults.jsonl'
   done = log.read_text().splitlines() if log.exists() else []
-  kinds = ('save', 'rounds', 'writer', 'journal', 'random', 'term')
-  kills = dict.fromkeys(kinds, 0)
-  for number, fault in enumerate(fault_points.faults()):
+  kills = dict.fromkeys((point.kind for point in points), 0)
+  for number, fault in enumerate(points):
     if number >= len(done):
       if time.monotonic() > deadline:
         sys.exit(f'time is up; the same --workdir={base} continues')
-      status = run(base / 'killed', iterations, fault)
+      status = run(base / 'killed', arguments, fault)
       if fault.kind == 'term':
         _check_grace(base / 'killed' / 'output.txt', say)
       with log.open('a') as file:
@@ -128,13 +147,44 @@ def _check_grace(output, say):
     sys.exit(f'longer than the grace time of {GRACE_SECONDS} seconds')
 
 
-def main() -> None:
-  """One line per kill; exit status 1 unless all fired and the runs agree."""
+def _arguments(base, rollout, iterations) -> list[str]:
+  """Of the run; trains its draft model first if it has one."""
+  draft = base / 'draft'
+  if 'draft_model' in rollout and run(draft, ['--set=iterations=2']):
+    sys.exit(f'the draft model cannot be trained: see {draft}')
+  found = [text for name in rollout for text in ROLLOUTS[name]]
+  found = [text.replace('{draft}', str(draft)) for text in found]
+  return [f'--set=iterations={iterations}', *found]
+
+
+def _names(text: str) -> list[str]:
+  return text.split(',') if text else []
+
+
+def _flags() -> argparse.Namespace:
   parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
   parser.add_argument('--workdir', help='Default: a new directory.')
   parser.add_argument('--iterations', type=int, default=ITERATIONS)
   parser.add_argument('--seconds', type=float, default=1200.0, help='At most.')
+  text = f'Of {", ".join(ROLLOUTS)}; joined by commas.'
+  parser.add_argument('--rollout', type=_names, default=[], help=text)
+  text = 'Kinds of points, joined by commas; default: all.'
+  parser.add_argument('--kinds', type=_names, default=[], help=text)
   given = parser.parse_args()
+  if wrong := set(given.rollout) - set(ROLLOUTS):
+    parser.error(f'--rollout: {sorted(wrong)}, not of {", ".join(ROLLOUTS)}')
+  known = {point.kind for point in fault_points.faults()}
+  if wrong := set(given.kinds) - known:
+    parser.error(f'--kinds: {sorted(wrong)}, not of {", ".join(sorted(known))}')
+  return given
+
+
+def main() -> None:
+  """One line per kill; exit status 1 unless all fired and the runs agree."""
+  given = _flags()
+  points = fault_points.faults()
+  if given.kinds:
+    points = [point for point in points if point.kind in given.kinds]
   base = pathlib.Path(given.workdir or tempfile.mkdtemp(prefix='kill_points'))
   base.mkdir(parents=True, exist_ok=True)
   os.environ.setdefault('JAX_PLATFORMS', 'cpu')
@@ -147,31 +197,30 @@ def main() -> None:
 
   deadline = time.monotonic() + given.seconds
   say = lambda text: print(text, flush=True)
+  arguments = _arguments(base.resolve(), given.rollout, given.iterations)
   if not (base / 'whole_finished').exists():
-    if status := run(base / 'whole', given.iterations, None):
+    if status := run(base / 'whole', arguments):
       sys.exit(f'the whole run ended with {status}: see {base}/whole')
     (base / 'whole_finished').touch()
-  kills = kill_at_all(base, given.iterations, deadline, say)
-  if status := run(base / 'killed', given.iterations, None):
+  kills = kill_at_all(base, arguments, points, deadline, say)
+  if status := run(base / 'killed', arguments):
     sys.exit(f'the run cannot be finished ({status}): see {base}/killed')
-  _report(base, kills, kill_resume)
+  _report(base, kills, len(points), kill_resume)
 
 
-def _report(base, kills, kill_resume):
+def _report(base, kills, points, kill_resume):
   kill_resume.quiet_orbax()
   whole = kill_resume.read_record(base / 'whole')
   killed = kill_resume.read_record(base / 'killed')
   found = kill_resume.differences(whole, killed)
   timeouts = sum('timeout' in row for row in whole.lines['rollouts.jsonl'])
   output = (base / 'killed' / 'output.txt').read_text(errors='replace')
-  print(
-    f'kills: {kills}, {sum(kills.values())} of {len(fault_points.faults())}'
-  )
+  print(f'kills: {kills}, {sum(kills.values())} of {points}')
   print(f'unfinished saves passed over: {output.count("is not used:")}')
   print(f'timed-out samples in the log: {timeouts}')
   print(f'whole:  step {whole.step}, digest {kill_resume.digest(whole)}')
   print(f'killed: step {killed.step}, digest {kill_resume.digest(killed)}')
-  if sum(kills.values()) < len(fault_points.faults()):
+  if sum(kills.values()) < points:
     found.append('not every point was reached: raise --iterations')
   if not timeouts:
     found.append('no sample has timed out: the journal was not tested')

@@ -259,6 +259,12 @@ STATEFUL = (
   '--set=evaluation.num_samples=2',
   '--set=verifier.num_workers=1',
 )
+OVERLAPPED = (
+  '--set=rollout.parts=2',
+  '--set=rollout.staleness=1',
+  '--set=guards.max_logp_gap=null',
+  '--set=rollout.speculative=PreviousResponses(tokens=2,prompts=5)',
+)
 
 
 @pytest.mark.slow
@@ -270,6 +276,8 @@ STATEFUL = (
     ('hapo', (*STATEFUL, '--set=mesh.tensor=2'), 1),
     # So do the tokens of every response.
     ('hapo', (*STATEFUL, '--set=mesh.sequence=2'), 1),
+    # Each verifies its rows of every part, and keeps the same earlier ones.
+    ('hapo', (*STATEFUL, *OVERLAPPED, '--set=mesh.fsdp=2'), 1),
     # Rows are read, branched and continued.
     ('spo_chain', ('--set=mesh.data=2', '--set=evaluation.every=0'), 1),
   ],
