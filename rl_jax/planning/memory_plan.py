@@ -13,6 +13,7 @@ what XLA says of the compiled programs.
 """
 
 import dataclasses
+import functools
 import math
 from typing import Any
 
@@ -26,7 +27,7 @@ from rl_jax.models import experts, kv_cache, spec, transformer
 from rl_jax.models import params as params_lib
 from rl_jax.planning import abstract_run
 from rl_jax.rollouts import decode
-from rl_jax.rollouts.drafts import Drafts, PreviousResponses
+from rl_jax.rollouts.drafts import Drafts, PreviousResponses, in_evaluations
 from rl_jax.rollouts.slots import shares_prompts
 from rl_jax.runs import draft_model, judges, reward_models
 from rl_jax.runtime import layout
@@ -172,15 +173,18 @@ def _evaluation_bytes(config: ExperimentConfig, sizes: '_Sizes', mesh) -> int:
   tokens, group = evaluated_tokens(config), max(1, settings.num_samples)
   samplers = layout.parts(prompts, 'sampled_rows', axes)
   slots = config.rollout.slots
-  sizes = dataclasses.replace(
-    sizes,
+  evaluated = functools.partial(
+    dataclasses.replace,
     rollout=-(-prompts // samplers),
     slots=slots and -(-slots // samplers),
     group_size=group,
     response=tokens,
-    drafts=None,  # evaluations decode without
+    drafts=in_evaluations(config.rollout.speculative),
   )
+  sizes, draft = evaluated(sizes), draft_model.planned(config)
   rows = 4 * 4 * prompts * group * tokens  # ids, kinds, masks, log-probs
+  if draft is not None:
+    rows += evaluated(_Sizes.of(config, draft, mesh)).cache()
   return sizes.cache() + sizes.scratch() + rows
 
 

@@ -56,6 +56,7 @@ class RolloutConfig:
     rollouts.lagged; each costs a copy of the trained weights.
   speculative: drafts of several tokens, verified in one forward pass: the same
     tokens, sooner where drafts are right, see rollouts.speculative. None: none.
+    Evaluations have them too, but look nothing up in previous responses.
   """
 
   num_prompts: int = ranged(64, 1)

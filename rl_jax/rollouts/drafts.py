@@ -63,3 +63,11 @@ class DraftModel:
 
 
 Drafts = PromptLookup | PreviousResponses | DraftModel
+
+
+def in_evaluations(drafts: Drafts | None) -> Drafts | None:
+  """Without earlier responses: an evaluation leaves nothing in a checkpoint."""
+  if not isinstance(drafts, PreviousResponses):
+    return drafts
+  names = [field.name for field in dataclasses.fields(PromptLookup)]
+  return PromptLookup(**{name: getattr(drafts, name) for name in names})

@@ -16,6 +16,7 @@ from rl_jax.learning.state import sharded_state
 from rl_jax.method import Method, idle_pieces
 from rl_jax.models import platform, transformer
 from rl_jax.models.tokenizer import special_ids
+from rl_jax.rollouts.drafts import in_evaluations
 from rl_jax.rollouts.engine import make_engine
 from rl_jax.rollouts.episode_prompts import EpisodePrompts
 from rl_jax.rollouts.episodes import Episodes
@@ -85,14 +86,14 @@ def assemble(
     functools.partial(_prompts, config, policy, verifier, 'train'),
   )
   state = initial_state(config, policy, mesh)
+  draft = draft_model.load(config, policy.tokenizer, mesh)
   stages = make_stages(
-    *(config, policy.model, policy.tokenizer, mesh, state),
-    draft_model.load(config, policy.tokenizer, mesh),
+    *(config, policy.model, policy.tokenizer, mesh, state), draft
   )
   key = run_key(config.seed, mesh)
   evaluator = None
   if config.evaluation.every and config.evaluation.sample:
-    evaluator = make_evaluator(config, policy, verifier, mesh)
+    evaluator = make_evaluator(config, policy, verifier, mesh, draft=draft)
   method = method_on_mesh(config.method, mesh)
   probe = None
   if config.diagnostics.influence_every:
@@ -283,8 +284,11 @@ def make_evaluator(
   mesh: jax.sharding.Mesh,
   *,
   seed: int = 0,
+  draft: draft_model.Loaded | None = None,
 ) -> Evaluator:
   """The evaluation that `config.evaluation` describes; seed: of its draws.
+
+  draft: the model of rollout.speculative; None: it is read if there is one.
 
   Raises: ValueError if a batch has too many tokens.
   """
@@ -303,6 +307,8 @@ def make_evaluator(
       mesh=mesh,
       slots=config.rollout.slots,
       turns=config.rollout.turns,
+      speculative=in_evaluations(config.rollout.speculative),
+      draft_model=draft or draft_model.load(config, policy.tokenizer, mesh),
     ),
     prompts,
     verifier,

@@ -195,7 +195,8 @@ class Evaluator:
     """(metrics, of prompts: 'greedy' [n], 'samples' [n, k], 'responses' [n]).
 
     The first two are outcomes, NaN of a response that was not judged; the last
-    are the texts of the greedy ones.
+    are the texts of the greedy ones. With drafts the metrics have
+    accepted_length and sample_accepted_length, over all sets.
     """
     metrics, rows, by_set = {}, {}, {}
     for name, prompts in self._sets.items():
@@ -219,6 +220,11 @@ class Evaluator:
     if self._consensus:
       found = consensus.metrics([by_set[name] for name in self._consensus])
       metrics |= {f'consensus/{key}': x for key, x in found.items()}
+    for before, engine in (('', self._greedy), ('sample_', self._sample)):
+      found = processes.read(engine.drafts.metrics())
+      metrics |= {
+        before + key.removeprefix('rollout/'): x for key, x in found.items()
+      }
     # As Python numbers; counts stay integers.
     return {key: np.asarray(x).item() for key, x in metrics.items()}, rows
 

@@ -31,8 +31,16 @@ def make_config(method, **changes):
 
 @pytest.mark.slow
 def test_a_run_with_drafts(toy, stripped, tmp_path):
-  """E0: 2 + 2 iterations equal 4; E2: the responses are those without."""
-  config = make_config(toy.get_method('grpo'))
+  """E0: 2 + 2 iterations equal 4; E2: the responses are those without.
+
+  Those of evaluations, too.
+  """
+  evaluations = {
+    'evaluation.every': '2',
+    'evaluation.num_prompts': '8',
+    'evaluation.num_samples': '2',
+  }
+  config = make_config(toy.get_method('grpo'), **evaluations)
 
   def run(name, config):
     trainer = loop.Trainer(config, str(tmp_path / name))
@@ -43,7 +51,9 @@ def test_a_run_with_drafts(toy, stripped, tmp_path):
     return stripped(read_jsonl(tmp_path / name / 'metrics.jsonl'))
 
   whole = run('whole', config)
-  run('parts', make_config(toy.get_method('grpo'), iterations='2'))
+  run(
+    'parts', make_config(toy.get_method('grpo'), iterations='2', **evaluations)
+  )
   resumed = run('parts', config)
   trees = [
     (t.state, t.parts.stages.engine.drafts.checkpoint())
@@ -54,9 +64,21 @@ def test_a_run_with_drafts(toy, stripped, tmp_path):
   assert (trees[0][1]['drafts']['id_M'] >= 0).any()
   run(
     'plain',
-    make_config(toy.get_method('grpo'), **{'rollout.speculative': 'null'}),
+    make_config(
+      toy.get_method('grpo'), **{'rollout.speculative': 'null'}, **evaluations
+    ),
   )
-  for row in rows('whole'):
+  evaluated = [
+    [row for row in rows(name) if 'evaluation/pass_at_1' in row]
+    for name in ('whole', 'plain')
+  ]
+  for drafted, plain in zip(*evaluated, strict=True):
+    assert drafted.pop('evaluation/accepted_length') > 1
+    assert drafted.pop('evaluation/sample_accepted_length') > 1
+    for name in plain:
+      if name.startswith('evaluation/'):
+        np.testing.assert_allclose(drafted[name], plain[name], rtol=1e-5)
+  for row in rows('whole')[1:]:
     assert 1 < row['rollout/accepted_length'] <= 3
     assert row['rollout/logp_gap_max'] < 1e-4
   responses = [
