@@ -31,7 +31,9 @@ ACCELERATOR_FACTOR = 8
 # What the core computes; all else is a statistic of pieces.statistics.
 LOGP, ENTROPY, VALUES, HIDDEN = 'logp', 'entropy', 'values', 'hidden'
 VALUES_AFTER, VALUE_HEADS = 'values_after', 'value_heads'
-CORE = frozenset({LOGP, ENTROPY, VALUES, VALUES_AFTER, VALUE_HEADS, HIDDEN})
+ROUTER_PROBS, ROUTER_TAKEN = 'router_probs', 'router_taken'
+ROUTER = frozenset({ROUTER_PROBS, ROUTER_TAKEN})
+CORE = ROUTER | {LOGP, ENTROPY, VALUES, VALUES_AFTER, VALUE_HEADS, HIDDEN}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -73,6 +75,27 @@ def model_needs(
   )
 
 
+def check_router(
+  method: Method, model: transformer.ModelConfig, spans: int
+) -> None:
+  """Raises ValueError if a piece reads a router that nobody can read.
+
+  spans: parts of a response on the mesh.
+  """
+  needs = model_needs(method)
+  if needs.isdisjoint(ROUTER):
+    return
+  for wrong, text in (
+    (not model.num_experts, 'the model has no experts'),
+    (spans > 1, f'mesh.sequence = {spans} splits responses: set it to 1'),
+    (VALUES_AFTER in needs, 'another piece trains a reward model'),
+  ):
+    if wrong:
+      raise ValueError(
+        f'method.losses: a piece reads {ROUTER_PROBS}, but {text}'
+      )
+
+
 def _policies(transforms, needs, params):
   """Parameters of the other policies that logits are computed of, by name."""
   others = policies_of(transforms, params)
@@ -97,14 +120,17 @@ def token_statistics(
   distribution, nats. values: of the value head before the token, values_after:
   behind it, as a reward model reads it; both of its first output. value_heads:
   all outputs before the token, [B, T, H]. hidden: the state that predicts the
-  token, [B, T, D]. All else as its statistic says (pieces.statistics). The
-  transforms and statistics see the logits of those of params['policies'] that
-  they name, without gradient.
+  token, [B, T, D]. router_probs: of each expert in that state, router_taken: 1
+  for those that are taken, means over layers, [B, T, E]. All else as its
+  statistic says (pieces.statistics). The transforms and statistics see the
+  logits of those of params['policies'] that they name, without gradient.
   """
   on_BT = (traj.kind_BT != types.PAD).astype(jnp.float32)
   states = lambda policy: states_before(forward, policy, traj)
   if VALUES_AFTER in needs:
     hidden_BTD, after_BTD = states_around(forward, params, traj)
+  elif not ROUTER.isdisjoint(needs):
+    hidden_BTD, routing_BTF = states_before(forward, params, traj, routing=True)
   else:
     hidden_BTD = states(params)
   others = _policies(transforms, needs, params)
@@ -128,6 +154,10 @@ def token_statistics(
     stats[VALUE_HEADS] = heads.all_values(params, hidden_BTD)
   if VALUES_AFTER in needs:
     stats[VALUES_AFTER] = heads.values(params, after_BTD)
+  if not ROUTER.isdisjoint(needs):
+    halves = jnp.split(routing_BTF, 2, axis=-1)
+    routed = zip((ROUTER_PROBS, ROUTER_TAKEN), halves, strict=True)
+    stats |= {name: x for name, x in routed if name in needs}
   stats = {
     k: _whole_rows(zero_masked(v, traj.mask_BT)) for k, v in stats.items()
   }
@@ -136,8 +166,13 @@ def token_statistics(
   return stats
 
 
-def states_before(forward: Forward, params: Any, traj: Trajectories) -> Array:
-  """Hidden states [B, T, D] that predict each response token, 0 at padding."""
+def states_before(
+  forward: Forward, params: Any, traj: Trajectories, routing: bool = False
+) -> Array | tuple[Array, Array]:
+  """Hidden states [B, T, D] that predict each response token, 0 at padding.
+
+  routing: and what routers do there, see transformer.forward.
+  """
   return transformer.forward(
     params,
     forward.model,
@@ -146,6 +181,7 @@ def states_before(forward: Forward, params: Any, traj: Trajectories) -> Array:
     traj.response_BT,
     (traj.kind_BT != types.PAD).astype(jnp.float32),
     forward.capacity,
+    routing,
   )
 
 

@@ -64,12 +64,30 @@ def feed_forward(
 
 def route(cfg: Any, x_MD: Array, router_DE: Array) -> tuple[Array, Array]:
   """The k experts of each token and their gates, both [M, k]; float32 gates."""
-  router_DE = router_DE.astype(x_MD.dtype)
-  p_ME = jax.nn.softmax(mixed_precision.product('md,de->me', x_MD, router_DE))
-  gate_Mk, expert_Mk = lax.top_k(p_ME, cfg.experts_per_token)
+  gate_Mk, expert_Mk = lax.top_k(
+    _probabilities(x_MD, router_DE), cfg.experts_per_token
+  )
   if cfg.normalized_gates:
     gate_Mk = gate_Mk / gate_Mk.sum(axis=-1, keepdims=True)
   return expert_Mk, gate_Mk
+
+
+def routing(cfg: Any, h: Array, router_DE: Array) -> Array:
+  """What the router does with states [..., D], float32[..., 2 E].
+
+  The probabilities of all experts, and behind them 1 for those that are taken.
+  """
+  p = _probabilities(h.reshape(-1, cfg.width), router_DE)
+  _, expert_Mk = lax.top_k(p, cfg.experts_per_token)
+  taken_ME = jax.nn.one_hot(expert_Mk, cfg.num_experts).sum(axis=1)
+  both = jnp.concatenate([p, taken_ME], axis=-1)
+  return both.reshape(*h.shape[:-1], 2 * cfg.num_experts)
+
+
+def _probabilities(x_MD, router_DE) -> Array:
+  """softmax(h router), float32[M, E]."""
+  router_DE = router_DE.astype(x_MD.dtype)
+  return jax.nn.softmax(mixed_precision.product('md,de->me', x_MD, router_DE))
 
 
 def _all(cfg, activation, x_MD, router_DE, weights, adapters) -> Array:

@@ -79,14 +79,30 @@ def limits(cfg, layer) -> attention.Limits:
 
 def finish_layer(layer, cfg, x, attended) -> Array:
   """Adds the attention's output and the MLP to the residual stream."""
+  return add_mlp(layer, cfg, add_attention(layer, cfg, x, attended))
+
+
+def add_attention(layer, cfg, x, attended) -> Array:
+  """The first half of finish_layer."""
   base = layer['base']
   attended = attended.reshape(*x.shape[:-1], cfg.num_heads, cfg.head_size)
   attended = project(layer, cfg, 'wo', attended)
   if cfg.post_norms:
     attended = norm(attended, base['attn_post_norm'], cfg)
-  x = x + attended
+  return x + attended
+
+
+def add_mlp(layer, cfg, x) -> Array:
+  """The second half."""
+  base = layer['base']
   y = _mlp(layer, cfg, norm(x, base['mlp_norm'], cfg))
   return x + (norm(y, base['mlp_post_norm'], cfg) if cfg.post_norms else y)
+
+
+def routing(layer, cfg, x) -> Array:
+  """experts.routing of the states that add_mlp gets."""
+  base = layer['base']
+  return experts.routing(cfg, norm(x, base['mlp_norm'], cfg), base['router'])
 
 
 def _mlp(layer, cfg, h) -> Array:

@@ -215,13 +215,16 @@ def forward(
   response_BT: Array,
   response_mask_BT: Array,
   capacity: int | None = None,
-) -> Array:
+  routing: bool = False,
+) -> Array | tuple[Array, Array]:
   """Hidden states [B, T, D]; that at t predicts response token t.
 
   The tokens of a group are one sequence, its prompt and then its G responses,
   for everything but attention: no prompt is encoded twice. States at padding
   are 0. capacity: the tokens of a group are packed into so many slots (see
-  packing), so that only attention computes padding of responses.
+  packing), so that only attention computes padding of responses. routing: also
+  return experts.routing [B, T, 2 E] of the same places, the mean over layers;
+  not where tokens are split over the mesh.
   """
   (N, P), (B, T) = prompt_NP.shape, response_BT.shape
   if layout.parts(T, 'tokens') > 1:
@@ -229,7 +232,7 @@ def forward(
       params, cfg, prompt_NP, prompt_mask_NP, response_BT
     )
     return jnp.where(response_mask_BT[..., None] > 0, hidden, 0)
-  G, S, D = B // N, T - 1, cfg.width  # the last token predicts nothing
+  G, S = B // N, T - 1  # the last token predicts nothing
   # Splits an axis of P + G * S tokens into its two parts.
   parts = lambda x: (x[:, :P], x[:, P:].reshape(N, G, S, *x.shape[2:]))
   token, position, real = _sequences(
@@ -239,13 +242,17 @@ def forward(
   pack, unpack = packing.movers(real, slots)
   tables = rope.tables(cfg, pack(position))
 
-  def body(x, layer):
+  def body(carry, layer):
+    x, routed = carry
     qkv = layers.qkv(layer, cfg, x, tables)
     pairs = (parts(unpack(y)) for y in qkv)
     limits = layers.limits(cfg, layer)
     attended = _attend(cfg, limits, *zip(*pairs, strict=True), prompt_mask_NP)
-    x = layers.finish_layer(layer, cfg, x, pack(attended))
-    return layout.constrain(x, 'rows', None, None), None
+    x = layers.add_attention(layer, cfg, x, pack(attended))
+    if routing:
+      routed = routed + layers.routing(layer, cfg, x)
+    x = layers.add_mlp(layer, cfg, x)
+    return (layout.constrain(x, 'rows', None, None), routed), None
 
   # Without remat the products with weights are kept. Recomputing the rest is
   # faster on CPU than storing it, and takes less memory.
@@ -255,15 +262,25 @@ def forward(
   policy = None if cfg.remat else policy
   x = layers.embed(params, cfg, pack(token))
   x = layout.constrain(x, 'rows', None, None)
-  x, _ = lax.scan(
-    jax.checkpoint(body, policy=policy), x, layers.stacked_layers(params, cfg)
+  none = jnp.zeros((*x.shape[:2], 2 * cfg.num_experts)) if routing else None
+  (x, routed), _ = lax.scan(
+    jax.checkpoint(body, policy=policy),
+    (x, none),
+    layers.stacked_layers(params, cfg),
   )
   x = layers.norm(x, params['model']['final_norm'], cfg)
-  x_NPD, x_NGSD = parts(unpack(x))
+  before = lambda y: _before_tokens(*parts(unpack(y)), response_mask_BT)
+  return (before(x), before(routed / cfg.num_layers)) if routing else before(x)
+
+
+def _before_tokens(x_NPD, x_NGSD, response_mask_BT):
+  """[B, T, D] at the places that predict the tokens of responses."""
+  N, G, _, D = x_NGSD.shape
   first = jnp.broadcast_to(x_NPD[:, None, -1:], (N, G, 1, D))
-  hidden = jnp.concatenate([first, x_NGSD], axis=2).reshape(B, T, D)
-  hidden = jnp.where(response_mask_BT[..., None] > 0, hidden, 0)
-  return layout.constrain(hidden, 'rows', None, None)
+  x_BTD = jnp.concatenate([first, x_NGSD], axis=2)
+  x_BTD = x_BTD.reshape(*response_mask_BT.shape, D)
+  x_BTD = jnp.where(response_mask_BT[..., None] > 0, x_BTD, 0)
+  return layout.constrain(x_BTD, 'rows', None, None)
 
 
 def _sequences(prompt_NP, prompt_mask_NP, response_BT, response_mask_BT):

@@ -21,7 +21,7 @@ from rl_jax import randomness
 from rl_jax.config import ExperimentConfig, optimizer_of
 from rl_jax.learning import batch as batch_lib
 from rl_jax.learning import score as score_lib
-from rl_jax.learning import token_log
+from rl_jax.learning import statistics, token_log
 from rl_jax.learning import update as update_lib
 from rl_jax.learning.optimizers import make_optimizer
 from rl_jax.learning.statistics import Forward
@@ -80,8 +80,12 @@ class Stages:
 def make_functions(
   config: ExperimentConfig, model: transformer.ModelConfig, tokenizer: Any
 ) -> Functions:
-  """Binds everything static; a method's floats stay arguments."""
+  """Binds everything static; a method's floats stay arguments.
+
+  Raises: ValueError for a method that reads what the model does not have.
+  """
   rollout = config.rollout
+  statistics.check_router(config.method, model, config.mesh.sequence)
   minibatch = config.update.minibatch_prompts or rollout.num_prompts
   microbatch = config.update.microbatch_prompts or minibatch
   rows = config.update.microbatch_rows or rollout.group_size
