@@ -29,10 +29,9 @@ import numpy as np
 from experiments.flags import configuration
 from experiments.flags import evaluation as evaluation_flags
 from experiments.flags import processes as process_flags
-from rl_jax.config import ExperimentConfig, evaluated_tokens
+from rl_jax.config import evaluated_tokens
 from rl_jax.runs import assembly, directory
 from rl_jax.runs import policy as policy_lib
-from rl_jax.runs.directory import CONFIG_FILE
 from rl_jax.runs.evaluation import sampling_of
 from rl_jax.runtime import processes
 
@@ -48,13 +47,6 @@ evaluation_flags.define_flags()
 process_flags.define_flags()
 
 
-def load_run() -> ExperimentConfig | None:
-  """The configuration of the run that --checkpoint names, if it names one."""
-  if os.path.exists(os.path.join(_CHECKPOINT.value, CONFIG_FILE)):
-    return directory.saved_config(_CHECKPOINT.value)
-  return None
-
-
 def main(argv):
   """Loads, samples, verifies, prints."""
   del argv
@@ -63,7 +55,7 @@ def main(argv):
     folder = os.path.dirname(os.path.abspath(_OUT.value))
     if os.path.isdir(_OUT.value) or not os.path.isdir(folder):
       raise ValueError(f'--out={_OUT.value}: no file can be written there')
-  config = evaluation_flags.from_flags(load_run())
+  config = evaluation_flags.from_flags(directory.run_of(_CHECKPOINT.value))
   # Reads the data: its errors come before those of the policy.
   config.task.num_prompts(config.evaluation.split)
   mesh = assembly.make_mesh(config)

@@ -136,8 +136,9 @@ def fit_head(
 
 
 def save_head(path: str, head: dict[str, Array]) -> None:
-  """Writes a head as .npz, for DraftModel(head=path)."""
-  np.savez(path, **{name: np.asarray(x) for name, x in head.items()})
+  """Writes a head in the form of .npz, for DraftModel(head=path)."""
+  with open(path, 'wb') as file:  # savez would append .npz to another name
+    np.savez(file, **{name: np.asarray(x) for name, x in head.items()})
 
 
 def load_head(path: str, width: int) -> dict[str, np.ndarray]:

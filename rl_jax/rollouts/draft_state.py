@@ -41,20 +41,27 @@ class DraftState:
     """Goes on from the arrays of a checkpoint."""
     self.memory = tree.get('drafts', self.memory)
 
-  def count(self, counts_2: jax.Array) -> None:
+  def count(self, counts_3: jax.Array) -> None:
     """Adds the counts of one call, see generate_with_drafts."""
-    self._counts.append(counts_2)
+    self._counts.append(counts_3)
 
   def metrics(self) -> Metrics:
-    """Since the last call: tokens that a forward pass added to a row."""
+    """Since the last call, means over the forward passes of rows.
+
+    accepted_length: tokens that one added; drafted_length: drafted for it.
+    """
     counts, self._counts = tuple(self._counts), []
-    return {'rollout/accepted_length': _mean(counts)} if counts else {}
+    return _means(counts) if counts else {}
 
 
 @jax.jit
-def _mean(counts):
-  passes, tokens = sum(counts)
-  return tokens / jnp.maximum(passes, 1)
+def _means(counts):
+  passes, tokens, drafted = sum(counts)
+  passes = jnp.maximum(passes, 1)
+  return {
+    'rollout/accepted_length': tokens / passes,
+    'rollout/drafted_length': drafted / passes,
+  }
 
 
 class GenerateWithDrafts:
@@ -67,11 +74,11 @@ class GenerateWithDrafts:
     self, params: Any, *, traj: Trajectories, key: jax.Array
   ) -> Trajectories:
     """Rows with their responses; counts and remembers."""
-    traj, memory, counts_2 = self._jitted(
+    traj, memory, counts_3 = self._jitted(
       params, traj=traj, key=key, **self._kept()
     )
     self._state.memory = memory
-    self._state.count(counts_2)
+    self._state.count(counts_3)
     return traj
 
   def lower(self, params: Any, **arguments: Any) -> jax.stages.Lowered:

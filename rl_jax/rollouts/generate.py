@@ -118,7 +118,7 @@ def decoded_rows(
     rows = rows.replace(stop_B=_stop_states(traj, sampling))
   if make is not None:
     rows = rows.replace(
-      passes_B2=jnp.zeros((*rows.length_B.shape, 2), jnp.int32)
+      passes_B3=jnp.zeros((*rows.length_B.shape, 3), jnp.int32)
     )
   others = policies_of(sampling.transforms, params)
   policies = [params, *others.values()]

@@ -33,8 +33,9 @@ def generate_with_drafts(
   the latter with `head` if there is an acceptance head.
 
   Returns:
-    traj, the memory with its responses, and int32[2]: forward passes of rows
-    behind their prompts, and the tokens that these passes added.
+    traj, the memory with its responses, and int32[3]: forward passes of rows
+    behind their prompts, the tokens that these passes added, and the tokens
+    that were drafted for them.
   """
   if isinstance(drafts, DraftModel):
     source = _by_model(drafts, model, model_params, traj)
@@ -49,7 +50,7 @@ def generate_with_drafts(
   traj = filled(traj, rows)
   if memory:
     memory = draft_memory.remembered(memory, traj)
-  return traj, memory, rows.passes_B2.sum(axis=0)
+  return traj, memory, rows.passes_B3.sum(axis=0)
 
 
 def _by_lookup(drafts, memory, traj):

@@ -24,8 +24,9 @@ class Rows:
   limit_B: Array  # tokens at most
   key_B: Array
   stop_B: Array | None = None  # states of SamplingConfig.stop_SV
-  # Of speculative decoding: forward passes, and the tokens that they added.
-  passes_B2: Array | None = None
+  # Of speculative decoding: forward passes, the tokens that they added, and
+  # the tokens that were drafted for them.
+  passes_B3: Array | None = None
 
 
 @struct.dataclass(kw_only=True)

@@ -77,6 +77,7 @@ class SpeculativeDecoder(decode.Decoder):
       place_WS + 1,
       fed_WS,
       (token_R.reshape(fed_WS.shape), logp_R.reshape(fed_WS.shape)),
+      (draft_WK >= 0).sum(axis=1),
     )
     return s.replace(rows=rows, step_W=step_W, caches=(*caches, *others))
 
@@ -87,11 +88,12 @@ class SpeculativeDecoder(decode.Decoder):
     place_WS: Array,
     fed_WS: Array,
     drawn: tuple[Array, Array],
+    drafted_W: Array,
   ) -> tuple[Rows, Array]:
     """(rows with their new tokens, the next step of each slot).
 
     drawn: tokens and log-probs for place_WS; the token fed behind fed_WS[:, i]
-    is the guess of token_WS[:, i].
+    is the guess of token_WS[:, i]. drafted_W: tokens, to be counted.
     """
     rows, (token_WS, logp_WS) = s.rows, drawn
     limit_W = rows.limit_B[s.row_W]
@@ -126,7 +128,9 @@ class SpeculativeDecoder(decode.Decoder):
     def put(x_B, value_W):
       return x_B.at[to_W].set(value_W, mode='drop')
 
-    passes_W2 = jnp.stack([jnp.ones_like(step_W), new_WS.sum(axis=1)], axis=1)
+    passes_W3 = jnp.stack(
+      [jnp.ones_like(step_W), new_WS.sum(axis=1), drafted_W], axis=1
+    )
     rows = rows.replace(
       response_BT=write(rows.response_BT, token_WS),
       kind_BT=write(rows.kind_BT, jnp.full_like(token_WS, POLICY)),
@@ -134,7 +138,7 @@ class SpeculativeDecoder(decode.Decoder):
       length_B=put(rows.length_B, step_W),
       finished_B=put(rows.finished_B, finished_W),
       stop_B=None if stop_W is None else put(rows.stop_B, stop_W),
-      passes_B2=rows.passes_B2.at[to_W].add(passes_W2, mode='drop'),
+      passes_B3=rows.passes_B3.at[to_W].add(passes_W3, mode='drop'),
     )
     return rows, step_W
 

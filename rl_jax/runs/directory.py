@@ -212,6 +212,13 @@ def saved_config(workdir: str) -> ExperimentConfig:
   return config
 
 
+def run_of(checkpoint: str) -> ExperimentConfig | None:
+  """The configuration of a work directory; None: it is a model."""
+  if os.path.exists(os.path.join(checkpoint, CONFIG_FILE)):
+    return saved_config(checkpoint)
+  return None
+
+
 def iterations_done(workdir: str) -> int:
   """The newest committed checkpoint of a work directory, 0 without one."""
   steps = committed_steps(epath.Path(workdir) / 'checkpoints')
