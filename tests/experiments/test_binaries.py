@@ -6,9 +6,12 @@ import pathlib
 import subprocess
 import sys
 
+import jax
+import numpy as np
 import pytest
 
 from experiments.flags import configuration
+from rl_jax.models.files import model_dir
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.serialization import from_json
 
@@ -185,6 +188,48 @@ def test_the_configuration_can_be_printed(tmp_path):
     'bandit', 'dapo', ['seed=5']
   )
   assert not (tmp_path / 'run').exists()
+
+
+@pytest.mark.slow
+def test_sft_and_evaluate_take_a_mesh(tmp_path):
+  """E1 for weights, E2 for the evaluation: --set=mesh as in train."""
+  devices = '--xla_force_host_platform_device_count=4'
+  mesh, found = ('--set=mesh.fsdp=2', '--set=mesh.tensor=2'), []
+  for name, more in (('one', ('--set=mesh.data=1',)), ('split', mesh)):
+    flags = devices if more is mesh else ''
+    done = run(
+      'sft',
+      '--config=configs/bandit.py',
+      '--steps=4',
+      '--evaluate_every=4',
+      '--batch_size=8',
+      '--max_response_tokens=2',
+      f'--out={tmp_path / name}',
+      *more,
+      XLA_FLAGS=flags,
+    )
+    assert done.returncode == 0, done.stderr
+    _, params, _ = model_dir.load_model(str(tmp_path / name))
+    done = run(
+      'evaluate',
+      f'--checkpoint={tmp_path / "one"}',
+      '--data=configs/bandit.py',
+      '--num_samples=4',
+      '--max_new_tokens=2',
+      *more,
+      XLA_FLAGS=flags,
+    )
+    assert done.returncode == 0, done.stderr
+    found.append((params, json.loads(done.stdout)))
+  (one, line), (split, other) = found
+  jax.tree.map(
+    lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-5),
+    *(split, one),
+  )
+  assert other.pop('settings') == line.pop('settings')
+  assert other == pytest.approx(line, rel=1e-5)
+  saved = from_json((tmp_path / 'split.work/experiment.json').read_text())
+  assert (saved.mesh.fsdp, saved.mesh.tensor) == (2, 2)
 
 
 @pytest.mark.slow
