@@ -1,6 +1,6 @@
 """Atomic replacement of directories; JSON and tensor files."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 import contextlib
 import json
 import os
@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from typing import Any
 
+import jax.numpy as jnp
 import ml_dtypes  # noqa: F401  registers bfloat16 with numpy
 import numpy as np
 
@@ -16,6 +17,7 @@ from rl_jax.models.files.optional import require
 # Lists the files that this project wrote to a directory, and may replace.
 MARKER = '.rl_jax.json'
 MOST_TEXT_BYTES = 1 << 28
+SHARD_BYTES = 1 << 29  # of a file of weights; what is written is in memory
 FLOAT_TYPES = ('F64', 'F32', 'F16', 'BF16')
 
 
@@ -160,6 +162,79 @@ def save_tensors(
   """Writes a safetensors file of contiguous arrays."""
   lib = require('safetensors.numpy', 'writing weights')
   lib.save_file(dict(tensors), os.path.join(directory, name), metadata=metadata)
+
+
+def save_shards(
+  directory: str,
+  stem: str,
+  tensors: Iterable[tuple[str, np.ndarray]],
+  metadata: Mapping[str, str] | None = None,
+) -> None:
+  """Writes STEM.safetensors, or shards of it and STEM.safetensors.index.json.
+
+  The tensors are taken one by one, and those of one shard are held: at most
+  SHARD_BYTES, or one tensor that is larger.
+  """
+  shards, total = [], 0
+  for shard in _in_shards(tensors):
+    save_tensors(directory, _shard_name(stem, len(shards)), shard, metadata)
+    shards.append(list(shard))
+    total += sum(array.nbytes for array in shard.values())
+    shard.clear()  # the next one is made while this name is alive
+  count, weight_map = len(shards), {}
+  for number, names in enumerate(shards):
+    file = f'{stem}.safetensors'
+    if count > 1:
+      file = f'{stem}-{number + 1:05}-of-{count:05}.safetensors'
+    weight_map |= dict.fromkeys(names, file)
+    old = os.path.join(directory, _shard_name(stem, number))
+    os.rename(old, os.path.join(directory, file))
+  if count > 1:
+    index = {'metadata': {'total_size': total}, 'weight_map': weight_map}
+    write_json(directory, f'{stem}.safetensors.index.json', index)
+
+
+def _in_shards(tensors):
+  """Dicts of tensors, each within SHARD_BYTES if possible."""
+  held, size = {}, 0
+  for name, array in tensors:
+    if held and size + array.nbytes > SHARD_BYTES:
+      yield held
+      held, size = {}, 0
+    held[name] = array
+    size += array.nbytes
+    del array
+  yield held
+
+
+def _shard_name(stem: str, number: int) -> str:
+  return f'{stem}-{number}.part'
+
+
+def tensor_files(directory: str, stem: str) -> list[str]:
+  """The paths of what save_shards wrote, or a program of the same form.
+
+  Raises: ValueError naming an index that names no files of its directory.
+  """
+  index = os.path.join(directory, f'{stem}.safetensors.index.json')
+  names = [f'{stem}.safetensors']
+  if os.path.exists(index):
+    table = read_json(index).get('weight_map')
+    names = list(table.values()) if isinstance(table, dict) else [None]
+  for name in names:
+    if not isinstance(name, str) or os.path.basename(name) != name:
+      raise ValueError(
+        f'{index}: weight_map names {name!r:.80}, not a file here'
+      )
+  return [os.path.join(directory, name) for name in sorted(set(names))]
+
+
+def host_copy(x: Any) -> np.ndarray:
+  """The array in the host's memory.
+
+  np.asarray of a jax.Array would keep the copy as long as the array lives.
+  """
+  return np.asarray(x if isinstance(x, np.ndarray) else jnp.copy(x), order='C')
 
 
 def open_tensors(path: str) -> dict[str, Any]:

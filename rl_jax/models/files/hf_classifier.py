@@ -5,7 +5,7 @@ that is not the pad token, whatever the attention mask says: where a model pads
 with its end token, the end of a response is not read.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 import dataclasses
 from typing import Any
 
@@ -82,8 +82,8 @@ def config_of(
 
 
 def head_tensors(
-  tensors: dict[str, np.ndarray], head: Mapping[str, Any], dtype: str
-) -> dict[str, np.ndarray]:
+  tensors: Iterable[tuple[str, np.ndarray]], head: Mapping[str, Any], dtype: str
+) -> Iterator[tuple[str, np.ndarray]]:
   """Tensors of the language model with the score in place of its logits."""
   if float(head['b']):
     logging.warning(
@@ -91,8 +91,8 @@ def head_tensors(
       'transformers are those of the model less %g',
       float(head['b']),
     )
-  rest = {k: v for k, v in tensors.items() if k != 'lm_head.weight'}
-  return {**rest, HEAD: np.asarray(head['w'])[None].astype(dtype)}
+  yield from ((k, v) for k, v in tensors if k != 'lm_head.weight')
+  yield HEAD, np.asarray(head['w'])[None].astype(dtype)
 
 
 def with_pad(tokenizer: Any, token: str) -> Any:

@@ -1,10 +1,11 @@
 """Our parameters -> a Hugging Face directory that `transformers` loads."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from absl import logging
 from flax import traverse_util
+import jax
 import numpy as np
 
 from rl_jax.models import lora
@@ -17,8 +18,9 @@ from rl_jax.models.files import (
   tensor_table,
 )
 from rl_jax.models.files.directories import (
+  host_copy,
   replace_directory,
-  save_tensors,
+  save_shards,
   write_json,
 )
 from rl_jax.models.files.tokenizer_files import save_tokenizer
@@ -35,11 +37,12 @@ def export_hf(
   *,
   classifier: bool = False,
 ) -> None:
-  """Writes config.json, model.safetensors and the tokenizer, atomically.
+  """Writes config.json, the weights and the tokenizer, atomically.
 
-  Adapters are merged; a value head has no place in a language model and is left
-  out with a warning. import_hf reads the same values back bit for bit unless
-  dtype rounds them.
+  The weights of a large model are written in shards, of which the host holds
+  one at a time. Adapters are merged; a value head has no place in a language
+  model and is left out with a warning. import_hf reads the same values back bit
+  for bit unless dtype rounds them.
 
   Args:
     directory: if it exists, as for replace_directory.
@@ -70,26 +73,40 @@ def export_hf(
       head = params['value_head']
       tensors = hf_classifier.head_tensors(tensors, head, dtype)
     # transformers refuses files that do not say which framework wrote them.
-    save_tensors(temporary, 'model.safetensors', tensors, {'format': 'pt'})
+    save_shards(temporary, 'model', tensors, {'format': 'pt'})
     save_tokenizer(tokenizer, temporary)
 
 
 def hf_tensors(
   cfg: ModelConfig, model: Mapping[str, Any], dtype: str
-) -> dict[str, np.ndarray]:
-  """The tensors of the file: the import's table read backwards."""
+) -> Iterator[tuple[str, np.ndarray]]:
+  """Names and tensors of the files: the import's table read backwards."""
   size = tensor_table.sizes(cfg)
   flat = traverse_util.flatten_dict(model, sep='/')
-  tensors = {}
   for rule in tensor_table.used_rules(cfg, hf_import.rules_of(cfg)):
-    leaf = np.asarray(flat[rule.path]).astype(dtype, copy=False)
-    names = tensor_table.tensor_names(cfg, rule)
+    leaf, names = flat[rule.path], tensor_table.tensor_names(cfg, rule)
     # One tensor for each layer, or for each expert of each layer.
-    each = leaf.reshape(len(names), *tensor_table.axes_shape(rule.axes, size))
-    for name, array in zip(names, each, strict=True):
+    places = np.ndindex(leaf.shape[: rule.name.count('{}')])
+    for name, place in zip(names, places, strict=True):
+      array = _part(leaf, place).astype(dtype, copy=False)
+      array = array.reshape(tensor_table.axes_shape(rule.axes, size))
       moved = tensor_table.rearrange(array, rule.axes, rule.file_axes, size)
-      tensors[name] = np.ascontiguousarray(moved)
-  return tensors
+      yield name, np.ascontiguousarray(moved)
+
+
+def _part(leaf: Any, place: tuple[int, ...]) -> np.ndarray:
+  """leaf[place]; of an array on devices no more reaches the host."""
+  if not place:
+    return host_copy(leaf)
+  if isinstance(leaf, np.ndarray):
+    return leaf[place]
+  return np.asarray(_index(leaf, np.asarray(place, np.int32)))
+
+
+@jax.jit
+def _index(leaf, place):
+  """leaf[place], one program for all places."""
+  return leaf[tuple(place)]
 
 
 def config_to_hf(cfg: ModelConfig, dtype: str) -> dict[str, Any]:

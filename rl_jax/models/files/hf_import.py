@@ -224,31 +224,13 @@ def open_safetensors(directory: str) -> dict[str, StoredTensor]:
 
   Raises: ValueError naming the file that is missing, torn or quantised.
   """
-  index = os.path.join(directory, 'model.safetensors.index.json')
-  if os.path.exists(index):
-    names = _indexed_files(index)
-  else:
-    names = ['model.safetensors']
   tensors = {}
-  for name in names:
-    path = os.path.join(directory, name)
+  for path in directories.tensor_files(directory, 'model'):
     for key, view in directories.open_tensors(path).items():
       tensors[key] = StoredTensor(
         tuple(view.get_shape()), path, view.__getitem__
       )
   return tensors
-
-
-def _indexed_files(index: str) -> list[str]:
-  """The files that an index names, all in its own directory."""
-  table = directories.read_json(index).get('weight_map')
-  names = list(table.values()) if isinstance(table, dict) else [None]
-  for name in names:
-    if not isinstance(name, str) or os.path.basename(name) != name:
-      raise ValueError(
-        f'{index}: weight_map names {name!r:.80}, not a file here'
-      )
-  return sorted(set(names))
 
 
 def _without_copied_head(tensors):

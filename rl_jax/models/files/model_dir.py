@@ -1,7 +1,8 @@
 """Models on disk: our own directories, and one loader for every format.
 
 A model directory holds model.json (the ModelConfig), weights.safetensors (the
-parameter tree, leaves named by their path) and the tokenizer's files.
+parameter tree, leaves named by their path), or shards of that file with their
+index, and the tokenizer's files.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,7 +11,6 @@ import os
 from typing import Any
 
 from flax import traverse_util
-import numpy as np
 
 from rl_jax import serialization
 from rl_jax.models.files import (
@@ -24,7 +24,7 @@ from rl_jax.models.files.tokenizer_files import load_tokenizer, save_tokenizer
 from rl_jax.models.tokenizer import Tokenizer, check_vocabulary
 from rl_jax.models.transformer import ModelConfig, specs
 
-CONFIG, WEIGHTS = 'model.json', 'weights.safetensors'
+CONFIG, STEM = 'model.json', 'weights'
 
 
 def save_model(
@@ -46,8 +46,8 @@ def save_model(
   check_vocabulary(tokenizer, cfg.vocab_size, directory)
   with directories.replace_directory(directory) as temporary:
     _write_config(temporary, cfg)
-    tensors = {k: np.asarray(v, order='C') for k, v in flat.items()}
-    directories.save_tensors(temporary, WEIGHTS, tensors)
+    tensors = ((k, directories.host_copy(v)) for k, v in flat.items())
+    directories.save_shards(temporary, STEM, tensors)
     save_tokenizer(tokenizer, temporary)
 
 
@@ -80,16 +80,18 @@ def load_model(
 
   Raises: ValueError naming the file or tensor that does not fit.
   """
-  path = os.path.join(directory, WEIGHTS)
   cfg = dataclasses.replace(_own_config(directory), **overrides)
   tokenizer = load_tokenizer(directory)
   check_vocabulary(tokenizer, cfg.vocab_size, directory)
-  views = directories.open_tensors(path)
+  views, paths = {}, directories.tensor_files(directory, STEM)
+  for path in paths:
+    views |= directories.open_tensors(path)
   expected = traverse_util.flatten_dict(specs(cfg), sep='/')
   shapes = {k: tuple(v.get_shape()) for k, v in views.items()}
-  _check_leaves(expected, shapes, path)
+  origin = paths[0] if len(paths) == 1 else directory
+  _check_leaves(expected, shapes, origin)
   readers = {k: _reader(view) for k, view in views.items()}
-  params = tensor_table.fill(cfg, readers, mesh, path)
+  params = tensor_table.fill(cfg, readers, mesh, origin)
   return cfg, params, tokenizer
 
 

@@ -14,7 +14,12 @@ import pytest
 from rl_jax.learning.final_values import final_values
 from rl_jax.learning.statistics import Forward
 from rl_jax.models import spec
-from rl_jax.models.files import hf_classifier, hf_export, hf_import
+from rl_jax.models.files import (
+  directories,
+  hf_classifier,
+  hf_export,
+  hf_import,
+)
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.models.transformer import specs
 from rl_jax.rollouts.logged import logged_rows
@@ -78,7 +83,7 @@ def test_what_is_no_reward_model_is_named(tmp_path):
     ({'score.0.weight': head}, r'shape None, and a reward model has \(1, 16\)'),
     ({'score.weight': head, 'score.bias': head[0]}, 'score.bias .* no place'),
   ):
-    hf_export.save_tensors(str(folder), path.name, {**tensors, **more})
+    directories.save_tensors(str(folder), path.name, {**tensors, **more})
     with pytest.raises(ValueError, match=message):
       hf_import.import_weights(str(folder))
   config['architectures'] = ['BertForSequenceClassification']

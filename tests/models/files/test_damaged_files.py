@@ -266,9 +266,7 @@ def gguf_tensors():
     **{'mlp.': 'ffn_', '_proj': ''},
   }
   tensors = {}
-  for name, array in hf_export.hf_tensors(
-    CONFIG, PARAMS['model'], 'float32'
-  ).items():
+  for name, array in hf_export.hf_tensors(CONFIG, PARAMS['model'], 'float32'):
     for theirs, ours in names.items():
       name = name.replace(theirs, ours)
     tensors[name] = np.ascontiguousarray(array)

@@ -64,9 +64,7 @@ def interleave(weight, heads):
 def tensors_of(cfg, params, architecture):
   """The tensors as a converter of llama.cpp names and orders them."""
   tensors = {}
-  for name, array in hf_export.hf_tensors(
-    cfg, params['model'], 'float32'
-  ).items():
+  for name, array in hf_export.hf_tensors(cfg, params['model'], 'float32'):
     for theirs, ours in NAMES.items():
       name = name.replace(theirs, ours)
     if architecture == 'llama' and 'attn_q.' in name:
