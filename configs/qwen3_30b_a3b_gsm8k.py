@@ -8,6 +8,7 @@
     --method=gspo --workdir=runs/qwen3_30b_a3b_gsm8k
 A token takes 8 of 128 experts. Where sampler and trainer round differently they
 may take different ones, which moves single ratios: GSPO's is of the sequence.
+--add='method.losses=RouterBalance()' trains the router to use all experts.
 Cost and expected numbers: not measured yet. The programs of emulated devices
 compute all experts, so that only the plan and the roofline are of use.
 """

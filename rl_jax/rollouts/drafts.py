@@ -46,8 +46,9 @@ class DraftModel:
   the random numbers of the policy, so that tokens are equal where distributions
   are close. tokens: of a draft at most. From `least` on a row is drafted no
   further once the estimated probability that some token is wrong exceeds
-  threshold (1: never), see rollouts.acceptance. head: a file of save_head,
-  which estimates it; None: by the draft model's probabilities of its tokens.
+  threshold (1: never), see rollouts.acceptance. head: a file that
+  experiments.acceptance_head wrote, which estimates it; None: by the draft
+  model's probabilities of its tokens.
   """
 
   path: str
