@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.papers.entropy_mechanism import fits
-from experiments.papers.worlds import sweep, trials
+from experiments.flags import configuration
+from experiments.papers.worlds import entropy, profile, sweep, trials
 from experiments.tables import cells as cells_lib
 from experiments.tables import intervals
 from rl_jax.records import metrics
@@ -23,6 +23,12 @@ METRICS = {
 }
 INFLUENCE = pathlib.Path(__file__).parent / 'influence.jsonl'
 NIL = 'does not act here'
+ENTROPY_CONTROL = ('clip_cov', 'kl_cov')
+# Methods that people ask about, with all that was measured of them.
+PROFILE = (
+  *('reinforce', 'ppo', 'gspo', 'clip_cov', 'kl_cov', 'pass_at_k_grpo'),
+  *('tis_sequence', 'icepop', 'hapo', 'empo'),
+)
 Line = dict[str, Any]
 Cells = list[list[str]]
 
@@ -90,12 +96,12 @@ def _method(line: Line) -> str:
 
 def compared(lines: Iterable[Line], world: str) -> list[Line]:
   """The runs of a comparison: each method at its own rate."""
-  methods = sweep.COMPARED[world].methods
+  rate = sweep.rates_of(world)
   return [
     line
     for line in of_world(lines, world)
     if not is_tuning(line)
-    and line['setting'][trials.RATE] == methods[_method(line)].rate
+    and line['setting'][trials.RATE] == rate[_method(line)]
   ]
 
 
@@ -151,22 +157,47 @@ def _acts(name: str, acting: dict[str, Line]) -> bool:
 
 def claims(lines: list[Line], world: str) -> Cells:
   """What a paper claims against GRPO, and what was seen in the world."""
-  lines, methods = compared(lines, world), sweep.COMPARED[world].methods
-  metrics_of = sorted({t.claim.metric for t in methods.values()})
-  gains = {
-    metric: intervals.against(by_seed(lines, metric, _method), sweep.BASELINE)
-    for metric in metrics_of
-  }
   table = [['method', 'claim', 'on', 'to GRPO', '95% paired', 'verdict']]
-  for name, trial in methods.items():
-    if name == sweep.BASELINE:
-      continue
-    claim = trial.claim
-    one = gains[claim.metric][name]
-    effect, interval, _ = cells_lib.comparison_text(one)
-    found = verdict(claim.sign, one)
-    table.append([name, claim.text, claim.metric, effect, interval, found])
+  for name, one in seen(lines, world).items():
+    effect, interval, _ = cells_lib.comparison_text(one.found)
+    row = [name, one.claim, one.metric, effect, interval, one.verdict]
+    table.append(row)
   return table
+
+
+def against_grpo(
+  runs: Iterable[Line], metric: str, world: str
+) -> dict[str, dict[int, float]]:
+  """`by_seed` by method; GRPO without a gradient stays at the start."""
+  found = by_seed(runs, metric, _method)
+  start = sweep.WORLDS[world].start_numbers if world in sweep.WORLDS else {}
+  if start:
+    seeds = {seed for values in found.values() for seed in values}
+    found[sweep.BASELINE] = dict.fromkeys(sorted(seeds), start[metric])
+  return found
+
+
+def seen(lines: list[Line], world: str) -> dict[str, profile.Seen]:
+  """Method -> its claim and what was found, in the order of the world.
+
+  p-values are adjusted for the methods of the world, for each metric alone.
+  """
+  claimed = sweep.claims_of(world)
+  runs = compared(lines, world)
+  metrics_of = {claim.metric for claim in claimed.values()}
+  numbers = {m: against_grpo(runs, m, world) for m in metrics_of}
+  gains = {m: intervals.against(x, sweep.BASELINE) for m, x in numbers.items()}
+  return {
+    name: profile.Seen(
+      world,
+      claim.text,
+      claim.metric,
+      gains[claim.metric][name],
+      len(numbers[claim.metric][name]),
+      verdict(claim.sign, gains[claim.metric][name]),
+    )
+    for name, claim in claimed.items()
+  }
 
 
 def verdict(sign: int, found: intervals.Comparison) -> str:
@@ -216,43 +247,54 @@ def world(lines: Sequence[Line], name: str) -> Cells:
   return table
 
 
-def law(lines: Iterable[Line], world: str) -> Cells:
-  """R = -a exp(H) + b against a line in H, of the world's `laws`.
-
-  Reward and entropy are those of the sampled rows of each iteration. Errors are
-  of predictions from the first 15% of the iterations.
-  """
-  found: dict[str, list[dict[str, float]]] = {}
-  for line in compared(lines, world):
-    if _method(line) in sweep.COMPARED[world].laws and 'failed' not in line:
-      course = line['course']
-      x = {
-        'step': range(1, len(course['reward']) + 1),
-        'entropy': course['entropy'],
-        'avg_at_8': course['reward'],
-      }
-      errors = fits.prediction_errors(x, sweep.FIRST)
-      numbers = fits.fit(x) | {f'error {n}': e for n, e in errors.items()}
-      found.setdefault(_method(line), []).append(numbers)
-  table: Cells = []
-  for method, runs in found.items():
-    if not table:
-      table.append(['method', 'seeds', *runs[0]])
-    cells = [interval([run[n] for run in runs]) for n in runs[0]]
-    table.append([method, str(len(runs)), *cells])
-  return table
-
-
-def interval(values: Sequence[float]) -> str:
-  """'0.861 [0.850, 0.872]': mean and 95% (Student)."""
-  low, high = intervals.mean_interval(np.array(values))
-  return f'{np.mean(values):.3f} {cells_lib.interval_text(low, high)}'
-
-
 def cell(values: Iterable[float]) -> str:
   """'0.861 (0.850, 0.872)': mean, smallest and largest."""
   values = list(values)
   return f'{np.mean(values):.3f} ({min(values):.3f}, {max(values):.3f})'
+
+
+def law(lines: list[Line], world: str) -> Cells:
+  """R = -a exp(H) + b, of the world's LAWS."""
+  return entropy.law(compared(lines, world), sweep.LAWS[world])
+
+
+def entropy_claims(lines: list[Line], world: str) -> Cells:
+  """Cui et al. (2025), claim by claim."""
+  runs = compared(lines, world)
+  found: dict[str, dict[str, list[str]]] = {}
+  for metric, claim in (
+    ('entropy', 'more entropy'),
+    ('sampled', 'more accurate'),
+  ):
+    gains = intervals.against(by_seed(runs, metric, _method), sweep.BASELINE)
+    for name in ENTROPY_CONTROL:
+      if name in gains:
+        effect, interval, _ = cells_lib.comparison_text(gains[name])
+        cells = [effect, interval, verdict(1, gains[name])]
+        found.setdefault(name, {})[f'{claim} than GRPO'] = cells
+  grpo = [line for line in runs if _method(line) == sweep.BASELINE]
+  return entropy.claims(grpo, found)
+
+
+def profiles(lines: list[Line]) -> Cells:
+  """PROFILE in all worlds with GRPO's runs, in points of sampled accuracy."""
+  effects = {}
+  for world in (*sweep.COMPARED, *sweep.WORLDS):
+    numbers = against_grpo(compared(lines, world), 'sampled', world)
+    effects[world] = intervals.against(numbers, sweep.BASELINE)
+  return profile.profile(
+    PROFILE, {world: found for world, found in effects.items() if found}
+  )
+
+
+def landed(lines: list[Line]) -> Cells:
+  """Every method of configs/methods but GRPO, the baseline."""
+  found: dict[str, list[profile.Seen]] = {}
+  for world in (*sweep.COMPARED, *sweep.WORLDS):
+    for name, one in seen(lines, world).items():
+      found.setdefault(name, []).append(one)
+  names = configuration.names('configs.methods')
+  return profile.landed([n for n in names if n != sweep.BASELINE], found)
 
 
 def all_tables(lines: list[Line]) -> dict[str, Cells]:
@@ -261,10 +303,20 @@ def all_tables(lines: list[Line]) -> dict[str, Cells]:
     'tuning': tuning,
     'methods': leaderboard,
     'claims': claims,
-    'law': law,
   }
+  laws = {'law': law, 'entropy': entropy_claims}
   return {
-    f'{name} in {place}': make(lines, place)
-    for place in sweep.COMPARED
-    for name, make in makers.items()
-  } | {name: world(lines, name) for name in sweep.WORLDS}
+    **{
+      f'{name} in {place}': make(lines, place)
+      for place in sweep.COMPARED
+      for name, make in makers.items()
+    },
+    **{
+      f'{name} in {place}': make(lines, place)
+      for place in sweep.LAWS
+      for name, make in laws.items()
+    },
+    **{name: world(lines, name) for name in sweep.WORLDS},
+    'profile': profiles(lines),
+    'landed': landed(lines),
+  }

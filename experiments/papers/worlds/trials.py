@@ -47,6 +47,7 @@ _BETTER = Claim('higher accuracy')
 _BASELINE = Claim('', sign=0)
 _KEEPS = Claim('keeps entropy', 'entropy')
 _PASS = Claim('higher pass@k', 'pass@4')
+SHORTER = Claim('shorter responses', 'length', -1)
 STALE = {
   'grpo': Trial('baseline', _BASELINE, seeds=5),
   'reinforce': Trial(
@@ -59,9 +60,7 @@ STALE = {
   'ppo': Trial('critic', Claim("lower, by GRPO's paper", sign=-1), seeds=5),
   'clip_cov': Trial('entropy', _KEEPS, changes=CLIP_COV),
   'rloo': Trial('estimator', Claim('not worse without clip and std', sign=0)),
-  'dr_grpo': Trial(
-    'estimator', Claim('shorter responses', 'length', -1), changes={LENGTH: 34}
-  ),
+  'dr_grpo': Trial('estimator', SHORTER, changes={LENGTH: 34}),
   'disco': Trial('discrimination', _BETTER),
   'pass_at_k_grpo': Trial('pass@k', _PASS, seeds=5),
   'nft': Trial('discrimination', _BETTER, changes=NFT),

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from experiments.papers.worlds import excerpt, sweep, trials
+from experiments.flags import configuration
+from experiments.papers.worlds import entropy, excerpt, profile, sweep, trials
 from experiments.papers.worlds import tables as worlds_tables
 from experiments.tables import intervals
 from rl_jax.records import metrics
@@ -117,6 +118,55 @@ def test_law_of_an_exact_course():
     assert found[name].startswith('1.000 ')
   assert found['error exp(H)'].startswith('0.000 ')
   assert not found['error H'].startswith('0.000 ')
+
+
+def test_early_share_of_the_fall_of_entropy():
+  """Six of sixteen iterations are the first 36%: 0.6 of 0.75 nats."""
+  entropies = [1.0, 0.8, 0.7, 0.6, 0.5, 0.4, *np.linspace(0.35, 0.25, 10)]
+  line = {'course': {'entropy': entropies, 'reward': [0.0] * 16}}
+  assert entropy.early(line) == pytest.approx(0.8)
+
+
+def test_claims_on_entropy():
+  """R is a line in H: exp(H) fits and predicts worse in every seed."""
+  lines = []
+  for shift in (0.0, 0.1, 0.2):
+    h = np.geomspace(0.9 + shift, 0.1, 20)
+    line = made('grpo', 0, 0.5)
+    line['course'] = {'tokens': range(20), 'entropy': h, 'reward': 1 - h}
+    lines.append(line)
+  cells = ['+0.1', '[+0.05, +0.15]', 'seen']
+  header, *rows = entropy.claims(lines, {'kl_cov': {'more entropy': cells}})
+  assert header[-1] == 'verdict'
+  assert [row[-1] for row in rows] == [
+    *('confirmed', 'confirmed', 'contrary', 'contrary', 'contrary'),
+    'seen',
+  ]
+  assert rows[-1][0] == 'kl_cov: more entropy'
+
+
+def test_every_method_has_a_line():
+  """Those without a verdict have the headline and the world, or the reason."""
+  lines = metrics.read_jsonl(RESULTS)
+  header, *rows = worlds_tables.landed(lines)
+  found = {row[0]: dict(zip(header, row, strict=True)) for row in rows}
+  names = set(configuration.names('configs.methods'))
+  assert set(found) == names - {sweep.BASELINE}
+  assert found['gspo']['verdict'] == 'contrary'
+  assert found['gspo']['world'] == 'stale'
+  assert found['dpo']['verdict'] == profile.NOT_MEASURED
+  assert found['dpo']['world'].startswith('learns from pairs of data')
+
+
+def test_profile_stars_what_is_separated():
+  """In points; worlds without the method are empty."""
+  one = lambda p: intervals.Comparison(0.0974, 0.09, 0.1, p)
+  effects = {'stale': {'gspo': one(0.01)}, 'returning': {'hapo': one(0.2)}}
+  assert profile.profile(('gspo', 'hapo'), effects) == [
+    ['method', 'stale', 'returning'],
+    ['gspo', '+9.7*', ''],
+    ['hapo', '', '+9.7'],
+  ]
 
 
 def test_a_line_of_a_run():
