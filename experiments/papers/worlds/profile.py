@@ -1,13 +1,10 @@
-"""What was seen of each method: a line for all of them, a profile of some."""
+"""What was seen of a method in several worlds."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from experiments.papers.worlds import where
-from experiments.tables import cells as cells_lib
-from experiments.tables import intervals, methods
+from experiments.tables import intervals
 
-NOT_MEASURED = 'not measured'
 Cells = list[list[str]]
 
 
@@ -23,28 +20,6 @@ class Seen(NamedTuple):
   found: intervals.Comparison
   seeds: int
   verdict: str
-
-
-def landed(names: Sequence[str], seen: Mapping[str, Sequence[Seen]]) -> Cells:
-  """A row for each method and world in which its claim was judged.
-
-  A method that was judged nowhere has the headline of its paper and the world
-  in which it acts by a test, or the reason why it is in none.
-  """
-  table = [['method', 'claim', 'world', 'measured', 'seeds', 'verdict']]
-  for name in names:
-    for one in seen.get(name, ()):
-      effect, interval, _ = cells_lib.comparison_text(one.found)
-      measured = f'{one.metric} {effect} {interval}'
-      row = [name, one.claim, one.world, measured, str(one.seeds), one.verdict]
-      table.append(row)
-    if name not in seen:
-      place = where.WHERE.get(name)
-      world = place.world if place else where.NOWHERE[name].split(':')[0]
-      claim = methods.parts(name)['Headline'].removesuffix('.')
-      claim = claim.replace('|', r'\|')
-      table.append([name, claim, world, '', '', NOT_MEASURED])
-  return table
 
 
 def profile(

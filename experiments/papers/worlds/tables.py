@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from experiments.flags import configuration
 from experiments.papers.worlds import entropy, profile, sweep, trials
 from experiments.tables import cells as cells_lib
 from experiments.tables import intervals
@@ -287,16 +286,6 @@ def profiles(lines: list[Line]) -> Cells:
   )
 
 
-def landed(lines: list[Line]) -> Cells:
-  """Every method of configs/methods but GRPO, the baseline."""
-  found: dict[str, list[profile.Seen]] = {}
-  for world in (*sweep.COMPARED, *sweep.WORLDS):
-    for name, one in seen(lines, world).items():
-      found.setdefault(name, []).append(one)
-  names = configuration.names('configs.methods')
-  return profile.landed([n for n in names if n != sweep.BASELINE], found)
-
-
 def all_tables(lines: list[Line]) -> dict[str, Cells]:
   """Name of a table -> header and rows."""
   makers = {
@@ -318,5 +307,4 @@ def all_tables(lines: list[Line]) -> dict[str, Cells]:
     },
     **{name: world(lines, name) for name in sweep.WORLDS},
     'profile': profiles(lines),
-    'landed': landed(lines),
   }

@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 
-from experiments.flags import configuration
-from experiments.papers.worlds import entropy, excerpt, profile, sweep, trials
+from experiments.papers.worlds import (
+  entropy,
+  excerpt,
+  landed,
+  profile,
+  sweep,
+  trials,
+)
 from experiments.papers.worlds import tables as worlds_tables
 from experiments.tables import intervals
 from rl_jax.records import metrics
@@ -147,15 +153,21 @@ def test_claims_on_entropy():
 
 def test_every_method_has_a_line():
   """Those without a verdict have the headline and the world, or the reason."""
-  lines = metrics.read_jsonl(RESULTS)
-  header, *rows = worlds_tables.landed(lines)
+  judged = landed.judged(metrics.read_jsonl(RESULTS))
+  names = ('dpo', 'gspo', 'hapo', 'grpo')
+  header, *rows = landed.table(names, judged)
   found = {row[0]: dict(zip(header, row, strict=True)) for row in rows}
-  names = set(configuration.names('configs.methods'))
-  assert set(found) == names - {sweep.BASELINE}
+  assert tuple(found) == names
   assert found['gspo']['verdict'] == 'contrary'
   assert found['gspo']['world'] == 'stale'
-  assert found['dpo']['verdict'] == profile.NOT_MEASURED
+  assert found['dpo']['verdict'] == landed.NOT_MEASURED
   assert found['dpo']['world'].startswith('learns from pairs of data')
+
+
+@pytest.mark.slow
+def test_the_page_of_all_methods_is_fresh():
+  """If not: python -m experiments.papers.worlds.landed."""
+  assert landed.PAGE.read_text() == landed.page()
 
 
 def test_profile_stars_what_is_separated():

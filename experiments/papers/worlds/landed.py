@@ -1,0 +1,82 @@
+"""Writes LANDED.md: a line for every method, what is claimed and what was seen.
+
+  python -m experiments.papers.worlds.landed
+
+From the committed results, the docstrings of configs/methods and `where`.
+"""
+
+from collections.abc import Mapping, Sequence
+import pathlib
+
+from experiments.flags import configuration
+from experiments.papers.worlds import profile, sweep, where
+from experiments.papers.worlds import tables as worlds_tables
+from experiments.tables import cells as cells_lib
+from experiments.tables import methods
+from rl_jax.records import metrics
+
+FOLDER = pathlib.Path(__file__).parent
+PAGE, RESULTS = FOLDER / 'LANDED.md', FOLDER / 'results.jsonl'
+NOT_MEASURED = 'not measured'
+HEAD = """# What was seen of every method
+
+Written by `python -m experiments.papers.worlds.landed`, see README.md.
+
+Of methods that were judged in a world: the claim, the difference to GRPO with
+its paired 95% over seeds, and whether it was seen: `seen` is separated in the
+claimed direction, `contrary` in the other; two seeds see nothing. Of the others
+the headline of the paper, as the method's file gives it, and the world in which
+a test shows that the method changes the gradient or the rollouts; what they
+gain there is not measured.
+
+"""
+
+
+def judged(
+  lines: list[worlds_tables.Line],
+) -> dict[str, list[profile.Seen]]:
+  """Method -> what was seen of it, in the order of the worlds."""
+  found: dict[str, list[profile.Seen]] = {}
+  for world in (*sweep.COMPARED, *sweep.WORLDS):
+    for name, one in worlds_tables.seen(lines, world).items():
+      found.setdefault(name, []).append(one)
+  return found
+
+
+def table(
+  names: Sequence[str], seen: Mapping[str, Sequence[profile.Seen]]
+) -> list[list[str]]:
+  """A row for each method and world in which its claim was judged."""
+  rows = [['method', 'claim', 'world', 'measured', 'seeds', 'verdict']]
+  for name in names:
+    for one in seen.get(name, ()):
+      effect, interval, _ = cells_lib.comparison_text(one.found)
+      measured = f'{one.metric} {effect} {interval}'
+      row = [name, one.claim, one.world, measured, str(one.seeds), one.verdict]
+      rows.append(row)
+    if name not in seen:
+      place = where.WHERE.get(name)
+      world = place.world if place else where.NOWHERE[name].split(':')[0]
+      claim = methods.parts(name)['Headline'].removesuffix('.')
+      claim = claim.replace('|', r'\|')
+      rows.append([name, claim, world, '', '', NOT_MEASURED])
+  return rows
+
+
+def page() -> str:
+  """Every method of configs/methods but GRPO, the baseline."""
+  names = configuration.names('configs.methods')
+  names = [name for name in names if name != sweep.BASELINE]
+  found = judged(metrics.read_jsonl(RESULTS))
+  return HEAD + cells_lib.render(table(names, found), 'markdown')
+
+
+def main(argv):
+  """Writes the page."""
+  del argv
+  PAGE.write_text(page())
+  print(PAGE)
+
+
+if __name__ == '__main__':
+  configuration.run(main)
