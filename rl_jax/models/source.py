@@ -27,6 +27,8 @@ class ModelSource:
   float32 master weights in the optimizer's state: 4 bytes in all, and 2 for
   each copy of a named policy.
   num_values: outputs of the value head, for methods with several returns.
+  value_from: a work or model directory whose value head, a reward model's say,
+  is that of the policy at the start; its other weights are not read.
   lora_rank: 0 trains all weights; otherwise only adapters of this rank on
   lora_targets are trained, scaled by lora_alpha / lora_rank.
 
@@ -40,6 +42,7 @@ class ModelSource:
   attention: str = chosen(platform.AUTO, platform.ATTENTION)
   value_head: bool = False
   num_values: int = ranged(1, 1, INT32)
+  value_from: str | None = None
   lora_rank: int = ranged(0, 0, INT32)
   lora_alpha: float = ranged(16.0, 0.0, open_low=True)
   lora_targets: tuple[str, ...] = lora.TARGETS
@@ -47,6 +50,10 @@ class ModelSource:
 
   def __post_init__(self):
     lora.check_targets('ModelSource', self.lora_targets)
+    if self.value_from is not None and not self.value_head:
+      raise ValueError(
+        f'ModelSource.value_from = {self.value_from!r} without value_head=True'
+      )
     if self.param_dtype not in TRAINED and not self.lora_rank:
       raise ValueError(
         f'ModelSource.param_dtype = {self.param_dtype!r} with lora_rank = 0: '

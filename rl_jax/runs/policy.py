@@ -58,6 +58,8 @@ def load(
     tokenizer = task_tokenizer(task)
     model = _with_vocabulary(source.config, tokenizer)
   model = _resolved(source, model, saved, mesh_lib.spans(mesh))
+  if source.value_from is not None:
+    params['value_head'] = _value_head(source.value_from, model, mesh)
   # A head or adapters that the source does not have start fresh.
   params |= params_lib.init_missing(model, params, key, mesh)
   params = {name: params[name] for name in transformer.specs(model)}
@@ -66,6 +68,20 @@ def load(
   return Policy(
     model=model, tokenizer=tokenizer, trainable=trainable, frozen=frozen
   )
+
+
+def _value_head(path, model, mesh):
+  """That of another model; raises ValueError if it has none that fits."""
+  _, params, _ = load_checkpoint(path, mesh)
+  shape = transformer.specs(model)['value_head']['w'].shape
+  head = params.get('value_head')
+  found = None if head is None else head['w'].shape
+  if found != shape:
+    raise ValueError(
+      f'model.value_from = {path!r} has a value head of shape {found}, the '
+      f'policy needs {shape}'
+    )
+  return head
 
 
 def planned_model(

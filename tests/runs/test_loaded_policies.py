@@ -52,6 +52,31 @@ def own_policy(tiny, mesh):
   return policy_lib.load(source, Bandit(), 0, mesh)
 
 
+def test_the_critic_may_begin_as_a_reward_model(tiny, saved, mesh):
+  """Its head alone is read; one of another shape, or none, is named."""
+  path = str(saved / 'critic')
+  tokenizer, size = CharTokenizer(Bandit().alphabet), tiny.CFG.width
+  cfg = dataclasses.replace(tiny.CFG, vocab_size=tokenizer.vocab_size)
+  params = params_lib.init_params(cfg, jax.random.key(5))
+  head = {'w': np.arange(size, dtype=np.float32) / 2.0, 'b': np.float32(3.0)}
+  params['value_head'] = head
+  model_dir.save_model(path, cfg, params, tokenizer)
+  source = ModelSource(config=tiny.CFG, value_head=True, value_from=path)
+  own, plain = (
+    policy_lib.load(x, Bandit(), 0, mesh).trainable
+    for x in (source, dataclasses.replace(source, value_from=None))
+  )
+  np.testing.assert_array_equal(own['value_head']['w'], np.arange(size) / 2.0)
+  assert float(own['value_head']['b']) == 3.0
+  jax.tree.map(np.testing.assert_array_equal, own['model'], plain['model'])
+  for path in ('same', 'width'):
+    other = dataclasses.replace(source, value_from=str(saved / path))
+    with pytest.raises(ValueError, match='value head of shape None'):
+      policy_lib.load(other, Bandit(), 0, mesh)
+  with pytest.raises(ValueError, match='without value_head=True'):
+    dataclasses.replace(source, value_head=False)
+
+
 def test_weights_are_those_of_the_file(tiny, saved, mesh):
   """The value head is the run's own, in a buffer of its own."""
   own, path = own_policy(tiny, mesh), str(saved / 'same')
