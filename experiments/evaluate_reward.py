@@ -7,7 +7,8 @@ subset and id, as in RewardBench 2: the score of a subset is how often a right
 completion has the largest score; of the subset Ties see
 experiments/rewards/reward_bench.py. The mean and the standard deviation of all
 scores are printed for RewardModel(center=..., scale=...). --chat reads prompts
-as a user's turn in the template of the model.
+as a user's turn in the template of the model. --scores_out writes the rows with
+the scores, as tasks.PreferenceRows reads them.
 
 --steps is for models of --method=process_reward_model: rows are those of
 ProcessBench, and the first wrong step is the first whose score is below
@@ -25,7 +26,7 @@ from experiments.flags import configuration
 from experiments.rewards import process_bench, reward_bench
 from rl_jax.learning.final_values import final_values, token_values
 from rl_jax.learning.statistics import Forward
-from rl_jax.rollouts.completions import encode_logged
+from rl_jax.rollouts.completions import closing_ids, encode_logged
 from rl_jax.rollouts.logged import logged_rows
 from rl_jax.rollouts.step_labels import step_labels
 from rl_jax.runs import policy as policy_lib
@@ -48,6 +49,9 @@ _DATA = flags.DEFINE_string(
 _CHAT = flags.DEFINE_bool('chat', False, 'Prompts are turns of a user.')
 _BATCH = flags.DEFINE_integer(
   'batch_size', 16, 'Completions at a time.', lower_bound=1
+)
+_SCORES_OUT = flags.DEFINE_string(
+  'scores_out', None, 'JSONL file for rows {prompt, responses, scores}.'
 )
 _STEPS = flags.DEFINE_bool(
   'steps', False, 'Rows are {problem, steps, label} of ProcessBench.'
@@ -80,11 +84,17 @@ def by_comparisons(loaded) -> dict[str, Any]:
     for text in (*right, *wrong)
   ]
   found = scores(*loaded, pairs, _CHAT.value, _BATCH.value)
-  at, judged = 0, []
-  for section, name, _, right, wrong in comparisons:
+  at, judged, rows = 0, [], []
+  for section, name, prompt, right, wrong in comparisons:
     own = found[at : at + len(right) + len(wrong)].tolist()
     at += len(own)
     judged.append((section, name, own[: len(right)], own[len(right) :]))
+    rows.append(
+      {'prompt': prompt, 'responses': [*right, *wrong], 'scores': own}
+    )
+  if _SCORES_OUT.value is not None:
+    with open(_SCORES_OUT.value, 'w', encoding='utf-8') as file:
+      file.writelines(json.dumps(row) + '\n' for row in rows)
   return {
     **reward_bench.sections(judged),
     'score_mean': float(found.mean()),
@@ -164,6 +174,12 @@ def scores(model, params, tokenizer, pairs, chat, batch_size) -> np.ndarray:
   Raises: ValueError if one is longer than the positions of the model.
   """
   encoded = [_encoded(tokenizer, *pair, chat) for pair in pairs]
+  if chat and model.unscored_id is not None:  # as `transformers` reads chats
+    more = closing_ids(tokenizer)
+    encoded = [
+      (prompt, (logged, [*ids, *more], [*trained, *(True for _ in more)]))
+      for prompt, (logged, ids, trained) in encoded
+    ]
   return _values(final_values, model, params, encoded, batch_size)
 
 

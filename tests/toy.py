@@ -54,6 +54,7 @@ EXTRAS = {
   'reference_reward_NM': lambda rng, B, T: rng.normal(size=(B // 4, 3)),
   'segment_start_BT': lambda rng, B, T: rng.uniform(size=(B, T)) < 0.4,
   'self_certainty': STATISTICS['self_certainty'],
+  'step_score_BT': lambda rng, B, T: rng.choice([-1.0, 0.2, 0.6, 0.9], (B, T)),
   'step_label_BT': lambda rng, B, T: rng.choice([-1.0, 0.0, 0.5, 1.0], (B, T)),
   'vocab_probs': lambda rng, B, T: rng.dirichlet(np.ones(VOCAB_SIZE), (B, T)),
   'span_BT': lambda rng, B, T: rng.randint(4, size=(B, T)),

@@ -3,6 +3,7 @@
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from rl_jax.learning.statistics import (
   Forward,
@@ -11,7 +12,7 @@ from rl_jax.learning.statistics import (
 )
 from rl_jax.models import heads
 from rl_jax.pieces.ops.masking import last_token
-from rl_jax.types import Array, Trajectories
+from rl_jax.types import POLICY, Array, Trajectories
 
 
 def token_values(forward: Forward, params: Any, traj: Trajectories) -> Array:
@@ -45,3 +46,35 @@ def final_values(forward: Forward, params: Any, traj: Trajectories) -> Array:
     )
 
   return in_microbatches(forward, traj, one)
+
+
+def closed(
+  traj: Trajectories, closing: tuple[int, ...], eos_ids: tuple[int, ...]
+) -> Trajectories:
+  """Rows with the tokens that a chat template writes behind the end token.
+
+  They are then the last ones of the policy. Rows cut at their limit stay as
+  they are. closing: as ChatML's newline; () changes nothing.
+  """
+  if not closing:
+    return traj
+  S = len(closing)
+  longer = lambda x_BT: jnp.pad(x_BT, ((0, 0), (0, S)))
+  last_B1 = jnp.maximum(traj.length_B[:, None] - 1, 0)
+  token_B1 = jnp.take_along_axis(traj.response_BT, last_B1, axis=1)
+  ended_B1 = (
+    jnp.isin(token_B1, np.array(eos_ids)) & (traj.length_B > 0)[:, None]
+  )
+  response_BT = longer(traj.response_BT)
+  behind_BT = jnp.arange(response_BT.shape[1])[None] - traj.length_B[:, None]
+  new_BT = ended_B1 & (behind_BT >= 0) & (behind_BT < S)
+  token_BT = jnp.asarray(closing, jnp.int32)[jnp.clip(behind_BT, 0, S - 1)]
+  return traj.replace(
+    response_BT=jnp.where(new_BT, token_BT, response_BT),
+    kind_BT=jnp.where(new_BT, POLICY, longer(traj.kind_BT)),
+    mask_BT=jnp.where(new_BT, 1.0, longer(traj.mask_BT)),
+    length_B=traj.length_B + S * ended_B1[:, 0],
+    logp_behaviour_BT=longer(traj.logp_behaviour_BT),
+    turn_BT=None,
+    turns=None,
+  )

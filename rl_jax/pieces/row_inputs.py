@@ -59,6 +59,10 @@ KEYS = {
     'label of a step at its last token, from 0 (wrong) to 1 (right), below 0 '
     'elsewhere; filled by rows from data with labels of steps'
   ),
+  'step_score_BT': (
+    'probability from 0 to 1 that a step is right at its last token, below 0 '
+    'elsewhere; filled by reward models with steps'
+  ),
   'think_mask_BT': '1 on the tokens of the chain of thought',
   'version_BT': (
     'optimizer step of the weights that wrote each token; filled where a '

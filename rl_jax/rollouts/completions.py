@@ -5,6 +5,20 @@ from typing import Any
 from rl_jax.tasks.base import Example, Logged
 
 
+def closing_ids(tokenizer: Any) -> tuple[int, ...]:
+  """What the chat template writes behind the end of an assistant's last turn.
+
+  ChatML's newline, say; () without a template.
+  """
+  if getattr(tokenizer, 'chat_template', None) is None:
+    return ()
+  asked = ({'role': 'user', 'content': 'a'},)
+  said = (*asked, {'role': 'assistant', 'content': 'b'})
+  ids = tokenizer.encode_added((asked, True), (said, False))
+  ends = [i for i, x in enumerate(ids) if x in tokenizer.eos_ids]
+  return tuple(ids[ends[-1] + 1 :]) if ends else ()
+
+
 def encode_logged(
   example: Example, logged: Logged, tokenizer: Any
 ) -> tuple[list[int], list[bool]]:

@@ -13,10 +13,11 @@ from rl_jax.types import Array, Trajectories
 
 @dataclasses.dataclass(frozen=True)
 class LearnedRewards:
-  """score: rows -> scores [B] by name, dispatched before the host verifies.
+  """score: rows -> scores by name, dispatched before the host verifies.
 
-  weights: what each adds to the reward of the task. The default has none. The
-  host never reads them: rounds and selectors know the task's rewards alone.
+  Those [B] are rewards, those [B, T] are extras. weights: what each adds to the
+  reward of the task. The default has none. The host never reads them: rounds
+  and selectors know the rewards of task and judges alone.
   """
 
   score: Callable[[Trajectories], dict[str, Array]] = lambda traj: {}
@@ -40,6 +41,8 @@ def with_learned(
   weights: dict[str, float], traj: Trajectories, scores: dict[str, Array]
 ) -> Trajectories:
   """reward += sum of weight * score; a row without finite scores is invalid."""
+  tokens = {k: x_BT for k, x_BT in scores.items() if x_BT.ndim == 2}
+  scores = {k: x_B for k, x_B in scores.items() if k not in tokens}
   finite_B = functools.reduce(
     jnp.logical_and, map(jnp.isfinite, scores.values())
   )
@@ -47,6 +50,7 @@ def with_learned(
   total_B = sum(weights[name] * x for name, x in scores.items())
   return traj.replace(
     rewards={**traj.rewards, **scores},
+    extras={**traj.extras, **tokens},
     reward_B=traj.reward_B + total_B,
     valid_B=jnp.where(finite_B, traj.valid_B, 0.0),
     weight_B=jnp.where(finite_B, traj.weight_B, 0.0),

@@ -12,6 +12,7 @@ from rl_jax.learning.learned_reward import Scorer, learned_rewards
 from rl_jax.learning.statistics import Forward
 from rl_jax.models import platform, transformer
 from rl_jax.models.reward_source import RewardModel
+from rl_jax.rollouts.completions import closing_ids
 from rl_jax.rollouts.learned import NO_LEARNED, LearnedRewards
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import compilation
@@ -135,8 +136,13 @@ def scorer(
   Raises: ValueError if pairs of responses, or steps, have no place in it.
   """
   forward = forward_of(config, model)
+  ends = tuple(tokenizer.eos_ids)
   if not source.separator:
-    return Scorer(source, forward, step_ids(source, tokenizer))
+    return Scorer(
+      *(source, forward, step_ids(source, tokenizer)),
+      eos_ids=ends,
+      closing=_closing(config, model, tokenizer),
+    )
   rollout, separator = config.rollout, tuple(tokenizer.encode(source.separator))
   size = rollout.max_prompt_tokens + 2 * rollout.max_response_tokens
   size += len(separator)
@@ -149,7 +155,15 @@ def scorer(
   forward = dataclasses.replace(
     forward, group_rows=forward.group_rows * rollout.group_size
   )
-  return Scorer(source, forward, (), separator, tuple(tokenizer.eos_ids))
+  return Scorer(source, forward, (), separator, ends)
+
+
+def _closing(config, model, tokenizer):
+  """Of chats, for classifiers of `transformers`, which score the last token."""
+  if model.unscored_id is None:
+    return ()
+  example = config.task.example('train', 0)
+  return closing_ids(tokenizer) if example.messages else ()
 
 
 def stage(models: tuple[Scorer, ...], mesh: jax.sharding.Mesh) -> Any:

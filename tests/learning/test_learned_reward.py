@@ -3,7 +3,12 @@
 import jax
 import numpy as np
 
-from rl_jax.learning.learned_reward import Scorer, learned_rewards, over_steps
+from rl_jax.learning.learned_reward import (
+  Scorer,
+  learned_rewards,
+  over_steps,
+  step_ends,
+)
 from rl_jax.learning.statistics import Forward, token_statistics
 from rl_jax.models.reward_source import RewardModel
 
@@ -31,7 +36,9 @@ def test_steps_by_hand(toy):
   response = np.array([[7, 7, 7, 7, 1]])
   traj = toy.trajectories(np.ones((1, 5)), group_size=1, response_BT=response)
   values = np.float32(logit(p))
-  score = lambda traj, how: over_steps(values, traj, np.array([7]), how)[0]
+  score = lambda traj, how: over_steps(
+    values, step_ends(traj, np.array([7])), how
+  )[0]
   for how, expected in (('product', 0.0432), ('min', 0.2), ('last', 0.2)):
     np.testing.assert_allclose(score(traj, how), expected, rtol=1e-5)
   whole = traj.replace(response_BT=np.zeros((1, 5), np.int32))

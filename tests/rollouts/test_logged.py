@@ -7,7 +7,7 @@ import pytest
 
 from rl_jax.models.files import gguf_import
 from rl_jax.models.tokenizer import CharTokenizer, HFTokenizer
-from rl_jax.rollouts.completions import encode_logged
+from rl_jax.rollouts.completions import closing_ids, encode_logged
 from rl_jax.rollouts.logged import LoggedSet, logged_rows
 from rl_jax.rollouts.prompts import OverlongPromptError
 from rl_jax.tasks import (
@@ -52,6 +52,19 @@ TWO_TURNS = Logged(
     turn('assistant', 'd'),
   )
 )
+
+
+def test_closing_ids_are_behind_the_end_token():
+  """ChatML's newline; a template that ends with its end token has none."""
+  own = tokenizer()
+  assert closing_ids(own) == tuple(own.encode('\n')) != ()
+  assert (
+    closing_ids(
+      tokenizer(TEMPLATE.replace("'\\n' }}{% endfor", "'' }}{% endfor"))
+    )
+    == ()
+  )
+  assert closing_ids(tokenizer(None)) == closing_ids(CharTokenizer('0')) == ()
 
 
 def test_a_text_is_closed_by_the_end_token():

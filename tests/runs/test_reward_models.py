@@ -104,11 +104,15 @@ def test_a_row_without_a_finite_score_counts_nowhere(toy):
   traj = toy.trajectories(
     np.ones((2, 1)), group_size=2, reward_B=np.array([1.0, 2.0])
   )
+  steps = jnp.array([[0.5], [-1.0]])  # of tokens: no reward
   scores = {'a': jnp.array([3.0, jnp.nan]), 'b': jnp.array([1.0, 1.0])}
+  scores['step_score_BT'] = steps
   found = with_learned({'a': 0.5, 'b': 0.0}, traj, scores)
   assert found.valid_B.tolist() == found.weight_B.tolist() == [1.0, 0.0]
   assert found.reward_B.tolist() == [2.5, 2.0]
   assert found.rewards['a'].tolist() == [3.0, 0.0]
+  assert set(found.rewards) - set(traj.rewards) == {'a', 'b'}
+  assert found.extras['step_score_BT'] is steps
 
 
 @pytest.mark.parametrize(

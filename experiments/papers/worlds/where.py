@@ -54,7 +54,7 @@ _CHAIN = (
     'gdc',
   ),
   *('gpg', 'grpo', 'lambda_grpo', 'lite_ppo', 'llds'),
-  *('nlpo', 'nthr', 'opo', 'pass_at_k_grpo', 'poad', 'ppo'),
+  *('nlpo', 'nthr', 'opo', 'pass_at_k_grpo', 'poad', 'ppo', 'rlmt'),
   *('ppo_max', 'reg_grpo', 'reinforce', 'reinforce_plus_plus'),
   *('reinforce_plus_plus_baseline', 'rep_exp', 'riskpo', 'rloo'),
   *('seed_grpo', 'thr', 'xrpo'),
@@ -145,5 +145,6 @@ NOWHERE = {
   ),
   **dict.fromkeys(_BESIDE_DATA, 'reads recorded responses: not measured'),
   **dict.fromkeys(_AGAINST, 'samples an opponent, too: not measured'),
+  'oprm': 'reads a process model of a run of its own: not measured',
   'maxmin': 'the outcome is the smallest component of the chain, as in GRPO',
 }

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 import pytest
 
-from rl_jax.learning.final_values import final_values
+from rl_jax.learning.final_values import closed, final_values
 from rl_jax.learning.statistics import Forward
 from rl_jax.models import spec
 from rl_jax.models.files import (
@@ -65,6 +65,26 @@ def test_golden_scores(family):
     plain = dataclasses.replace(cfg, unscored_id=None)
     other = our_scores(plain, params, golden['ids'], pads=1)
     assert (np.abs(other - golden['scores'])[1:] > 1e-3).all()
+
+
+def test_the_token_behind_the_end_of_a_chat_is_scored():
+  """As `transformers` scores ChatML, whose newline is of the template."""
+  cfg, params = hf_import.import_weights(GOLDEN / 'llama')
+  golden = np.load(GOLDEN / 'llama' / 'golden.npz')
+  row = np.argmax((golden['ids'] != 0).sum(axis=1))  # the longest
+  *written, end, newline = (int(i) for i in golden['ids'][row] if i)
+  arrays = (np.int32([written[:5]]), np.ones((1, 5), np.float32), np.int32([0]))
+  record = [[(Logged(), [*written[5:], end], True)]]
+  traj = logged_rows(arrays, record, len(written) - 4)
+  score = lambda rows: SCORE(Forward(model=cfg), params, jax.device_put(rows))
+  found = score(closed(traj, (newline,), (end,)))
+  np.testing.assert_allclose(found, golden['scores'][[row]], atol=1e-4)
+  assert closed(traj, (), (end,)) is traj
+  cut = closed(traj, (newline,), (end + 1,))  # a row that did not end
+  np.testing.assert_array_equal(cut.length_B, traj.length_B)
+  np.testing.assert_array_equal(cut.response_BT[:, :-1], traj.response_BT)
+  np.testing.assert_array_equal(cut.mask_BT[:, :-1], traj.mask_BT)
+  assert not cut.mask_BT[:, -1].any()
 
 
 def test_what_is_no_reward_model_is_named(tmp_path):
