@@ -16,6 +16,9 @@ Command: python -m experiments.train --config=configs/preferences.py
 reward_model@margin is for data with scores, as means of several reward models:
 their difference is the margin, and where it contradicts a label the pair is
 turned round (Wang et al., "Secrets of RLHF Part II", 2024; reconstructed).
+reward_model@rankings is for several responses with scores: all pairs of a
+prompt, which count as many as it has (InstructGPT; Okapi, whose released model
+reads one pair of four ranked responses).
 """
 
 from rl_jax.method import Method
@@ -26,7 +29,8 @@ VARIANTS = {
   'margin': (
     'pairs=AllPairs(margin_scale=1.0)',
     'losses.CenteredScores=null',
-  )
+  ),
+  'rankings': ('pairs=AllPairs()', 'losses.CenteredScores=null'),
 }
 
 

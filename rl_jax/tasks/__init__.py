@@ -20,6 +20,7 @@ from rl_jax.tasks.environments.text_arena import TextArena
 from rl_jax.tasks.environments.tool_calls import JsonCalls
 from rl_jax.tasks.environments.with_tools import WithTools
 from rl_jax.tasks.evaluation_set import EvaluationSet
+from rl_jax.tasks.gap_split import GapSplit
 from rl_jax.tasks.goal_prompts import GoalPrompts
 from rl_jax.tasks.gym import ReasoningGym
 from rl_jax.tasks.in_mode import InMode
@@ -56,6 +57,7 @@ __all__ = [
   'EvaluationSet',
   'Example',
   'InMode',
+  'GapSplit',
   'GoalPrompts',
   'GymnasiumText',
   'JoinedPairs',

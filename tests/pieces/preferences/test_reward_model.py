@@ -84,3 +84,21 @@ def test_margins_are_differences_of_scores_of_the_data(toy):
   loss = 2 * evaluate(method.losses[0], traj, stats)[0]
   second = 0.160224  # -ls(1 + 1 - 0.25)
   assert loss == pytest.approx(0.474077 + second, abs=2e-6)
+
+
+def test_rankings_are_all_their_pairs(toy):
+  """Scores (2, 1, 0, -1): 0.2070 over six pairs; of two it is one pair's."""
+  method = configuration.load_method('reward_model@rankings')
+  assert len(method.losses) == 1
+  values = np.float32([[2], [1], [0], [-1]]) + 5  # a number added to all
+  stats = {'logp': 0 * values, 'values_after': values}
+  traj = toy.trajectories(np.ones((4, 1)), group_size=4)
+  traj = traj.replace(edges=method.pairs(np.float32([9, 4, 3, 0]), traj))
+  value, metrics = evaluate(method.losses[0], traj, stats)
+  assert value == pytest.approx(0.2070, abs=5e-5)
+  assert metrics['preference/accuracy'] == 1.0
+  pair = toy.trajectories(np.ones((2, 1)), group_size=2)
+  pair = pair.replace(edges=method.pairs(np.float32([9, 4]), pair))
+  stats = {name: x[:2] for name, x in stats.items()}
+  value, _ = evaluate(method.losses[0], pair, stats)
+  assert value == pytest.approx(0.3133, abs=5e-5)

@@ -1,0 +1,78 @@
+"""Scores that a text gives to several responses: reading, and their rewards."""
+
+from collections.abc import Sequence
+import itertools
+import json
+import math
+import re
+
+from rl_jax.tasks.base import Example
+
+_OBJECT = re.compile(r'\{[^{}]*\}')
+
+
+def named_scores(text: str, count: int) -> list[float] | None:
+  """Of the names 1 to count in the last JSON object; None: not all there."""
+  objects = _OBJECT.findall(text)
+  try:
+    found = json.loads(objects[-1]) if objects else {}
+    scores = [float(found[str(i)]) for i in range(1, count + 1)]
+  except (KeyError, TypeError, ValueError):
+    return None
+  return scores if all(map(math.isfinite, scores)) else None
+
+
+def urpo(example: Example, response: str) -> dict[str, float]:
+  """(concordant - discordant) / pairs of the response's scores, in [-1, 1].
+
+  The answer of the example is a JSON list of the true scores of the responses
+  that its prompt shows under the names 1, 2, ...; the response ends with an
+  object {name: score}. Without one the reward is -1. outcome: all in order.
+  A reward function: `--reward=rl_jax.tasks.score_lists:urpo=1`.
+  Source: "URPO: Unified Reward & Policy Optimization", reconstructed: whether
+  its agreement is this tau is not known. Responses to other prompts are judged
+  by the policy itself: Judge(path='').
+  """
+  gold, found = _both(example, response)
+  if found is None:
+    return {'reward': -1.0, 'outcome': 0.0}
+  signs = [(a - b) * (x - y) for (a, x), (b, y) in _pairs(gold, found)]
+  tau = sum((x > 0) - (x < 0) for x in signs) / len(signs)
+  return {'reward': tau, 'outcome': float(tau == 1.0)}
+
+
+def reward_anything(example: Example, response: str) -> dict[str, float]:
+  """1 - sum of penalties / sum of weights over pairs, in [0, 1].
+
+  A pair weighs 1 + |difference of its true scores|; the penalty is the weight
+  where the response reverses it, half of it where only the response has a tie.
+  Form as in `urpo`; without scores 0. outcome: no penalty. A reward function:
+  `--reward=rl_jax.tasks.score_lists:reward_anything=1`.
+  Source: zhuohaoyu/RewardAnything processing.py, by a digest; the reward of the
+  form beside it, and the weights of both, are not known.
+  """
+  gold, found = _both(example, response)
+  if found is None:
+    return {'reward': 0.0, 'outcome': 0.0}
+  penalty = total = 0.0
+  for (a, x), (b, y) in _pairs(gold, found):
+    weight = 1 + abs(a - b)
+    reverses = (a - b) * (x - y) < 0
+    penalty += weight * (1.0 if reverses else 0.5 * (a != b and x == y))
+    total += weight
+  return {'reward': 1 - penalty / total, 'outcome': float(penalty == 0.0)}
+
+
+def _both(example, response) -> tuple[list[float], Sequence[float] | None]:
+  """(true scores, those of the response or None)."""
+  gold = [float(x) for x in json.loads(example.answer)]
+  if len(gold) < 2:
+    raise ValueError(
+      f'the answer {example.answer!r:.80} holds no two true scores'
+    )
+  return gold, named_scores(response, len(gold))
+
+
+def _pairs(gold, found):
+  """((true, given), (true, given)) of all pairs."""
+  return itertools.combinations(zip(gold, found, strict=True), 2)
