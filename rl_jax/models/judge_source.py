@@ -1,5 +1,6 @@
 """A reward component that a language model gives when it is asked in text."""
 
+from collections.abc import Mapping
 import dataclasses
 import math
 import re
@@ -13,6 +14,41 @@ _SLOTS = {
   ('responses',): GROUP,
 }
 _SLOT = re.compile(r'\{(\w+)\}')
+
+
+def filled(template: str, texts: Mapping[str, str]) -> str:
+  """The template with texts in its slots; others stay as they are."""
+  return _SLOT.sub(lambda match: texts.get(match[1], match[0]), template)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
+class Revision:
+  """A model that rewrites a judge's rubric while the policy trains.
+
+  After every so many iterations it reads each of `samples` responses of the
+  last one in the template `refine`, slots {rubric}, {prompt}, {response} and
+  {score}, and answers with a rubric; then all of these in `merge`, slots
+  {rubric} and {rubrics}, and its answer is the rubric from then on.
+  path, max_tokens, answer_tokens: as of Judge. Answers are greedy.
+  Source: MPO, "Toward Evaluative Thinking: Meta Policy Optimization with
+  Evolving Reward Models"; minnesotanlp/mpo mpo_trainer.py, by a digest; the
+  templates are of this code.
+  """
+
+  path: str = ''
+  every: int = ranged(10, 1)  # iterations
+  samples: int = ranged(20, 1)
+  refine: str = (
+    'Rubric:\n{rubric}\n\nTask: {prompt}\nResponse: {response}\nScore: {score}'
+    '\n\nSay where the rubric misjudges this response. Write a better rubric.\n'
+  )
+  merge: str = (
+    'Rubric:\n{rubric}\n\nProposals:\n{rubrics}\n\nJoin them to one rubric.\n'
+  )
+  chat: bool = False
+  max_tokens: int = ranged(4096, 1)
+  answer_tokens: int = ranged(512, 1)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -44,6 +80,8 @@ class Judge:
   policy that is trained, as it samples (URPO). chat: the question is a message
   of a user. begin, end: only the response behind `begin` and before `end` is
   judged; '[NULL]' without them (RLMT's strict form); '': all of it.
+
+  rubric: the text of the slot {rubric}; revision: who rewrites it, if anybody.
   """
 
   path: str = ''
@@ -59,6 +97,8 @@ class Judge:
   answer_tokens: int = ranged(256, 1)
   begin: str = ''
   end: str = ''
+  rubric: str = ''
+  revision: Revision | None = None
 
   def __post_init__(self):
     if not self.name.isidentifier():
@@ -69,6 +109,11 @@ class Judge:
     if not sum(abs(w) for _, w in self.criteria):
       raise ValueError(f'Judge.criteria = {self.criteria!r} weigh nothing')
     self._check_labels()
+    if self.revision and not (self.rubric and '{rubric}' in self.template):
+      raise ValueError(
+        f'Judge.rubric = {self.rubric!r}, template = {self.template!r}: a '
+        'revision needs a rubric, and the slot {rubric} for it'
+      )
     if self.form == GROUP and self.reads != 'text':
       raise ValueError(
         f'Judge.reads = {self.reads!r}: {{responses}} asks for several scores, '
@@ -102,11 +147,6 @@ class Judge:
         '{response}, or {first} and {second}, or {responses}'
       )
     return _SLOTS[used]
-
-  def filled(self, texts: dict[str, str]) -> str:
-    """The template with texts in its slots; others stay as they are."""
-    fill = lambda match: texts.get(match[1], match[0])
-    return _SLOT.sub(fill, self.template)
 
   def judged(self, response: str) -> str:
     """The part of a response that is judged."""

@@ -216,7 +216,7 @@ class Collector:
     rollout = self._rollout
     score = lambda traj: self._score(params, traj, method)
     weights = params if sampling_params is None else sampling_params
-    self._judges.bind(weights)
+    self._judges.begin(weights)
     sampler = Sampler(self, weights, policy_version, first_serial)
     trajs, rounds, kept = [], [], []
     filtered = method.group_filter is not None

@@ -6,17 +6,16 @@ Text and numbers on the host alone; who answers is `judges`.
 from collections.abc import Mapping, Sequence
 import dataclasses
 import itertools
-import json
 import re
 
 import numpy as np
 
-from rl_jax.models.judge_source import GROUP, PAIRS, SINGLE, Judge
+from rl_jax.models.judge_source import GROUP, PAIRS, SINGLE, Judge, filled
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.draws import Draws
+from rl_jax.tasks.score_lists import named_scores
 
 _NUMBER = re.compile(r'-?\d+(?:\.\d+)?')
-_OBJECT = re.compile(r'\{[^{}]*\}')
 Messages = tuple[dict[str, str], ...]
 
 
@@ -36,9 +35,12 @@ class Question:
 
 
 def questions(
-  judge: Judge, example: Example, texts: Mapping[int, str]
+  judge: Judge, example: Example, texts: Mapping[int, str], rubric: str = ''
 ) -> list[Question]:
-  """About the responses to one prompt; texts: by sample index."""
+  """About the responses to one prompt; texts: by sample index.
+
+  rubric: of the slot; '': the row's own, if it has one.
+  """
   parts = {row: judge.judged(text) for row, text in texts.items()}
   found = []
   for c, (criterion, _) in enumerate(judge.criteria):
@@ -46,6 +48,7 @@ def questions(
       'prompt': example.prompt,
       'answer': example.answer,
       'criterion': criterion,
+      **({'rubric': rubric} if rubric else {}),
     }
     for rows in _subjects(judge, example, tuple(parts)):
       shown = _shown(judge.form, [parts[row] for row in rows])
@@ -75,7 +78,7 @@ def _shown(form, texts):
 
 def _question(judge, example, rows, criterion, slots):
   if judge.template:
-    text = judge.filled(slots)
+    text = filled(judge.template, slots)
     if not judge.chat:
       return Question(rows, criterion, text)
     return Question(rows, criterion, '', ({'role': 'user', 'content': text},))
@@ -120,20 +123,9 @@ def _verdict(judge, question, answer):
   if judge.form == PAIRS:  # the means of both are the win rates of a group
     return {rows[0]: answer, rows[1]: 1.0 - answer}, True
   if judge.form == GROUP:
-    found = _named_scores(answer, len(rows))
+    found = named_scores(answer, len(rows))
     return dict(zip(rows, found or [0.0] * len(rows), strict=True)), bool(found)
   if judge.reads != 'text':
     return {rows[0]: answer}, True
   numbers = _NUMBER.findall(answer)
   return {rows[0]: float(numbers[-1]) if numbers else 0.0}, bool(numbers)
-
-
-def _named_scores(answer: str, count: int) -> list[float] | None:
-  """Of the names 1 to count in the last JSON object; None: not all there."""
-  objects = _OBJECT.findall(answer)
-  try:
-    found = json.loads(objects[-1]) if objects else {}
-    scores_G = [float(found[str(i)]) for i in range(1, count + 1)]
-  except (KeyError, TypeError, ValueError):
-    return None
-  return scores_G if np.isfinite(scores_G).all() else None

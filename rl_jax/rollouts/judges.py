@@ -17,6 +17,7 @@ from rl_jax.models import heads, transformer
 from rl_jax.models.judge_source import Judge
 from rl_jax.rollouts import judge_questions
 from rl_jax.rollouts.engine import Engine
+from rl_jax.rollouts.rubric import Reviser, Rubric
 from rl_jax.rollouts.stop import Stop
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
@@ -38,21 +39,43 @@ class Asked:
   params: Any
   encode: Callable[[judge_questions.Question], list[int]]
   read: Read
+  reviser: Reviser | None = None
 
 
 class Judges:
-  """weights: what each adds to the reward of the task, by name."""
+  """weights: what each adds to the reward of the task, by name.
+
+  rubrics: by name; their `state` is JSON-able and belongs in checkpoints.
+  """
 
   def __init__(self, judges: Sequence[Asked] = ()):
     self._judges, self._policy = tuple(judges), None
     self.weights: Mapping[str, float] = {
       one.source.name: one.source.weight for one in judges
     }
+    self.rubrics = {
+      one.source.name: Rubric(one.source.name, one.source.rubric, one.reviser)
+      for one in judges
+    }
     self._unread: list[float] = []
 
-  def bind(self, params: Any) -> None:
-    """The weights that sample, for judges that are the policy."""
+  def begin(self, params: Any) -> None:
+    """Of an iteration; params: that sample, for judges that are the policy."""
+    if not self._judges:
+      return  # nothing that would keep the weights
     self._policy = params
+    for rubric in self.rubrics.values():
+      rubric.begin(params)
+
+  @property
+  def state(self) -> dict[str, Any]:
+    """Of the rubrics, by name."""
+    return {name: rubric.state for name, rubric in self.rubrics.items()}
+
+  @state.setter
+  def state(self, value: dict[str, Any]) -> None:
+    for name, state in value.items():
+      self.rubrics[name].state = state
 
   def add(
     self,
@@ -70,7 +93,7 @@ class Judges:
       return list(outcomes)
     parts = processes.gather([texts[row] for row in range(len(texts))])
     every = [text for part in parts for text in part]
-    due = [row for row, one in enumerate(outcomes) if one.components]
+    due = {row for row, one in enumerate(outcomes) if one.components}
     found, self._unread = list(outcomes), []
     for judge in self._judges:
       found = self._judged(judge, found, examples, every, due, group_size)
@@ -80,21 +103,28 @@ class Judges:
     """Of the last call: the share of answers that could not be read."""
     if not self._judges:
       return {}
-    return {'rollout/unread_judgements': float(np.mean(self._unread))}
+    versions = [state['version'] for state in self.state.values()]
+    return {
+      'rollout/unread_judgements': float(np.mean(self._unread)),
+      'rollout/rubric_version': float(max(versions)),
+    }
 
   def _judged(self, judge, outcomes, examples, texts, due, group_size):
     """Of one judge, in one call for all prompts."""
     source, asked = judge.source, []
+    rubric, judged = self.rubrics[source.name], []
     for n, example in enumerate(examples):
       rows = range(n * group_size, (n + 1) * group_size)
-      shown = {row - rows.start: texts[row] for row in rows if row in set(due)}
-      asked.append(judge_questions.questions(source, example, shown))
+      shown = {row - rows.start: texts[row] for row in rows if row in due}
+      asked.append(
+        judge_questions.questions(source, example, shown, rubric.text)
+      )
     ids = [judge.encode(question) for group in asked for question in group]
     long = [i for i, x in enumerate(ids) if len(x) > source.max_tokens]
     params = self._policy if judge.params is None else judge.params
     answers = judge.read(params, [x[: source.max_tokens] for x in ids])
     unread, place, found = 0, 0, list(outcomes)
-    for n, group in enumerate(asked):
+    for n, (example, group) in enumerate(zip(examples, asked, strict=True)):
       own = range(place, place + len(group))
       score_G, bad = judge_questions.scores(
         source, group, answers[own.start : own.stop], group_size
@@ -103,8 +133,10 @@ class Judges:
       for g in range(group_size):
         row = n * group_size + g
         if found[row].components:
+          judged.append((example.prompt, texts[row], score_G[g]))
           found[row] = _with_score(found[row], source, score_G[g], g in cut)
       unread, place = unread + bad, own.stop
+    rubric.see(judged)
     self._unread.append(unread / max(1, len(ids)))
     return found
 

@@ -82,7 +82,7 @@ class WindowedCollector(Collector):
     examples = [self.prompts.example(i) for i in rows['index_N']]
     traj = self._trajectories(policy_version)
     weights = params if sampling_params is None else sampling_params
-    self._judges.bind(weights)
+    self._judges.begin(weights)
     traj = self.verifier.play(self.engine, weights, traj, self.key, examples)
     learned = self._learned.score(traj)
     self._keep(traj, policy_version)

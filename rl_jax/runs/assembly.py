@@ -20,6 +20,7 @@ from rl_jax.rollouts.drafts import in_evaluations
 from rl_jax.rollouts.engine import make_engine
 from rl_jax.rollouts.episode_prompts import EpisodePrompts
 from rl_jax.rollouts.episodes import Episodes
+from rl_jax.rollouts.judges import Judges
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.verifiers import TextVerifier, TokenVerifier
@@ -63,6 +64,7 @@ class Parts:
   evaluator: Evaluator | None
   held_out: HeldOut | None
   probe: Probe | None
+  judges: Judges
 
 
 def assemble(
@@ -106,6 +108,7 @@ def assemble(
       method_on_mesh(baseline, mesh),
       policy.trainable,
     )
+  judges = make_judges(config, policy, mesh, key)
   return Parts(
     mesh=mesh,
     policy=policy,
@@ -117,12 +120,12 @@ def assemble(
     verifier=verifier,
     collector=make_source(
       *(config, rows, stages, verifier, key),
-      make_rewards(config, policy.tokenizer, mesh),
-      make_judges(config, policy, mesh, key),
+      *(make_rewards(config, policy.tokenizer, mesh), judges),
     ),
     evaluator=evaluator,
     held_out=make_held_out(config, policy, stages),
     probe=probe,
+    judges=judges,
   )
 
 

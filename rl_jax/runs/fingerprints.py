@@ -121,11 +121,14 @@ def _files(config) -> Iterator[tuple[str, str]]:
   path = config.model.path
   if path is not None:
     yield from _model_files(path, 'model.path')
+  if config.model.value_from is not None:
+    yield from _model_files(config.model.value_from, 'model.value_from')
   for i, source in enumerate(config.reward_models):
     yield from _model_files(source.path, f'reward_models.{i}.path')
   for i, judge in enumerate(config.judges):
-    if judge.path:  # '' is the policy
-      yield from _model_files(judge.path, f'judges.{i}.path')
+    for field, one in (('', judge), ('.revision', judge.revision)):
+      if one is not None and one.path:  # '' is the policy
+        yield from _model_files(one.path, f'judges.{i}{field}.path')
   for name, rule in config.method.policies().items():
     if isinstance(rule, Loaded):
       yield from _model_files(rule.path, f'method.policies.{name}')

@@ -13,6 +13,7 @@ from rl_jax.models.source import ModelSource
 from rl_jax.rollouts.engine import make_engine
 from rl_jax.rollouts.judge_questions import Question
 from rl_jax.rollouts.judges import NO_JUDGES, Asked, Judges, Reader
+from rl_jax.rollouts.rubric import Reviser
 from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.runs import policy as policy_lib
@@ -32,21 +33,51 @@ def make_judges(
   if not config.judges:
     return NO_JUDGES
   loaded, found = {'': (policy.model, None, policy.tokenizer)}, []
+
+  def load(path):
+    if path not in loaded:
+      policy_lib.check(ModelSource(path=path))
+      model, *rest = policy_lib.load_checkpoint(path, mesh)
+      loaded[path] = resolved(model, config), *rest
+    return loaded[path]
+
   for source in config.judges:
-    if source.path not in loaded:
-      policy_lib.check(ModelSource(path=source.path))
-      model, *rest = policy_lib.load_checkpoint(source.path, mesh)
-      loaded[source.path] = resolved(model, config), *rest
-    model, params, tokenizer = loaded[source.path]
+    model, params, tokenizer = load(source.path)
     if tokenizer != policy.tokenizer:
       logging.info(
         'judge %r has another tokenizer than the policy: it reads text',
         source.name,
       )
-    reader = _reader(source, config, model, tokenizer, mesh, key)
-    encode = _Encode(source, model, tokenizer)
-    found.append(Asked(source, params, encode, reader))
+    make = _Readers(config, mesh, key, source.name, model, tokenizer)
+    encode, reviser = _Encode(source, model, tokenizer), None
+    if source.revision is not None:
+      reviser = _reviser(source, config, mesh, key, *load(source.revision.path))
+    found.append(Asked(source, params, encode, make.of(source), reviser))
   return Judges(found)
+
+
+@dataclasses.dataclass(frozen=True)
+class _EncodeText:
+  """Token ids of a text, or of a user's message."""
+
+  chat: bool
+  tokenizer: Any
+
+  def __call__(self, text: str) -> list[int]:
+    if self.chat:
+      return self.tokenizer.encode_chat(({'role': 'user', 'content': text},))
+    return self.tokenizer.encode_prompt(('', text))
+
+
+def _reviser(judge, config, mesh, key, model, params, tokenizer):
+  source = judge.revision
+  readers = _Readers(config, mesh, key, judge.name, model, tokenizer)
+  return Reviser(
+    source,
+    params,
+    _EncodeText(source.chat, tokenizer),
+    readers.texts(source.max_tokens, source.answer_tokens),
+  )
 
 
 def resolved(
@@ -61,10 +92,15 @@ def resolved(
   )
 
 
+def paths(config: ExperimentConfig) -> list[str]:
+  """Of models that judges need beside the policy, each once."""
+  parts = [x for one in config.judges for x in (one, one.revision) if x]
+  return list(dict.fromkeys(part.path for part in parts if part.path))
+
+
 def planned(config: ExperimentConfig) -> list[transformer.ModelConfig]:
   """Models that judges need beside the policy, where their shape is known."""
-  paths = dict.fromkeys(one.path for one in config.judges if one.path)
-  models = [policy_lib.saved_model(path) for path in paths]
+  models = [policy_lib.saved_model(path) for path in paths(config)]
   return [resolved(model, config) for model in models if model is not None]
 
 
@@ -80,7 +116,7 @@ class _Encode:
     if question.messages:
       ids = self._conversation(question)
     else:
-      ids = self.tokenizer.encode_prompt(('', question.text))
+      ids = _EncodeText(False, self.tokenizer)(question.text)
     if self.source.reads == 'value' and self.model.unscored_id is not None:
       # The token that `transformers` scores is the last one of others.
       while len(ids) > 1 and ids[-1] == self.model.unscored_id:
@@ -97,43 +133,60 @@ class _Encode:
     )
 
 
-def _reader(source, config, model, tokenizer, mesh, key):
-  rollout, update = config.rollout, config.update
-  minibatch = update.minibatch_prompts or rollout.num_prompts
-  prompts = update.microbatch_prompts or minibatch
-  more = source.answer_tokens if source.reads == 'text' else 1
-  if source.max_tokens + more > model.max_positions:
-    raise ValueError(
-      f'judge {source.name!r}: max_tokens + {more} = '
-      f'{source.max_tokens + more}, but its model has {model.max_positions} '
-      'positions'
-    )
-  fixed = {
-    'model': model,
-    'mesh': mesh,
-    'pad_id': tokenizer.pad_id,
-    'rows': prompts * rollout.group_size,
-  }
-  if source.reads == 'value' and not model.value_head:
-    raise ValueError(
-      f'judge {source.name!r} reads a value, but {source.path!r} has no value '
-      'head'
-    )
-  if source.reads == 'value':
+@dataclasses.dataclass(frozen=True)
+class _Readers:
+  """Of one model, for the judge of that name."""
+
+  config: ExperimentConfig
+  mesh: jax.sharding.Mesh
+  key: jax.Array
+  name: str
+  model: transformer.ModelConfig
+  tokenizer: Any
+
+  def of(self, source: Judge) -> Reader:
+    """What the judge reads; raises ValueError if the model has it not."""
+    if source.reads == 'text':
+      return self.texts(source.max_tokens, source.answer_tokens)
+    fixed = self._fixed(source.max_tokens, 1)
+    if source.reads == 'labels':
+      ids = label_ids(source, self.tokenizer)
+      return Reader(**fixed, label_ids=ids, values=source.values)
+    if not self.model.value_head:
+      raise ValueError(
+        f'judge {self.name!r} reads a value, but {source.path!r} has no value '
+        'head'
+      )
     return Reader(**fixed)
-  if source.reads == 'labels':
-    return Reader(
-      **fixed, label_ids=label_ids(source, tokenizer), values=source.values
+
+  def texts(self, max_tokens: int, answer_tokens: int) -> Reader:
+    """Greedy answers."""
+    stop = make_stop(self.tokenizer)
+    engine = make_engine(
+      self.model,
+      SamplingConfig.ended_by(stop, greedy=True),
+      group_size=1,
+      max_response_tokens=answer_tokens,
+      mesh=self.mesh,
     )
-  stop = make_stop(tokenizer)
-  engine = make_engine(
-    model,
-    SamplingConfig.ended_by(stop, greedy=True),
-    group_size=1,
-    max_response_tokens=source.answer_tokens,
-    mesh=mesh,
-  )
-  return Reader(**fixed, engine=engine, stop=stop, key=key)
+    fixed = self._fixed(max_tokens, answer_tokens)
+    return Reader(**fixed, engine=engine, stop=stop, key=self.key)
+
+  def _fixed(self, max_tokens, more):
+    if max_tokens + more > self.model.max_positions:
+      raise ValueError(
+        f'judge {self.name!r}: questions of {max_tokens} tokens and answers of '
+        f'{more}, but its model has {self.model.max_positions} positions'
+      )
+    rollout, update = self.config.rollout, self.config.update
+    minibatch = update.minibatch_prompts or rollout.num_prompts
+    prompts = update.microbatch_prompts or minibatch
+    return {
+      'model': self.model,
+      'mesh': self.mesh,
+      'pad_id': self.tokenizer.pad_id,
+      'rows': prompts * rollout.group_size,
+    }
 
 
 def label_ids(source: Judge, tokenizer: Any) -> tuple[int, ...]:

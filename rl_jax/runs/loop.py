@@ -235,6 +235,7 @@ class Trainer:
         'offsets': self.writer.offsets(),
         'stopping': self.watch.stopping.state(),
         'verifications': self.parts.verifier.mark(),
+        'judges': self.parts.judges.state,
         'lagged_steps': [step for _, step in self.lagged],
       },
       row,
@@ -297,6 +298,7 @@ class Trainer:
     if 'stopping' in host:
       self.watch.stopping.restore(host['stopping'])
     self.parts.verifier.restore(host.get('verifications', 0))
+    self.parts.judges.state = host.get('judges', {})
     self.writer.truncate_to(
       host['offsets'], next_step=self.counters.iteration + 1
     )

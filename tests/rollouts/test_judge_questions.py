@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rl_jax.models.judge_source import Judge
+from rl_jax.models.judge_source import Judge, Revision
 from rl_jax.rollouts.judge_questions import questions, scores
 from rl_jax.tasks.base import Example
 
@@ -35,6 +35,9 @@ def test_slots_are_filled_once():
   template = '{prompt}|{answer}|{rule}|{response}|{other}'
   (asked,) = questions(Judge(template=template), EXAMPLE, {0: '{answer}'})
   assert asked.text == '2+3|5|Be brief.|{answer}|{other}'
+  rule = Judge(template='{rule}{rubric}{response}')
+  (asked,) = questions(rule, EXAMPLE, {0: 'x'}, 'Be kind.')
+  assert asked.text == 'Be brief.Be kind.x'
   chat = Judge(template='{response}?', chat=True)
   (asked,) = questions(chat, EXAMPLE, {0: 'x'})
   assert asked.messages == ({'role': 'user', 'content': 'x?'},)
@@ -108,6 +111,7 @@ def test_thoughts_are_not_judged():
     ({'criteria': (('x', 0.0),)}, 'weigh nothing'),
     ({'weight': float('nan')}, 'not finite'),
     ({'name': 'a b'}, 'no identifier'),
+    ({'template': '{response}', 'revision': Revision()}, 'needs a rubric'),
   ],
 )
 def test_bad_fields_are_named(fields, message):

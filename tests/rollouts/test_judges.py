@@ -123,7 +123,7 @@ def test_rows_without_an_outcome_stay_without(toy):
     return [params + len(x) for x in ids]
 
   judges = Judges([Asked(source, None, lambda q: list(q.text), read)])
-  judges.bind(10.0)
+  judges.begin(10.0)
   outcomes = [Outcome({'outcome': 1.0})] * 3 + [Outcome(None, 'died')]
   found = judges.add(
     outcomes, [Example('', '', 0)] * 2, ['a', 'bb', 'cccc', 'd'], 2
@@ -138,7 +138,10 @@ def test_rows_without_an_outcome_stay_without(toy):
   assert found[3].kind == 'died'
   assert [''.join(x) for x in seen] == ['a', 'bb', 'ccc']
   assert judges.weights == {'j': 2.0}
-  assert judges.metrics() == {'rollout/unread_judgements': 0.0}
+  assert judges.metrics() == {
+    'rollout/unread_judgements': 0.0,
+    'rollout/rubric_version': 0.0,
+  }
 
 
 def test_labels_need_different_first_tokens():
