@@ -84,23 +84,34 @@ def by_comparisons(loaded) -> dict[str, Any]:
     for text in (*right, *wrong)
   ]
   found = scores(*loaded, pairs, _CHAT.value, _BATCH.value)
-  at, judged, rows = 0, [], []
-  for section, name, prompt, right, wrong in comparisons:
-    own = found[at : at + len(right) + len(wrong)].tolist()
-    at += len(own)
-    judged.append((section, name, own[: len(right)], own[len(right) :]))
-    rows.append(
-      {'prompt': prompt, 'responses': [*right, *wrong], 'scores': own}
-    )
+  rows = scored_rows(comparisons, found.tolist())
   if _SCORES_OUT.value is not None:
     with open(_SCORES_OUT.value, 'w', encoding='utf-8') as file:
       file.writelines(json.dumps(row) + '\n' for row in rows)
+  judged = []
+  for (section, name, _, right, _), row in zip(comparisons, rows, strict=True):
+    own = row['scores']
+    judged.append((section, name, own[: len(right)], own[len(right) :]))
   return {
     **reward_bench.sections(judged),
     'score_mean': float(found.mean()),
     'score_std': float(found.std()),
     'completions': len(found),
   }
+
+
+def scored_rows(comparisons, found: list[float]) -> list[dict[str, Any]]:
+  """{prompt, responses, scores}, the right responses first.
+
+  found: the scores of all responses, in the order of the comparisons.
+  """
+  rows, at = [], 0
+  for _, _, prompt, right, wrong in comparisons:
+    texts = [*right, *wrong]
+    own = found[at : at + len(texts)]
+    rows.append({'prompt': prompt, 'responses': texts, 'scores': own})
+    at += len(texts)
+  return rows
 
 
 def by_steps(loaded) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from experiments.rewards import reward_bench
 from rl_jax.models import params as params_lib
 from rl_jax.models.tokenizer import ByteTokenizer
 from rl_jax.models.transformer import ModelConfig
+from rl_jax.tasks import PreferenceRows
 from rl_jax.tasks.sources import BadRowError
 
 
@@ -79,3 +80,15 @@ def test_rows_are_read_and_named(tmp_path):
   path.write_text(json.dumps(row | {'chosen': []}) + '\n')
   with pytest.raises(BadRowError, match="bench.jsonl.*'chosen' is no text"):
     evaluate_reward.read(str(path))
+
+
+def test_scores_are_rows_of_preferences(tmp_path):
+  """A file of comparisons becomes one of scored responses, in its order."""
+  comparisons = [('s', '1', 'p', ['a'], ['b']), ('s', '2', 'q', ['c'], ['d'])]
+  rows = evaluate_reward.scored_rows(comparisons, [1.0, 0.5, 2.0, 3.0])
+  path = tmp_path / 'scores.jsonl'
+  path.write_text(''.join(json.dumps(row) + '\n' for row in rows))
+  task = PreferenceRows(path=str(path))
+  logged = [task.logged(task.example('train', i)) for i in range(2)]
+  assert [[x.text for x in row] for row in logged] == [['a', 'b'], ['c', 'd']]
+  assert [[x.reward for x in row] for row in logged] == [[1.0, 0.5], [2.0, 3.0]]
