@@ -15,8 +15,8 @@ Headline: 34.0% on MATH500 with a 7B model that was supervised on levels 1 to 3.
 Evidence: verified in code (Edward-Sun/easy-to-hard math_rl_utils.py, by a
   digest; its whitened rewards and penalty on not ending are left out).
 Command: python -m experiments.train --config=configs/arithmetic_described.py
-  --method=oprm --set=model.value_head=True --add='reward_models=RewardModel(
-  path="runs/process_reward_model", steps="min", weight=0.0)'
+  --method=oprm --set=model.value_head=True
+  --add='reward_models=RewardModel(path="runs/prm", steps="min", weight=0.0)'
 """
 
 from rl_jax.method import Method
