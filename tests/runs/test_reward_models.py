@@ -11,7 +11,7 @@ from configs import bandit
 from rl_jax.config import validate
 from rl_jax.models import params as params_lib
 from rl_jax.models.files import model_dir
-from rl_jax.models.judge_source import Judge
+from rl_jax.models.judge_source import Judge, Revision
 from rl_jax.models.reward_source import RewardModel
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.overrides import override
@@ -91,12 +91,29 @@ def test_the_reward_is_the_weighted_sum(toy, saved, tmp_path):
 
 @pytest.mark.slow
 def test_a_run_continues_bit_for_bit(toy, saved, tmp_path):
-  """E0: 4 iterations = 2, and 2 by a new trainer."""
+  """E0: 4 iterations = 2, and 2 by a new trainer; so is a rubric."""
   config = configured(toy, RewardModel(path=str(saved / 'head')))
+  revision = Revision(
+    every=1,
+    samples=1,
+    refine='{response}',
+    merge='{rubrics}',
+    max_tokens=8,
+    answer_tokens=2,
+  )
+  judge = Judge(
+    template='{rubric}{response}',
+    labels=('a', 'b'),
+    rubric='c',
+    revision=revision,
+  )
+  config = dataclasses.replace(config, judges=(judge,))
   loop.Trainer(config, str(tmp_path / 'whole')).run()
   loop.Trainer(override(config, 'iterations', '2'), str(tmp_path / 'cut')).run()
   loop.Trainer(config, str(tmp_path / 'cut')).run()
   assert rows_of(tmp_path / 'whole') == rows_of(tmp_path / 'cut')
+  versions = [x['rollout/rubric_version'] for x in rows_of(tmp_path / 'cut')]
+  assert versions == [0.0, 1.0, 2.0, 3.0]
 
 
 def test_a_row_without_a_finite_score_counts_nowhere(toy):
