@@ -114,6 +114,11 @@ class Judge:
         f'Judge.rubric = {self.rubric!r}, template = {self.template!r}: a '
         'revision needs a rubric, and the slot {rubric} for it'
       )
+    if self.reads == 'value' and self.chat and self.template:
+      raise ValueError(
+        f'Judge.template = {self.template!r}: the value of a chat is read behind '
+        "the response, so the template must be ''"
+      )
     if self.form == GROUP and self.reads != 'text':
       raise ValueError(
         f'Judge.reads = {self.reads!r}: {{responses}} asks for several scores, '

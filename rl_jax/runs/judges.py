@@ -49,7 +49,7 @@ def make_judges(
         source.name,
       )
     make = _Readers(config, mesh, key, source.name, model, tokenizer)
-    encode, reviser = _Encode(source, model, tokenizer), None
+    encode, reviser = Encode(source, model, tokenizer), None
     if source.revision is not None:
       reviser = _reviser(source, config, mesh, key, *load(source.revision.path))
     found.append(Asked(source, params, encode, make.of(source), reviser))
@@ -105,7 +105,7 @@ def planned(config: ExperimentConfig) -> list[transformer.ModelConfig]:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Encode:
+class Encode:
   """Token ids of a question; special tokens are read in templates alone."""
 
   source: Judge
@@ -117,10 +117,18 @@ class _Encode:
       ids = self._conversation(question)
     else:
       ids = _EncodeText(False, self.tokenizer)(question.text)
-    if self.source.reads == 'value' and self.model.unscored_id is not None:
-      # The token that `transformers` scores is the last one of others.
-      while len(ids) > 1 and ids[-1] == self.model.unscored_id:
-        ids = ids[:-1]
+    return ids if self.source.reads != 'value' else self._to_scored(ids)
+
+  def _to_scored(self, ids):
+    """Up to the token behind which the model was trained."""
+    unscored, ends = self.model.unscored_id, self.tokenizer.eos_ids
+    if unscored is None:  # the end token
+      found = [i for i, x in enumerate(ids) if x in ends]
+      closes = self.source.chat and found
+      return ids[: found[-1] + 1] if closes else [*ids, ends[0]]
+    # The token that `transformers` scores is the last one of others.
+    while len(ids) > 1 and ids[-1] == unscored:
+      ids = ids[:-1]
     return ids
 
   def _conversation(self, question):

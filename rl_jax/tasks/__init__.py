@@ -32,6 +32,7 @@ from rl_jax.tasks.preference_rows import PreferenceRows
 from rl_jax.tasks.prompt_response import PromptResponse
 from rl_jax.tasks.python_function import PythonFunction
 from rl_jax.tasks.question_answer import QuestionAnswer
+from rl_jax.tasks.referenced_pairs import ReferencedPairs
 from rl_jax.tasks.reward_functions import RewardFunctions
 from rl_jax.tasks.rule_pairs import RulePairs
 from rl_jax.tasks.templates import (
@@ -77,6 +78,7 @@ __all__ = [
   'PythonFunction',
   'QuestionAnswer',
   'ReasoningGym',
+  'ReferencedPairs',
   'RewardFunctions',
   'RulePairs',
   'Task',

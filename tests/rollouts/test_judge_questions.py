@@ -111,6 +111,10 @@ def test_thoughts_are_not_judged():
     ({'criteria': (('x', 0.0),)}, 'weigh nothing'),
     ({'weight': float('nan')}, 'not finite'),
     ({'name': 'a b'}, 'no identifier'),
+    (
+      {'reads': 'value', 'chat': True, 'template': '{response}'},
+      "template must be ''",
+    ),
     ({'template': '{response}', 'revision': Revision()}, 'needs a rubric'),
   ],
 )
