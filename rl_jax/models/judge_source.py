@@ -116,8 +116,8 @@ class Judge:
       )
     if self.reads == 'value' and self.chat and self.template:
       raise ValueError(
-        f'Judge.template = {self.template!r}: the value of a chat is read behind '
-        "the response, so the template must be ''"
+        f'Judge.template = {self.template!r}: a chat has its value behind '
+        "its response, so the template must be ''"
       )
     if self.form == GROUP and self.reads != 'text':
       raise ValueError(
