@@ -37,7 +37,8 @@ def written(toy, serials):
 
 
 def test_groups_share_whole_steps(toy):
-  """Every number of steps but all of them, equal in the rows of a group."""
+  """Every number of steps but all of them, equal in the rows of a group, and
+  the same for a group without its neighbours."""
   serials = np.arange(60)
   start_BT = np.repeat(STARTS[serials % 2], G, axis=0)
   found = PIECE.behind_prefix(
@@ -55,18 +56,11 @@ def test_groups_share_whole_steps(toy):
   assert not found.finished_B.any() and not found.mask_BT.any()
   assert not found.logp_behaviour_BT.any()
   assert found.row_id_B2[:, 1].tolist() == [0, 1, 2, 3] * 60
-
-
-def test_the_draw_is_of_the_group_alone(toy):
-  """E0: without its neighbours a group has the same prefix."""
-  key, start_GT = jax.random.key(0), np.repeat(STARTS[:1], G, axis=0)
-  both = PIECE.behind_prefix(
-    written(toy, np.array([3, 8])), jnp.tile(start_GT, (2, 1)), key
-  )
+  group = slice(8 * G, 9 * G)
   alone = PIECE.behind_prefix(
-    written(toy, np.array([8])), jnp.asarray(start_GT), key
+    written(toy, serials[8:9]), jnp.asarray(start_BT[group]), jax.random.key(0)
   )
-  np.testing.assert_array_equal(both.response_BT[G:], alone.response_BT)
+  np.testing.assert_array_equal(found.response_BT[group], alone.response_BT)
 
 
 def test_the_first_row_writes_as_another_sample(toy):

@@ -13,7 +13,7 @@ from rl_jax.rollouts.wrappers.solved_seeds import SolvedSeeds
 from rl_jax.runs.policy import task_tokenizer
 from rl_jax.tasks import Arithmetic, Bandit, Chain
 
-CHAIN = Chain(min_operations=2, max_operations=3)
+CHAIN = Chain(min_operations=2, max_operations=3, num_train=30)
 
 
 def store(task=CHAIN, places=100, max_prompt_tokens=100):
