@@ -2,6 +2,7 @@
 
 from rl_jax.models import presets as presets
 from rl_jax.models.block_decoding import decode_block as decode_block
+from rl_jax.models.block_pool import make_pool as make_pool
 from rl_jax.models.decoding import decode_step as decode_step
 from rl_jax.models.decoding import prefill as prefill
 from rl_jax.models.decoding import unstacked as unstacked

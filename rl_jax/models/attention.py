@@ -153,6 +153,7 @@ def attend_response(
   later=(),
   limits: Limits = NO_LIMITS,
   step: Array | None = None,
+  pool=None,
 ) -> Array:
   """Attention of responses to their group's prompt and to themselves.
 
@@ -166,6 +167,8 @@ def attend_response(
   later: blocks like own, read if some row attends to them; not differentiated.
   step: with a window, the token of each query in its response, [S] or [B, S];
   the masks of `own` and `later` have the window already.
+  pool: further keys and values [M, J, ...] in blocks, the row [M] that owns
+  each (any other number: none) and what it sees, [M, C]; not differentiated.
   """
   (pk, pv, mask_NP), (k, v, mask_ST) = prompt, own
   *lead, S, J, R, K = q_NGSJRK.shape
@@ -201,6 +204,8 @@ def attend_response(
   attended = _both_parts((prompt_scores, pv), (scores, v), by_group, by_row)
   for block in later:
     attended = _with_block(attended, q_own, *block, limits)
+  if pool is not None:
+    attended = _with_pool(attended, q_own, *pool, limits)
   _, total, out = attended
   out = (out / total[..., None]).astype(q_NGSJRK.dtype)
   out = jnp.swapaxes(out.reshape(B, J, S, R * K), 1, 2)
@@ -253,3 +258,29 @@ def _with_block(attended, q_BJMK, k_BJKT, v_BJTK, mask_B1T, limits):
 
   skip = lambda peak, total, out, *_: (peak, total, out)
   return lax.cond(mask_B1T.any(), attend, skip, *attended, k_BJKT, v_BJTK)
+
+
+def _with_pool(attended, q_BJMK, k_NJKC, v_NJCK, owner_N, seen_NC, limits):
+  """The same, extended by N blocks, each of the keys of one row.
+
+  Sums over the blocks of a row are products with 0 and 1: their order is fixed,
+  other than that of scattered additions.
+  """
+  peak, total, out = attended
+  of_owner = lambda x: x.at[owner_N].get(mode='clip')
+  scores = _product('njmk,njkc->njmc', of_owner(q_BJMK), k_NJKC)
+  scores = _masked(scores, seen_NC[:, None, None], limits)
+  own_BN = owner_N[None] == jnp.arange(q_BJMK.shape[0])[:, None]
+  tops = jnp.where(own_BN[..., None, None], scores.max(-1)[None], MASKED)
+  top = jnp.maximum(peak, tops.max(axis=1))
+  weights = jnp.exp(scores - of_owner(top)[..., None])
+  products = _product('njmc,njck->njmk', weights.astype(v_NJCK.dtype), v_NJCK)
+  by_row = lambda x: jnp.einsum(
+    'bn,n...->b...',
+    own_BN.astype(x.dtype),
+    x,
+    precision=lax.Precision.HIGHEST,
+  )
+  old = jnp.exp(peak - top)
+  total = total * old + by_row(weights.sum(-1))
+  return top, total, out * old[..., None] + by_row(products)

@@ -8,7 +8,14 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
-from rl_jax.models import attention, attention_kernels, kv_cache, layers, rope
+from rl_jax.models import (
+  attention,
+  attention_kernels,
+  block_pool,
+  kv_cache,
+  layers,
+  rope,
+)
 from rl_jax.runtime import layout
 from rl_jax.types import Array
 
@@ -129,13 +136,16 @@ def decode_step(
   look_up = lambda table: table.at[start_B + step_B].get(mode='clip')
   tables = jax.tree.map(look_up, cache.rotations)
   blocks = cache.step(clock, step_B)
-  ages = None if cfg.window is None else cache.ages(clock, step_B)
+  pooled = isinstance(cache, block_pool.BlockPool)
+  windows = cfg.window is not None and not pooled
+  ages = cache.ages(clock, step_B) if windows else None
+  layer_step = _pooled_layer_step if pooled else _layer_step
   x = layers.embed(params, cfg, token_B)
   keys, values = [], []
   for index, layer in enumerate(params['layers']):
     shared = (prompt.k_NJKP[index], prompt.v_NJPK[index], prompt.mask_NP)
     own = (cache.k_BJKT[index], cache.v_BJTK[index])
-    x, k, v = _layer_step(
+    x, k, v = layer_step(
       layer, cfg, x, tables, shared, own, blocks, places, (step_B, ages)
     )
     keys.append(k)
@@ -172,3 +182,29 @@ def _layer_step(layer, cfg, x, tables, shared, own, blocks, places, times):
   )
   keys, values, _ = zip(*written, strict=True)
   return layers.finish_layer(layer, cfg, x, attended), keys, values
+
+
+@functools.partial(jax.jit, static_argnames='cfg')
+def _pooled_layer_step(layer, cfg, x, tables, shared, own, at, places, times):
+  """The same with a BlockPool; at: its PoolStep."""
+  q, k, v = layers.qkv(layer, cfg, x, tables)
+  limits, (step_B, _), ((keys,), (values,)) = (
+    layers.limits(cfg, layer),
+    times,
+    own,
+  )
+  place = (at.block_B, slice(None))
+  keys = keys.at[*place, :, at.column_B].set(k, mode='drop')
+  values = values.at[*place, at.column_B].set(v, mode='drop')
+  seen_MC = at.seen_MC & limits.near(at.age_MC)
+  now = (k[..., None], v[:, :, None], jnp.ones((1, 1), bool))
+  attended = attention.attend_response(
+    q[:, None],
+    shared,
+    now,
+    places,
+    limits=limits,
+    step=step_B[:, None],
+    pool=(keys, values, at.owner_M, seen_MC),
+  )
+  return layers.finish_layer(layer, cfg, x, attended), (keys,), (values,)

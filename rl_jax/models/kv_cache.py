@@ -202,7 +202,7 @@ def extend(
   less.
   """
   blocks, places = (1, places) if places else blocks_of(max_tokens)
-  k, v = _empty(prompt, rows, blocks, places)
+  k, v = empty(prompt, rows, blocks, places)
   positions = jnp.arange(prompt.mask_NP.shape[1] + max_tokens)
   rotations = rope.tables(cfg, positions)
   return Cache(prompt=prompt, k_BJKT=k, v_BJTK=v, rotations=rotations)
@@ -210,7 +210,7 @@ def extend(
 
 def for_turns(prompt: PromptCache, rows: int, max_tokens: int) -> RowCache:
   """The cache of episodes; rotations are constants of each program instead."""
-  k, v = _empty(prompt, rows, *turn_blocks(max_tokens))
+  k, v = empty(prompt, rows, *turn_blocks(max_tokens))
   return RowCache(prompt=prompt, k_BJKT=k, v_BJTK=v, rotations=())
 
 
@@ -218,14 +218,14 @@ def for_blocks(
   cfg: Any, prompt: PromptCache, rows: int, max_tokens: int
 ) -> RowCache:
   """The cache of decode_block: one block of columns."""
-  k, v = _empty(prompt, rows, 1, max_tokens)
+  k, v = empty(prompt, rows, 1, max_tokens)
   positions = jnp.arange(prompt.mask_NP.shape[1] + max_tokens)
   rotations = rope.tables(cfg, positions)
   return RowCache(prompt=prompt, k_BJKT=k, v_BJTK=v, rotations=rotations)
 
 
-def _empty(prompt, rows, blocks, places):
-  """Keys and values of all layers."""
+def empty(prompt, rows, blocks, places):
+  """Keys and values of all layers, 0."""
   _, kv_heads, head_size, _ = prompt.k_NJKP[0].shape
 
   def layers(*shape):

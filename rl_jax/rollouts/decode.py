@@ -199,6 +199,10 @@ class Decoder:
 
   def advance(self, s: Slots) -> Slots:
     """One token for every slot."""
+    return self.fed(s, s.going(), 1)
+
+  def fed(self, s: Slots, drawn_W: Array, more_W: Array | int) -> Slots:
+    """Feeds the last tokens; slots in `drawn` draw one, all go on by `more`."""
     token_W = s.rows.response_BT.at[s.row_W, s.step_W - 1].get(mode='clip')
     step = functools.partial(
       models.decode_step,
@@ -214,8 +218,8 @@ class Decoder:
     ]
     hidden, caches = zip(*fed, strict=True)
     return s.replace(
-      rows=self.draw(s.rows, s.row_W, s.step_W, hidden, s.going()),
-      step_W=s.step_W + 1,
+      rows=self.draw(s.rows, s.row_W, s.step_W, hidden, drawn_W),
+      step_W=s.step_W + more_W,
       caches=caches,
       clock=s.clock + 1,
     )

@@ -1,6 +1,7 @@
 """Sampling: every prompt is encoded once, then its group is decoded."""
 
 from collections.abc import Callable
+import functools
 from typing import Any
 
 import jax
@@ -9,6 +10,7 @@ import jax.numpy as jnp
 from rl_jax import models, randomness
 from rl_jax.pieces.logits.transforms import policies_of
 from rl_jax.rollouts.decode import decode
+from rl_jax.rollouts.pooled_decode import PooledDecoder
 from rl_jax.rollouts.rounding import rounded
 from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.rollouts.slots import Rows
@@ -65,6 +67,7 @@ def generate(
   *,
   max_new_tokens: int,
   slots: int | None = None,
+  cache_tokens: int | None = None,
 ) -> Trajectories:
   """Continues every unfinished row from length_B.
 
@@ -78,6 +81,8 @@ def generate(
   Args:
     slots: rows that are decoded at a time, of all devices; the cache grows with
       them. None: all rows.
+    cache_tokens: of responses whose keys and values fit on all devices; slots
+      share them. None: each slot has room for all T.
     key: the run's key; draws depend on it, row_id and the token index alone.
 
   Returns:
@@ -89,6 +94,7 @@ def generate(
     *(params, cfg, traj, key, sampling),
     max_new_tokens=max_new_tokens,
     slots=slots,
+    cache_tokens=cache_tokens,
   )
   return filled(traj, rows)
 
@@ -102,6 +108,7 @@ def decoded_rows(
   *,
   max_new_tokens: int,
   slots: int | None,
+  cache_tokens: int | None = None,
   make: Callable | None = None,
   shared: Any = (),
   by_prompt: Any = (),
@@ -133,6 +140,11 @@ def decoded_rows(
   def shard(weights, sampling, begun, rows, shared, by_prompt):
     """Row shards decode on their own: each narrows and stops by itself."""
     total, decoder = rows.length_B.shape[0], None
+    share = lambda number: -(-number * total // rows_in_all)
+    if cache_tokens is not None:
+      decoder = functools.partial(
+        PooledDecoder, cache_tokens=share(cache_tokens)
+      )
     if make is not None:
       decoder, begun = make(shared, by_prompt, begun)
     return decode(
@@ -143,7 +155,7 @@ def decoded_rows(
       rows,
       max_tokens=max_tokens,
       new_tokens=max_new_tokens,
-      slots=total if slots is None else -(-slots * total // rows_in_all),
+      slots=total if slots is None else share(slots),
       make=decoder,
     )
 

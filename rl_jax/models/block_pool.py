@@ -1,0 +1,131 @@
+"""Keys and values of responses in blocks that all rows share.
+
+A row holds blocks for the tokens that it has, not for all that it may get. A
+step attends by block, each with the queries of the row that owns it
+(attention.attend_response): nothing is gathered, and the memory that is read is
+the pool, however long a response may become.
+"""
+
+from typing import Any, NamedTuple
+
+from flax import struct
+import jax
+import jax.numpy as jnp
+
+from rl_jax.models import kv_cache, rope
+from rl_jax.types import Array
+
+BLOCK = 64  # tokens
+FREE = 2**30  # owner of a block that no row holds
+
+
+class PoolStep(NamedTuple):
+  """Where rows write the token that is fed, and what they see.
+
+  block: past the last one for a row that holds no block for its token. seen:
+  tokens before the one that is fed. age: how many tokens ago they were fed.
+  """
+
+  block_B: Array
+  column_B: Array
+  owner_M: Array
+  seen_MC: Array
+  age_MC: Array
+
+
+@struct.dataclass(kw_only=True)
+class BlockPool(kv_cache.Cache):
+  """M blocks of C tokens: keys [M, J, K, C] and values [M, J, C, K] a layer.
+
+  owner: the slot of a block's row, or FREE. first: its first token. row_blocks:
+  that a row of full length holds; M is at least as many.
+  """
+
+  owner_M: Array
+  first_M: Array
+  row_blocks: int = struct.field(pytree_node=False)
+
+  @property
+  def size(self) -> int:
+    """C."""
+    return self.k_BJKT[0][0].shape[-1]
+
+  def take(self, slot_W: Array) -> 'BlockPool':
+    """The pool of the given slots; never more blocks than they can fill."""
+    held_MW = self.owner_M[:, None] == slot_W[None]
+    owner_M = jnp.where(held_MW.any(axis=1), held_MW.argmax(axis=1), FREE)
+    most = min(owner_M.shape[0], slot_W.shape[0] * self.row_blocks)
+    kept = jnp.argsort(owner_M == FREE, stable=True)[:most]
+    blocks = (self.k_BJKT, self.v_BJTK, owner_M, self.first_M)
+    k, v, owner_M, first_M = jax.tree.map(lambda x: x[kept], blocks)
+    return self.replace(k_BJKT=k, v_BJTK=v, owner_M=owner_M, first_M=first_M)
+
+  def assigned(
+    self, going_W: Array, token_W: Array
+  ) -> tuple['BlockPool', Array]:
+    """(blocks for rows whose token begins one, slots whose token has a place).
+
+    Where too few are free rows wait. The row with most tokens never does: the
+    blocks up to its full length are kept for it, and when it ends they suffice
+    for any other one.
+    """
+    slots = jnp.arange(token_W.shape[0])
+    needs_W = going_W & (token_W % self.size == 0)
+    leads_W = slots == jnp.where(going_W, token_W, -1).argmax()
+    held = -(-jnp.where(leads_W, token_W, 0).sum() // self.size)
+    free_M = self.owner_M == FREE
+    spare = free_M.sum() - (self.row_blocks - held)
+    # The leading row takes a block of its own behind those of the others.
+    others_W = needs_W & ~leads_W
+    rank_W = jnp.cumsum(others_W) - 1
+    given_W = others_W & (rank_W < spare)
+    rank_W = jnp.where(leads_W, given_W.sum(), rank_W)
+    given_W |= needs_W & leads_W
+    order_M = jnp.argsort(~free_M, stable=True)
+    none = free_M.shape[0]
+    block_W = jnp.where(given_W, order_M.at[rank_W].get(mode='clip'), none)
+    put = lambda x, value_W: x.at[block_W].set(value_W, mode='drop')
+    pool = self.replace(
+      owner_M=put(self.owner_M, slots), first_M=put(self.first_M, token_W)
+    )
+    return pool, going_W & (~needs_W | given_W)
+
+  def released(self, going_W: Array) -> 'BlockPool':
+    """Without the blocks of rows that have ended."""
+    held_M = going_W.at[self.owner_M].get(mode='fill', fill_value=False)
+    return self.replace(owner_M=jnp.where(held_M, self.owner_M, FREE))
+
+  def step(self, clock: Array, step_B: Array) -> PoolStep:
+    """See PoolStep; clock is not used."""
+    del clock
+    column_B = step_B % self.size
+    slots = jnp.arange(step_B.shape[0])
+    here_MB = self.owner_M[:, None] == slots[None]
+    here_MB &= self.first_M[:, None] == (step_B - column_B)[None]
+    none = self.owner_M.shape[0]
+    block_B = jnp.where(here_MB.any(axis=0), here_MB.argmax(axis=0), none)
+    # Of free blocks no token is seen.
+    now_M = step_B.at[self.owner_M].get(mode='fill', fill_value=0)
+    token_MC = self.first_M[:, None] + jnp.arange(self.size)[None]
+    age_MC = now_M[:, None] - token_MC
+    return PoolStep(block_B, column_B, self.owner_M, age_MC > 0, age_MC)
+
+
+def make_pool(
+  cfg: Any, prompt: kv_cache.PromptCache, max_tokens: int, cache_tokens: int
+) -> BlockPool:
+  """An empty pool for cache_tokens tokens, at least for one whole response."""
+  size = min(BLOCK, max_tokens)
+  row_blocks = -(-max_tokens // size)
+  blocks = max(row_blocks, -(-cache_tokens // size))
+  k, v = kv_cache.empty(prompt, blocks, 1, size)
+  positions = jnp.arange(prompt.mask_NP.shape[1] + max_tokens)
+  return BlockPool(
+    prompt=prompt,
+    k_BJKT=k,
+    v_BJTK=v,
+    rotations=rope.tables(cfg, positions),
+    owner_M=jnp.full(blocks, FREE, jnp.int32),
+    first_M=jnp.zeros(blocks, jnp.int32),
+    row_blocks=row_blocks,
+  )
