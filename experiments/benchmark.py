@@ -89,6 +89,9 @@ _SPECULATIVE = flags.DEFINE_string(
   'speculative', None, 'Drafts, as PreviousResponses(tokens=4).'
 )
 _SLOTS = _count('slots', None, 'Rows decoded at a time.')
+_CACHE = _count(
+  'cache_tokens', None, 'Tokens of responses whose keys and values fit.'
+)
 _OUT = flags.DEFINE_string('out', None, 'File that also gets the line.')
 
 
@@ -129,7 +132,9 @@ def main(argv):
     raise app.UsageError(str(error)) from None
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=jax.device_count()))
   microbatches = _MICROBATCHES.value or default_microbatches(shape)
-  options = Options(microbatches, _MEAN.value, _SLOTS.value, drafts=drafts())
+  options = Options(
+    *(microbatches, _MEAN.value, _SLOTS.value, _CACHE.value), drafts=drafts()
+  )
   make = lambda shape, **changes: Stages(
     cfg, shape, stage, mesh, dataclasses.replace(options, **changes)
   )

@@ -56,12 +56,12 @@ def calls_in_turn(stages, make, shape, stage, mean_length):
   if stages.drafts:
     calls['plain'] = functools.partial(make(shape, drafts=None).call, stage)
   elif has_full_width(stage, mean_length):
-    # All rows at a time, without slots.
+    # All rows at a time, without slots, with room for all their tokens.
     for name, other in (
       ('full_width', full_width(shape)),
       ('equal_lengths', equal_lengths(shape, mean_length)),
     ):
-      other = make(other, mean_length=0.0, slots=None)
+      other = make(other, mean_length=0.0, slots=None, cache_tokens=None)
       calls[name] = functools.partial(other.call, stage)
   return calls
 

@@ -52,6 +52,7 @@ class Options:
   microbatches: int = 1
   mean_length: float = 0.0  # of responses; 0: no response ends early
   slots: int | None = None  # rows decoded at a time; None: all
+  cache_tokens: int | None = None  # that slots share; None: all of each
   pack: bool = True  # updates, where the lengths allow it
   drafts: Drafts | None = None  # of speculative decoding
 
@@ -73,6 +74,7 @@ class Stages:
       max_response_tokens=shape.new_tokens,
       mesh=mesh,
       slots=options.slots,
+      cache_tokens=options.cache_tokens,
       speculative=options.drafts,
     )
     self.drafts = options.drafts and engine.drafts

@@ -23,6 +23,7 @@ MACHINE = (
   'model.remat',
   'model.attention',
   'rollout.slots',
+  'rollout.cache_tokens',
   'rollout.parts',
   'update.microbatch_prompts',
   'update.pack',

@@ -51,10 +51,12 @@ class BlockPool(kv_cache.Cache):
     return self.k_BJKT[0][0].shape[-1]
 
   def take(self, slot_W: Array) -> 'BlockPool':
-    """The pool of the given slots; never more blocks than they can fill."""
+    """The pool of the given slots; no more blocks than they can fill."""
     held_MW = self.owner_M[:, None] == slot_W[None]
     owner_M = jnp.where(held_MW.any(axis=1), held_MW.argmax(axis=1), FREE)
-    most = min(owner_M.shape[0], slot_W.shape[0] * self.row_blocks)
+    most = slot_W.shape[0] * self.row_blocks
+    if most >= owner_M.shape[0]:
+      return self.replace(owner_M=owner_M)
     kept = jnp.argsort(owner_M == FREE, stable=True)[:most]
     blocks = (self.k_BJKT, self.v_BJTK, owner_M, self.first_M)
     k, v, owner_M, first_M = jax.tree.map(lambda x: x[kept], blocks)
@@ -111,13 +113,21 @@ class BlockPool(kv_cache.Cache):
     return PoolStep(block_B, column_B, self.owner_M, age_MC > 0, age_MC)
 
 
+def sizes(max_tokens: int, cache_tokens: int) -> tuple[int, int, int]:
+  """(tokens of a block, blocks of a whole response, blocks of the pool).
+
+  The pool has room for cache_tokens, and at least for one whole response.
+  """
+  size = min(BLOCK, max_tokens)
+  row_blocks = -(-max_tokens // size)
+  return size, row_blocks, max(row_blocks, -(-cache_tokens // size))
+
+
 def make_pool(
   cfg: Any, prompt: kv_cache.PromptCache, max_tokens: int, cache_tokens: int
 ) -> BlockPool:
-  """An empty pool for cache_tokens tokens, at least for one whole response."""
-  size = min(BLOCK, max_tokens)
-  row_blocks = -(-max_tokens // size)
-  blocks = max(row_blocks, -(-cache_tokens // size))
+  """An empty pool, see sizes."""
+  size, row_blocks, blocks = sizes(max_tokens, cache_tokens)
   k, v = kv_cache.empty(prompt, blocks, 1, size)
   positions = jnp.arange(prompt.mask_NP.shape[1] + max_tokens)
   return BlockPool(

@@ -37,6 +37,8 @@ def advice(config: ExperimentConfig) -> str:
     'copies of named policies; trained weights keep float32 master weights\n'
     f'  rollout.slots = {rollout.slots}: fewer rows at a time, a smaller '
     'cache; the numbers stay the same\n'
+    f'  rollout.cache_tokens = {rollout.cache_tokens}: a cache for so many '
+    'tokens of responses, which slots share\n'
     f'  evaluation.batch_prompts = {config.evaluation.batch_prompts} (x '
     f'num_samples = {config.evaluation.num_samples}): fewer rows at a time in '
     'evaluations\n'

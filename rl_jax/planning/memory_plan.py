@@ -23,7 +23,7 @@ import jax.numpy as jnp
 from rl_jax.config import ExperimentConfig, evaluated_tokens
 from rl_jax.learning import statistics
 from rl_jax.models import attention as attention_lib
-from rl_jax.models import experts, kv_cache, spec, transformer
+from rl_jax.models import block_pool, experts, kv_cache, spec, transformer
 from rl_jax.models import params as params_lib
 from rl_jax.planning import abstract_run
 from rl_jax.rollouts import decode
@@ -172,11 +172,12 @@ def _evaluation_bytes(config: ExperimentConfig, sizes: '_Sizes', mesh) -> int:
   prompts = -(-prompts // shards) * shards
   tokens, group = evaluated_tokens(config), max(1, settings.num_samples)
   samplers = layout.parts(prompts, 'sampled_rows', axes)
-  slots = config.rollout.slots
+  slots, cached = config.rollout.slots, config.rollout.cache_tokens
   evaluated = functools.partial(
     dataclasses.replace,
     rollout=-(-prompts // samplers),
     slots=slots and -(-slots // samplers),
+    cache_tokens=cached and -(-cached // samplers),
     group_size=group,
     response=tokens,
     drafts=in_evaluations(config.rollout.speculative),
@@ -263,6 +264,7 @@ class _Sizes:
   vocab: int
   itemsize: int  # of the compute dtype
   slots: int | None  # rows that are decoded at a time
+  cache_tokens: int | None  # of their responses; None: whole ones
   spans: int  # of a response, on different devices in an update
   episodes: bool  # rows have several turns
   drafts: Drafts | None  # of speculative decoding
@@ -289,6 +291,9 @@ class _Sizes:
       vocab=split(model.vocab_size),
       itemsize=jnp.dtype(model.compute_dtype).itemsize,
       slots=rollout.slots and -(-rollout.slots // samplers),
+      cache_tokens=(
+        rollout.cache_tokens and -(-rollout.cache_tokens // samplers)
+      ),
       spans=mesh_lib.spans(mesh),
       episodes=rollout.turns is not None,
       drafts=rollout.speculative,
@@ -354,6 +359,8 @@ class _Sizes:
     if self.episodes:
       own = math.prod(kv_cache.turn_blocks(self.response))
       return (self.rollout * self.prompt + rows * own) * token
+    if self.cache_tokens and self.drafts is None:
+      return self._pool() * token
     own = math.prod(kv_cache.blocks_of(self.response))
     slots = min(self.slots or rows, rows)
     widths = decode.batch_widths(slots, self.response, m.num_layers)
@@ -364,6 +371,20 @@ class _Sizes:
       shared = shares_prompts(rows, width)
       places += width * (own if shared else own + self.prompt)
     return places * token
+
+  def _pool(self) -> int:
+    """Places of shared blocks: of all slots, and of the first few that fill
+    fewer; and of prompts."""
+    rows = self.rollout * self.group_size
+    slots = min(self.slots or rows, rows)
+    size, whole, blocks = block_pool.sizes(self.response, self.cache_tokens)
+    widths = decode.batch_widths(slots, self.response, self.model.num_layers)
+    fewer = [width * whole for width in widths if width * whole < blocks]
+    places = (
+      self.rollout * self.prompt + (blocks + max(fewer, default=0)) * size
+    )
+    own = [width for width in widths[:2] if not shares_prompts(rows, width)]
+    return places + sum(own) * self.prompt
 
   def scratch(self) -> int:
     """The larger of prefill and of the logits of one decoding step."""

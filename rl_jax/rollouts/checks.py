@@ -17,6 +17,16 @@ def check(config: Any) -> None:
   check_learned(config)
   lagged.check(rollout, config.guards.max_logp_gap)
   _check_parts(rollout, method)
+  _check_cache(rollout)
+
+
+def _check_cache(rollout: Any) -> None:
+  for name in ('turns', 'speculative'):
+    if rollout.cache_tokens is not None and getattr(rollout, name) is not None:
+      raise ValueError(
+        f'rollout.cache_tokens = {rollout.cache_tokens} with rollout.{name}: '
+        'their rows have caches of their own; set rollout.cache_tokens to null'
+      )
 
 
 def _check_parts(rollout: Any, method: Method) -> None:

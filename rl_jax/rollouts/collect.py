@@ -43,6 +43,8 @@ class RolloutConfig:
   turns: limits of episodes, for tasks that are environments.
   slots: rows that are decoded at a time, on all devices; a row that ends makes
     room for the next. Memory and speed only, never mathematics. None: all rows.
+  cache_tokens: of responses whose keys and values fit on all devices; the slots
+    share them. Memory and speed only. None: each slot has room for a whole one.
   window_tokens: that a row gets in an iteration at most; it goes on in the
     next, see rollouts.windows. None: responses are written in one.
   logged_prompts: of num_prompts, those whose rows are the responses that the
@@ -68,6 +70,7 @@ class RolloutConfig:
   overlong_prompt: str = chosen('error', ('error', 'skip'))
   max_rounds: int = ranged(10, 1)  # generation rounds of dynamic sampling
   slots: int | None = ranged(None, 1)
+  cache_tokens: int | None = ranged(None, 1)
   turns: TurnConfig | None = None
   window_tokens: int | None = ranged(None, 1)
   logged_prompts: int = ranged(0, 0)

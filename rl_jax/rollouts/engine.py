@@ -56,13 +56,14 @@ def make_engine(
   max_response_tokens: int,
   mesh: jax.sharding.Mesh,
   slots: int | None = None,
+  cache_tokens: int | None = None,
   turns: TurnConfig | None = None,
   new_tokens: int | None = None,
   speculative: Drafts | None = None,
   draft_model: tuple[transformer.ModelConfig, Any] | None = None,
   drafts: DraftState | None = None,
 ) -> Engine:
-  """Jits all; shapes compile on first use. slots: see generate.
+  """Jits all; shapes compile on first use. slots, cache_tokens: see generate.
 
   new_tokens: that a call adds to a row at most; None: max_response_tokens.
   speculative: where drafts come from; None: plain decoding. draft_model: shape
@@ -83,6 +84,7 @@ def make_engine(
       max_response_tokens=max_response_tokens,
       mesh=mesh,
       slots=slots,
+      cache_tokens=cache_tokens,
       new_tokens=fewer or new_tokens,
       speculative=speculative,
       draft_model=draft_model,
@@ -95,6 +97,8 @@ def make_engine(
     'max_new_tokens': new_tokens or max_response_tokens,
     'slots': slots,
   }
+  if speculative is None:
+    fixed['cache_tokens'] = cache_tokens
   episodes = {} if turns is None else _episodes(model, sampling, turns, mesh)
   return Engine(
     start=_make_start(mesh, group_size, max_response_tokens),

@@ -309,6 +309,7 @@ def make_evaluator(
       max_response_tokens=config_lib.evaluated_tokens(config),
       mesh=mesh,
       slots=config.rollout.slots,
+      cache_tokens=config.rollout.cache_tokens,
       turns=config.rollout.turns,
       speculative=in_evaluations(config.rollout.speculative),
       draft_model=draft or draft_model.load(config, policy.tokenizer, mesh),

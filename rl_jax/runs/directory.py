@@ -28,6 +28,7 @@ FREE = (
   'guards.',
   'model.remat:',
   'model.attention:',
+  'rollout.cache_tokens:',
   'rollout.parts:',
   'rollout.slots:',
   'stopping.',

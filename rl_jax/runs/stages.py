@@ -150,6 +150,7 @@ def make_stages(
       max_response_tokens=rollout.max_response_tokens,
       mesh=mesh,
       slots=rollout.slots,
+      cache_tokens=rollout.cache_tokens,
       turns=rollout.turns,
       new_tokens=rollout.window_tokens,
       speculative=rollout.speculative,

@@ -84,7 +84,7 @@ def test_what_ragged_rows_are_compared_with():
   calls = ratios.calls_in_turn(stages, make, shape, 'generate', 4.2)
   assert list(calls) == ['generate', 'full_width', 'equal_lengths']
   assert calls['full_width']() == calls['equal_lengths']() == 'generate'
-  options = {'mean_length': 0.0, 'slots': None}
+  options = {'mean_length': 0.0, 'slots': None, 'cache_tokens': None}
   assert made == [(64, 16, options), (256, 4, options)]
 
 

@@ -268,6 +268,22 @@ def test_many_rows_begin_in_a_small_cache(toy):
   assert found.cache == 2 * 2 * 2 * 16 * 4 * (16 * 16 + 112 * 128)
 
 
+def test_slots_share_a_pool(toy):
+  """By hand: 16 prompts, 32 blocks of 64 for 128 rows of two; then of 8."""
+  tokens = {
+    'rollout__max_response_tokens': '128',
+    'rollout__cache_tokens': '2048',
+  }
+  pooled = make_config(toy, **tokens)
+  found = plan(pooled, SMALL).cache
+  assert found == 2 * 2 * 2 * 16 * 4 * (16 * 16 + 2048 + 8 * 128)
+  # 16 slots at a time, which have their prompts to themselves.
+  found = plan(make_config(toy, **tokens, rollout__slots='16'), SMALL).cache
+  places = 16 * 16 + 2048 + 8 * 128 + (16 + 8) * 16
+  assert found == 2 * 2 * 2 * 16 * 4 * places
+  assert plan(pooled, SMALL, data=4).cache < plan(pooled, SMALL).cache / 2
+
+
 def test_a_mesh_divides_it(toy):
   """fsdp: parameters, rows; data: rows; tensor: heads, MLP, vocab; tokens."""
   config = make_config(toy)

@@ -39,3 +39,13 @@ def test_as_many_devices_as_share_a_part(toy):
   assert on_devices(config, 8).mesh.data == 8
   config = override(config, 'rollout.parts', '4')
   assert on_devices(config, 8).mesh.data == 2
+
+
+def test_episodes_and_drafts_have_no_shared_cache(toy):
+  """Their rows write columns of their own."""
+  config = bandit.get_config(toy.get_method('reinforce'))
+  config = override(config, 'rollout.cache_tokens', '64')
+  validate(config)
+  drafts = override(config, 'rollout.speculative', 'PromptLookup(tokens=2)')
+  with pytest.raises(ValueError, match=r'cache_tokens = 64 with rollout\.spec'):
+    validate(drafts)

@@ -43,6 +43,7 @@ def sampled(
     sampling,
     max_new_tokens=traj.response_BT.shape[1],
     slots=rollout.slots,
+    cache_tokens=rollout.cache_tokens,
   )
   return traj, prompts.rewards(task, tokenizer, traj)
 
