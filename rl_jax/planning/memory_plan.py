@@ -277,6 +277,7 @@ class _Sizes:
     prompts = rollout.num_prompts // rollout.parts
     samplers = layout.parts(prompts, 'sampled_rows', axes)
     split = lambda n: n if n % axes['tensor'] else n // axes['tensor']
+    share = lambda n: n and -(-n // samplers)
     return cls(
       model=model,
       microbatch=-(-(config.update.microbatch_prompts or minibatch) // shards),
@@ -290,10 +291,8 @@ class _Sizes:
       mlp=_hidden_units(model, split),
       vocab=split(model.vocab_size),
       itemsize=jnp.dtype(model.compute_dtype).itemsize,
-      slots=rollout.slots and -(-rollout.slots // samplers),
-      cache_tokens=(
-        rollout.cache_tokens and -(-rollout.cache_tokens // samplers)
-      ),
+      slots=share(rollout.slots),
+      cache_tokens=share(rollout.cache_tokens),
       spans=mesh_lib.spans(mesh),
       episodes=rollout.turns is not None,
       drafts=rollout.speculative,
@@ -373,8 +372,7 @@ class _Sizes:
     return places * token
 
   def _pool(self) -> int:
-    """Places of shared blocks: of all slots, and of the first few that fill
-    fewer; and of prompts."""
+    """Places of prompts, of shared blocks, and of those that few rows keep."""
     rows = self.rollout * self.group_size
     slots = min(self.slots or rows, rows)
     size, whole, blocks = block_pool.sizes(self.response, self.cache_tokens)
