@@ -30,15 +30,21 @@ from experiments.flags import configuration
 from experiments.flags import evaluation as evaluation_flags
 from experiments.flags import processes as process_flags
 from rl_jax.config import evaluated_tokens
-from rl_jax.runs import assembly, directory
+from rl_jax.pieces.policies import Loaded
+from rl_jax.rollouts.episodes import OPPONENT
+from rl_jax.runs import assembly, directory, loaded_policies
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.evaluation import sampling_of
 from rl_jax.runtime import processes
+from rl_jax.tasks.environments.base import players_of
 
 _CHECKPOINT = flags.DEFINE_string('checkpoint', None, 'Policy.', required=True)
 _STEP = flags.DEFINE_integer('step', None, 'Iteration of a work directory.')
 _SEED = flags.DEFINE_integer(
   'seed', 0, 'Of sampling.', lower_bound=-(2**63), upper_bound=2**63 - 1
+)
+_OPPONENT = flags.DEFINE_string(
+  'opponent', None, 'Policy of the other player, in games of two.'
 )
 _OUT = flags.DEFINE_string(
   'out', None, 'JSON file for the outcome of each row.'
@@ -56,6 +62,11 @@ def main(argv):
     if os.path.isdir(_OUT.value) or not os.path.isdir(folder):
       raise ValueError(f'--out={_OUT.value}: no file can be written there')
   config = evaluation_flags.from_flags(directory.run_of(_CHECKPOINT.value))
+  if _OPPONENT.value and players_of(config.task) != 2:
+    raise ValueError(
+      f'--opponent={_OPPONENT.value}: {type(config.task).__name__} is no game '
+      'of two players'
+    )
   # Reads the data: its errors come before those of the policy.
   config.task.num_prompts(config.evaluation.split)
   mesh = assembly.make_mesh(config)
@@ -67,6 +78,9 @@ def main(argv):
   policy = policy_lib.Policy(
     model=model, tokenizer=tokenizer, trainable=params, frozen={}
   )
+  if _OPPONENT.value:
+    rules = {OPPONENT: Loaded(path=_OPPONENT.value)}
+    params = {**params, 'policies': loaded_policies.read(rules, policy, mesh)}
   verifier = assembly.make_verifier(config, None, tokenizer, mesh)
   with contextlib.closing(verifier):
     evaluator = assembly.make_evaluator(

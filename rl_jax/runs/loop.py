@@ -31,6 +31,7 @@ from rl_jax.learning.update import Batch
 from rl_jax.records import metrics as metrics_lib
 from rl_jax.records import progress, rollout_log, trackers
 from rl_jax.rollouts import lagged as lagged_lib
+from rl_jax.rollouts.episodes import OPPONENT
 from rl_jax.runs import assembly, directory, lock
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs import stages as stages_lib
@@ -313,9 +314,11 @@ class Trainer:
     started = time.perf_counter()
     parts, found = self.parts, {}
     if parts.evaluator is not None:
-      found, _ = parts.evaluator.run(
-        {**parts.policy.frozen, **self.state.params}
-      )
+      params = {**parts.policy.frozen, **self.state.params}
+      policies = parts.policies.frozen().get('policies', {})
+      if OPPONENT in policies:  # games are as in training
+        params['policies'] = {OPPONENT: policies[OPPONENT]}
+      found, _ = parts.evaluator.run(params)
     if parts.held_out is not None:
       found |= parts.held_out.run(
         parts.policies.frozen(), self.state, parts.method, parts.key

@@ -160,6 +160,10 @@ def test_a_mistake_is_one_line_and_exit_code_2(arguments, parts, tmp_path):
     (('sft', '--data=pairs.jsonl'), '--data needs --model'),
     (('evaluate', '--checkpoint=nowhere', '--data=bandit'), 'nowhere'),
     (('evaluate', '--checkpoint=x', '--data=bandits'), "mean 'bandit'"),
+    (
+      ('evaluate', '--checkpoint=x', '--data=bandit', '--opponent=y'),
+      '--opponent=y: Bandit is no game of two players',
+    ),
   ],
 )
 def test_more_mistakes(arguments, part, tmp_path):

@@ -135,6 +135,7 @@ WRONG = {
         *(('num_workers', x) for x in ('-1', '100000')),
         *(('step', x) for x in ('-1', '7')),
         *(('out', x) for x in ('nowhere/x.json', 'folder')),
+        ('opponent', 'model'),  # no game
       )
     ),
     *(

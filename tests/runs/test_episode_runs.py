@@ -7,12 +7,13 @@ import pathlib
 import signal
 import sys
 
+import jax
 import numpy as np
 import pytest
 
 from configs import keydoor
 from configs.methods import grpo, spiral, turn_ppo
-from rl_jax.pieces.policies import CopyEvery
+from rl_jax.pieces.policies import CopyEvery, Frozen
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.rollouts.wrappers import Opponent
@@ -137,6 +138,47 @@ def test_a_game_against_a_copy_resumes(tmp_path, monkeypatch):
   assert {line['role'] for line in lines} == {0, 1}
   # Two evaluated games have two players each.
   assert rows[-1]['evaluation/n'] == 4
+
+
+def _noted(evaluator, played):
+  """Its method that plays, which puts the weights into `played`."""
+  play = evaluator._collect
+
+  def noted(params, *args):
+    played.append(params)
+    return play(params, *args)
+
+  return noted
+
+
+@pytest.mark.slow
+def test_evaluations_are_games_against_the_copy(tmp_path, monkeypatch):
+  """E0: the weights of the run's opponent, not those of the policy."""
+  monkeypatch.syspath_prepend(PATH.parents[1])
+  import misbehaving_environments
+
+  method = dataclasses.replace(
+    spiral.get_method(), rollout=Opponent(rule=Frozen())
+  )
+  config = dataclasses.replace(
+    make_config(method, 2), task=misbehaving_environments.RallyTask()
+  )
+  trainer = loop.Trainer(config, str(tmp_path))
+  evaluator, played = trainer.parts.evaluator, []
+  monkeypatch.setattr(evaluator, '_collect', _noted(evaluator, played))
+  trainer.run()
+  params = played[-1]  # after the last iteration
+  jax.tree.map(
+    np.testing.assert_array_equal,
+    params['policies']['opponent']['model'],
+    trainer.parts.policies.trees['opponent']['model'],
+  )
+  moved = jax.tree.map(
+    lambda x, y: (x != y).any(),
+    params['policies']['opponent']['model'],
+    params['model'],
+  )
+  assert any(jax.tree.leaves(moved))
 
 
 @pytest.mark.slow

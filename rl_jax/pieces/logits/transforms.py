@@ -91,11 +91,10 @@ class MinP:
 def policies_of(transforms: tuple, params: dict[str, Any]) -> dict[str, Any]:
   """Parameters of the policies that the transforms read, by name.
 
-  None of them if params hold no policies, as in an evaluation.
+  Only those that params hold: none in an evaluation, which may have others.
   """
-  if 'policies' not in params:
-    return {}
-  return {name: params['policies'][name] for name in policy_names(transforms)}
+  held = params.get('policies', {})
+  return {name: held[name] for name in policy_names(transforms) if name in held}
 
 
 def policy_names(transforms: tuple) -> list[str]:

@@ -13,9 +13,9 @@ class Opponent:
 
   CopyEvery(iterations=n): up to n iterations old. Frozen(): the initial one.
   Average(decay=d): a moving average. The policy plays every role; only its own
-  rows are trained, so a row costs the sampling of two. Without this piece the
-  policy plays both sides, and both are trained. Evaluations have no copies:
-  there the policy plays against itself.
+  rows are trained, so a row costs the sampling of two; evaluations of the run
+  are games against the copy, too. Without this piece the policy plays both
+  sides, and both are trained.
   Source: fictitious play against past policies, as ablated by "SPIRAL:
   Self-Play on Zero-Sum Games Incentivizes Reasoning via Multi-Agent Multi-Turn
   Reinforcement Learning" (a fixed opponent); the rules are this code's.
