@@ -22,9 +22,11 @@ DRIFT = {
   'calculator': 0.0,
   'chain': 0.0,
   'coverage': 0.0,
+  'keydoor': 0.0,
   'mismatch': 0.02,
   'modes': 0.0,
   'multiple_choice': 0.0,
+  'planned_keydoor': 0.0,
   'points': 0.0,
   'returning': 0.02,
   'stale': 0.15,
@@ -38,6 +40,9 @@ _STALE = (
   *('dro', 'nft', 'p3o_v1', 'p3o_v2', 'disco', 'pf_ppo'),
 )
 _MISMATCH = ('icepop', 'seq_mask_tis', 'tis', 'tis_sequence')
+_KEYDOOR = (
+  *('epo', 'gigpo', 'ppdpp', 'salt', 'starpo', 'turn_ppo', 'turn_rloo'),
+)
 _MODES = ('a2fm', 'ada_grpo', 'degrpo')
 _UNLABELLED = ('empo', 'self_certainty')
 _CHAIN = (
@@ -99,7 +104,9 @@ WHERE = {
     ('unlabelled', _UNLABELLED),
     ('returning', ('hapo',)),
     ('bandit', ('disco_b',)),
-    ('calculator', ('aspo',)),
+    ('calculator', ('aspo', 'router_r1')),
+    ('keydoor', _KEYDOOR),
+    ('planned_keydoor', ('hiper',)),
     ('boxes', ('gui_g1', 'par', 'vision_r1')),
     ('coverage', ('subpo',)),
     ('multiple_choice', ('tw_grpo',)),
@@ -129,16 +136,9 @@ _AGAINST = (
 )
 _BESIDE_DATA = ('seppo', 'spin')
 _OF_POLICIES = ('r_to_q', 'rto')
-_OF_EPISODES = (
-  *('duration_ppo', 'epo', 'gigpo', 'hiper', 'otc', 'ppdpp', 'router_r1'),
-  *('salt', 'spiral', 'starpo', 'turn_ppo', 'turn_rloo'),
-)
 NOWHERE = {
   **dict.fromkeys(
     _OF_DATA, 'learns from pairs of data (configs/preferences.py): not measured'
-  ),
-  **dict.fromkeys(
-    _OF_EPISODES, 'acts on turns of episodes (configs/keydoor.py): not measured'
   ),
   **dict.fromkeys(
     _OF_POLICIES, 'reads a DPO policy of a run of its own: not measured'
@@ -146,5 +146,8 @@ NOWHERE = {
   **dict.fromkeys(_BESIDE_DATA, 'reads recorded responses: not measured'),
   **dict.fromkeys(_AGAINST, 'samples an opponent, too: not measured'),
   'oprm': 'reads a process model of a run of its own: not measured',
+  'duration_ppo': 'no environment here has actions of several durations',
+  'otc': 'counts tool calls of turns (tasks.WithTools): not measured',
+  'spiral': 'compares the roles of a game (configs/kuhn.py): not measured',
   'maxmin': 'the outcome is the smallest component of the chain, as in GRPO',
 }

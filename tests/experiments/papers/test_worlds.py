@@ -23,12 +23,14 @@ from rl_jax.rollouts.verifiers import token_inputs
 from rl_jax.rollouts.windows import in_window
 from rl_jax.runs.influence import TOLERANCE
 from rl_jax.runs.policy import task_tokenizer
-from rl_jax.tasks import base
-from rl_jax.types import FORCED, POLICY
+from rl_jax.runs.scanned import prompts as scanned_prompts
+from rl_jax.tasks import PlannedKeyDoor, base
+from rl_jax.tasks.environments.base import is_environment, seed_of
+from rl_jax.types import ENVIRONMENT, FORCED, POLICY, Turns
 
 pytestmark = pytest.mark.usefixtures('no_mesh_left')
 
-GROUPS, SAMPLES, TOKENS = 6, 8, 28
+GROUPS, SAMPLES, TOKENS, TURNS = 6, 8, 28, 9
 KEY = jax.random.key(0)
 
 
@@ -91,6 +93,9 @@ def world(name):
   """
   config = configuration.build(name, 'reinforce')
   task = config.task
+  if is_environment(task):
+    tokenizer = task_tokenizer(task)
+    return with_weights(name, task, tokenizer, walks(config, tokenizer))
   if name not in DRAWN:
     task = dataclasses.replace(
       task,
@@ -135,6 +140,82 @@ def world(name):
       waits_B=~traj.finished_B,
       version_BT=jnp.zeros_like(traj.kind_BT),
     )
+  return with_weights(name, task, tokenizer, traj)
+
+
+def walked(task, tokenizer, example, rng):
+  """(tokens with their kinds and turns, turns, components, done), one row."""
+  flags = ['']
+  if isinstance(task, PlannedKeyDoor):
+    flags = ['!K', '~K', '!D', '~G']
+  right, walk = task.actions(example), task.make(example)
+  reply, written, turns, total = walk.reset(seed_of(example)), [], [], {}
+  for k in range(TURNS):
+    sure = rng.random() < 2 / 3
+    word = right[0] if sure else rng.choice(task.actions(example))
+    right = right[1:] if sure and len(right) > 1 else right
+    text, state = rng.choice(flags) + word, reply.state
+    written += [(i, POLICY, k) for i in tokenizer.encode(text)]
+    reply = walk.step(text)
+    for name, x in reply.rewards.items():
+      total[name] = total.get(name, 0.0) + x
+    earned = base.combine(reply.rewards, task.reward_weights)
+    turns.append((earned, ('state', state), ('action', reply.action)))
+    if reply.done:
+      break
+    if k + 1 < TURNS:
+      said = tokenizer.encode(reply.observation)
+      written += [(i, ENVIRONMENT, k + 1) for i in said]
+  return written, turns, total, reply.done
+
+
+def walks(config, tokenizer):
+  """Episodes of a walker that errs in a third of its turns."""
+  task, rng = config.task, np.random.default_rng(0)
+  prompts = scanned_prompts.encode(config, tokenizer, count=GROUPS)
+  turn_tokens = config.rollout.turns.max_turn_tokens
+  traj = prompts.start(SAMPLES, TURNS * (turn_tokens + 4), 0, 0)
+  B, T = traj.response_BT.shape
+  token_BT3 = np.tile(np.array([0, 0, -1], np.int32), (B, T, 1))
+  reward_BK, none_BK = np.zeros((2, B, TURNS), np.float32)
+  known_BK2 = np.full((B, TURNS, 2), -1, np.int32)
+  components, done, numbers = [], [], {}
+  for row in range(B):
+    if row % SAMPLES == 0:
+      numbers.clear()
+    example = task.example('train', row // SAMPLES)
+    written, turns, total, ended = walked(task, tokenizer, example, rng)
+    token_BT3[row, : len(written)] = written
+    for k, (earned, *keys) in enumerate(turns):
+      reward_BK[row, k] = earned
+      known_BK2[row, k] = [numbers.setdefault(x, len(numbers)) for x in keys]
+    components.append(total)
+    done.append(ended)
+  rewards = {
+    n: np.asarray([c[n] for c in components], np.float32) for n in total
+  }
+  response_BT, kind_BT, turn_BT = np.moveaxis(token_BT3, -1, 0)
+  traj = traj.replace(
+    response_BT=response_BT,
+    kind_BT=kind_BT,
+    mask_BT=(kind_BT == POLICY).astype(np.float32),
+    length_B=(turn_BT >= 0).sum(axis=1).astype(np.int32),
+    finished_B=np.asarray(done),
+    turn_BT=turn_BT,
+    turns=Turns(
+      reward_BK=reward_BK,
+      state_BK=known_BK2[..., 0],
+      action_BK=known_BK2[..., 1],
+      calls_BK=none_BK.astype(np.int32),
+    ),
+    rewards=rewards,
+    reward_B=base.combine(rewards, task.reward_weights),
+  )
+  return jax.tree.map(jnp.asarray, traj)
+
+
+def with_weights(name, task, tokenizer, traj):
+  """What `world` returns for its rows."""
   extras = {**traj.extras, **token_inputs(task, tokenizer, traj)}
   traj = traj.replace(extras=extras)
   cfg = ModelConfig(
