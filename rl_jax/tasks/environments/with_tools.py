@@ -79,6 +79,10 @@ class WithTools:
         "to 'text', or task.template"
       )
 
+  def __getstate__(self) -> dict[str, Any]:
+    """The fields: tools are made anew in a worker."""
+    return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+
   @property
   def chat(self) -> bool:
     """Whether prompts are conversations."""

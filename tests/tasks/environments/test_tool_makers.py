@@ -1,6 +1,7 @@
 """Code, queries and search as tools."""
 
 import json
+import pickle
 import sqlite3
 
 import pytest
@@ -44,6 +45,18 @@ def test_a_database_answers_and_is_not_changed(database):
   assert sql('select count(*) as n from city') == '{"n": 30}'
   with pytest.raises(FileNotFoundError, match='sql:nowhere.db'):
     tool_makers.sql('nowhere.db')
+
+
+def test_tools_are_made_anew_in_a_worker(database):
+  """Functions that a maker has made are no part of the pickled task."""
+  task = WithTools(
+    task=Arithmetic(digits=1), functions=(f'sql:{database}',), shown='text'
+  )
+  other = pickle.loads(pickle.dumps(task))
+  assert other == task
+  episode = other.make(other.example('train', 0))
+  asked = call('sql', query='select name from city where people = 3')
+  assert 'city3' in episode.step(asked).observation
 
 
 def test_calls_have_prices(database):
