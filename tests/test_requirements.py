@@ -70,7 +70,8 @@ def test_what_is_imported_is_declared():
   declared = {*ranges(PROJECT['dependencies'])}
   declared |= {n for lines in EXTRAS.values() for n in ranges(lines)}
   declared = {name.lower().replace('_', '-') for name in declared}
-  owners = {'pyspiel': ['open_spiel']}  # where it is not installed
+  # Where they are not installed.
+  owners = {'pyspiel': ['open_spiel'], 'aviary': ['fhaviary']}
   owners |= importlib.metadata.packages_distributions()
   ours = {'rl_jax', 'experiments', 'configs', *sys.stdlib_module_names}
   missing = {}

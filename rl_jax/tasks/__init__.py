@@ -10,6 +10,7 @@ from rl_jax.tasks.chain import Chain
 from rl_jax.tasks.countdown import Countdown
 from rl_jax.tasks.coverage import Coverage
 from rl_jax.tasks.described import Described
+from rl_jax.tasks.environments.aviary import Aviary
 from rl_jax.tasks.environments.gymnasium_text import GymnasiumText
 from rl_jax.tasks.environments.key_door import KeyDoor
 from rl_jax.tasks.environments.marked_calls import MarkedCalls
@@ -17,6 +18,7 @@ from rl_jax.tasks.environments.mini_grid import MiniGrid
 from rl_jax.tasks.environments.open_spiel import OpenSpiel
 from rl_jax.tasks.environments.planned_key_door import PlannedKeyDoor
 from rl_jax.tasks.environments.text_arena import TextArena
+from rl_jax.tasks.environments.text_world import TextWorld
 from rl_jax.tasks.environments.tool_calls import JsonCalls
 from rl_jax.tasks.environments.with_tools import WithTools
 from rl_jax.tasks.evaluation_set import EvaluationSet
@@ -46,6 +48,7 @@ from rl_jax.tasks.word_problems import WordProblems
 __all__ = [
   'OUTCOME',
   'Arithmetic',
+  'Aviary',
   'Bandit',
   'BelievedChain',
   'Boxes',
@@ -83,6 +86,7 @@ __all__ = [
   'RulePairs',
   'Task',
   'TextArena',
+  'TextWorld',
   'WithTools',
   'WordProblems',
   'combine',

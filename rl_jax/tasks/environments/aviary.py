@@ -1,0 +1,150 @@
+"""Environments of Aviary: tools that belong to the world of an episode."""
+
+import asyncio
+import dataclasses
+import functools
+from typing import Any
+
+from rl_jax import user_modules
+from rl_jax.checks import checked
+from rl_jax.tasks import base
+from rl_jax.tasks.base import SPLITS, Example
+from rl_jax.tasks.environments import tool_calls
+from rl_jax.tasks.environments.base import EnvironmentTask, Reply
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
+class Aviary(EnvironmentTask):
+  """Episodes of the environments of a data set `TaskDataset`.
+
+    Aviary(dataset='my_worlds.py:MyDataset', options={'level': 2})
+
+  dataset: a name that Aviary knows, as 'dummy', or a class of yours by
+    'PATH.py:NAME' or 'MODULE:NAME', which is called with `options`. The first
+    `num_train` environments are the split train, then come validation and test;
+    of a data set without a length every episode is a new one.
+
+  The first observation describes the tools. Calls have the form of
+  `tool_calls`; a turn with one that cannot be read is answered with what is
+  wrong. Components: `reward` of the environment, `outcome` 1 if an episode ends
+  with a sum of `solved` at least, `invalid` such turns.
+  Source: "Aviary: training language agents on challenging scientific tasks".
+
+  Needs the extra 'aviary'.
+  """
+
+  dataset: Any = 'dummy'
+  options: dict[str, Any] = dataclasses.field(default_factory=dict, hash=False)
+  solved: float = 1.0
+  chat: bool = False
+  reward_weights: dict[str, float] = base.weights_field(reward=1.0)
+
+  def __post_init__(self):
+    if not isinstance(self.dataset, str) or ':' in self.dataset:
+      reference = user_modules.reference(self.dataset)
+      object.__setattr__(self, 'dataset', reference)
+
+  @property
+  def code_modules(self) -> tuple[str, ...]:
+    """Of the data set; experiment.json records its file."""
+    module, found, _ = self.dataset.partition(':')
+    return (module,) if found else ()
+
+  def prepare(self) -> None:
+    """Imports the package once and makes the data set, to check it."""
+    self.environment(self.example('train', 0))
+
+  def example(self, split: str, index: int) -> Example:
+    """The environment of that index."""
+    example = super().example(split, index)
+    first = sum(map(self.num_prompts, SPLITS[: SPLITS.index(split)]))
+    meta = {**example.meta, 'place': first + index}
+    return dataclasses.replace(example, meta=meta)
+
+  def environment(self, example: Example) -> Any:
+    """A new one of Aviary; ValueError if the data set is too short."""
+    data = self._data
+    try:
+      count = len(data)
+    except TypeError:  # it has no length
+      return data.get_new_env()
+    if count < sum(map(self.num_prompts, SPLITS)):
+      raise ValueError(
+        f'Aviary: {self.dataset} has {count} environments, less than num_train '
+        f'= {self.num_train} and twice num_held_out = {self.num_held_out}'
+      )
+    return data.get_new_env_by_idx(example.meta['place'])
+
+  @functools.cached_property
+  def _data(self):
+    package = _package()
+    if ':' in self.dataset:
+      return user_modules.resolve(self.dataset)(**self.options)
+    return package.core.TaskDataset.from_name(self.dataset, **self.options)
+
+  def make(self, example: Example) -> 'AviaryEpisode':
+    """An episode that has not begun."""
+    return AviaryEpisode(self, example)
+
+
+class AviaryEpisode:
+  """One episode, with an event loop of its own."""
+
+  def __init__(self, task: Aviary, example: Example):
+    self._task, self._total = task, 0.0
+    self._world = task.environment(example)
+    self._loop = asyncio.new_event_loop()
+
+  def reset(self, seed: int) -> Reply:
+    """The tools and the first messages."""
+    del seed  # the environment is that of the example
+    messages, tools = self._wait(self._world.reset())
+    schemas = [tool.model_dump(mode='json', by_alias=True) for tool in tools]
+    return Reply(f'{tool_calls.instructions(schemas)}\n\n{_told(messages)}')
+
+  def step(self, action: str) -> Reply:
+    """What the tools answer."""
+    calls, core = tool_calls.calls_in(action), _package().core
+    readable = [isinstance(x.arguments, dict) and not x.error for x in calls]
+    if not all(readable):
+      wrong = calls[readable.index(False)].error or 'arguments are no object'
+      zero = {base.OUTCOME: 0.0, 'reward': 0.0, 'invalid': 1.0}
+      return Reply(f'error: {wrong}\n', rewards=zero)
+    said = core.Message(role='assistant', content=action)
+    if calls:
+      parts = [{'name': x.name, 'arguments': x.arguments} for x in calls]
+      made = [core.ToolCall(id=str(n), function=x) for n, x in enumerate(parts)]
+      said = core.ToolRequestMessage(content=action, tool_calls=made)
+    messages, reward, done, truncated = self._wait(self._world.step(said))
+    self._total += float(reward)
+    solved = float(bool(done) and self._total >= self._task.solved)
+    found = {base.OUTCOME: solved, 'reward': float(reward), 'invalid': 0.0}
+    cut, told = bool(truncated) and not done, _told(messages)
+    return Reply(told, found, done=bool(done), truncated=cut, calls=len(calls))
+
+  def close(self) -> None:
+    """Ends the environment."""
+    self._wait(self._world.close())
+    self._loop.close()
+
+  def _wait(self, coroutine):
+    return self._loop.run_until_complete(coroutine)
+
+
+def _told(messages):
+  """Results of tools are wrapped."""
+  one = lambda x: tool_calls.results(
+    [x.content or ''], wrapped=hasattr(x, 'tool_call_id')
+  )
+  return ''.join(f'{one(x)}\n' for x in messages)
+
+
+def _package():
+  try:
+    import aviary.core
+  except ImportError as error:
+    raise ImportError(
+      "Aviary needs the extra 'aviary': pip install 'rl_jax[aviary]'"
+    ) from error
+  return aviary

@@ -1,0 +1,147 @@
+"""Tools of a server that speaks the Model Context Protocol, as functions.
+
+  # my_tools.py
+  from rl_jax.tasks.environments import mcp_tools
+  add = mcp_tools.tool('python my_server.py', 'add')
+
+`WithTools(functions=('my_tools.py:add',))` then has it like a function of the
+user's own: a configuration alone starts no program.
+"""
+
+import asyncio
+import atexit
+from collections.abc import Callable
+from concurrent import futures
+import functools
+import inspect
+import os
+import shlex
+import threading
+from typing import Any
+
+_TYPES = {
+  'string': str,
+  'integer': int,
+  'number': float,
+  'boolean': bool,
+  'array': list,
+  'object': dict,
+}
+
+
+def tool(command: str, name: str) -> Callable[..., str]:
+  """The tool of that name of the server that the command starts.
+
+  The server runs once in every process that calls it, on its standard input and
+  output, and ends with it. Names, types and texts of arguments are those of the
+  tool's schema; the result is its text.
+
+  Raises: ValueError if the server has no such tool, or for a type of argument
+    that is not one of JSON. ImportError without the extra 'mcp'.
+  """
+  tools = {one.name: one for one in _server(command, os.getpid()).tools}
+  if name not in tools:
+    raise ValueError(f'{command}: no tool {name!r}, only {sorted(tools)}')
+  found = tools[name]
+
+  def call(**arguments: Any) -> str:
+    # Of this process: a worker is a fork of the one that has made the tool.
+    return _server(command, os.getpid()).call(name, arguments)
+
+  parameters, lines = _parameters(found)
+  about = ' '.join((found.description or name).split())
+  call.__name__ = call.__qualname__ = name
+  call.__doc__ = '\n'.join([about, '', 'Args:', *lines])
+  call.__signature__ = inspect.Signature(parameters)
+  call.__annotations__ = {one.name: one.annotation for one in parameters}
+  return call
+
+
+def _parameters(found):
+  """Of the signature, required ones first, and lines of the docstring."""
+  schema, lines, parameters = found.input_schema, [], []
+  required = set(schema.get('required', ()))
+  properties = schema.get('properties', {})
+  for name in sorted(properties, key=lambda name: name not in required):
+    one = properties[name]
+    kinds = [one, *one.get('anyOf', ())]
+    kinds = [x['type'] for x in kinds if x.get('type', 'null') != 'null']
+    if len(kinds) != 1 or kinds[0] not in _TYPES:
+      raise ValueError(
+        f'tool {found.name}: argument {name} has the schema {one}: expected '
+        f'one type of {", ".join(_TYPES)}'
+      )
+    optional = name not in required
+    kind = _TYPES[kinds[0]]
+    parameters.append(
+      inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None if optional else inspect.Parameter.empty,
+        annotation=kind | None if optional else kind,
+      )
+    )
+    if one.get('description'):
+      lines.append(f'  {name}: {" ".join(one["description"].split())}')
+  return parameters, lines
+
+
+@functools.cache
+def _server(command, process):
+  """The running server of a process."""
+  del process
+  return _Server(command)
+
+
+class _Server:
+  """A server and the thread that talks to it."""
+
+  def __init__(self, command: str):
+    started: futures.Future = futures.Future()
+    main = self._talk(_package(), command, started)
+    self.thread = threading.Thread(
+      target=asyncio.run, args=(main,), daemon=True
+    )
+    self.thread.start()
+    self._loop, self._client, self._ended, self.tools = started.result()
+    atexit.register(self.end)
+
+  async def _talk(self, package, command, started):
+    program, *arguments = shlex.split(command)
+    server = package.StdioServerParameters(command=program, args=arguments)
+    try:
+      async with package.Client(server) as client:
+        ended, listed = asyncio.Event(), await client.list_tools()
+        loop = asyncio.get_running_loop()
+        started.set_result((loop, client, ended, listed.tools))
+        await ended.wait()
+    except Exception as error:
+      if started.done():
+        raise
+      started.set_exception(ValueError(f'{command}: it did not start: {error}'))
+
+  def call(self, name: str, arguments: dict[str, Any]) -> str:
+    """Raises ValueError with the text of the result if the tool failed."""
+    asked = self._client.call_tool(name, arguments)
+    result = asyncio.run_coroutine_threadsafe(asked, self._loop).result()
+    texts = [getattr(part, 'text', None) for part in result.content]
+    text = '\n'.join(text for text in texts if text is not None)
+    if result.is_error:
+      raise ValueError(text)
+    return text
+
+  def end(self) -> None:
+    """Closes the server's input, at which it ends."""
+    if not self._loop.is_closed():
+      self._loop.call_soon_threadsafe(self._ended.set)
+    self.thread.join(timeout=5)
+
+
+def _package():
+  try:
+    import mcp
+  except ImportError as error:
+    raise ImportError(
+      "mcp_tools needs the extra 'mcp': pip install 'rl_jax[mcp]'"
+    ) from error
+  return mcp

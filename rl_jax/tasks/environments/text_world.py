@@ -1,0 +1,142 @@
+"""Text adventures that TextWorld writes: rooms, objects and a quest."""
+
+import dataclasses
+import os
+import pathlib
+import tempfile
+from typing import Any
+
+from rl_jax.checks import checked, ranged
+from rl_jax.tasks import base
+from rl_jax.tasks.base import Example
+from rl_jax.tasks.environments.base import EnvironmentTask, Reply, seed_of
+
+_INFOS = (
+  *('objective', 'description', 'admissible_commands', 'facts'),
+  *('won', 'lost', 'score', 'max_score'),
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
+class TextWorld(EnvironmentTask):
+  """Games of so many rooms and objects, won by `quest_length` commands.
+
+    TextWorld(rooms=2, objects=3, quest_length=4)
+
+  Writing a game takes seconds, when its example is first drawn; it is kept in
+  `folder`. The first observation is the objective and the room, later ones what
+  the game answers; with `commands` each ends with the commands that can be
+  given. Components: `outcome` 1 if the quest is solved, `reward` the share of
+  the score that a command has earned, `invalid` 1 for a text that is no such
+  command. States are the facts of the world.
+  Source: "TextWorld: A Learning Environment for Text-based Games".
+
+  Needs the extra 'textworld'.
+  """
+
+  rooms: int = ranged(2, 1)
+  objects: int = ranged(3, 1)
+  quest_length: int = ranged(4, 1)
+  commands: bool = False
+  chat: bool = False
+  num_train: int = ranged(16, 1)
+  num_held_out: int = ranged(4, 1)  # of validation and test each
+  folder: str = '~/.cache/rl_jax/textworld'
+
+  def prepare(self) -> None:
+    """Imports the package once."""
+    _package()
+
+  def example(self, split: str, index: int) -> Example:
+    """The game of that index, which is written if it is new."""
+    example = super().example(split, index)
+    path = self.path(seed_of(example))
+    if not path.exists():
+      _write(self, seed_of(example), path)
+    return example
+
+  def path(self, seed: int) -> pathlib.Path:
+    """The file of a game."""
+    name = f'r{self.rooms}-o{self.objects}-q{self.quest_length}-{seed}.z8'
+    return pathlib.Path(self.folder).expanduser() / name
+
+  def make(self, example: Example) -> 'TextWorldEpisode':
+    """A game that has not begun."""
+    return TextWorldEpisode(self)
+
+
+class TextWorldEpisode:
+  """One game."""
+
+  def __init__(self, task: TextWorld):
+    self._task, self._game = task, None
+
+  def reset(self, seed: int) -> Reply:
+    """The objective and the first room."""
+    package = _package()
+    infos = package.EnvInfos(**dict.fromkeys(_INFOS, True))
+    self._game = package.start(str(self._task.path(seed)), infos)
+    self._game.seed(seed)
+    self._now = self._game.reset()
+    told = f'{self._now.objective}\n{self._now.description}'
+    return Reply(self._told(told), state=self._state())
+
+  def step(self, action: str) -> Reply:
+    """What the game answers."""
+    command, before = ' '.join(action.split()), self._now
+    valid = command in before.admissible_commands
+    self._now, _, done = self._game.step(command)
+    earned = (self._now.score or 0) - (before.score or 0)
+    return Reply(
+      self._told(self._now.feedback),
+      rewards={
+        base.OUTCOME: float(bool(self._now.won)),
+        'reward': earned / max(self._now.max_score or 1, 1),
+        'invalid': float(not valid),
+      },
+      done=bool(done),
+      state=self._state(),
+      action=command if valid else '',
+    )
+
+  def close(self) -> None:
+    """Ends the interpreter of the game."""
+    if self._game is not None:
+      self._game.close()
+
+  def _told(self, text):
+    lines = [line.strip() for line in text.split('\n')]
+    # '>' opens the game's own prompt, with a count of moves behind it.
+    lines = [line for line in lines if line and not line.startswith('>')]
+    if self._task.commands:
+      lines.append(f'You can: {"; ".join(self._now.admissible_commands)}')
+    return '\n'.join(lines) + '\n'
+
+  def _state(self):
+    return tuple(sorted(map(str, self._now.facts)))
+
+
+def _write(task: TextWorld, seed: int, path: pathlib.Path) -> None:
+  """Complete or not at all: other processes may write the same game."""
+  package = _package()
+  path.parent.mkdir(parents=True, exist_ok=True)
+  with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+    options = package.GameOptions()
+    options.nb_rooms, options.nb_objects = task.rooms, task.objects
+    options.quest_length, options.seeds = task.quest_length, seed
+    options.path = os.path.join(folder, path.name)
+    package.make(options)
+    for suffix in ('.json', '.z8'):  # the game itself last
+      name = path.with_suffix(suffix)
+      os.replace(os.path.join(folder, name.name), name)
+
+
+def _package() -> Any:
+  try:
+    import textworld
+  except ImportError as error:
+    raise ImportError(
+      "TextWorld needs the extra 'textworld': pip install 'rl_jax[textworld]'"
+    ) from error
+  return textworld

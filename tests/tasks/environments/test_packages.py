@@ -1,0 +1,306 @@
+"""MCP servers, TextWorld and Aviary: with stubs, or with the packages."""
+
+import os
+import pickle
+import sys
+import types
+
+import pytest
+
+from rl_jax import user_modules
+from rl_jax.tasks import Arithmetic, Aviary, TextWorld, WithTools
+from rl_jax.tasks.environments import mcp_tools, tool_functions
+from rl_jax.tasks.environments.base import seed_of
+
+SERVER = '''
+from mcp.server.mcpserver import MCPServer
+server = MCPServer('numbers')
+@server.tool()
+def add(a: int, b: int = 2) -> int:
+  """Adds
+  two numbers."""
+  return a + b
+server.run()
+'''
+SCHEMA = {
+  'properties': {
+    'b': {'anyOf': [{'type': 'integer'}, {'type': 'null'}]},
+    'a': {'type': 'integer', 'description': 'the\nfirst'},
+  },
+  'required': ['a'],
+}
+
+
+class _Client:
+  """A server with a tool that adds, and one with a wrong schema."""
+
+  def __init__(self, server):
+    self.server = server
+
+  async def __aenter__(self):
+    if self.server.command == 'broken':
+      raise OSError('no such program')
+    return self
+
+  async def __aexit__(self, *error):
+    self.server.ended.append(error)
+
+  async def list_tools(self):
+    """Both."""
+    wrong = {'properties': {'x': {'type': 'null'}}}
+    names = types.SimpleNamespace
+    tools = [
+      names(name='add', description='Adds\n two.', input_schema=SCHEMA),
+      names(name='odd', description=None, input_schema=wrong),
+    ]
+    return names(tools=tools)
+
+  async def call_tool(self, name, arguments):
+    """1 is no number that it can add."""
+    part = types.SimpleNamespace(text=f'{name} {sorted(arguments.items())}')
+    other = types.SimpleNamespace(data='of an image')
+    return types.SimpleNamespace(
+      content=[part, other, part], is_error=arguments.get('a') == 1
+    )
+
+
+def _parameters(command, args):
+  return types.SimpleNamespace(command=command, args=args, ended=[])
+
+
+@pytest.fixture(name='served')
+def _served(monkeypatch):
+  package = types.SimpleNamespace(
+    Client=_Client, StdioServerParameters=_parameters
+  )
+  monkeypatch.setitem(sys.modules, 'mcp', package)
+  yield
+  mcp_tools._server.cache_clear()
+
+
+def test_a_tool_of_a_server_is_a_function(served):
+  """Schema, checked arguments, results and errors."""
+  add = mcp_tools.tool('program --flag', 'add')
+  assert tool_functions.schema(add)['function'] == {
+    'name': 'add',
+    'description': 'Adds two.',
+    'parameters': {
+      'type': 'object',
+      'properties': {
+        'a': {'type': 'integer', 'description': 'the first'},
+        'b': {'type': 'integer'},
+      },
+      'required': ['a'],
+    },
+  }
+  found = tool_functions.call(add, {'a': 3})
+  assert found == "add [('a', 3)]\nadd [('a', 3)]"
+  for arguments, text in (
+    ({'a': 'x'}, "a = 'x' is no integer"),
+    ({'a': 1}, r"ValueError: add \[\('a', 1\)\]"),
+  ):
+    with pytest.raises(tool_functions.ToolError, match=text):
+      tool_functions.call(add, arguments)
+
+
+def test_servers_and_tools_that_do_not_fit_are_named(served):
+  for command, name, text in (
+    ('program', 'sub', r"no tool 'sub', only \['add', 'odd'\]"),
+    ('program', 'odd', 'tool odd: argument x has the schema'),
+    ('broken', 'add', 'broken: it did not start: no such program'),
+  ):
+    with pytest.raises(ValueError, match=text):
+      mcp_tools.tool(command, name)
+
+
+def test_a_server_ends_with_its_process(served):
+  server = mcp_tools._server('program', 0)
+  for _ in range(2):  # the second time at the end of the process
+    server.end()
+    assert not server.thread.is_alive()
+  assert len(server._client.server.ended) == 1
+
+
+def test_a_real_server(tmp_path):
+  """As a tool of a task, in a file of the user's."""
+  pytest.importorskip('mcp', reason="needs the extra 'mcp'")
+  (tmp_path / 'server.py').write_text(SERVER)
+  command = f'{sys.executable} {tmp_path}/server.py'
+  (tmp_path / 'my_mcp.py').write_text(
+    'from rl_jax.tasks.environments import mcp_tools\n'
+    f'add = mcp_tools.tool({command!r}, "add")\n'
+  )
+  reference = user_modules.reference(f'{tmp_path}/my_mcp.py:add')
+  own = WithTools(
+    task=Arithmetic(digits=1), functions=(reference,), shown='text'
+  )
+  task = pickle.loads(pickle.dumps(own))
+  episode = task.make(task.example('train', 0))
+  call = '<tool_call>{"name": "add", "arguments": {"a": 5}}'
+  assert '\n7\n' in episode.step(call).observation
+
+
+class _Game:
+  """A game of one command; `now` as EnvInfos asks for it."""
+
+  def __init__(self, infos):
+    self.infos = infos
+
+  def seed(self, seed):
+    """Of what is drawn in the game."""
+
+  def reset(self):
+    """In a room with a lamp."""
+    return types.SimpleNamespace(
+      objective='Take the lamp.',
+      description='-= Room =-\nA lamp is here.\n\n',
+      feedback='a banner',
+      admissible_commands=['look', 'take lamp'],
+      facts=['lamp in room', 'at room'],
+      score=0,
+      max_score=2,
+      won=False,
+    )
+
+  def step(self, command):
+    """One of two points for the lamp, which ends the game."""
+    now = self.reset()
+    if command == 'take lamp':
+      now.won, now.score, now.facts = True, 1, ['lamp in hand']
+    now.feedback = f'You {command}.\n>   -= Room =-0/7\n'
+    return now, now.score, now.won
+
+  def close(self):
+    """Nothing."""
+
+
+def test_a_text_world(monkeypatch, tmp_path):
+  """Games are written once; commands, rewards, states."""
+  written = []
+
+  def make(options):
+    written.append((options.nb_rooms, options.quest_length, options.seeds))
+    for suffix in ('.z8', '.json'):
+      with open(options.path.replace('.z8', suffix), 'w') as file:
+        file.write(suffix)
+
+  package = types.SimpleNamespace(
+    GameOptions=types.SimpleNamespace,
+    make=make,
+    EnvInfos=lambda **names: names,
+    start=lambda path, infos: _Game(infos) if os.path.exists(path) else None,
+  )
+  monkeypatch.setitem(sys.modules, 'textworld', package)
+  task = TextWorld(folder=str(tmp_path), rooms=3)
+  example = task.example('train', 0)
+  assert task.example('train', 0) == example
+  assert written == [(3, 4, seed_of(example))]
+  assert len(list(tmp_path.iterdir())) == 2
+  episode = task.make(example)
+  first = episode.reset(seed_of(example))
+  assert first.observation == 'Take the lamp.\n-= Room =-\nA lamp is here.\n'
+  wrong = episode.step(' sing ')
+  assert wrong.observation == 'You sing.\n' and wrong.state == first.state
+  assert wrong.rewards == {'outcome': 0.0, 'reward': 0.0, 'invalid': 1.0}
+  last = episode.step('take  lamp\n')
+  assert last.rewards == {'outcome': 1.0, 'reward': 0.5, 'invalid': 0.0}
+  assert last.done and last.action == 'take lamp' and last.state != first.state
+  listed = TextWorld(folder=str(tmp_path), rooms=3, commands=True)
+  told = listed.make(example).reset(seed_of(example)).observation
+  assert told.endswith('A lamp is here.\nYou can: look; take lamp\n')
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings('ignore:Game .* is not fully supported')
+def test_a_real_text_world(tmp_path):
+  """Written twice it is the same game; its own solution wins it."""
+  textworld = pytest.importorskip(
+    'textworld', reason="needs the extra 'textworld'"
+  )
+  told = []
+  for name in ('a', 'b'):
+    task = TextWorld(folder=str(tmp_path / name), commands=True)
+    example = task.example('train', 0)
+    episode = task.make(example)
+    told.append(episode.reset(seed_of(example)))
+  assert told[0] == told[1]
+  game = textworld.Game.load(
+    str(task.path(seed_of(example)).with_suffix('.json'))
+  )
+  replies = [episode.step(command) for command in game.metadata['walkthrough']]
+  assert replies[-1].done and replies[-1].rewards['outcome'] == 1.0
+  assert sum(reply.rewards['reward'] for reply in replies) == 1.0
+  episode.close()
+
+
+def test_aviary():
+  """The package's own example: text, a wrong call, calls, the end."""
+  pytest.importorskip('aviary', reason="needs the extra 'aviary'")
+  task = pickle.loads(pickle.dumps(Aviary()))
+  task.prepare()
+  episode = task.make(task.example('validation', 1))
+  first = episode.reset(0).observation
+  assert '"name": "print_story"' in first
+  assert first.endswith('\n\nWrite a 5 word story via print_story\n')
+  assert episode.step('Hm.').observation.startswith('No tool calls received.')
+  wrong = episode.step('<tool_call>{"name": "cast_int", "arguments": [3]}')
+  assert wrong.observation == 'error: arguments are no object\n'
+  assert wrong.rewards == {'outcome': 0.0, 'reward': 0.0, 'invalid': 1.0}
+  call = '<tool_call>{{"name": "{}", "arguments": {{"{}": {}}}}}</tool_call>'
+  both = call.format('cast_int', 'x', 3.7) + call.format(
+    'cast_float', 'x', '"2"'
+  )
+  reply = episode.step(both)
+  assert reply.calls == 2 and not reply.done
+  assert reply.observation == ''.join(
+    f'<tool_response>\n{x}\n</tool_response>\n' for x in ('3', '2.0')
+  )
+  last = episode.step(call.format('print_story', 'story', '"once"'))
+  assert last.done
+  assert last.rewards == {'outcome': 1.0, 'reward': 1.0, 'invalid': 0.0}
+  episode.close()
+
+
+WORLDS = """
+class Worlds:
+  def __init__(self, count):
+    self.count = count
+  def __len__(self):
+    return self.count
+  def get_new_env_by_idx(self, place):
+    return place
+"""
+
+
+def test_a_data_set_of_the_users(monkeypatch, tmp_path):
+  """Splits follow each other; one that is too short is an error."""
+  package = types.ModuleType('aviary')
+  package.core = types.ModuleType('aviary.core')
+  monkeypatch.setitem(sys.modules, 'aviary', package)
+  monkeypatch.setitem(sys.modules, 'aviary.core', package.core)
+  (tmp_path / 'my_worlds.py').write_text(WORLDS)
+  fields = {'dataset': f'{tmp_path}/my_worlds.py:Worlds', 'num_train': 5}
+  fields |= {'num_held_out': 2, 'options': {'count': 9}}
+  task = Aviary(**fields)
+  places = [
+    task.environment(task.example(split, index))
+    for split, index in (('train', 4), ('validation', 0), ('test', 1))
+  ]
+  assert places == [4, 5, 8] and task.code_modules == ('my_worlds',)
+  with pytest.raises(ValueError, match='Worlds has 8 environments, less than'):
+    Aviary(**{**fields, 'options': {'count': 8}}).prepare()
+
+
+@pytest.mark.parametrize(
+  ('package', 'call'),
+  [
+    ('mcp', lambda: mcp_tools.tool('program', 'add')),
+    ('textworld', lambda: TextWorld().prepare()),
+    ('aviary.core', lambda: Aviary().prepare()),
+  ],
+)
+def test_without_the_package_the_extra_is_named(monkeypatch, package, call):
+  monkeypatch.setitem(sys.modules, package, None)
+  extra = package.partition('.')[0]
+  with pytest.raises(ImportError, match=rf'rl_jax\[{extra}\]'):
+    call()
