@@ -43,6 +43,7 @@ def get_config(method: Method) -> ExperimentConfig:
     model=ModelSource(
       config=presets.small(num_heads=4, head_size=16),
       value_head=method.reads_values,
+      num_values=method.num_values,
     ),
     rollout=RolloutConfig(
       num_prompts=64,

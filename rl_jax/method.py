@@ -21,7 +21,9 @@ METHODS = {
   'reference': ('renewed',),
 }
 # Statistics of a value head.
-_VALUES = frozenset({'values', 'values_after', 'value_heads'})
+_VALUES = frozenset(
+  {'values', 'values_after', 'value_heads', 'value_heads_after'}
+)
 ROLES = {
   'shaping': ('shaping',),
   'credit': ('credit',),

@@ -25,6 +25,7 @@ STATISTICS = {
   ),
   'values': lambda rng, B, T: rng.normal(size=(B, T)),
   'value_heads': lambda rng, B, T: rng.normal(size=(B, T, 3)),
+  'value_heads_after': lambda rng, B, T: rng.normal(size=(B, T, 3)),
   'values_after': lambda rng, B, T: rng.normal(size=(B, T)),
   'self_certainty': lambda rng, B, T: rng.uniform(0.0, 3.0, (B, T)),
   'hidden': lambda rng, B, T: rng.normal(size=(B, T, HIDDEN_SIZE)),
@@ -61,6 +62,7 @@ EXTRAS = {
   'switch_BT': lambda rng, B, T: rng.uniform(size=(B, T)) < 0.5,
   'think_mask_BT': lambda rng, B, T: rng.uniform(size=(B, T)) < 0.7,
   'window_start_B': lambda rng, B, T: np.array([0, 2, 0, 1, 3, 0, 2, 0])[:B],
+  'value_heads_after': STATISTICS['value_heads_after'],
 }
 
 

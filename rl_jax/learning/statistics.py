@@ -31,9 +31,11 @@ ACCELERATOR_FACTOR = 8
 # What the core computes; all else is a statistic of pieces.statistics.
 LOGP, ENTROPY, VALUES, HIDDEN = 'logp', 'entropy', 'values', 'hidden'
 VALUES_AFTER, VALUE_HEADS = 'values_after', 'value_heads'
+VALUE_HEADS_AFTER = 'value_heads_after'
+_AFTER = frozenset({VALUES_AFTER, VALUE_HEADS_AFTER})
 ROUTER_PROBS, ROUTER_TAKEN = 'router_probs', 'router_taken'
 ROUTER = frozenset({ROUTER_PROBS, ROUTER_TAKEN})
-CORE = ROUTER | {LOGP, ENTROPY, VALUES, VALUES_AFTER, VALUE_HEADS, HIDDEN}
+CORE = _AFTER | ROUTER | {LOGP, ENTROPY, VALUES, VALUE_HEADS, HIDDEN}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -88,7 +90,7 @@ def check_router(
   for wrong, text in (
     (not model.num_experts, 'the model has no experts'),
     (spans > 1, f'mesh.sequence = {spans} splits responses: set it to 1'),
-    (VALUES_AFTER in needs, 'another piece trains a reward model'),
+    (not needs.isdisjoint(_AFTER), 'another piece reads values behind tokens'),
   ):
     if wrong:
       raise ValueError(
@@ -118,8 +120,8 @@ def token_statistics(
 
   logp: log pi(y_t | x, y_<t) at the sampling temperature. entropy: of the same
   distribution, nats. values: of the value head before the token, values_after:
-  behind it, as a reward model reads it; both of its first output. value_heads:
-  all outputs before the token, [B, T, H]. hidden: the state that predicts the
+  behind it, as a reward model reads it; both of its first output. value_heads,
+  value_heads_after: all outputs, [B, T, H]. hidden: the state that predicts the
   token, [B, T, D]. router_probs: of each expert in that state, router_taken: 1
   for those that are taken, means over layers, [B, T, E]. All else as its
   statistic says (pieces.statistics). The transforms and statistics see the
@@ -127,7 +129,7 @@ def token_statistics(
   """
   on_BT = (traj.kind_BT != types.PAD).astype(jnp.float32)
   states = lambda policy: states_before(forward, policy, traj)
-  if VALUES_AFTER in needs:
+  if not _AFTER.isdisjoint(needs):
     hidden_BTD, after_BTD = states_around(forward, params, traj)
   elif not ROUTER.isdisjoint(needs):
     hidden_BTD, routing_BTF = states_before(forward, params, traj, routing=True)
@@ -154,6 +156,8 @@ def token_statistics(
     stats[VALUE_HEADS] = heads.all_values(params, hidden_BTD)
   if VALUES_AFTER in needs:
     stats[VALUES_AFTER] = heads.values(params, after_BTD)
+  if VALUE_HEADS_AFTER in needs:
+    stats[VALUE_HEADS_AFTER] = heads.all_values(params, after_BTD)
   if not ROUTER.isdisjoint(needs):
     halves = jnp.split(routing_BTF, 2, axis=-1)
     routed = zip((ROUTER_PROBS, ROUTER_TAKEN), halves, strict=True)

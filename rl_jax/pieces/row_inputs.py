@@ -64,6 +64,9 @@ KEYS = {
     'elsewhere; filled by reward models with steps'
   ),
   'think_mask_BT': '1 on the tokens of the chain of thought',
+  'value_heads_after': (
+    'all value heads behind every token [B, T, H]; filled by score'
+  ),
   'version_BT': (
     'optimizer step of the weights that wrote each token; filled where a '
     'response is written in several iterations'

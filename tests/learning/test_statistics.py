@@ -231,3 +231,22 @@ def test_values_behind_a_token_have_read_it(tiny, capacity):
   before = compute(forward, params, traj, ('values',))
   np.testing.assert_allclose(found['values'], before['values'], atol=1e-5)
   assert np.ptp(expected) > 0.1
+
+
+def test_values_behind_tokens(tiny):
+  """E1: those before the next token; several heads have the first one first."""
+  traj = tiny.rollout()
+  needs = ('values', 'values_after', 'value_heads_after')
+  forward = statistics.Forward(model=tiny.CFG)
+  stats = jax.device_get(
+    statistics.token_statistics(forward, tiny.params(), traj, needs)
+  )
+  after = stats['values_after']
+  np.testing.assert_allclose(
+    stats['value_heads_after'], after[..., None], rtol=1e-6
+  )
+  both = (traj.mask_BT[:, 1:] * traj.mask_BT[:, :-1]) > 0
+  assert both.any()
+  np.testing.assert_allclose(
+    after[:, :-1][both], stats['values'][:, 1:][both], rtol=1e-5, atol=1e-6
+  )

@@ -46,7 +46,7 @@ _KEYDOOR = (
 _MODES = ('a2fm', 'ada_grpo', 'degrpo')
 _UNLABELLED = ('empo', 'self_certainty')
 _CHAIN = (
-  *('adaptive_kl', 'adora', 'apo', 'balanced_filtering'),
+  *('adaptive_kl', 'adora', 'apo', 'b_coder', 'balanced_filtering'),
   *('constrained_rlhf', 'copg', 'copo', 'dapo'),
   *(
     'direct_advantage',
@@ -61,7 +61,7 @@ _CHAIN = (
   *('gpg', 'grpo', 'lambda_grpo', 'lite_ppo', 'llds'),
   *('nlpo', 'nthr', 'opo', 'pass_at_k_grpo', 'poad', 'ppo', 'rlmt'),
   *('ppo_max', 'reg_grpo', 'reinforce', 'reinforce_plus_plus'),
-  *('reinforce_plus_plus_baseline', 'rep_exp', 'riskpo', 'rloo'),
+  *('reinforce_plus_plus_baseline', 'rep_exp', 'riskpo', 'rloo', 'rlprompt'),
   *('seed_grpo', 'thr', 'xrpo'),
   # On pairs among samples.
   *(
@@ -129,7 +129,7 @@ _OF_DATA = (
     'tr_dpo',
     'wpo',
   ),
-  *('gc_reward_model', 'process_reward_model'),
+  *('gc_reward_model', 'ilql', 'process_reward_model'),
 )
 _AGAINST = (
   *('infalign', 'ipo_md', 'nash_ema', 'nash_md', 'pairwise_rl', 'xpo'),

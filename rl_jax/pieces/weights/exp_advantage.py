@@ -1,0 +1,34 @@
+"""Advantage-weighted regression: likelihood weighted by exp(beta A)."""
+
+from typing import ClassVar
+
+import jax.numpy as jnp
+
+from rl_jax.checks import ranged
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Metrics, Trajectories
+
+
+@piece
+class ExpAdvantage:
+  """w_t = min(exp(beta A_t), most).
+
+  On a loss of likelihood the policy becomes pi_data exp(beta A), normalised;
+  beta = 0 is behaviour cloning.
+  Source: Peng et al., "Advantage-Weighted Regression"; iql_model.py of
+  Sea-Snell/Implicit-Language-Q-Learning (awac_weight, 0 in its shipped runs).
+  """
+
+  beta: float = ranged(4.0, 0.0)  # per unit of the reward
+  most: float = ranged(20.0, 0.0, open_low=True)
+  role: ClassVar[str] = 'weight'
+  per_token: ClassVar[bool] = True
+
+  def __call__(
+    self, stats: dict[str, Array], traj: Trajectories, key: Array
+  ) -> tuple[Array, Metrics]:
+    """Weights [B, T]."""
+    del stats, key
+    log_BT = jnp.minimum(self.beta * traj.advantages_BT, jnp.log(self.most))
+    weight_BT = jnp.exp(log_BT)
+    return weight_BT, {'policy/advantage_weight': weight_BT}
