@@ -20,6 +20,7 @@ from rl_jax.tasks.environments.planned_key_door import PlannedKeyDoor
 from rl_jax.tasks.environments.text_arena import TextArena
 from rl_jax.tasks.environments.text_world import TextWorld
 from rl_jax.tasks.environments.tool_calls import JsonCalls
+from rl_jax.tasks.environments.web_form import WebForm
 from rl_jax.tasks.environments.with_tools import WithTools
 from rl_jax.tasks.evaluation_set import EvaluationSet
 from rl_jax.tasks.gap_split import GapSplit
@@ -27,6 +28,7 @@ from rl_jax.tasks.goal_prompts import GoalPrompts
 from rl_jax.tasks.gym import ReasoningGym
 from rl_jax.tasks.in_mode import InMode
 from rl_jax.tasks.joined_pairs import JoinedPairs
+from rl_jax.tasks.logged_moves import LoggedMoves
 from rl_jax.tasks.mixture import Mixture, MixturePart
 from rl_jax.tasks.motifs import Motifs
 from rl_jax.tasks.multiple_choice import MultipleChoice
@@ -67,6 +69,7 @@ __all__ = [
   'JoinedPairs',
   'JsonCalls',
   'KeyDoor',
+  'LoggedMoves',
   'MarkedCalls',
   'MiniGrid',
   'Mixture',
@@ -87,6 +90,7 @@ __all__ = [
   'Task',
   'TextArena',
   'TextWorld',
+  'WebForm',
   'WithTools',
   'WordProblems',
   'combine',

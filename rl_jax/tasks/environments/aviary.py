@@ -9,8 +9,10 @@ from rl_jax import user_modules
 from rl_jax.checks import checked
 from rl_jax.tasks import base
 from rl_jax.tasks.base import SPLITS, Example
-from rl_jax.tasks.environments import tool_calls
 from rl_jax.tasks.environments.base import EnvironmentTask, Reply
+from rl_jax.tasks.environments.tool_calls import JsonCalls
+
+_FORM = JsonCalls()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -26,7 +28,7 @@ class Aviary(EnvironmentTask):
     of a data set without a length every episode is a new one.
 
   The first observation describes the tools. Calls have the form of
-  `tool_calls`; a turn with one that cannot be read is answered with what is
+  `JsonCalls`; a turn with one that cannot be read is answered with what is
   wrong. Components: `reward` of the environment, `outcome` 1 if an episode ends
   with a sum of `solved` at least, `invalid` such turns.
   Source: "Aviary: training language agents on challenging scientific tasks".
@@ -101,11 +103,11 @@ class AviaryEpisode:
     del seed  # the environment is that of the example
     messages, tools = self._wait(self._world.reset())
     schemas = [tool.model_dump(mode='json', by_alias=True) for tool in tools]
-    return Reply(f'{tool_calls.instructions(schemas)}\n\n{_told(messages)}')
+    return Reply(f'{_FORM.instructions(schemas)}\n\n{_told(messages)}')
 
   def step(self, action: str) -> Reply:
     """What the tools answer."""
-    calls, core = tool_calls.calls_in(action), _package().core
+    calls, core = _FORM.calls_in(action), _package().core
     readable = [isinstance(x.arguments, dict) and not x.error for x in calls]
     if not all(readable):
       wrong = calls[readable.index(False)].error or 'arguments are no object'
@@ -134,10 +136,8 @@ class AviaryEpisode:
 
 def _told(messages):
   """Results of tools are wrapped."""
-  one = lambda x: tool_calls.results(
-    [x.content or ''], wrapped=hasattr(x, 'tool_call_id')
-  )
-  return ''.join(f'{one(x)}\n' for x in messages)
+  pairs = [(x.content or '', hasattr(x, 'tool_call_id')) for x in messages]
+  return ''.join(f'{_FORM.results([text], tool)}\n' for text, tool in pairs)
 
 
 def _package():

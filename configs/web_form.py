@@ -1,0 +1,55 @@
+"""Forms of three fields, by a decoder of 30,000 parameters.
+
+  python -m experiments.train --config=configs/web_form.py --method=grpo
+    --set='task.filled=(0.0,0.5,0.9)' --workdir=runs/form
+Rewards: --set='task.reward_weights={"outcome":1.0}' alone is sparse; the
+potential of the task is dense. A curriculum by --method=mopps
+  --set='task.filled=(0.0,0.5,0.9)'.
+Command: python -m experiments.train --config=configs/web_form.py
+  --method=turn_rloo --workdir=runs/form
+Cost: about 4 minutes on 2 CPU cores.
+Expected: not measured yet.
+"""
+
+from rl_jax.config import EvaluationConfig, ExperimentConfig
+from rl_jax.learning.optimizers import OptimizerConfig
+from rl_jax.learning.update import UpdateConfig
+from rl_jax.method import Method
+from rl_jax.models import presets
+from rl_jax.models.source import ModelSource
+from rl_jax.rollouts.collect import RolloutConfig
+from rl_jax.rollouts.turns import TurnConfig
+from rl_jax.tasks import WebForm
+from rl_jax.verification.pool import VerifierConfig
+
+
+def get_config(method: Method) -> ExperimentConfig:
+  """128 episodes an iteration, of at most 6 turns."""
+  fields, turns = 3, 6
+  page = 2 * fields + 2
+  return ExperimentConfig(
+    iterations=150,
+    task=WebForm(
+      fields=fields, reward_weights={'outcome': 1.0, 'potential': 1.0}
+    ),
+    method=method,
+    model=ModelSource(
+      config=presets.small(
+        num_heads=4, num_kv_heads=4, head_size=16, mlp_size=128
+      ),
+      value_head=method.reads_values,
+    ),
+    rollout=RolloutConfig(
+      num_prompts=16,
+      group_size=8,
+      max_prompt_tokens=2 * fields + 1 + page,
+      max_response_tokens=(page + 3) * turns,
+      turns=TurnConfig(
+        max_turns=turns, max_turn_tokens=3, max_observation_tokens=page
+      ),
+    ),
+    update=UpdateConfig(minibatch_prompts=4),
+    optimizer=OptimizerConfig(learning_rate=1e-3),
+    evaluation=EvaluationConfig(every=50, num_prompts=64),
+    verifier=VerifierConfig(num_workers=0),
+  )
