@@ -100,3 +100,41 @@ def test_three_heads_are_needed():
   with pytest.raises(ValueError, match='num_values=3'):
     validate(whole, group_size=1, has_value_head=True, num_values=1)
   validate(whole, group_size=1, has_value_head=True, num_values=3)
+
+
+def test_halves_of_two_routes_are_joined(toy):
+  """Two steps through one middle state. Recorded are right, wrong (.5, 0) and
+  wrong, right (0, .5): the right action has the larger weight at both, where
+  likelihood alone gives each one half."""
+  action_BT = np.array([[0, 0], [1, 1]])
+  reward_BT = jnp.array([[0.5, 0.0], [0.0, 0.5]])
+  step_BT = np.array([[0, 1], [0, 1]])
+
+  def heads(tables):
+    value_BT, q_BT = tables[step_BT, 2], tables[step_BT, action_BT]
+    before_BTH = jnp.stack([value_BT, 0 * q_BT, 0 * q_BT], axis=-1)
+    return before_BTH, jnp.stack([0 * q_BT, q_BT, q_BT], axis=-1)
+
+  def scored(tables):
+    before_BTH, after_BTH = heads(tables)
+    traj = toy.trajectories(np.ones((2, 2)), group_size=2)
+    return traj.replace(
+      values_BTH=before_BTH, extras={'value_heads_after': after_BTH}
+    )
+
+  def step(tables, _):
+    traj = scored(tables)
+    target_BTH = credit.ImplicitTargets()(reward_BT, traj)
+
+    def loss(tables):
+      names = 'value_heads', 'value_heads_after'
+      stats = dict(zip(names, heads(tables), strict=True))
+      piece = losses.ImplicitQ()
+      return piece(stats, traj.replace(returns_BTH=target_BTH), KEY)[0].sum()
+
+    return tables - 0.2 * jax.grad(loss)(tables), None
+
+  tables = jax.lax.scan(step, jnp.zeros((2, 3)), None, 200)[0]
+  advantage_BT = credit.ImplicitAdvantage()(reward_BT, scored(tables))
+  expected = [[0.15, -0.35], [-0.35, 0.15]]  # of .5 around an expectile of .7
+  np.testing.assert_allclose(advantage_BT, expected, atol=1e-3)
