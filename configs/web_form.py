@@ -1,10 +1,8 @@
 """Forms of three fields, by a decoder of 30,000 parameters.
 
-  python -m experiments.train --config=configs/web_form.py --method=grpo
-    --set='task.filled=(0.0,0.5,0.9)' --workdir=runs/form
-Rewards: --set='task.reward_weights={"outcome":1.0}' alone is sparse; the
-potential of the task is dense. A curriculum by --method=mopps
-  --set='task.filled=(0.0,0.5,0.9)'.
+The reward has the dense potential; --set="task.reward_weights={'outcome': 1.0}"
+is sparse. A curriculum of forms that are filled in part: --method=mopps
+--set='task.filled=(0.9,0.5,0.0)'.
 Command: python -m experiments.train --config=configs/web_form.py
   --method=turn_rloo --workdir=runs/form
 Cost: about 4 minutes on 2 CPU cores.

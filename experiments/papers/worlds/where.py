@@ -49,6 +49,7 @@ _CHAIN = (
   *('adaptive_kl', 'adora', 'apo', 'b_coder', 'balanced_filtering'),
   *('constrained_rlhf', 'copg', 'copo', 'dapo'),
   *(
+    'digi_q',
     'direct_advantage',
     'dr_grpo',
     'egpo',
