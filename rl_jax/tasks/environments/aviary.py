@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import functools
+import json
 from typing import Any
 
 from rl_jax import user_modules
@@ -32,7 +33,6 @@ class Aviary(EnvironmentTask):
   wrong. Components: `reward` of the environment, `outcome` 1 if an episode ends
   with a sum of `solved` at least, `invalid` such turns.
   Source: "Aviary: training language agents on challenging scientific tasks".
-
   Needs the extra 'aviary'.
   """
 
@@ -44,8 +44,7 @@ class Aviary(EnvironmentTask):
 
   def __post_init__(self):
     if not isinstance(self.dataset, str) or ':' in self.dataset:
-      reference = user_modules.reference(self.dataset)
-      object.__setattr__(self, 'dataset', reference)
+      object.__setattr__(self, 'dataset', user_modules.reference(self.dataset))
 
   @property
   def code_modules(self) -> tuple[str, ...]:
@@ -55,6 +54,7 @@ class Aviary(EnvironmentTask):
 
   def prepare(self) -> None:
     """Imports the package once and makes the data set, to check it."""
+    _package()
     self.environment(self.example('train', 0))
 
   def example(self, split: str, index: int) -> Example:
@@ -66,7 +66,7 @@ class Aviary(EnvironmentTask):
 
   def environment(self, example: Example) -> Any:
     """A new one of Aviary; ValueError if the data set is too short."""
-    data = self._data
+    data = _data(self.dataset, json.dumps(self.options, sort_keys=True))
     try:
       count = len(data)
     except TypeError:  # it has no length
@@ -77,13 +77,6 @@ class Aviary(EnvironmentTask):
         f'= {self.num_train} and twice num_held_out = {self.num_held_out}'
       )
     return data.get_new_env_by_idx(example.meta['place'])
-
-  @functools.cached_property
-  def _data(self):
-    package = _package()
-    if ':' in self.dataset:
-      return user_modules.resolve(self.dataset)(**self.options)
-    return package.core.TaskDataset.from_name(self.dataset, **self.options)
 
   def make(self, example: Example) -> 'AviaryEpisode':
     """An episode that has not begun."""
@@ -134,8 +127,15 @@ class AviaryEpisode:
     return self._loop.run_until_complete(coroutine)
 
 
+@functools.cache
+def _data(name, options):
+  core, options = _package().core, json.loads(options)
+  if ':' in name:
+    return user_modules.resolve(name)(**options)
+  return core.TaskDataset.from_name(name, **options)
+
+
 def _told(messages):
-  """Results of tools are wrapped."""
   pairs = [(x.content or '', hasattr(x, 'tool_call_id')) for x in messages]
   return ''.join(f'{_FORM.results([text], tool)}\n' for text, tool in pairs)
 

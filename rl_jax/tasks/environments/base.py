@@ -108,10 +108,6 @@ class EnvironmentTask:
   # share a process without an exchange of the states of the global ones.
   global_random: ClassVar[bool] = True
 
-  def __getstate__(self) -> dict[str, Any]:
-    """The fields: a worker makes anew what else the task has cached."""
-    return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-
   def make(self, example: Example) -> Environment:
     """An episode that has not begun."""
     raise NotImplementedError(f'{type(self).__name__} has no method make')
