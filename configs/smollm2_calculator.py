@@ -37,7 +37,7 @@ def get_config(method: Method) -> ExperimentConfig:
   )
   return dataclasses.replace(
     base,
-    iterations=12,
+    iterations=7,
     task=WithTools(task=own, form=MarkedCalls(), shown='none'),
     rollout=dataclasses.replace(
       base.rollout,
