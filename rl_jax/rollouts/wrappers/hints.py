@@ -23,22 +23,17 @@ class Hints:
     prompts.check(prompts.task.hinted)
 
   def sample_hinted(
-    self, done: Any, sampler: Any, wanted_N: np.ndarray, hinted: Any = None
+    self, done: Any, sampler: Any, wanted_N: np.ndarray, changed: Any = None
   ) -> tuple[Trajectories, Any, np.ndarray]:
     """(a group of every prompt with its hint, its round, those to be used).
 
     A prompt that is too long with its hint has none and is not used.
-    hinted: the examples with hints; None: as the task writes them.
+    changed: the examples with hints; None: as the task writes them.
     """
-    if hinted is None:
-      hinted = [sampler.task.hinted(example) for example in done.examples]
-    examples = hinted
-    fits_N = np.asarray([sampler.fits(example) for example in examples])
-    examples = [
-      hinted if fits else example
-      for hinted, fits, example in zip(
-        examples, fits_N, done.examples, strict=True
-      )
-    ]
+    if changed is None:
+      changed = [sampler.task.hinted(example) for example in done.examples]
+    fits_N = np.asarray([sampler.fits(example) for example in changed])
+    triples = zip(changed, fits_N, done.examples, strict=True)
+    examples = [new if fits else old for new, fits, old in triples]
     hinted, more = sampler.sample(examples, done.indices)
     return hinted, more, wanted_N & fits_N
