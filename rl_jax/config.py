@@ -197,10 +197,7 @@ def on_devices(config: ExperimentConfig, count: int) -> ExperimentConfig:
     return config
   for data in range(mesh.sizes(count)['data'], 0, -1):
     found = dataclasses.replace(
-      config,
-      mesh=mesh_lib.MeshConfig(
-        data=data, fsdp=mesh.fsdp, sequence=mesh.sequence, tensor=mesh.tensor
-      ),
+      config, mesh=dataclasses.replace(mesh, data=data)
     )
     if all(large % small == 0 for small, _, large, _ in _shares(found)):
       break

@@ -3,6 +3,7 @@
 from typing import Any
 
 from rl_jax.method import Method
+from rl_jax.pieces.logits.transforms import policy_names
 from rl_jax.rollouts import lagged, turns, windows
 from rl_jax.rollouts.learned_checks import check_learned
 from rl_jax.rollouts.logged_checks import check_logged
@@ -18,6 +19,7 @@ def check(config: Any) -> None:
   lagged.check(rollout, config.guards.max_logp_gap)
   _check_parts(rollout, method)
   _check_cache(rollout)
+  _check_devices(config)
 
 
 def _check_cache(rollout: Any) -> None:
@@ -26,6 +28,39 @@ def _check_cache(rollout: Any) -> None:
       raise ValueError(
         f'rollout.cache_tokens = {rollout.cache_tokens} with rollout.{name}: '
         'their rows have caches of their own; set rollout.cache_tokens to null'
+      )
+
+
+def _check_devices(config: Any) -> None:
+  devices, rollout = config.mesh.rollout_devices, config.rollout
+  method = config.method
+  if not devices:
+    return
+  if not rollout.staleness:
+    raise ValueError(
+      f'mesh.rollout_devices = {devices} with rollout.staleness = 0: samplers '
+      'and trainer would wait for each other; set rollout.staleness to 1'
+    )
+  if rollout.num_prompts % devices:
+    raise ValueError(
+      f'mesh.rollout_devices = {devices} must divide rollout.num_prompts = '
+      f'{rollout.num_prompts}'
+    )
+  for name, value in (
+    ('rollout.parts', rollout.parts - 1),
+    ('rollout.turns', rollout.turns),
+    ('rollout.window_tokens', rollout.window_tokens),
+    ('rollout.logged_prompts', rollout.logged_prompts),
+    ('rollout.speculative', rollout.speculative),
+    ('rollout.cache_tokens', rollout.cache_tokens),
+    ('judges', config.judges),
+    ('method.rollout', method.rollout),
+    ('policies of method.logits', policy_names(method.logits)),
+  ):
+    if value:
+      raise ValueError(
+        f'mesh.rollout_devices = {devices} with {name}: only plain samples are '
+        'drawn on devices of their own; set mesh.rollout_devices to 0'
       )
 
 

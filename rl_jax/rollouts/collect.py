@@ -25,6 +25,7 @@ from rl_jax.rollouts.judges import NO_JUDGES, Judges
 from rl_jax.rollouts.learned import NO_LEARNED, LearnedRewards
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.rounds import Round, joined, reward_arrays
+from rl_jax.rollouts.sampler import Sampler
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.rollouts.verifiers import TextVerifier, TokenVerifier, token_inputs
@@ -55,7 +56,8 @@ class RolloutConfig:
   parts: of its prompts, in which a rollout is sampled; one is verified while
     the next one is decoded. Memory and speed only, as slots.
   staleness: iterations by which the weights that sample are behind, see
-    rollouts.lagged; each costs a copy of the trained weights.
+    rollouts.lagged; each costs a copy of the trained weights. With
+    mesh.rollout_devices some devices sample while the others train.
   speculative: drafts of several tokens, verified in one forward pass: the same
     tokens, sooner where drafts are right, see rollouts.speculative. None: none.
     Evaluations have them too, but look nothing up in previous responses.
@@ -84,89 +86,6 @@ class RolloutConfig:
       raise ValueError(f'RolloutConfig.stop = {self.stop!r}: expected texts')
 
 
-class Sampler:
-  """Generation rounds of one iteration; each has group serials of its own."""
-
-  def __init__(self, collector, params, policy_version, first_serial):
-    self._collector, self._params = collector, params
-    self._policy_version = policy_version
-    self.next_serial = first_serial
-    self.task, self.key = collector.task, collector.key
-    self.tokenizer = collector.prompts.tokenizer
-    self.row_inputs = collector.jitted(collector.row_inputs)
-    self.solved = getattr(collector.selector, 'solved', None)
-
-  def fits(self, example: Any) -> bool:
-    """Whether the prompt of a changed example is short enough."""
-    return self._collector.prompts.fits(example)
-
-  def start(
-    self,
-    arrays: list[np.ndarray],
-    examples: list[Any],
-    transforms: tuple = (),
-    piece: Any = None,
-  ) -> Trajectories:
-    """Responses to encoded prompts of the examples.
-
-    transforms: of the sampling distribution, behind those of the method.
-    piece: a rollout piece that may begin the rows.
-    """
-    traj = self._collector.engine.start(
-      *arrays, self.next_serial, self._policy_version
-    )
-    if hasattr(piece, 'begin'):
-      traj = piece.begin(traj, self)
-    return self._generate(traj, examples, transforms)
-
-  def sample(
-    self, examples: list[Any], indices: np.ndarray, transforms: tuple = ()
-  ) -> tuple[Trajectories, Round]:
-    """Verified responses to other examples of the same prompts."""
-    arrays = self._collector.prompts.arrays(examples)
-    traj = self.start(arrays, examples, transforms)
-    return self._collector.verify(traj, examples, indices)
-
-  def go_on(self, traj: Trajectories, done: Round) -> Round:
-    """Continues unfinished rows of the prompts of `done` and judges them."""
-    given_B = processes.read(traj.length_B)
-    traj = processes.put(traj, self._collector.rows)
-    traj = self._generate(traj, done.examples)
-    judged, _ = self._collector.judge(
-      traj, done.examples, done.indices, given_B
-    )
-    return judged
-
-  def run(self, function: Any, *arrays: Any) -> Any:
-    """A jitted call; numpy arguments are put on the mesh."""
-    return self._collector.jitted(function)(
-      *processes.put(arrays, self._collector.whole)
-    )
-
-  def run_rows(
-    self, function: Any, traj: Trajectories, *arrays: Any
-  ) -> Trajectories:
-    """A jitted change of rows that wait to be sampled; they stay split."""
-    return self._collector.jitted_rows(function)(
-      traj, *processes.put(arrays, self._collector.whole)
-    )
-
-  def write(self, traj: Trajectories, new_tokens: int) -> Trajectories:
-    """new_tokens more at most for each unfinished row; nothing is judged."""
-    engine = self._collector.engine.variant((), new_tokens)
-    return engine.generate(self._params, traj=traj, key=self.key)
-
-  def _generate(self, traj, examples, transforms=()):
-    self.next_serial += traj.num_prompts
-    collector = self._collector
-    engine = collector.engine
-    if transforms:
-      engine = engine.variant(transforms)
-    return collector.verifier.play(
-      engine, self._params, traj, collector.key, examples
-    )
-
-
 class Collector:
   """Fills one batch of trajectories with rewards."""
 
@@ -182,14 +101,19 @@ class Collector:
     key: jax.Array,
     learned: LearnedRewards = NO_LEARNED,
     judges: Judges = NO_JUDGES,
+    mesh: jax.sharding.Mesh | None = None,
   ):
+    """mesh: what is sampled goes there; None: it stays on the engine's."""
     self._rollout, self.engine, self._score = rollout, engine, score
     self.prompts, self.task = prompts, prompts.task
     self.selector, self.verifier, self.key = selector, verifier, key
     self._learned, self._judges = learned, judges
     self._weights = {**self.task.reward_weights, **judges.weights}
     self.stop = make_stop(prompts.tokenizer, rollout.stop)
-    self._warnings, mesh = RepeatedWarnings(), engine.mesh
+    self._warnings = RepeatedWarnings()
+    mesh = engine.mesh if mesh is None else mesh
+    # Whether samplers have devices of their own, and what they have begun.
+    self.apart, self._ahead = mesh != engine.mesh, None
     self.row_inputs = functools.partial(
       token_inputs, prompts.task, prompts.tokenizer
     )
@@ -221,12 +145,14 @@ class Collector:
     weights = params if sampling_params is None else sampling_params
     self._judges.begin(weights)
     sampler = Sampler(self, weights, policy_version, first_serial)
+    (sampler, begun), self._ahead = self._ahead or (sampler, None), None
     trajs, rounds, kept = [], [], []
     filtered = method.group_filter is not None
     extends = hasattr(method.rollout, 'extend')
     early = not filtered and not extends
     for number in range(rollout.max_rounds):
-      drawn, judged, last = self._draw(sampler, method.rollout)
+      drawn, judged, last = self._draw(sampler, method.rollout, begun)
+      begun = None
       traj = self._joined(drawn)
       if early:
         traj, metrics = score(traj)  # runs while the host verifies
@@ -260,13 +186,27 @@ class Collector:
     traj, metrics = score(traj)
     return traj, metrics, rounds, lengths
 
+  def begin(self, params: Any, first_serial: int, policy_version: int) -> None:
+    """Dispatches the rollout that the next collect, of these weights, returns.
+
+    The selector is as if it had not been asked: what it chooses next depends on
+    its state alone, so a run that is interrupted here begins it again.
+    """
+    before = self.selector.state
+    chosen = self.selector.select(self._rollout.num_prompts)
+    self.selector.state = before
+    sampler = Sampler(self, params, policy_version, first_serial)
+    examples, *arrays = self.prompts.batch(chosen)
+    self._ahead = sampler, sampler.start(arrays, examples)
+
   def _draw(
-    self, sampler: Sampler, piece: Any
+    self, sampler: Sampler, piece: Any, begun: Trajectories | None
   ) -> tuple[list[Trajectories], list[tuple], tuple]:
     """(rows of all parts, judged ones of all but the last, the last).
 
-    A part is dispatched when the one before it has been decoded, which the host
-    then judges. All at once would not do: CPUs decode them side by side.
+    begun: the rows, if `begin` has dispatched them. A part is dispatched when
+    the one before it has been decoded, which the host then judges. All at once
+    would not do: CPUs decode them side by side.
     """
     count, players = self._rollout.num_prompts, self.prompts.players
     chosen = self.selector.select(count // players)
@@ -278,7 +218,13 @@ class Collector:
       own = slice(place, place + size)
       if drawn:
         jax.block_until_ready(drawn[-1].length_B)
-      traj = sampler.start([x[own] for x in arrays], examples[own], piece=piece)
+      traj = begun
+      if traj is None:
+        traj = sampler.start(
+          [x[own] for x in arrays], examples[own], piece=piece
+        )
+      if self.apart:
+        traj = processes.put(traj, self.whole)
       if last is not None:
         judged.append(self.judge(*last))
       drawn.append(traj)

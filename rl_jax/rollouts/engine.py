@@ -110,6 +110,25 @@ def make_engine(
   )
 
 
+def on_own_mesh(engine: Engine) -> Engine:
+  """The engine for calls while another mesh is in force.
+
+  Its rows stay on its devices; params are there, the key may be elsewhere.
+  """
+  mesh = engine.mesh
+
+  def start(*arguments):
+    with jax.set_mesh(mesh):
+      return engine.start(*arguments)
+
+  def generate(params, *, traj, key):
+    with jax.set_mesh(mesh):
+      key = processes.put(key, mesh_lib.replicated(mesh))
+      return engine.generate(params, traj=traj, key=key)
+
+  return dataclasses.replace(engine, start=start, generate=generate)
+
+
 def _make_generate(fixed, mesh, drafting, drafts):
   """drafting: (where drafts come from or None, shape of a draft model)."""
   speculative, model = drafting

@@ -65,6 +65,13 @@ class Parts:
   held_out: HeldOut | None
   probe: Probe | None
   judges: Judges
+  sampling_frozen: Any  # of devices that only sample; None: there are none
+
+  def beside_sampler(self) -> Any:
+    """What sampling reads besides the trained weights."""
+    if self.sampling_frozen is None:
+      return self.policies.frozen()
+    return self.sampling_frozen
 
 
 def assemble(
@@ -89,8 +96,11 @@ def assemble(
   )
   state = initial_state(config, policy, mesh)
   draft = draft_model.load(config, policy.tokenizer, mesh)
+  sampling_mesh = make_sampling_mesh(config)
   stages = make_stages(
-    *(config, policy.model, policy.tokenizer, mesh, state), draft
+    *(config, policy.model, policy.tokenizer, mesh, state),
+    draft,
+    sampling_mesh,
   )
   key = run_key(config.seed, mesh)
   evaluator = None
@@ -126,6 +136,9 @@ def assemble(
     held_out=make_held_out(config, policy, stages),
     probe=probe,
     judges=judges,
+    sampling_frozen=None
+    if sampling_mesh is None
+    else processes.put(policy.frozen, mesh_lib.replicated(sampling_mesh)),
   )
 
 
@@ -221,8 +234,14 @@ def make_mesh(config: ExperimentConfig) -> jax.sharding.Mesh:
     ValueError: the axes do not fit the devices, or some of several hosts would
       have nothing to do.
   """
-  devices = jax.devices()
+  devices, apart = jax.devices(), config.mesh.rollout_devices
   mesh = config_lib.on_devices(config, len(devices)).mesh
+  if apart and (processes.count() > 1 or apart >= len(devices)):
+    raise ValueError(
+      f'mesh.rollout_devices = {apart} of {len(devices)} devices of '
+      f'{processes.count()} processes: expected fewer than all of one process'
+    )
+  devices = devices[: len(devices) - apart]
   used = math.prod(mesh.sizes().values())
   if config.mesh.data is None and used < len(devices):
     text = (
@@ -235,6 +254,15 @@ def make_mesh(config: ExperimentConfig) -> jax.sharding.Mesh:
     logging.warning('%s', text)
     devices = devices[:used]
   return mesh_lib.make_mesh(mesh, devices)
+
+
+def make_sampling_mesh(config: ExperimentConfig) -> jax.sharding.Mesh | None:
+  """Of the last devices, each with whole weights; None: the mesh of the run."""
+  count = config.mesh.rollout_devices
+  if not count:
+    return None
+  cfg = mesh_lib.MeshConfig(data=count)
+  return mesh_lib.make_mesh(cfg, jax.devices()[-count:])
 
 
 def make_verifier(

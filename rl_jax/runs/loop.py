@@ -41,6 +41,7 @@ from rl_jax.runs.entropy_change import EntropyChange
 from rl_jax.runs.row_watch import RowWatch
 from rl_jax.runs.saving import Saver
 from rl_jax.runs.stopping import SessionClock
+from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes, profiling, stop_signal
 from rl_jax.types import Metrics
 
@@ -85,7 +86,7 @@ class Trainer:
     self._change_metrics: dict[int, dict[str, float]] = {}
     self.counters = Counters()
     staleness = config.rollout.staleness
-    kept = _copied(self.state.params) if staleness else None
+    kept = self._kept(self.state.params) if staleness else None
     self.lagged = lagged_lib.initial(staleness, kept, 0)
     rate = config.optimizer.learning_rate
     self.entropy_change = EntropyChange(rate, self.parts.mesh)
@@ -172,8 +173,10 @@ class Trainer:
       parts.method,
       counters.group_serial,
       version,
-      {**frozen, **sampling},
+      {**parts.beside_sampler(), **sampling},
     )
+    next_serial = counters.group_serial
+    next_serial += len(rounds) * config.rollout.num_prompts
     sampled = time.perf_counter()
     self.watch.see_samples([e for r in rounds for e in r.errors])
     batch = Batch(frozen=frozen, method=parts.method, traj=traj, key=parts.key)
@@ -181,7 +184,8 @@ class Trainer:
     if probe is not None and not probe.due(counters.iteration):
       probe = None
     if self.lagged:  # the update takes the buffers of params
-      self.lagged = lagged_lib.pushed(self.lagged, _copied(params), step)
+      self.lagged = lagged_lib.pushed(self.lagged, self._kept(params), step)
+    self._sample_ahead(next_serial)
     self.state, traj, learned, steps = stages_lib.update(
       parts.stages,
       self.state,
@@ -207,7 +211,7 @@ class Trainer:
       tokenizer=parts.policy.tokenizer,
       stop=parts.collector.stop,
     )
-    counters.group_serial += len(rounds) * config.rollout.num_prompts
+    counters.group_serial = next_serial
     counters.tokens += tokens
     finished = time.perf_counter()
     return {
@@ -220,6 +224,21 @@ class Trainer:
       'time/tokens_per_second': tokens / (finished - started),
       'time/compilations': profiling.compilations(),
     }
+
+  def _sample_ahead(self, serial: int) -> None:
+    """Dispatches the next rollout, if other devices sample than train."""
+    parts, last = self.parts, self.config.iterations - 1
+    if parts.sampling_frozen is not None and self.counters.iteration < last:
+      weights, version = self.lagged[0]
+      weights = {**parts.beside_sampler(), **weights}
+      parts.collector.begin(weights, serial, version)
+
+  def _kept(self, params: Any) -> Any:
+    """A copy that no update takes, on the devices that sample."""
+    if self.parts.sampling_frozen is None:
+      return _copied(params)
+    mesh = self.parts.stages.engine.mesh
+    return processes.put(params, mesh_lib.replicated(mesh))
 
   def save(self) -> dict[str, Any]:
     """Writes what is pending and starts a checkpoint of this boundary."""

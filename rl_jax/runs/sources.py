@@ -132,6 +132,7 @@ def make_source(
     return kind(
       rollout,
       engine=stages.engine,
+      mesh=stages.replicated.mesh,
       score=score,
       prompts=prompts,
       selector=selector,

@@ -28,7 +28,7 @@ from rl_jax.learning.statistics import Forward
 from rl_jax.learning.update import Batch
 from rl_jax.models import packing, transformer
 from rl_jax.rollouts import sampling
-from rl_jax.rollouts.engine import Engine, make_engine
+from rl_jax.rollouts.engine import Engine, make_engine, on_own_mesh
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.runtime import compilation, processes
 from rl_jax.runtime import mesh as mesh_lib
@@ -131,10 +131,12 @@ def make_stages(
   mesh: jax.sharding.Mesh,
   state: TrainState,
   draft_model: Any = None,
+  sampling_mesh: jax.sharding.Mesh | None = None,
 ) -> Stages:
   """Jits the stages; shapes compile on first use.
 
   draft_model: of speculative decoding, as runs.draft_model loads it, or None.
+  sampling_mesh: of other devices, which sample; None: those of mesh.
   The updated state keeps the shardings of `state`: one program for all steps.
   """
   rollout, whole = config.rollout, mesh_lib.replicated(mesh)
@@ -142,20 +144,21 @@ def make_stages(
   training = functools.partial(
     jax.jit, compiler_options=compilation.training_options()
   )
+  engine = make_engine(
+    model,
+    functions.sampling,
+    group_size=rollout.group_size,
+    max_response_tokens=rollout.max_response_tokens,
+    mesh=sampling_mesh or mesh,
+    slots=rollout.slots,
+    cache_tokens=rollout.cache_tokens,
+    turns=rollout.turns,
+    new_tokens=rollout.window_tokens,
+    speculative=rollout.speculative,
+    draft_model=draft_model,
+  )
   return Stages(
-    engine=make_engine(
-      model,
-      functions.sampling,
-      group_size=rollout.group_size,
-      max_response_tokens=rollout.max_response_tokens,
-      mesh=mesh,
-      slots=rollout.slots,
-      cache_tokens=rollout.cache_tokens,
-      turns=rollout.turns,
-      new_tokens=rollout.window_tokens,
-      speculative=rollout.speculative,
-      draft_model=draft_model,
-    ),
+    engine=engine if sampling_mesh is None else on_own_mesh(engine),
     score=(
       training(functions.score, out_shardings=whole)
       if functions.score

@@ -48,20 +48,25 @@ class MeshConfig:
   rows and parameters. sequence: splits the tokens of responses in score and
   update, and rows in sampling. tensor: splits heads, MLP (or
   experts) and vocabulary.
+
+  rollout_devices: that sample while the others train, with whole copies of the
+  weights; the axes are those of the others. Needs rollout.staleness. 0: all
+  devices do both, in turn.
   """
 
   data: int | None = ranged(None, 1, INT32)
   fsdp: int = ranged(1, 1, INT32)
   sequence: int = ranged(1, 1, INT32)
   tensor: int = ranged(1, 1, INT32)
+  rollout_devices: int = ranged(0, 0, INT32)
 
   def sizes(self, devices: int = 1) -> dict[str, int]:
     """Devices along each axis; data by default what so many devices leave."""
-    given = dataclasses.asdict(self)
+    given = {axis: getattr(self, axis) for axis in AXES}
     if self.data is None:
       others = math.prod(n for n in given.values() if n is not None)
-      given['data'] = max(1, devices // others)
-    return {axis: given[axis] for axis in AXES}
+      given['data'] = max(1, (devices - self.rollout_devices) // others)
+    return given
 
 
 def make_mesh(cfg: MeshConfig, devices: list | None = None) -> Mesh:

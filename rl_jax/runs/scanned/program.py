@@ -77,6 +77,8 @@ def _reason(config: ExperimentConfig) -> str | None:
     return 'evaluation.borda_power: votes are counted on the host'
   if config.evaluation.sets:
     return 'evaluation.sets: one split of the task is evaluated'
+  if config.mesh.rollout_devices:
+    return 'mesh.rollout_devices: samplers and trainer are one program'
   if math.prod(config.mesh.sizes().values()) > 1:
     return 'mesh: one run stays on one device; leave all its axes at 1'
   if config.diagnostics.influence_every:

@@ -1,0 +1,92 @@
+"""The generation rounds of an iteration, as rollout pieces see them."""
+
+from typing import Any
+
+import numpy as np
+
+from rl_jax.rollouts.rounds import Round
+from rl_jax.runtime import processes
+from rl_jax.types import Trajectories
+
+
+class Sampler:
+  """Generation rounds of one iteration; each has group serials of its own."""
+
+  def __init__(self, collector, params, policy_version, first_serial):
+    self._collector, self._params = collector, params
+    self._policy_version = policy_version
+    self.next_serial = first_serial
+    self.task, self.key = collector.task, collector.key
+    self.tokenizer = collector.prompts.tokenizer
+    self.row_inputs = collector.jitted(collector.row_inputs)
+    self.solved = getattr(collector.selector, 'solved', None)
+
+  def fits(self, example: Any) -> bool:
+    """Whether the prompt of a changed example is short enough."""
+    return self._collector.prompts.fits(example)
+
+  def start(
+    self,
+    arrays: list[np.ndarray],
+    examples: list[Any],
+    transforms: tuple = (),
+    piece: Any = None,
+  ) -> Trajectories:
+    """Responses to encoded prompts of the examples.
+
+    transforms: of the sampling distribution, behind those of the method.
+    piece: a rollout piece that may begin the rows.
+    """
+    traj = self._collector.engine.start(
+      *arrays, self.next_serial, self._policy_version
+    )
+    if hasattr(piece, 'begin'):
+      traj = piece.begin(traj, self)
+    return self._generate(traj, examples, transforms)
+
+  def sample(
+    self, examples: list[Any], indices: np.ndarray, transforms: tuple = ()
+  ) -> tuple[Trajectories, Round]:
+    """Verified responses to other examples of the same prompts."""
+    arrays = self._collector.prompts.arrays(examples)
+    traj = self.start(arrays, examples, transforms)
+    return self._collector.verify(traj, examples, indices)
+
+  def go_on(self, traj: Trajectories, done: Round) -> Round:
+    """Continues unfinished rows of the prompts of `done` and judges them."""
+    given_B = processes.read(traj.length_B)
+    traj = processes.put(traj, self._collector.rows)
+    traj = self._generate(traj, done.examples)
+    judged, _ = self._collector.judge(
+      traj, done.examples, done.indices, given_B
+    )
+    return judged
+
+  def run(self, function: Any, *arrays: Any) -> Any:
+    """A jitted call; numpy arguments are put on the mesh."""
+    return self._collector.jitted(function)(
+      *processes.put(arrays, self._collector.whole)
+    )
+
+  def run_rows(
+    self, function: Any, traj: Trajectories, *arrays: Any
+  ) -> Trajectories:
+    """A jitted change of rows that wait to be sampled; they stay split."""
+    return self._collector.jitted_rows(function)(
+      traj, *processes.put(arrays, self._collector.whole)
+    )
+
+  def write(self, traj: Trajectories, new_tokens: int) -> Trajectories:
+    """new_tokens more at most for each unfinished row; nothing is judged."""
+    engine = self._collector.engine.variant((), new_tokens)
+    return engine.generate(self._params, traj=traj, key=self.key)
+
+  def _generate(self, traj, examples, transforms=()):
+    self.next_serial += traj.num_prompts
+    collector = self._collector
+    engine = collector.engine
+    if transforms:
+      engine = engine.variant(transforms)
+    return collector.verifier.play(
+      engine, self._params, traj, collector.key, examples
+    )
