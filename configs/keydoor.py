@@ -4,6 +4,8 @@ Command: python -m experiments.train --config=configs/keydoor.py --method=grpo
   --workdir=runs/keydoor
 Cost: about 4 minutes on 2 CPU cores.
 Expected: reward/mean 0.86 after 150 iterations with seed 0 (random: 0.05).
+Several seeds as one program: python -m experiments.sweep --jitted --seeds=5
+  --config=configs/keydoor.py --method=grpo --workdir=runs/keydoor_seeds
 """
 
 from rl_jax.config import EvaluationConfig, ExperimentConfig
