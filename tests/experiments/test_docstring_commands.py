@@ -84,6 +84,13 @@ def flags_of(binary: str) -> set[str]:
     and ast.unparse(node.value).startswith('functools.partial(flags.DEFINE_')
   }
   for node in nodes:
+    if isinstance(node, ast.ImportFrom):
+      # Tables of a paper share the flags of the one that they import.
+      folder, _, beside = (node.module or '').partition('.papers.')
+      if folder == 'experiments' and beside:
+        modules = [f'papers.{beside}.{alias.name}' for alias in node.names]
+        found = [one for one in modules if source_of(one).exists()]
+        names = names.union(*map(flags_of, found))
     if not isinstance(node, ast.Call):
       continue
     called = ast.unparse(node.func)
