@@ -11,7 +11,8 @@
 configs/chain.py has the command that makes runs/chain_warm, which knows all
 facts; 200 steps make it believe what the teacher believes.
 Cost: about a minute for each command on 2 CPU cores.
-Expected: see experiments/papers/worlds/README.md.
+Expected: 0.033 sampled of the start, 0.31 after 60 iterations of GRPO at 3e-4
+(three seeds, 0.24 to 0.37). See experiments/papers/worlds/README.md.
 """
 
 import dataclasses
@@ -28,7 +29,7 @@ def get_config(method: Method) -> ExperimentConfig:
   config = chain.get_config(method)
   return dataclasses.replace(
     config,
-    iterations=100,
+    iterations=60,
     task=BelievedChain(min_operations=2, max_operations=4, num_train=512),
     rollout=dataclasses.replace(
       config.rollout,

@@ -26,9 +26,12 @@ RATES = (5e-5, 1.5e-4, 4.5e-4)
 ITERATIONS = 16
 TUNING_SEEDS = (100,)
 # The area is read at this many generated tokens; elsewhere as in MAIN.
-TOKENS = {MAIN: 100_000}
+TOKENS = {MAIN: 100_000, 'explore': 300_000}
 # Methods whose accuracy is fitted to entropy.
-LAWS = {MAIN: ('grpo', 'reinforce', 'clip_cov', 'kl_cov')}
+LAWS = {
+  MAIN: ('grpo', 'reinforce', 'clip_cov', 'kl_cov'),
+  'explore': ('grpo', 'reinforce'),
+}
 TOLERABLE = 0.03  # a loss that a claim of "not worse" allows
 # 4 or 5 operations: half of the cost of the world's 4 to 8.
 SHORT = {
@@ -66,7 +69,8 @@ class World:
 
   measured: the method that runs at all rates. methods: with changes of their
     files; at the rate `best`. start_numbers: of the start by the names of
-    `tables.METRICS`, where GRPO has no gradient and stays there.
+    `tables.METRICS`, where GRPO has no gradient and stays there. other_seeds:
+    at other rates than the best; None: as many. problems: of the evaluation.
   """
 
   measured: str
@@ -78,6 +82,8 @@ class World:
   claims: dict[str, trials.Claim]
   start_numbers: dict[str, float] = dataclasses.field(default_factory=dict)
   seeds: int = 2
+  other_seeds: int | None = None
+  problems: int = 512
 
 
 WORLDS = {
@@ -113,6 +119,18 @@ WORLDS = {
     methods={'grpo': {}, 'hapo': {}},
     start=START,
     claims={'hapo': trials.SHORTER},
+  ),
+  'explore': World(
+    measured='grpo',
+    rates=(1e-4, 3e-4, 1e-3),
+    best=3e-4,
+    iterations=60,
+    methods={'grpo': {}, 'reinforce': {}},
+    start={'model.path': 'runs/explore_warm'},
+    claims={'reinforce': trials.LOWER},
+    seeds=3,
+    other_seeds=1,
+    problems=256,
   ),
 }
 
@@ -163,14 +181,17 @@ def elsewhere(name: str) -> list[Setting]:
   world, found = WORLDS[name], []
   common = {'iterations': world.iterations, **JUDGED, **world.start}
   common |= {'evaluation.every': world.iterations}
+  common |= {'evaluation.num_prompts': world.problems}
   for method, changes in world.methods.items():
     rates = world.rates if method == world.measured else (world.best,)
-    settings = sweep_runs.equal_conditions(
-      name, (method,), {**common, **changes}, world.seeds
-    )
-    found += sweep_runs.crossed(
-      settings, sweep_runs.product({trials.RATE: rates})
-    )
+    for rate in rates:
+      seeds = world.seeds
+      if rate != world.best and world.other_seeds is not None:
+        seeds = world.other_seeds
+      settings = sweep_runs.equal_conditions(
+        name, (method,), {**common, **changes}, seeds
+      )
+      found += [{**setting, trials.RATE: rate} for setting in settings]
   return found
 
 

@@ -47,12 +47,11 @@ _BETTER = Claim('higher accuracy')
 _BASELINE = Claim('', sign=0)
 _KEEPS = Claim('keeps entropy', 'entropy')
 _PASS = Claim('higher pass@k', 'pass@4')
+LOWER = Claim('lower without a baseline', sign=-1)
 SHORTER = Claim('shorter responses', 'length', -1)
 STALE = {
   'grpo': Trial('baseline', _BASELINE, seeds=5),
-  'reinforce': Trial(
-    'estimator', Claim('lower without a baseline', sign=-1), seeds=5
-  ),
+  'reinforce': Trial('estimator', LOWER, seeds=5),
   'gspo': Trial('sequence ratio', _BETTER, seeds=5),
   'topr': Trial('clip', Claim('higher where samples are stale'), seeds=5),
   'cispo': Trial('clip', _BETTER),

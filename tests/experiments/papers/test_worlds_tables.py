@@ -145,10 +145,16 @@ def test_claims_on_entropy():
   header, *rows = entropy.claims(lines, {'kl_cov': {'more entropy': cells}})
   assert header[-1] == 'verdict'
   assert [row[-1] for row in rows] == [
-    *('confirmed', 'confirmed', 'contrary', 'contrary', 'contrary'),
+    *('confirmed', 'confirmed', 'confirmed'),
+    *('contrary', 'contrary', 'contrary'),
     'seen',
   ]
   assert rows[-1][0] == 'kl_cov: more entropy'
+  rising = [{**x, 'course': dict(x['course'])} for x in lines]
+  for line in rising:
+    line['course']['entropy'] = line['course']['entropy'][::-1]
+  _, *rows = entropy.claims(rising, {})
+  assert rows[0][-1] == 'contrary' and 'early' not in rows[1][0]
 
 
 def test_every_method_has_a_line():
