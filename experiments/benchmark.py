@@ -108,6 +108,8 @@ def drafts() -> Drafts | None:
     return None
   if _STAGE.value != 'generate':
     raise app.UsageError('--speculative is for --stage=generate')
+  if _CACHE.value is not None:
+    raise app.UsageError('--cache_tokens is not for --speculative')
   return overrides.parse_piece(text)
 
 

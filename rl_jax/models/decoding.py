@@ -184,15 +184,12 @@ def _layer_step(layer, cfg, x, tables, shared, own, blocks, places, times):
   return layers.finish_layer(layer, cfg, x, attended), keys, values
 
 
-@functools.partial(jax.jit, static_argnames='cfg')
+@functools.partial(jax.jit, static_argnames='cfg')  # traced once for all layers
 def _pooled_layer_step(layer, cfg, x, tables, shared, own, at, places, times):
   """The same with a BlockPool; at: its PoolStep."""
   q, k, v = layers.qkv(layer, cfg, x, tables)
-  limits, (step_B, _), ((keys,), (values,)) = (
-    layers.limits(cfg, layer),
-    times,
-    own,
-  )
+  limits, (step_B, _) = layers.limits(cfg, layer), times
+  (keys,), (values,) = own
   place = (at.block_B, slice(None))
   keys = keys.at[*place, :, at.column_B].set(k, mode='drop')
   values = values.at[*place, at.column_B].set(v, mode='drop')
