@@ -94,7 +94,7 @@ LIMITED = """
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
   what, folder, slack = sys.argv[1], sys.argv[2], float(sys.argv[3])
-  small, large = model(1, 16), model(10, 2048)
+  small, large = model(1, 64), model(10, 2048)
   size = 4 * spec.count(specs(large))
   assert size > 2e9
   # Threads and programs are there before memory is counted.
@@ -102,7 +102,7 @@ LIMITED = """
     folder + '_small', small, parameters(small), ByteTokenizer())
   model_dir.load_any(folder + '_small')
   if what == 'export':
-    params = parameters(large)
+    params = jax.block_until_ready(parameters(large))
     limit(slack)
     hf_export.export_hf(folder, large, params, ByteTokenizer())
   else:
@@ -114,7 +114,10 @@ LIMITED = """
 
 @pytest.mark.slow
 def test_a_large_model_is_never_twice_in_memory(tmp_path):
-  """2 GB are written and read with 0.8 GB besides; without it they are not."""
+  """2 GB are written and read with 1.3 GB besides, not with 0.1.
+
+  A shard has 0.5, and the allocator keeps some of what was freed.
+  """
   script, folder = tmp_path / 'limited.py', str(tmp_path / 'model')
   script.write_text(textwrap.dedent(LIMITED))
 
@@ -126,11 +129,11 @@ def test_a_large_model_is_never_twice_in_memory(tmp_path):
       text=True,
     )
 
-  written = run('export', 8e8)
+  written = run('export', 1.3e9)
   assert written.returncode == 0, written.stderr[-3000:]
   shards = [path.stat().st_size for path in (tmp_path / 'model').glob('*-of-*')]
   assert len(shards) == 4 and max(shards) < 1.001 * directories.SHARD_BYTES
-  read = run('import', 8e8)
+  read = run('import', 1.3e9)
   assert read.returncode == 0, read.stderr[-3000:]
   assert read.stdout == written.stdout
   for what in ('export', 'import'):
