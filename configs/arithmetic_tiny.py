@@ -8,7 +8,8 @@
 Two optimizer steps a rollout, so that clips act; the task describes its
 responses, for methods that read more than the reward.
 Cost: a minute or two for each command on 2 CPU cores, most of it compilation.
-Expected: see experiments/papers/policy_loss_leaderboard/README.md.
+Expected: 76% of validation problems after the warm start, 82% after 50
+iterations of GRPO at 3e-5.
 """
 
 import dataclasses

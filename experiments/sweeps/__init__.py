@@ -1,1 +1,1 @@
-"""Many runs: settings, execution on one machine or a cluster, references."""
+"""Many runs: settings, execution on one machine or a cluster."""

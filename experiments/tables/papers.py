@@ -10,7 +10,7 @@ from typing import Any
 
 from experiments.sweeps import runs as sweep_runs
 from experiments.tables import cells as cells_lib
-from experiments.tables import leaderboard, result_checks
+from experiments.tables import result_checks
 
 # Papers whose folder has a tables.py.
 OWN_TABLES = ('entropy_mechanism', 'staleness', 'worlds')
@@ -18,7 +18,6 @@ FOLDER = pathlib.Path(__file__).parents[1] / 'papers'
 HINTS = {
   'comparison': 'Mean reward of all samples, and reward and entropy of the '
   'last tenth, after equally many samples. The head of a column sorts by it.',
-  'leaderboard': leaderboard.HINT,
 }
 
 Cells = list[list[str]]
@@ -29,16 +28,12 @@ def make(
 ) -> dict[str, Cells]:
   """Name of a table -> header and rows.
 
-  Of OWN_TABLES what its tables.py makes. Another paper whose sweep has TOKENS
-  is a leaderboard, the rest are comparisons.
+  Of OWN_TABLES what its tables.py makes, of others a comparison.
   """
   if paper in OWN_TABLES:
     own = importlib.import_module(f'experiments.papers.{paper}.tables')
     return own.all_tables(rows)
   module = importlib.import_module(f'experiments.papers.{paper}.sweep')
-  if hasattr(module, 'TOKENS'):
-    cells = leaderboard.cells(rows, module.BASELINE, module.TOKENS, mixed)
-    return {'leaderboard': cells}
   return {'comparison': cells_lib.comparison(rows, module.BASELINE, mixed)}
 
 
@@ -57,8 +52,7 @@ def read(
   path = FOLDER / paper / 'results.jsonl'
   rows, mixed = result_checks.read_rows(str(path), digests, allow_mixed, **own)
   found = make(paper, rows, mixed)
-  source = leaderboard if 'leaderboard' in found else cells_lib
-  failures = source.failures(rows)
+  failures = cells_lib.failures(rows)
   return found, result_checks.notes_on(rows, mixed, digests, failures)
 
 

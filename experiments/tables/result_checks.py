@@ -39,7 +39,7 @@ def mixtures(
     if other != digest:
       found.append(f'configurations {other} and {digest} of {setting}')
   if digests is not None:
-    digests = {*digests, None}  # references have none
+    digests = set(digests)
     foreign = [r['name'] for r in rows if r.get('digest') not in digests]
     if foreign:
       found.append(f'configurations of another table: {", ".join(foreign)}')

@@ -36,7 +36,7 @@ def test_blocks_of_queries_equal_the_definition(monkeypatch, queries):
   """With a partial last block, and with a single block."""
   monkeypatch.setattr(attention, 'LEAST_QUERIES', queries)
   q, k, v, mask_NP = make_inputs()
-  found = attention.attend_prompt(q, k, v, mask_NP)
+  found = jax.jit(lambda *x: attention.attend_prompt(*x))(q, k, v, mask_NP)
   real = mask_NP[:, :, None, None, None]
   np.testing.assert_allclose(found * real, defined(q, k, v, mask_NP), atol=1e-6)
   assert np.isfinite(found).all()
@@ -53,7 +53,7 @@ def test_gradients_do_not_depend_on_the_blocks(monkeypatch, queries):
     out = lambda *qkv: (
       attention.attend_prompt(*qkv, mask_NP) * cotangent
     ).sum()
-    return jax.grad(out, argnums=(0, 1, 2))(q, k, v)
+    return jax.jit(jax.grad(out, argnums=(0, 1, 2)))(q, k, v)
 
   whole = gradients()
   monkeypatch.setattr(attention, 'LEAST_QUERIES', queries)
@@ -92,7 +92,8 @@ def whole_responses(causal, limits=attention.NO_LIMITS):
     )
     return (found * cotangent).sum(), found
 
-  grads, found = jax.grad(out, argnums=range(5), has_aux=True)(q, kp, vp, k, v)
+  gradient = jax.jit(jax.grad(out, argnums=range(5), has_aux=True))
+  grads, found = gradient(q, kp, vp, k, v)
   return *grads, found
 
 

@@ -32,9 +32,10 @@ def mesh():
 
 
 @pytest.fixture(scope='module')
-def model(tiny):
+def model(tiny, mesh):
   """With a value head that is not 0."""
-  return dataclasses.replace(tiny.CFG, value_head=True), tiny.params()
+  params = jax.device_put(tiny.params(), mesh_lib.replicated(mesh))
+  return dataclasses.replace(tiny.CFG, value_head=True), params
 
 
 def rows_of(toy, questions):

@@ -49,7 +49,7 @@ class Letters:
     return {'outcome': float(response == 'y'), 'letters': len(response)}
 
 
-def generate(params, traj, key, *, cfg, sampling, max_new_tokens, slots):
+def generate(params, traj, key, *, sampling, max_new_tokens, **unused):
   """Greedy: right for even ids, raises for 3. Sample g: right if g < id.
 
   Right rows end by themselves after 2 tokens, the others run to the limit 3.

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 
-from experiments.sweeps import references
 from experiments.tables import cells as cells_lib
 from experiments.tables import leaderboard, result_checks
 
@@ -96,13 +95,3 @@ def test_the_page_has_the_same_table(tmp_path):
   )
   assert [table['header'], *table['rows']] == leaderboard.cells(rows, 'a', 100)
   assert notes == ['FAILED: c: 1 failed: why'] and 'sorts' in table['hint']
-
-
-def test_best_and_majority_of_n():
-  """Two prompts, three texts: the majority of the first is wrong."""
-  response_BT = np.array([[1, 9], [2, 0], [2, 5], [3, 3], [4, 4], [3, 3]])
-  length_B = np.array([2, 1, 1, 2, 2, 2])
-  right_B = np.array([1.0, 0, 0, 1, 0, 1])
-  one_N, most_N = references.of_n(response_BT, length_B, right_B, 3)
-  np.testing.assert_array_equal(one_N, [1, 1])
-  np.testing.assert_array_equal(most_N, [0, 1])

@@ -1,1 +1,0 @@
-"""All methods on 2-digit arithmetic at equal tokens."""
