@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 import jax
+from jax.experimental import mesh_utils
 from jax.sharding import (
   AbstractMesh,
   AxisType,
@@ -70,7 +71,10 @@ class MeshConfig:
 
 
 def make_mesh(cfg: MeshConfig, devices: list | None = None) -> Mesh:
-  """The mesh of all devices.
+  """The mesh of all devices, by the topology of the hardware.
+
+  Devices of several slices keep their order, so that the first axis crosses
+  slices.
 
   Raises:
     ValueError: the axes do not multiply to the number of devices.
@@ -83,7 +87,12 @@ def make_mesh(cfg: MeshConfig, devices: list | None = None) -> Mesh:
       f'mesh {axes} needs {math.prod(shape)} devices, but there are '
       f'{len(devices)}'
     )
-  grid = np.asarray(devices).reshape(shape)
+  if len({getattr(device, 'slice_index', 0) for device in devices}) > 1:
+    grid = np.asarray(devices).reshape(shape)
+  else:
+    grid = mesh_utils.create_device_mesh(
+      shape, devices, allow_split_physical_axes=True
+    )
   return Mesh(grid, AXES, axis_types=(AxisType.Auto,) * len(AXES))
 
 

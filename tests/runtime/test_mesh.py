@@ -19,6 +19,19 @@ def test_a_mesh_that_does_not_match_the_devices_is_an_error():
     mesh_lib.make_mesh(cfg, jax.devices()[:1])
 
 
+def test_devices_are_placed_by_their_topology(monkeypatch):
+  """By JAX, which knows it on TPUs; elsewhere they keep their order."""
+  asked = []
+
+  def create(shape, devices, **how):
+    asked.append((shape, how))
+    return np.asarray(devices).reshape(shape)
+
+  monkeypatch.setattr(mesh_lib.mesh_utils, 'create_device_mesh', create)
+  mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
+  assert asked == [((1, 1, 1, 1), {'allow_split_physical_axes': True})]
+
+
 def test_an_axis_of_no_devices_is_an_error():
   """Zero devices along an axis."""
   with pytest.raises(ValueError, match='MeshConfig.fsdp = 0'):
