@@ -27,6 +27,8 @@ from rl_jax.runtime import processes
 from rl_jax.tasks import base
 from rl_jax.types import ENVIRONMENT, PAD, POLICY, Trajectories
 
+_DISTANCE = 'semantic_distance_B'  # of chosen rows, 0 on others
+
 
 class LoggedSet(PromptSet):
   """Prompts whose recorded responses also fit; over-long ones are handled
@@ -52,12 +54,16 @@ class LoggedSet(PromptSet):
     return ids
 
   def check_labels(self, method: Method) -> None:
-    """Raises ValueError if a piece reads labels that the data do not have."""
-    first = self._example(self.example_id(0))
-    if base.logged(self.task, first)[0].label is not None:
-      return
+    """Raises ValueError if a piece reads what the data do not have."""
+    first = base.logged(self.task, self._example(self.example_id(0)))[0]
     for path, piece in method.pieces():
-      if getattr(piece, 'labelled', False):
+      if first.distance is None and _DISTANCE in getattr(piece, 'reads', ()):
+        raise ValueError(
+          f'method.{path} reads the field semantic_distance of pairs, which '
+          f'the data of {type(self.task).__name__} do not have; '
+          'experiments.embed_pairs writes it'
+        )
+      if first.label is None and getattr(piece, 'labelled', False):
         raise ValueError(
           f'method.{path} reads labels (chosen, rejected; true, false), which '
           f'the data of {type(self.task).__name__} do not have; for scores '
@@ -232,6 +238,9 @@ def logged_rows(
     extras.pop('chosen_B')
   if mismatched:
     extras['mismatched_B'] = 1.0 - live
+  if rows[0][0].distance is not None:
+    distances = [logged.distance or 0.0 for logged, *_ in rows]
+    extras[_DISTANCE] = np.asarray(distances, np.float32)
   length = np.asarray([len(tokens) for _, tokens, _ in rows], np.int32)
   n = np.arange(B, dtype=np.int32)
   return Trajectories(

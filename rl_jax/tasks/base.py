@@ -51,6 +51,7 @@ class Logged:
   or desirable response, 0 for a rejected one, None without a label.
   steps: parts of the text, which are encoded one by one, () for one part.
   step_labels: of each a number from 0 (wrong) to 1, () if the data have none.
+  distance: 1 - cos of embeddings of prompt and text, None if unknown.
   """
 
   text: str = ''
@@ -59,6 +60,7 @@ class Logged:
   label: int | None = None
   steps: tuple[str, ...] = ()
   step_labels: tuple[float, ...] = ()
+  distance: float | None = None
 
 
 class Task(Protocol):

@@ -1,7 +1,8 @@
 """The forms of rows with preferences, as TRL's trainers read them.
 
   pair      {prompt, chosen, rejected}; the prompt may be left out where both
-            responses begin with it
+            responses begin with it; `semantic_distance`, a number from 0 to 2,
+            is that of the chosen response from its prompt (Sem-DPO)
   label     {prompt, completion, label}, label true or false
   scores    {prompt, responses, scores}
   steps     {prompt, completions, labels}, a list of steps with a label each:
@@ -13,6 +14,7 @@ lists of {role, content}. All other fields are ignored.
 """
 
 from collections.abc import Mapping
+import dataclasses
 import math
 import os
 from typing import Any
@@ -200,7 +202,23 @@ class _Row:
     if texts[0] == texts[1]:
       self.fail('equal_responses', 'chosen and rejected are equal')
     chosen, rejected = texts
-    return prompt, (_logged(chosen, 1.0, 1), _logged(rejected, 0.0, 0))
+    first = dataclasses.replace(
+      _logged(chosen, 1.0, 1), distance=self.distance()
+    )
+    return prompt, (first, _logged(rejected, 0.0, 0))
+
+  def distance(self) -> float | None:
+    """Of the chosen response from its prompt; None without the field."""
+    found = self._record.get('semantic_distance')
+    if found is None:
+      return None
+    number = isinstance(found, (int, float)) and not isinstance(found, bool)
+    if not number or not 0 <= found <= 2:
+      self.fail(
+        'wrong_distance',
+        f"field 'semantic_distance' is {found!r}, not a number from 0 to 2",
+      )
+    return float(found)
 
   def _common(self, chosen, rejected):
     """(what both begin with, the rests): texts are not cut behind a space."""

@@ -96,6 +96,8 @@ def _load(path, form, bad_rows, max_row_bytes):
       found = preference_forms.form_of(record, where)
     prompt, logged = preference_forms.parse(record, found, where)
     shape = {'form': found, 'responses': len(logged)}
+    if logged[0].distance is not None:
+      shape['semantic_distance'] = True
     expected = first or shape
     if shape != expected:
       raise BadRowError(
@@ -112,19 +114,20 @@ def _load(path, form, bad_rows, max_row_bytes):
 
 def _encoded(logged):
   text = logged.steps or logged.text or logged.messages
-  return [text, logged.reward, logged.label, logged.step_labels]
+  numbers = [logged.reward, logged.label, logged.step_labels, logged.distance]
+  return [text, *numbers]
 
 
 def _decoded(row):
   """(prompt, responses) of a stored row."""
   prompt = json.loads(row.question)
   responses = []
-  for text, reward, label, step_labels in json.loads(row.solution):
+  for text, reward, label, step_labels, distance in json.loads(row.solution):
     fields = {'text': text}
     if step_labels:
       fields = {'text': ''.join(text), 'steps': tuple(text)}
     elif not isinstance(text, str):
       fields = {'messages': tuple(text)}
-    fields |= {'reward': reward, 'label': label}
+    fields |= {'reward': reward, 'label': label, 'distance': distance}
     responses.append(Logged(**fields, step_labels=tuple(step_labels)))
   return prompt if isinstance(prompt, str) else tuple(prompt), tuple(responses)

@@ -133,6 +133,11 @@ def test_labels_that_are_missing(toy):
     records().check_labels(toy.get_method(name))
 
 
+def test_distances_that_are_missing(toy):
+  with pytest.raises(ValueError, match='reads the field semantic_distance'):
+    records().check_labels(toy.get_method('sem_dpo'))
+
+
 def test_rows_of_pairs():
   """Tokens, kinds, labels and rewards, in pairs."""
   data = records()
@@ -148,6 +153,13 @@ def test_rows_of_pairs():
   np.testing.assert_array_equal(traj.extras['chosen_B'], [1, 0, 1, 0])
   np.testing.assert_array_equal(traj.extras['logged_B'], 1)
   np.testing.assert_array_equal(traj.row_id_B2[:, 0], [7, 7, 8, 8])
+  assert 'semantic_distance_B' not in traj.extras
+  for group, far in zip(found, (0.25, 1.5), strict=True):
+    first = dataclasses.replace(group[0][0], distance=far)
+    group[0] = (first, *group[0][1:])
+  traj = logged_rows(tuple(arrays), found, 5)
+  far_B = traj.extras['semantic_distance_B']
+  np.testing.assert_array_equal(far_B, [0.25, 0, 1.5, 0])
 
 
 def test_responses_to_other_prompts():

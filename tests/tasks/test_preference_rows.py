@@ -85,6 +85,14 @@ def test_conversations():
   assert roles == ['assistant', 'user', 'assistant']
 
 
+def test_distance_of_the_chosen_response(tmp_path):
+  path = tmp_path / 'rows.jsonl'
+  path.write_text(json.dumps({**PAIR, 'semantic_distance': 0.25}) + '\n')
+  task = PreferenceRows(path=str(path))
+  chosen, rejected = task.logged(task.example('train', 0))
+  assert (chosen.distance, rejected.distance) == (0.25, None)
+
+
 def test_second_row_and_validation():
   task = PreferenceRows(path=str(FOLDER / 'label.jsonl'), num_validation=1)
   assert [task.num_prompts(s) for s in ('train', 'validation', 'test')] == [
@@ -150,6 +158,21 @@ SCORED = {'prompt': 'a', 'responses': ['b', 'c'], 'scores': [1, 0]}
       {'prompt': 'a', 'label': True},
       'missing_field',
       "'completion' is missing",
+    ),
+    (
+      {**PAIR, 'semantic_distance': 2.5},
+      'wrong_distance',
+      "'semantic_distance' is 2.5, not a number from 0 to 2",
+    ),
+    (
+      {**PAIR, 'semantic_distance': True},
+      'wrong_distance',
+      "'semantic_distance' is True",
+    ),
+    (
+      {**PAIR, 'semantic_distance': 0.5},
+      'other_form',
+      'one file, one form',
     ),
     ({**SCORED, 'scores': [1]}, 'wrong_length', '2 responses and 1 scores'),
     ({**SCORED, 'scores': [1, True]}, 'wrong_score', 'True in scores'),

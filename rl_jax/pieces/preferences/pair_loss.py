@@ -42,6 +42,11 @@ class PairLoss:
     """What the score and the weight read of the model."""
     return (*self.score.needs, *getattr(self.weight, 'needs', ()))
 
+  @property
+  def reads(self) -> dict[str, str]:
+    """What the weight reads of the data."""
+    return getattr(self.weight, 'reads', {})
+
   def check_method(self, method: Any) -> None:
     """Raises ValueError for choices of another kind, or without pairs."""
     parts = {
