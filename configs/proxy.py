@@ -12,21 +12,45 @@ Cost: half a minute for each command on 2 CPU cores.
 Expected: see experiments/papers/proxy/README.md.
 """
 
+import dataclasses
+
 from rl_jax.config import EvaluationConfig, ExperimentConfig
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.method import Method
 from rl_jax.models import presets
 from rl_jax.models.source import ModelSource
+from rl_jax.pieces.shaping import ReferenceSigmoid
 from rl_jax.rollouts.collect import RolloutConfig
-from rl_jax.tasks import Motifs
+from rl_jax.tasks import Motifs, base
+
+
+@dataclasses.dataclass(frozen=True)
+class ReferencedMotifs(Motifs):
+  """Motifs whose reference response has reward 0, for PAR.
+
+  `CenteredScores` holds the mean score of the random texts of the comparisons
+  at 0.
+  """
+
+  reward_weights: dict[str, float] = base.weights_field(
+    outcome=1.0, reference_reward=0.0
+  )
+
+  def reward(self, example: base.Example, response: str) -> dict[str, float]:
+    """The gold score, and 0."""
+    return {**super().reward(example, response), 'reference_reward': 0.0}
 
 
 def get_config(method: Method) -> ExperimentConfig:
   """50 pairs an iteration, or 16 prompts x 8 samples."""
   data = any(getattr(piece, 'from_data', False) for _, piece in method.pieces())
+  weights = {'outcome': float(data)}
+  task: Motifs = Motifs(reward_weights=weights)
+  if any(isinstance(one, ReferenceSigmoid) for _, one in method.pieces()):
+    task = ReferencedMotifs(reward_weights=weights | {'reference_reward': 0.0})
   return ExperimentConfig(
     iterations=60 if data else 200,
-    task=Motifs(reward_weights={'outcome': float(data)}),
+    task=task,
     method=method,
     model=ModelSource(
       config=presets.small(),

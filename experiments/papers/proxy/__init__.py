@@ -1,0 +1,1 @@
+"""Learned rewards, optimised too far; preference methods offline and online."""

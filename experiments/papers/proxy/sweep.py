@@ -1,0 +1,93 @@
+"""What keeps a policy from a learned reward's errors, in the world proxy.
+
+for seed in 0 1 2 3 4; do python -m experiments.train
+  --config=configs/proxy.py --method=reward_model --set=seed=$seed
+  --workdir=runs/proxy_rm_$seed; done
+python -m experiments.sweep --paper=proxy --workdir=runs/proxy
+
+Every seed has a reward model of its own, trained on the same 300 comparisons.
+"""
+
+from experiments.sweeps.runs import Setting
+
+NAIVE, RULE = 'GRPO', 'GRPO on the rule itself'
+# The learned reward where the rule's score is largest, in a run of GRPO with
+# seed 5, which is not in the table.
+THRESHOLD = 0.9
+_ONE = (('learned', 0, 1.0),)  # component, model after the seed's own, weight
+_THREE = tuple((name, number, 0.0) for number, name in enumerate('abc'))
+# Row of the table -> (reward models, changes).
+ARMS: dict[str, tuple[tuple[tuple[str, int, float], ...], Setting]] = {
+  NAIVE: (_ONE, {'method': 'grpo'}),
+  'PPO': (_ONE, {'method': 'ppo'}),
+  'GRPO, mean of 3 models less half their variance': (
+    _THREE,
+    {
+      'method': 'rm_ensemble',
+      'method.shaping.Ensemble.components': ('a', 'b', 'c'),
+    },
+  ),
+  'constrained RLHF': (
+    _ONE,
+    {
+      'method': 'constrained_rlhf',
+      'method.credit.Lagrangian.components': ('learned',),
+      'method.value_target.components': ('learned',),
+      'method.credit.Lagrangian.thresholds': (THRESHOLD,),
+      'method.losses.ValueRegression.coefs': (0.5, 0.2),
+      'model.num_values': 2,
+    },
+  ),
+  'PAR, k 4': (
+    _ONE,
+    {'method': 'par', 'method.shaping.ReferenceSigmoid.k': 4.0},
+  ),
+  'GRPO, KL 0.1 in the reward': (
+    _ONE,
+    {
+      'method': 'grpo@no_kl',
+      'add': ["method.shaping=KLInReward(coef=0.1, level='sequence')"],
+    },
+  ),
+  RULE: (
+    (),
+    {'method': 'grpo', 'task.reward_weights': {'outcome': 1.0}},
+  ),
+}
+COMMON = {
+  'config': 'proxy',
+  'iterations': 160,
+  'guards.log_rollouts': 0,
+  'checkpoint.every': 10**9,
+}
+SEEDS = 5
+
+
+def models(which: tuple[tuple[str, int, float], ...], seed: int) -> list[str]:
+  """Reward models to add: that of the seed, or it and the next ones."""
+  return [
+    f"reward_models=RewardModel(path='runs/proxy_rm_{(seed + number) % SEEDS}'"
+    f', name={name!r}, weight={weight})'
+    for name, number, weight in which
+  ]
+
+
+def get_sweep() -> list[Setting]:
+  """Seeds x arms."""
+  return [
+    COMMON
+    | changes
+    | {'seed': seed, 'add': changes.get('add', []) + models(which, seed)}
+    for seed in range(SEEDS)
+    for which, changes in ARMS.values()
+  ]
+
+
+def arm(setting: Setting) -> str:
+  """The row of the table to which a run belongs."""
+  return next(
+    name
+    for name, (_, changes) in ARMS.items()
+    if changes['method'] == setting['method']
+    and (name == RULE) == ('task.reward_weights' in setting)
+  )
