@@ -18,7 +18,7 @@ from absl import flags  # noqa: E402
 import jax  # noqa: E402
 import pytest  # noqa: E402
 
-from rl_jax.runtime import mesh  # noqa: E402
+from rl_jax.runtime import mesh as mesh_lib  # noqa: E402
 
 # Silent broadcasting of [B] against [B, T] is the commonest bug of the field.
 jax.config.update('jax_numpy_rank_promotion', 'raise')
@@ -75,11 +75,18 @@ def _played():
   return _load('played').Played
 
 
+@pytest.fixture(scope='module', name='mesh')
+def _mesh():
+  """Of one device, in force until the module ends."""
+  found = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
+  with jax.set_mesh(found):
+    yield found
+
+
 @pytest.fixture(scope='module')
-def no_mesh_left():
+def no_mesh_left(mesh):
   """A trainer puts a mesh in force, which other modules must not see."""
-  with jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), jax.devices()[:1])):
-    yield
+  del mesh
 
 
 @pytest.fixture(scope='session')

@@ -45,7 +45,13 @@ EXCEPTIONS = {
   ('rollouts/wrappers/opponent', 'pieces/policies'),  # a rule, as of a method
 }
 PART_OF_PIECES = (
-  *('pieces/ops/', 'pieces/row_inputs', 'pieces/piece', 'pieces/policies'),
+  *(
+    'pieces/ops/',
+    'pieces/row_inputs',
+    'pieces/row_keys',
+    'pieces/piece',
+    'pieces/policies',
+  ),
   *('pieces/logits/transforms', 'pieces/statistics/'),
 )
 

@@ -20,7 +20,8 @@ Command: python -m experiments.train --config=configs/modes.py
 
 from rl_jax.method import Method
 from rl_jax.pieces import credit, losses, regularizers, shaping
-from rl_jax.pieces.aggregation import ControlSplit, TokenMean
+from rl_jax.pieces.aggregation import TokenMean
+from rl_jax.pieces.control_split import ControlSplit
 
 
 def get_method() -> Method:

@@ -173,30 +173,16 @@ def attend_response(
   (pk, pv, mask_NP), (k, v, mask_ST) = prompt, own
   *lead, S, J, R, K = q_NGSJRK.shape
   B, N = k.shape[0], mask_NP.shape[0]
-  place_B, row_M = (None, None) if places is None else places
-  G = (B if places is None else row_M.shape[0]) // N
+  G = (B if places is None else places[1].shape[0]) // N
   q_own = jnp.swapaxes(q_NGSJRK.reshape(B, S, J, R * K), 1, 2)
   q_own = q_own.reshape(B, J, S * R, K)
 
-  def by_group(x):
-    """[B, J, S * R, ...] -> [N, J, G * S * R, ...]."""
-    x = x if places is None else x[row_M]
-    x = jnp.swapaxes(x.reshape(N, G, *x.shape[1:]), 1, 2)
-    return x.reshape(N, J, G * S * R, *x.shape[4:])
-
-  def by_row(x):
-    """The inverse of by_group."""
-    x = jnp.swapaxes(x.reshape(N, J, G, S * R, *x.shape[3:]), 1, 2)
-    x = x.reshape(N * G, J, S * R, *x.shape[4:])
-    return x if places is None else x[place_B]
-
-  prompt_mask = (mask_NP > 0)[:, None, None]
+  by_group, by_row = _movers(places, (N, G, J, S * R))
+  step_NJM = None
   if limits.window is not None:
     step_BJSR = jnp.broadcast_to(step[..., None, :, None], (B, J, S, R))
     step_NJM = by_group(step_BJSR.reshape(B, J, S * R))
-    prompt_mask &= _near_prompt(step_NJM, mask_NP.shape[1], limits)
-  prompt_scores = _product('njmk,njkp->njmp', by_group(q_own), pk)
-  prompt_scores = _masked(prompt_scores, prompt_mask, limits)
+  prompt_scores = _prompt_scores(by_group(q_own), pk, mask_NP, step_NJM, limits)
   # [B, J, S, R, T]: in the shape of the product XLA on CPU would compute the
   # exponential in place, possibly without vector instructions.
   scores = _product('bjmk,bjkt->bjmt', q_own, k).reshape(B, J, S, R, -1)
@@ -212,13 +198,38 @@ def attend_response(
   return out.reshape(*lead, S, J, R, K)
 
 
-def _near_prompt(step_NJM, P, limits):
-  """Which tokens of the prompt are in the window, [N, J, M, P].
+def _movers(places, sizes):
+  """What brings M queries of each row to its group, and back; see places."""
+  place_B, row_M = (None, None) if places is None else places
+  N, G, J, M = sizes
 
-  Prompts end in the last column, so that distances do not depend on them.
+  def by_group(x):
+    """[B, J, M, ...] -> [N, J, G * M, ...]."""
+    x = x if places is None else x[row_M]
+    x = jnp.swapaxes(x.reshape(N, G, *x.shape[1:]), 1, 2)
+    return x.reshape(N, J, G * M, *x.shape[4:])
+
+  def by_row(x):
+    """The inverse of by_group."""
+    x = jnp.swapaxes(x.reshape(N, J, G, M, *x.shape[3:]), 1, 2)
+    x = x.reshape(N * G, J, M, *x.shape[4:])
+    return x if places is None else x[place_B]
+
+  return by_group, by_row
+
+
+def _prompt_scores(q_NJMK, keys, mask_NP, step_NJM, limits):
+  """Scores of a group's queries with its prompt, [N, J, M, P].
+
+  step_NJM: the tokens of the queries, if there is a window. Prompts end in the
+  last column, so that distances do not depend on their lengths.
   """
-  back_P = (P - jnp.arange(P))[None, None, None]
-  return limits.near(step_NJM[..., None] + back_P)
+  mask = (mask_NP > 0)[:, None, None]
+  if step_NJM is not None:
+    P = mask_NP.shape[1]
+    back_P = (P - jnp.arange(P))[None, None, None]
+    mask &= limits.near(step_NJM[..., None] + back_P)
+  return _masked(_product('njmk,njkp->njmp', q_NJMK, keys), mask, limits)
 
 
 def _both_parts(prompt, own, by_group, by_row):

@@ -254,23 +254,30 @@ def forward(
     x = layers.add_mlp(layer, cfg, x)
     return (layout.constrain(x, 'rows', None, None), routed), None
 
-  # Without remat the products with weights are kept. Recomputing the rest is
-  # faster on CPU than storing it, and takes less memory.
-  policy = attention_kernels.saveable(
-    jax.checkpoint_policies.dots_with_no_batch_dims_saveable
-  )
-  policy = None if cfg.remat else policy
   x = layers.embed(params, cfg, pack(token))
   x = layout.constrain(x, 'rows', None, None)
   none = jnp.zeros((*x.shape[:2], 2 * cfg.num_experts)) if routing else None
   (x, routed), _ = lax.scan(
-    jax.checkpoint(body, policy=policy),
+    jax.checkpoint(body, policy=_kept_products(cfg)),
     (x, none),
     layers.stacked_layers(params, cfg),
   )
   x = layers.norm(x, params['model']['final_norm'], cfg)
   before = lambda y: _before_tokens(*parts(unpack(y)), response_mask_BT)
   return (before(x), before(routed / cfg.num_layers)) if routing else before(x)
+
+
+def _kept_products(cfg):
+  """What the backward pass of a layer does not compute again.
+
+  Without remat the products with weights are kept. Recomputing the rest is
+  faster on CPU than storing it, and takes less memory.
+  """
+  if cfg.remat:
+    return None
+  return attention_kernels.saveable(
+    jax.checkpoint_policies.dots_with_no_batch_dims_saveable
+  )
 
 
 def _before_tokens(x_NPD, x_NGSD, response_mask_BT):

@@ -11,21 +11,13 @@ Source: verl core_algos.py (agg_loss) and trl grpo_trainer.py.
 
 from typing import ClassVar
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, safe_divide
+from rl_jax.pieces.ops.sequences import live_rows
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array
-
-
-def _live_rows(mask_BT: Array, weight_B: Array) -> tuple[Array, Array]:
-  """(1 where the row is trained, its number of kept tokens), each [B]."""
-  chex.assert_rank([mask_BT, weight_B], [2, 1])
-  tokens_B = mask_BT.sum(1)
-  live_B = ((weight_B != 0) & (tokens_B > 0)).astype(jnp.float32)
-  return live_B, tokens_B
 
 
 @piece
@@ -37,7 +29,7 @@ class TokenMean:
   def __call__(self, mask_BT: Array, weight_B: Array, group_size: int) -> Array:
     """Weights [B, T]."""
     del group_size
-    live_B, tokens_B = _live_rows(mask_BT, weight_B)
+    live_B, tokens_B = live_rows(mask_BT, weight_B)
     return mask_BT * safe_divide(weight_B, (live_B * tokens_B).sum())[:, None]
 
 
@@ -50,7 +42,7 @@ class SeqMeanTokenMean:
   def __call__(self, mask_BT: Array, weight_B: Array, group_size: int) -> Array:
     """Weights [B, T]."""
     del group_size
-    live_B, tokens_B = _live_rows(mask_BT, weight_B)
+    live_B, tokens_B = live_rows(mask_BT, weight_B)
     row_B = safe_divide(live_B * weight_B, tokens_B * live_B.sum())
     return mask_BT * row_B[:, None]
 
@@ -64,7 +56,7 @@ class SeqMeanTokenSum:
   def __call__(self, mask_BT: Array, weight_B: Array, group_size: int) -> Array:
     """Weights [B, T]."""
     del group_size
-    live_B, _ = _live_rows(mask_BT, weight_B)
+    live_B, _ = live_rows(mask_BT, weight_B)
     return mask_BT * safe_divide(weight_B, live_B.sum())[:, None]
 
 
@@ -82,7 +74,7 @@ class SeqMeanTokenSumNorm:
   def __call__(self, mask_BT: Array, weight_B: Array, group_size: int) -> Array:
     """Weights [B, T]."""
     del group_size
-    live_B, _ = _live_rows(mask_BT, weight_B)
+    live_B, _ = live_rows(mask_BT, weight_B)
     row_B = safe_divide(weight_B, live_B.sum() * self.length)
     return mask_BT * row_B[:, None]
 
@@ -95,34 +87,8 @@ class GroupTokenMean:
 
   def __call__(self, mask_BT: Array, weight_B: Array, group_size: int) -> Array:
     """Weights [B, T]."""
-    live_B, tokens_B = _live_rows(mask_BT, weight_B)
+    live_B, tokens_B = live_rows(mask_BT, weight_B)
     tokens_N = by_group(live_B * tokens_B, group_size).sum(1)
     groups = (tokens_N > 0).sum().astype(jnp.float32)
     row_B = safe_divide(weight_B, jnp.repeat(tokens_N, group_size) * groups)
     return mask_BT * row_B[:, None]
-
-
-@piece
-class ControlSplit:
-  """coef * mean over rows of their first token, plus the mean of the others.
-
-  Two terms whose denominators do not mix: the gradient of the control token
-  does not depend on the length of the response. Rows whose first token was
-  forced are not in the first mean.
-  Source: Thinkless (DeGRPO); VainF/Thinkless core_algos.py. The paper averages
-  the other tokens per row.
-  """
-
-  coef: float = ranged(1e-3, 0.0)  # alpha of the paper
-  role: ClassVar[str] = 'aggregation'
-
-  def __call__(self, mask_BT: Array, weight_B: Array, group_size: int) -> Array:
-    """Weights [B, T]."""
-    del group_size
-    live_B, _ = _live_rows(mask_BT, weight_B)
-    first_BT = (mask_BT > 0) & (jnp.arange(mask_BT.shape[1])[None] == 0)
-    rest_BT = jnp.where(first_BT, 0.0, mask_BT)
-    chose_B = live_B * first_BT[:, 0]
-    control_B = self.coef * safe_divide(weight_B, chose_B.sum())
-    other_B = safe_divide(weight_B, (live_B * rest_BT.sum(1)).sum())
-    return first_BT * control_B[:, None] + rest_BT * other_B[:, None]

@@ -14,66 +14,10 @@ from typing import Any
 import jax.numpy as jnp
 
 from rl_jax.pieces.ops.masking import by_group, masked_mean
+from rl_jax.pieces.row_keys import KEYS
 from rl_jax.types import Array, Trajectories
 
 NO_CUT = 1 << 30  # in extras 'cut_BC': the row has fewer cuts
-
-KEYS = {
-  'chosen_B': (
-    'label of the data: 1 for a chosen or desirable response, 0 for a rejected '
-    'one, below 0 for rows without a label; filled by rows from data'
-  ),
-  'cluster_id_B': (
-    'a number for the final answer, equal for equivalent answers of one '
-    'prompt; below 0: the response has no answer; QuestionAnswer has it with '
-    'clusters=True'
-  ),
-  'cut_BC': 'rising token positions behind which values are known, or NO_CUT',
-  'cut_value_BC': 'mean reward of continuations from behind each cut',
-  'difficulty_B': 'weight of the prompt in the loss, larger is harder, >= 0',
-  'first_call_B': (
-    'token position of the first tool call, or of the turn that makes it; '
-    'below 0: no call; filled by episodes'
-  ),
-  'forced_B': '1 if the mode was forced on the row by a prefix, else 0',
-  'format_id_B': 'a number for the reasoning format of the response',
-  'group_probs': (
-    'probabilities of all response tokens of the group, [B, T, G * T]; filled '
-    'by score'
-  ),
-  'hidden': 'final hidden states [B, T, D]; filled by score',
-  'hit_rank_B': 'rank, from 1, of the first right candidate; 0: none is right',
-  'logged_B': '1 on rows from data, 0 on sampled ones; filled by the source',
-  'marginal_gain_BT': 'F(prefix and token) - F(prefix) of a set function F',
-  'mismatched_B': (
-    '1 on rows that hold the response to another prompt of the batch, else 0; '
-    'filled by rows from data where a piece reads it'
-  ),
-  'mode_B': 'mode of the response: 0 is the cheapest (instant) mode',
-  'num_answers_B': 'candidates in the response; below 0: it is malformed',
-  'opponent_B': '1 on rows that an opponent has sampled, else 0 (Against)',
-  'reference_reward_NM': 'rewards of M reference responses to each prompt',
-  'segment_start_BT': '1 on the first token of a segment (step, action)',
-  'self_certainty': 'self-certainty of every token [B, T]; filled by score',
-  'step_label_BT': (
-    'label of a step at its last token, from 0 (wrong) to 1 (right), below 0 '
-    'elsewhere; filled by rows from data with labels of steps'
-  ),
-  'step_score_BT': (
-    'probability from 0 to 1 that a step is right at its last token, below 0 '
-    'elsewhere; filled by reward models with steps'
-  ),
-  'think_mask_BT': '1 on the tokens of the chain of thought',
-  'value_heads_after': (
-    'all value heads behind every token [B, T, H]; filled by score'
-  ),
-  'version_BT': (
-    'optimizer step of the weights that wrote each token; filled where a '
-    'response is written in several iterations'
-  ),
-  'waits_B': '1 on rows that go on in the next iteration, else 0',
-  'window_start_B': 'tokens that earlier iterations wrote',
-}
 
 
 def read(traj: Trajectories, key: str, meaning: str = '') -> Array:

@@ -124,11 +124,9 @@ def decoded_rows(
   if sampling.stop_SV is not None:
     rows = rows.replace(stop_B=_stop_states(traj, sampling))
   if make is not None:
-    rows = rows.replace(
-      passes_B3=jnp.zeros((*rows.length_B.shape, 3), jnp.int32)
-    )
-  others = policies_of(sampling.transforms, params)
-  policies = [params, *others.values()]
+    passes_B3 = jnp.zeros((*rows.length_B.shape, 3), jnp.int32)
+    rows = rows.replace(passes_B3=passes_B3)
+  policies = [params, *policies_of(sampling.transforms, params).values()]
   begun = [
     models.prefill(policy, cfg, traj.prompt_NP, traj.prompt_mask_NP)
     for policy in policies
@@ -142,9 +140,8 @@ def decoded_rows(
     total, decoder = rows.length_B.shape[0], None
     share = lambda number: -(-number * total // rows_in_all)
     if cache_tokens is not None:
-      decoder = functools.partial(
-        PooledDecoder, cache_tokens=share(cache_tokens)
-      )
+      held = share(cache_tokens)
+      decoder = functools.partial(PooledDecoder, cache_tokens=held)
     if make is not None:
       decoder, begun = make(shared, by_prompt, begun)
     return decode(

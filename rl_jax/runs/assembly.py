@@ -107,17 +107,6 @@ def assemble(
   if config.evaluation.every and config.evaluation.sample:
     evaluator = make_evaluator(config, policy, verifier, mesh, draft=draft)
   method = method_on_mesh(config.method, mesh)
-  probe = None
-  if config.diagnostics.influence_every:
-    baseline = config.diagnostics.baseline or config.method
-    baseline = baseline.with_special_ids(special_ids(policy.tokenizer))
-    probe = Probe(
-      config,
-      stages.functions,
-      method,
-      method_on_mesh(baseline, mesh),
-      policy.trainable,
-    )
   judges = make_judges(config, policy, mesh, key)
   return Parts(
     mesh=mesh,
@@ -134,11 +123,26 @@ def assemble(
     ),
     evaluator=evaluator,
     held_out=make_held_out(config, policy, stages),
-    probe=probe,
+    probe=_probe(config, policy, stages, method, mesh),
     judges=judges,
     sampling_frozen=None
     if sampling_mesh is None
     else processes.put(policy.frozen, mesh_lib.replicated(sampling_mesh)),
+  )
+
+
+def _probe(config, policy, stages, method, mesh):
+  """What measures influence in the loop, if the run asks for it."""
+  if not config.diagnostics.influence_every:
+    return None
+  baseline = config.diagnostics.baseline or config.method
+  baseline = baseline.with_special_ids(special_ids(policy.tokenizer))
+  return Probe(
+    config,
+    stages.functions,
+    method,
+    method_on_mesh(baseline, mesh),
+    policy.trainable,
   )
 
 

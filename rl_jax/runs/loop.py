@@ -203,14 +203,7 @@ class Trainer:
     parts.policies.renew(self.state.params, counters.iteration)
     self.watch.keep_batch(counters.iteration, traj)
     counters.optimizer_steps += steps
-    self.rollouts = rollout_log.RolloutLog(
-      rounds=rounds,
-      first_serial=counters.group_serial,
-      arrays=rollout_log.arrays(traj, metrics, config.guards.log_rollouts),
-      prompts=config.guards.log_rollouts,
-      tokenizer=parts.policy.tokenizer,
-      stop=parts.collector.stop,
-    )
+    self.rollouts = self._rollout_log(rounds, traj, metrics)
     counters.group_serial = next_serial
     counters.tokens += tokens
     finished = time.perf_counter()
@@ -224,6 +217,18 @@ class Trainer:
       'time/tokens_per_second': tokens / (finished - started),
       'time/compilations': profiling.compilations(),
     }
+
+  def _rollout_log(self, rounds, traj, metrics):
+    """The responses to be written of this iteration, from device arrays."""
+    prompts = self.config.guards.log_rollouts
+    return rollout_log.RolloutLog(
+      rounds=rounds,
+      first_serial=self.counters.group_serial,
+      arrays=rollout_log.arrays(traj, metrics, prompts),
+      prompts=prompts,
+      tokenizer=self.parts.policy.tokenizer,
+      stop=self.parts.collector.stop,
+    )
 
   def _sample_ahead(self, serial: int) -> None:
     """Dispatches the next rollout, if other devices sample than train."""

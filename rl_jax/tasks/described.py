@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 import dataclasses
 from typing import Any
 
-from rl_jax.tasks import base
+from rl_jax.tasks import base, wrapped
 from rl_jax.tasks.base import Example
 
 _EXACT = 1 << 24  # integers below it are exact in float32
@@ -29,7 +29,7 @@ _ANSWERED = _MALFORMED | {
 
 
 @dataclasses.dataclass(frozen=True)
-class Described:
+class Described(wrapped.Wrapped):
   """Adds components of weight 0, so that `row_inputs` finds them in every row.
 
   A well-formed response is one plain answer: in the instant mode, the one
@@ -54,12 +54,6 @@ class Described:
         f'Described.task: {name} has {self.task.num_answers} answers, and '
         f'cluster_id is exact in float32 up to {_EXACT}'
       )
-
-  def __getattr__(self, name: str) -> Any:
-    # Prompts, targets, weights and optional members are those of the task.
-    if name == 'task' or name.startswith('__'):  # while it is unpickled
-      raise AttributeError(name)
-    return getattr(self.task, name)
 
   def reward(self, example: Example, response: str) -> Mapping[str, float]:
     """The components of the task and the description."""

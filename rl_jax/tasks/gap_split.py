@@ -6,7 +6,7 @@ import statistics
 from typing import Any
 
 from rl_jax.checks import checked, chosen, ranged
-from rl_jax.tasks import base
+from rl_jax.tasks import base, wrapped
 from rl_jax.tasks.base import Example, Logged
 
 _PLACE = 'gap_split_index'  # in Example.meta: the index in the whole task
@@ -14,7 +14,7 @@ _PLACE = 'gap_split_index'  # in Example.meta: the index in the whole task
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class GapSplit:
+class GapSplit(wrapped.Wrapped):
   """The easy or the hard prompts of a task with scored responses.
 
     easy: largest - smallest reward of the data >= threshold; hard: below it
@@ -28,6 +28,8 @@ class GapSplit:
   median is of this code.
   """
 
+  not_passed = ('hinted',)
+
   task: Any
   side: str = chosen('easy', ('easy', 'hard'))
   threshold: float | None = ranged(None, 0.0)
@@ -38,12 +40,6 @@ class GapSplit:
         f'GapSplit compares responses, and the data of '
         f'{type(self.task).__name__} have one to a prompt'
       )
-
-  def __getattr__(self, name: str) -> Any:
-    # What is not about one example is that of the task.
-    if name in ('task', 'hinted') or name.startswith('__'):
-      raise AttributeError(name)
-    return getattr(self.task, name)
 
   def num_prompts(self, split: str) -> int:
     """Of the side."""

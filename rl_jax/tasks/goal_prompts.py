@@ -5,13 +5,13 @@ import functools
 from typing import Any
 
 from rl_jax.checks import checked
-from rl_jax.tasks import base
+from rl_jax.tasks import base, wrapped
 from rl_jax.tasks.base import Example, Logged
 
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class GoalPrompts:
+class GoalPrompts(wrapped.Wrapped):
   """A task with recorded pairs whose prompts name the score of a response.
 
   In the train split a pair (a, b) of rewards r_a, r_b is two: under the goal
@@ -36,12 +36,6 @@ class GoalPrompts:
         f'GoalPrompts needs pairs; the data of {type(self.task).__name__} have '
         f'{base.num_logged(self.task)} responses to a prompt'
       )
-
-  def __getattr__(self, name: str) -> Any:
-    # Weights and optional members are those of the task.
-    if name == 'task' or name.startswith('__'):  # while it is unpickled
-      raise AttributeError(name)
-    return getattr(self.task, name)
 
   @functools.cached_property
   def _usable(self) -> dict[str, list[int]]:

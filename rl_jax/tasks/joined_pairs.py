@@ -5,10 +5,38 @@ from typing import Any
 
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.wrapped import Wrapped
 
 
 @dataclasses.dataclass(frozen=True)
-class JoinedPairs:
+class JoinedTexts(Wrapped):
+  """Base of a task of pairs whose rows are 'one separator the other'."""
+
+  task: Any
+  separator: str = '\n'
+
+  def __post_init__(self):
+    name = type(self).__name__
+    if not self.separator:
+      raise ValueError(f'{name}.separator is empty')
+    if base.num_logged(self.task) != 2:
+      raise ValueError(
+        f'{name} needs two responses to a prompt, and the data of '
+        f'{type(self.task).__name__} have {base.num_logged(self.task)}'
+      )
+
+  def pair(self, example: Example) -> tuple[Logged, Logged]:
+    """The chosen and the rejected response, which are texts."""
+    chosen, rejected = base.logged(self.task, example)
+    if chosen.messages:
+      raise ValueError(
+        f'{type(self).__name__} joins texts, and the data are conversations'
+      )
+    return chosen, rejected
+
+
+@dataclasses.dataclass(frozen=True)
+class JoinedPairs(JoinedTexts):
   """A task of pairs: a, b become 'a separator b', chosen, and 'b separator a'.
 
   --method=reward_model learns V of them, and with it P(a beats b | x) =
@@ -16,31 +44,9 @@ class JoinedPairs:
   RewardModel(separator=...). Everything else is that of the task.
   """
 
-  task: Any
-  separator: str = '\n'
-
-  def __post_init__(self):
-    if not self.separator:
-      raise ValueError('JoinedPairs.separator is empty')
-    if base.num_logged(self.task) != 2:
-      raise ValueError(
-        f'JoinedPairs needs two responses to a prompt, and the data of '
-        f'{type(self.task).__name__} have {base.num_logged(self.task)}'
-      )
-
-  def __getattr__(self, name: str) -> Any:
-    # Prompts, targets, weights and optional members are those of the task.
-    if name == 'task' or name.startswith('__'):  # while it is unpickled
-      raise AttributeError(name)
-    return getattr(self.task, name)
-
   def logged(self, example: Example) -> tuple[Logged, ...]:
     """The chosen one in front, then behind."""
-    chosen, rejected = base.logged(self.task, example)
-    if chosen.messages:
-      raise ValueError(
-        'JoinedPairs joins texts, and the data are conversations'
-      )
+    chosen, rejected = self.pair(example)
     return tuple(
       Logged(
         text=self.separator.join(texts),

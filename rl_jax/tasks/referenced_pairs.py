@@ -1,14 +1,13 @@
 """Responses beside a reference, for models of how much better they are."""
 
 import dataclasses
-from typing import Any
 
-from rl_jax.tasks import base
 from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.joined_pairs import JoinedTexts
 
 
 @dataclasses.dataclass(frozen=True)
-class ReferencedPairs:
+class ReferencedPairs(JoinedTexts):
   """A task of pairs (w, l) as four rows 'response separator reference'.
 
   In this order w beside l, w beside w, l beside l, l beside w, with rewards 2,
@@ -22,31 +21,11 @@ class ReferencedPairs:
   Data", 2023; reconstructed.
   """
 
-  task: Any
-  separator: str = '\n'
-
   num_logged = 4
-
-  def __post_init__(self):
-    if base.num_logged(self.task) != 2:
-      raise ValueError(
-        f'ReferencedPairs needs two responses to a prompt, and the data of '
-        f'{type(self.task).__name__} have {base.num_logged(self.task)}'
-      )
-
-  def __getattr__(self, name: str) -> Any:
-    # Prompts, targets, weights and optional members are those of the task.
-    if name == 'task' or name.startswith('__'):  # while it is unpickled
-      raise AttributeError(name)
-    return getattr(self.task, name)
 
   def logged(self, example: Example) -> tuple[Logged, ...]:
     """The four rows."""
-    chosen, rejected = base.logged(self.task, example)
-    if chosen.messages:
-      raise ValueError(
-        'ReferencedPairs joins texts, and the data are conversations'
-      )
+    chosen, rejected = self.pair(example)
     w, l = chosen.text, rejected.text  # noqa: E741
     pairs = ((w, l, 2.0), (w, w, 1.0), (l, l, 1.0), (l, w, 0.0))
     return tuple(

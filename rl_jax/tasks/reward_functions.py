@@ -7,15 +7,13 @@ from typing import Any
 
 from rl_jax import user_modules
 from rl_jax.checks import checked, ranged
-from rl_jax.tasks import base
+from rl_jax.tasks import base, wrapped
 from rl_jax.tasks.base import Example
-
-_ON_DEVICE = ('reward_device', 'device_answers')
 
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class RewardFunctions:
+class RewardFunctions(wrapped.Wrapped):
   """The prompts of a task, rewarded by functions of a file or module:
 
     RewardFunctions(task=Arithmetic(), functions={'my_file.py:short': 0.5})
@@ -33,6 +31,8 @@ class RewardFunctions:
   Raises: ValueError for what is not there, takes other arguments, cannot be
     found again by its name, or has the name of another component.
   """
+
+  not_passed = ('reward_device', 'device_answers')
 
   task: Any
   functions: dict[Any, float] = dataclasses.field(hash=False)
@@ -54,12 +54,6 @@ class RewardFunctions:
         raise ValueError(
           f'RewardFunctions.functions: two components are named {name!r}'
         )
-
-  def __getattr__(self, name: str) -> Any:
-    # Prompts, targets and optional members are those of the task.
-    if name in ('task', *_ON_DEVICE) or name.startswith('__'):
-      raise AttributeError(name)
-    return getattr(self.task, name)
 
   @property
   def code_modules(self) -> tuple[str, ...]:

@@ -4,13 +4,13 @@ import dataclasses
 from typing import Any
 
 from rl_jax.checks import checked, chosen, ranged
-from rl_jax.tasks import draws
+from rl_jax.tasks import draws, wrapped
 from rl_jax.tasks.base import Example, Logged
 
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class RulePairs:
+class RulePairs(wrapped.Wrapped):
   """A task with recorded responses: its target, and the target with an error.
 
   The error replaces one character by another one of `symbols`. With form
@@ -31,12 +31,6 @@ class RulePairs:
       raise ValueError(
         f'RulePairs.symbols = {self.symbols!r}: give at least two'
       )
-
-  def __getattr__(self, name: str) -> Any:
-    # Prompts, targets, weights and optional members are those of the task.
-    if name == 'task' or name.startswith('__'):  # while it is unpickled
-      raise AttributeError(name)
-    return getattr(self.task, name)
 
   @property
   def num_logged(self) -> int:

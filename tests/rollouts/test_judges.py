@@ -23,12 +23,7 @@ from rl_jax.verification.pool import Outcome
 
 QUESTIONS = [[3, 4, 5], [6], [3, 4, 5, 6, 7]]
 
-
-@pytest.fixture(scope='module', autouse=True)
-def mesh():
-  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
-  with jax.set_mesh(mesh):
-    yield mesh
+pytestmark = pytest.mark.usefixtures('mesh')
 
 
 @pytest.fixture(scope='module')

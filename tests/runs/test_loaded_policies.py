@@ -16,16 +16,9 @@ from rl_jax.pieces.policies import CopyEvery, Loaded
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.runs import fingerprints, loaded_policies, loop, policies
 from rl_jax.runs import policy as policy_lib
-from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks import Bandit
 
-
-@pytest.fixture(scope='module', autouse=True)
-def mesh():
-  """Trainer puts a mesh in force; other modules must not see it."""
-  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
-  with jax.set_mesh(mesh):
-    yield mesh
+pytestmark = pytest.mark.usefixtures('mesh')
 
 
 @pytest.fixture(scope='module')

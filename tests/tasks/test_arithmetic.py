@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from rl_jax.models.tokenizer import CharTokenizer
-from rl_jax.pieces import row_inputs
+from rl_jax.pieces import row_keys
 from rl_jax.tasks import Arithmetic, Described
 from rl_jax.tasks.base import SPLITS, Example
 
@@ -151,6 +151,6 @@ def test_descriptions_by_hand():
   assert list(clusters.values()) == [14, 14, 15, 15, 0, 0, -1, -1, -1, -1]
   described = rewards('41-20=', '7').keys()
   described -= {'outcome', 'format', 'reference_reward'}
-  assert {f'{name}_B' for name in described} <= row_inputs.KEYS.keys()
+  assert {f'{name}_B' for name in described} <= row_keys.KEYS.keys()
   with pytest.raises(ValueError, match='Arithmetic has 20000000 answers'):
     Described(Arithmetic(digits=6))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rl_jax.models.tokenizer import CharTokenizer
-from rl_jax.pieces import row_inputs
+from rl_jax.pieces import row_keys
 from rl_jax.tasks import Bandit, Countdown, Described
 
 
@@ -79,7 +79,7 @@ def test_descriptions_by_hand():
   assert (good['format_id'], bad['format_id']) == (1.0, 0.0)
   assert task.reward(example, example.answer)['hit_rank'] == 1.0
   described = good.keys() - {'outcome', 'value', 'format', 'reference_reward'}
-  assert {f'{name}_B' for name in described} <= row_inputs.KEYS.keys()
+  assert {f'{name}_B' for name in described} <= row_keys.KEYS.keys()
 
 
 def test_hints_and_references_of_the_described_bandit():

@@ -6,7 +6,8 @@ import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
-from rl_jax.pieces.ops.masking import on_tokens, reverse_linear_scan
+from rl_jax.pieces.ops.masking import on_tokens
+from rl_jax.pieces.ops.scan import reverse_linear_scan
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 

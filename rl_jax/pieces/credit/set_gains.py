@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
-from rl_jax.pieces.ops.masking import reverse_linear_scan
+from rl_jax.pieces.ops.scan import reverse_linear_scan
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 

@@ -5,8 +5,8 @@ from typing import ClassVar
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
-from rl_jax.pieces.ops.masking import reverse_linear_scan
 from rl_jax.pieces.ops.returns import next_kept
+from rl_jax.pieces.ops.scan import reverse_linear_scan
 from rl_jax.pieces.ops.turns import TurnView, turn_view
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories

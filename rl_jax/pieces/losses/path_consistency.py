@@ -9,10 +9,10 @@ from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import (
   at_last_token,
   last_token,
-  reverse_linear_scan,
   zero_masked,
 )
 from rl_jax.pieces.ops.returns import next_kept
+from rl_jax.pieces.ops.scan import reverse_linear_scan
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.policies import Average
 from rl_jax.pieces.statistics.log_normaliser import LogNormaliser

@@ -11,7 +11,6 @@ import numpy as np
 
 from rl_jax.pieces.ops.masking import (
   by_group,
-  masked_mean,
   masked_sum,
   safe_divide,
 )
@@ -98,28 +97,3 @@ def _marked(index_NE, live_NE, traj):
   hit_NGE = jnp.arange(traj.group_size)[None, :, None] == index_NE[:, None]
   marked_NG = jnp.where(hit_NGE, live_NE[:, None], 0.0).max(axis=2, initial=0.0)
   return marked_NG.ravel()
-
-
-def pair_metrics(
-  win_NE: Array, lose_NE: Array, logp_B: Array, traj: Trajectories
-) -> dict[str, Array]:
-  """Metrics of all losses on pairs, means over the edges that count.
-
-  preference/margin: score of the winner minus that of the loser, in the units
-  of the score. preference/accuracy: how often it is above 0; ties are wrong.
-  preference/logp_win, logp_lose: summed log-probs of the rows, nats.
-  preference/edges: edges that count, per group.
-  """
-  live_NE = (live_weights(traj) != 0).astype(jnp.float32)
-  logp_win_NE, logp_lose_NE = ends(logp_B, traj.edges)
-  found = {
-    'margin': win_NE - lose_NE,
-    'accuracy': (win_NE > lose_NE).astype(jnp.float32),
-    'logp_win': logp_win_NE,
-    'logp_lose': logp_lose_NE,
-  }
-  metrics = {
-    f'preference/{name}': masked_mean(x, live_NE) for name, x in found.items()
-  }
-  metrics['preference/edges'] = live_NE.sum() / live_NE.shape[0]
-  return metrics

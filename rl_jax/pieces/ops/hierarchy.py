@@ -5,7 +5,7 @@ import dataclasses
 import jax.numpy as jnp
 
 from rl_jax.pieces import row_inputs
-from rl_jax.pieces.ops.masking import reverse_linear_scan
+from rl_jax.pieces.ops.scan import reverse_linear_scan
 from rl_jax.pieces.ops.turns import TurnView, turn_view
 from rl_jax.types import Array, Trajectories
 
@@ -71,9 +71,8 @@ def segment_returns(
   """G_t = r_t + gamma G_{t+1} in a segment, r_t + gamma next_t at its end."""
   at_end_BK = h.end_BK * gamma * next_BK
   inside_BK = jnp.where(h.end_BK > 0, 0.0, gamma)
-  return reverse_linear_scan(
-    h.view.played_BK * (reward_BK + at_end_BK), inside_BK
-  )
+  paid_BK = h.view.played_BK * (reward_BK + at_end_BK)
+  return reverse_linear_scan(paid_BK, inside_BK)
 
 
 def levels(

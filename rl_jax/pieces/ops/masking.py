@@ -1,4 +1,4 @@
-"""Masked sums, means and variances, group reshapes, and the one credit scan.
+"""Masked sums, means and variances, and group reshapes.
 
 A mask is float32 and acts as a weight. Values where it is 0 may be anything,
 NaN included: they are replaced before any arithmetic, so neither values nor
@@ -112,23 +112,6 @@ def last_token(x_BT: Array, mask_BT: Array) -> Array:
 def on_tokens(x: Array, mask_BT: Array) -> Array:
   """[B] or [B, T] -> [B, T]: the value of a row goes on its last kept token."""
   return at_last_token(x, mask_BT) if x.ndim == 1 else x
-
-
-def reverse_linear_scan(b_BT: Array, decay_BT: Array) -> Array:
-  """A_t = b_t + decay_t * A_{t+1}, with A = 0 after the last column.
-
-  Every value-based or segment-based credit of this code is this recurrence.
-  """
-
-  def combine(later, earlier):
-    (decay_x, b_x), (decay_y, b_y) = later, earlier
-    return decay_x * decay_y, b_y + decay_y * b_x
-
-  # A negative axis is not accepted together with reverse=True.
-  _, total_BT = jax.lax.associative_scan(
-    combine, (decay_BT, b_BT), reverse=True, axis=1
-  )
-  return total_BT
 
 
 def zero_masked(x: Array, mask_BT: Array) -> Array:

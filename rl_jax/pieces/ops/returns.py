@@ -3,7 +3,7 @@
 import chex
 import jax.numpy as jnp
 
-from rl_jax.pieces.ops.masking import reverse_linear_scan
+from rl_jax.pieces.ops.scan import reverse_linear_scan
 from rl_jax.types import Array, Trajectories
 
 

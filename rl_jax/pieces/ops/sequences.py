@@ -5,16 +5,25 @@ A loss of this kind is a function of one score per row. Rows carry the weight
 that are not trained count in no denominator.
 """
 
+import chex
 import jax.numpy as jnp
 
 from rl_jax.pieces.ops.masking import (
   by_group,
   masked_mean,
   masked_sum,
-  reverse_linear_scan,
 )
 from rl_jax.pieces.ops.ratios import LOG_RATIO_BOUND, log_ratio
+from rl_jax.pieces.ops.scan import reverse_linear_scan
 from rl_jax.types import Array, Trajectories
+
+
+def live_rows(mask_BT: Array, weight_B: Array) -> tuple[Array, Array]:
+  """(1 where the row is trained, its number of kept tokens), each [B]."""
+  chex.assert_rank([mask_BT, weight_B], [2, 1])
+  tokens_B = mask_BT.sum(1)
+  live_B = ((weight_B != 0) & (tokens_B > 0)).astype(jnp.float32)
+  return live_B, tokens_B
 
 
 def row_weight(traj: Trajectories) -> Array:

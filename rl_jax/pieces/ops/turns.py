@@ -5,7 +5,8 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from rl_jax.pieces.ops.masking import on_tokens, reverse_linear_scan
+from rl_jax.pieces.ops.masking import on_tokens
+from rl_jax.pieces.ops.scan import reverse_linear_scan
 from rl_jax.pieces.ops.segments import segment_starts
 from rl_jax.types import Array, Trajectories
 

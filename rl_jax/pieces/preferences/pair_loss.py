@@ -11,9 +11,9 @@ from rl_jax.pieces.ops.edges import (
   edge_mean,
   ends,
   live_weights,
-  pair_metrics,
 )
 from rl_jax.pieces.ops.masking import masked_sum
+from rl_jax.pieces.ops.pair_metrics import pair_metrics
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 

@@ -6,8 +6,9 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
-from rl_jax.pieces.ops.edges import ends, live_weights, pair_metrics
+from rl_jax.pieces.ops.edges import ends, live_weights
 from rl_jax.pieces.ops.masking import masked_mean, masked_sum
+from rl_jax.pieces.ops.pair_metrics import pair_metrics
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 

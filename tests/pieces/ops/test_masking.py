@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rl_jax.pieces.ops import masking
+from rl_jax.pieces.ops import masking, scan
 
 X = jnp.array([1.0, 2.0, 6.0, jnp.nan])
 MASK = jnp.array([1.0, 1.0, 1.0, 0.0])
@@ -86,5 +86,5 @@ def test_scan_equals_a_python_loop():
   for t in reversed(range(7)):
     carry = b[:, t] + decay[:, t] * carry
     expected[:, t] = carry
-  actual = masking.reverse_linear_scan(jnp.asarray(b), jnp.asarray(decay))
+  actual = scan.reverse_linear_scan(jnp.asarray(b), jnp.asarray(decay))
   np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
