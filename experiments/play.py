@@ -91,6 +91,8 @@ def by_hand(
       if reply['done'] or reply['truncated']:
         yield _end('done' if reply['done'] else 'truncated', *total.values())
         return
+      if reply['ask']:
+        yield f'{reply["ask"]["partner"]} is asked: {reply["ask"]["text"]}'
       for action in actions:
         try:
           ids = tokenizer.encode(action)

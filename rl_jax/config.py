@@ -10,6 +10,7 @@ from rl_jax.checks import INT32, checked, chosen, ranged
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.learning.update import UpdateConfig
 from rl_jax.models.judge_source import Judge
+from rl_jax.models.partner_source import Partner
 from rl_jax.models.reward_source import RewardModel
 from rl_jax.models.source import ModelSource
 from rl_jax.records import metric_names
@@ -120,6 +121,7 @@ class ExperimentConfig:
   model: ModelSource = ModelSource()
   reward_models: tuple[RewardModel, ...] = ()
   judges: tuple[Judge, ...] = ()
+  partners: tuple[Partner, ...] = ()
   rollout: RolloutConfig = RolloutConfig()
   update: UpdateConfig = UpdateConfig()
   optimizer: OptimizerConfig = OptimizerConfig()

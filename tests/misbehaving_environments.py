@@ -5,7 +5,7 @@ import os
 import random
 import time
 
-from rl_jax.tasks.environments import EnvironmentTask, Reply
+from rl_jax.tasks.environments import Ask, EnvironmentTask, Reply
 
 
 class Echo:
@@ -105,6 +105,70 @@ class Whimsical(EnvironmentTask):
   def make(self, example):
     """Whims."""
     return Whims(self)
+
+
+class Asks:
+  """Each action is told to a partner, whose answer is what is said next.
+
+  task.inside answers itself, so that nobody is asked. 'g' asks without end.
+  """
+
+  def __init__(self, task):
+    self.task, self.waits, self.endless = task, False, False
+
+  def reset(self, seed):
+    """The answer to a letter of the seed."""
+    return self._asked(LETTERS[seed % 7], 'a', 0.0)
+
+  def step(self, action):
+    """Of the policy or of the partner."""
+    if not self.waits:
+      self.endless = self.task.endless and action == 'g'
+      return self._asked(action or 'a', 'bc', 0.25)
+    return self._answered(action)
+
+  def _asked(self, text, says, outcome):
+    if self.task.inside:
+      reply = self._answered(backwards(text))
+      outcome += reply.rewards['outcome']
+      says += reply.observation
+      return dataclasses.replace(
+        reply, observation=says, rewards={'outcome': outcome}
+      )
+    self.waits = True
+    ask = Ask(self.task.partner, text)
+    return Reply(says, rewards={'outcome': outcome}, state='asked', ask=ask)
+
+  def _answered(self, answer):
+    if self.endless:
+      return self._asked(answer, '', 0.0)
+    self.waits = False
+    return Reply(
+      answer,
+      rewards={'outcome': 0.5 * len(answer)},
+      done=answer.endswith('f'),
+      state=answer,
+    )
+
+
+def backwards(text):
+  """What the partner says."""
+  return text[::-1]
+
+
+@dataclasses.dataclass(frozen=True)
+class Asking(EnvironmentTask):
+  """Actions are letters; see Asks."""
+
+  inside: bool = False
+  endless: bool = False
+  partner: str = 'oracle'
+  alphabet = LETTERS
+  asks = ('oracle',)
+
+  def make(self, example):
+    """Asks."""
+    return Asks(self)
 
 
 class Rally:

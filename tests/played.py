@@ -8,6 +8,7 @@ from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.rollouts.engine import make_engine
 from rl_jax.rollouts.episode_prompts import EpisodePrompts
 from rl_jax.rollouts.episodes import Episodes
+from rl_jax.rollouts.partners import NO_PARTNERS
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.runtime import mesh as mesh_lib
@@ -34,6 +35,7 @@ class Played:
     num_prompts=N,
     opponent=None,
     seed=1,
+    partners=NO_PARTNERS,
     **sampling,
   ):
     mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
@@ -70,6 +72,7 @@ class Played:
       tokenizer=tokenizer,
       stop=make_stop(tokenizer),
       turns=turns,
+      partners=partners,
     )
     try:
       prompts = EpisodePrompts(

@@ -123,6 +123,7 @@ def supervised(config: ExperimentConfig, batch_size: int) -> ExperimentConfig:
     method=load_method('sft'),
     reward_models=(),
     judges=(),
+    partners=(),
     rollout=RolloutConfig(
       num_prompts=batch_size,
       logged_prompts=batch_size,

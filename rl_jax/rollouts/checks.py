@@ -4,7 +4,7 @@ from typing import Any
 
 from rl_jax.method import Method
 from rl_jax.pieces.logits.transforms import policy_names
-from rl_jax.rollouts import lagged, turns, windows
+from rl_jax.rollouts import lagged, partners, turns, windows
 from rl_jax.rollouts.learned_checks import check_learned
 from rl_jax.rollouts.logged_checks import check_logged
 
@@ -16,6 +16,7 @@ def check(config: Any) -> None:
   check_logged(rollout, method, on_device=config.verifier.on_device)
   windows.check(rollout, method)
   check_learned(config)
+  partners.check(config)
   lagged.check(rollout, config.guards.max_logp_gap)
   _check_parts(rollout, method)
   _check_cache(rollout)

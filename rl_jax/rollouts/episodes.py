@@ -15,6 +15,7 @@ import jax
 import numpy as np
 
 from rl_jax.rollouts.engine import Engine
+from rl_jax.rollouts.partners import NO_PARTNERS, Partners
 from rl_jax.rollouts.players import Episode, Player
 from rl_jax.rollouts.responses import Texts, own_rows
 from rl_jax.rollouts.stop import Stop
@@ -55,7 +56,7 @@ class Episodes:
   """Plays and judges; see `verifiers` for what a run asks of it.
 
   pool: a SessionPool. journal: a JournaledPool around it.
-  stop: what ends a turn.
+  stop: what ends a turn. partners: whom environments may ask.
   """
 
   def __init__(
@@ -67,9 +68,10 @@ class Episodes:
     tokenizer: Any,
     stop: Stop,
     turns: TurnConfig,
+    partners: Partners = NO_PARTNERS,
   ):
     self._task, self._pool, self._journal = task, pool, journal
-    self._turns, self._stop = turns, stop
+    self._turns, self._stop, self._partners = turns, stop, partners
     self._format = turn_format(task, tokenizer, turns)
     self._players = players_of(task)
     self._rounds = 0
@@ -89,15 +91,14 @@ class Episodes:
       Episode((self._rounds, n), example, self._players)
       for n, example in enumerate(examples)
     ]
-    answers = self._pool.ask([e.request() for e in episodes])
-    for episode, answer in zip(episodes, answers, strict=True):
-      episode.hear(answer)
+    self._partners.play_on(self._pool.ask, episodes)
+    for episode in episodes:
       if episode.failure is not None:
         kind, detail = episode.failure
         raise ValueError(
           f'{self._named(episode.example)} does not begin: {kind}: {detail}'
         )
-      text = episode.said[0]['observation']
+      text = episode.beginning()
       chat = begins_in_chat(self._task, episode.example)
       found.append(opened(episode.example, text, chat))
     return found
@@ -123,6 +124,7 @@ class Episodes:
     policies = [params] if opponent is None else [params, opponent]
     own = own_rows(len(examples), traj.group_size)
     self._first, self._seconds = own.start, 0.0
+    self._partners.begin()
     seats = self._seated(examples, traj.group_size, own, len(policies))
     self._rows = seats[0]
     games = {id(p.episode): p.episode for rows in seats for p in rows}
@@ -196,6 +198,7 @@ class Episodes:
       'episode/cut_observations': sum(r['cut'] for r in records),
       'episode/mismatches': kinds.count('mismatch'),
       'time/environment_seconds': self._seconds,
+      **self._partners.metrics(),
     }
 
   def mark(self) -> int:
@@ -269,21 +272,18 @@ class Episodes:
 
   def _ask(self, episodes):
     started = time.perf_counter()
-    answers = self._journal.ask([e.request() for e in episodes])
-    for episode, answer in zip(episodes, answers, strict=True):
-      episode.hear(answer)
+    self._partners.play_on(self._journal.ask, episodes)
     self._seconds += time.perf_counter() - started
 
   def _check_start(self, player, example):
-    episode = player.episode
-    if episode.failure is not None:
+    if player.episode.failure is not None:
       return
-    text = episode.said[0]['observation']
-    text = text if self._players == 1 else text[player.role]
+    text = player.part(player.episode.beginning())
     if text != example.observation:
       raise RuntimeError(
-        f'{self._named(episode.example)} begins in two ways: {text!r:.300} and '
-        f'{example.observation!r:.300}; `reset` must depend on its seed alone'
+        f'{self._named(player.episode.example)} begins in two ways: '
+        f'{text!r:.300} and {example.observation!r:.300}; `reset` must depend '
+        'on its seed alone'
       )
 
   def _read(self, tokens, own):

@@ -156,7 +156,8 @@ NO_JUDGES = Judges()
 class Reader:
   """Reads probabilities of labels, values or answers behind questions.
 
-  rows: questions a call. engine, stop: for answers in text.
+  rows: questions a call. engine, stop: for answers in text. width: tokens that
+  questions are padded to; 0: a power of two that holds the longest of a call.
   """
 
   model: transformer.ModelConfig
@@ -168,6 +169,7 @@ class Reader:
   engine: Engine | None = None
   stop: Stop | None = None
   key: Any = None
+  width: int = 0
 
   def __call__(self, params: Any, questions: Sequence[list[int]]) -> list:
     """Numbers, or texts with an engine, one a question."""
@@ -180,9 +182,10 @@ class Reader:
     return answers
 
   def _arrays(self, questions):
-    """Left-padded to a power of two, so that few widths are compiled."""
+    """Left-padded; of few widths, as each is compiled."""
     longest = max(map(len, questions))
-    shape = self.rows, max(8, 1 << (longest - 1).bit_length())
+    width = self.width or max(8, 1 << (longest - 1).bit_length())
+    shape = self.rows, width
     prompt = np.full(shape, self.pad_id, np.int32)
     mask = np.zeros(shape, np.float32)
     mask[:, -1] = 1.0  # of rows that fill the call, too

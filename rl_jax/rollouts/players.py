@@ -1,13 +1,15 @@
 """Episodes as they are played, and what their players hear and do."""
 
 import dataclasses
+import itertools
 from typing import Any
 
 from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments.base import seed_of
+from rl_jax.tasks.environments.base import Ask, seed_of
 from rl_jax.verification import session_host
 from rl_jax.verification.sessions import Answer, Request
 
+PARTNER = -1  # in place of the player: an answer to what was asked
 _SHOWN = 2000  # characters of an observation in the log
 
 
@@ -15,8 +17,8 @@ _SHOWN = 2000  # characters of an observation in the log
 class Episode:
   """One episode of this process; a game has several players.
 
-  said: replies. actions and roles: what was done, and by which player. cut: it
-  ended at a limit of the policy's own.
+  said: replies. actions and roles: what was done, and by which player; answers
+  of partners are among them. cut: it ended at a limit of the policy's own.
   """
 
   key: tuple[int, int]
@@ -53,6 +55,31 @@ class Episode:
     self.said.append(answer.reply)
     self.prints.append(session_host.fingerprint(answer.reply))
 
+  def asks(self) -> Ask | None:
+    """What its environment waits for, if it has asked a partner."""
+    ask = None if self.over() else self.said[-1].get('ask')
+    if ask is None:
+      return None
+    return Ask(ask['partner'], ask['text'], tuple(ask['candidates']))
+
+  def be_told(self, answer: str) -> None:
+    """Notes the answer of a partner."""
+    self.actions.append(answer)
+    self.roles.append(PARTNER)
+
+  @property
+  def begun(self) -> int:
+    """Replies before the first turn of a player."""
+    answers = itertools.takewhile(lambda role: role == PARTNER, self.roles)
+    return 1 + sum(1 for _ in answers)
+
+  def beginning(self) -> str | tuple[str, ...]:
+    """What is said before the first turn; of a game, by player."""
+    texts = [reply['observation'] for reply in self.said[: self.begun]]
+    if self.players == 1:
+      return ''.join(texts)
+    return tuple(''.join(own) for own in zip(*texts, strict=True))
+
   def over(self) -> bool:
     """Whether the environment takes no further action."""
     if self.cut or self.failure is not None:
@@ -87,7 +114,7 @@ class Player:
   def heard(self) -> str:
     """What was said since its last turn, or behind the first observation."""
     own = self._own()
-    start = own[-1] + 1 if own else 1
+    start = own[-1] + 1 if own else self.episode.begun
     return self._text(start, len(self.episode.said))
 
   def record(self) -> dict[str, Any]:
@@ -118,6 +145,7 @@ class Player:
         reply = said[n + 1]
         turn |= {'understood': reply['action'], 'rewards': rewards[k]}
         turn |= {'calls': reply['calls'], 'info': reply['info']}
+        turn |= self._asked(n + 1)
       turn['state'] = said[n]['state']
       turns.append(turn)
       start = n + 1
@@ -130,6 +158,16 @@ class Player:
     shown = {'turns': turns, 'end': end, 'last_observation': text}
     return shown if self.episode.players == 1 else {'role': self.role, **shown}
 
+  def _asked(self, start: int) -> dict[str, Any]:
+    """Questions and answers between an action and the next one; {}: none."""
+    said, found = self.episode.said, []
+    for n, role in enumerate(self.episode.roles[start:], start):
+      if role != PARTNER:
+        break
+      question = said[n]['ask']['text'][:_SHOWN]
+      found.append([question, self.episode.actions[n][:_SHOWN]])
+    return {'asked': found} if found else {}
+
   def _own(self) -> list[int]:
     """Places of its actions among all."""
     return [n for n, role in enumerate(self.episode.roles) if role == self.role]
@@ -137,20 +175,22 @@ class Player:
   def _rewards(self) -> list[dict[str, float]]:
     """By turn; what comes in turns of others counts in the last own one.
 
-    What comes before its first turn is of that turn.
+    What comes before its first turn is of that turn; a beginning has none.
     """
     found: list[dict[str, float]] = []
-    for n, reply in enumerate(self.episode.said[1:]):
+    start = self.episode.begun
+    for n, reply in enumerate(self.episode.said[start:], start - 1):
       turns = self.episode.roles[: n + 1].count(self.role)
       if len(found) < max(turns, 1):
         found.append({})
-      for name, value in self._part(reply['rewards']).items():
+      for name, value in self.part(reply['rewards']).items():
         found[-1][name] = found[-1].get(name, 0.0) + value
     return found
 
   def _text(self, start: int, end: int) -> str:
     said = self.episode.said[start:end]
-    return ''.join(self._part(reply['observation']) for reply in said)
+    return ''.join(self.part(reply['observation']) for reply in said)
 
-  def _part(self, value: Any) -> Any:
+  def part(self, value: Any) -> Any:
+    """Of what is said or rewarded, its own."""
     return value if self.episode.players == 1 else value[self.role]

@@ -30,6 +30,7 @@ from rl_jax.runs.evaluation import Evaluator, sampling_of
 from rl_jax.runs.held_out import HeldOut
 from rl_jax.runs.influence import Probe
 from rl_jax.runs.judges import make_judges
+from rl_jax.runs.partners import make_partners
 from rl_jax.runs.policies import Policies
 from rl_jax.runs.policy import Policy
 from rl_jax.runs.reward_models import make_rewards
@@ -309,6 +310,7 @@ def make_verifier(
     tokenizer=tokenizer,
     stop=make_stop(tokenizer, config.rollout.stop),
     turns=config.rollout.turns,
+    partners=make_partners(config, mesh, run_key(config.seed, mesh)),
   )
 
 

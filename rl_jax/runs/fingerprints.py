@@ -129,6 +129,8 @@ def _files(config) -> Iterator[tuple[str, str]]:
     for field, one in (('', judge), ('.revision', judge.revision)):
       if one is not None and one.path:  # '' is the policy
         yield from _model_files(one.path, f'judges.{i}{field}.path')
+  for i, partner in enumerate(config.partners):
+    yield from _model_files(partner.path, f'partners.{i}.path')
   for name, rule in config.method.policies().items():
     if isinstance(rule, Loaded):
       yield from _model_files(rule.path, f'method.policies.{name}')

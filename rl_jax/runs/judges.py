@@ -57,7 +57,7 @@ def make_judges(
 
 
 @dataclasses.dataclass(frozen=True)
-class _EncodeText:
+class EncodeText:
   """Token ids of a text, or of a user's message."""
 
   chat: bool
@@ -75,7 +75,7 @@ def _reviser(judge, config, mesh, key, model, params, tokenizer):
   return Reviser(
     source,
     params,
-    _EncodeText(source.chat, tokenizer),
+    EncodeText(source.chat, tokenizer),
     readers.texts(source.max_tokens, source.answer_tokens),
   )
 
@@ -93,13 +93,14 @@ def resolved(
 
 
 def paths(config: ExperimentConfig) -> list[str]:
-  """Of models that judges need beside the policy, each once."""
+  """Of models that judges and partners need beside the policy, each once."""
   parts = [x for one in config.judges for x in (one, one.revision) if x]
+  parts += config.partners
   return list(dict.fromkeys(part.path for part in parts if part.path))
 
 
 def planned(config: ExperimentConfig) -> list[transformer.ModelConfig]:
-  """Models that judges need beside the policy, where their shape is known."""
+  """Models of `paths`, where their shape is known."""
   models = [policy_lib.saved_model(path) for path in paths(config)]
   return [resolved(model, config) for model in models if model is not None]
 
@@ -116,7 +117,7 @@ class Encode:
     if question.messages:
       ids = self._conversation(question)
     else:
-      ids = _EncodeText(False, self.tokenizer)(question.text)
+      ids = EncodeText(False, self.tokenizer)(question.text)
     return ids if self.source.reads != 'value' else self._to_scored(ids)
 
   def _to_scored(self, ids):
@@ -186,15 +187,20 @@ class _Readers:
         f'judge {self.name!r}: questions of {max_tokens} tokens and answers of '
         f'{more}, but its model has {self.model.max_positions} positions'
       )
-    rollout, update = self.config.rollout, self.config.update
-    minibatch = update.minibatch_prompts or rollout.num_prompts
-    prompts = update.microbatch_prompts or minibatch
     return {
       'model': self.model,
       'mesh': self.mesh,
       'pad_id': self.tokenizer.pad_id,
-      'rows': prompts * rollout.group_size,
+      'rows': rows_of(self.config),
     }
+
+
+def rows_of(config: ExperimentConfig) -> int:
+  """Questions a call: the rows of a microbatch."""
+  rollout, update = config.rollout, config.update
+  minibatch = update.minibatch_prompts or rollout.num_prompts
+  prompts = update.microbatch_prompts or minibatch
+  return prompts * rollout.group_size
 
 
 def label_ids(source: Judge, tokenizer: Any) -> tuple[int, ...]:

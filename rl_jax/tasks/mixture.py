@@ -11,7 +11,11 @@ from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.environments import several
-from rl_jax.tasks.environments.base import Environment, is_environment
+from rl_jax.tasks.environments.base import (
+  Environment,
+  asked_by,
+  is_environment,
+)
 
 TOTAL = 'weighted'  # the component that is the part's own weighted sum
 _OWN_ID = 'part_id'  # in Example.meta: the index in the part
@@ -105,6 +109,11 @@ class Mixture:
   def role(self) -> str:
     """Of the observations."""
     return self._of_episodes('role', 'user')
+
+  @property
+  def asks(self) -> tuple[str, ...]:
+    """Of all parts."""
+    return tuple(name for p in self.parts for name in asked_by(p.task))
 
   @property
   def global_random(self) -> bool:

@@ -46,6 +46,7 @@ def check_reply(reply: Any, origin: str) -> dict[str, Any]:
     'calls',
     'duration',
     'info',
+    'ask',
   )
   lacking = [name for name in names if not hasattr(reply, name)]
   if lacking:
@@ -71,6 +72,7 @@ def check_reply(reply: Any, origin: str) -> dict[str, Any]:
     raise ValueError(f'{origin}: calls = {found["calls"]!r:.80} is no count')
   if action is not None and not isinstance(action, str):
     raise ValueError(f'{origin}: action = {action!r:.80} is not text')
+  found['ask'] = _checked_ask(found, origin)
   duration = numbers.check_numbers({'duration': found['duration']}, origin)
   if duration['duration'] < 0:
     raise ValueError(f'{origin}: duration = {duration["duration"]} < 0')
@@ -98,6 +100,26 @@ def _check_observation(text, origin):
       f'{origin}: the observation has {len(text)} characters, more than '
       f'{_MAX_CHARACTERS}'
     )
+
+
+def _checked_ask(found, origin):
+  """The question as JSON; an episode that has ended asks nothing."""
+  ask = found['ask']
+  if ask is None:
+    return None
+  try:
+    named, texts = ask.partner, (ask.text, *ask.candidates)
+  except (AttributeError, TypeError):
+    raise ValueError(f'{origin}: ask = {ask!r:.80} is no Ask') from None
+  if not all(isinstance(text, str) for text in (named, *texts)):
+    raise ValueError(f'{origin}: ask = {ask!r:.80} has parts that are no text')
+  if sum(map(len, texts)) > _MAX_CHARACTERS:
+    raise ValueError(
+      f'{origin}: the question has more than {_MAX_CHARACTERS} characters'
+    )
+  if found['done'] or found['truncated']:
+    raise ValueError(f'{origin}: asks {named!r:.80} behind its end')
+  return {'partner': named, 'text': ask.text, 'candidates': list(texts[1:])}
 
 
 def _checked_rewards(rewards, players, origin):

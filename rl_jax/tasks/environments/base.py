@@ -17,6 +17,22 @@ SEED = 'seed'  # in Example.meta
 
 
 @dataclasses.dataclass(frozen=True)
+class Ask:
+  """What a frozen model is asked, in place of a turn of the policy.
+
+  partner: its name in the configuration's `partners`, which the task has in
+  `asks`. text: the question. candidates: () asks for a greedy answer in text;
+  else the answer is a JSON list, the log-prob of each candidate behind the
+  question: the sum over its tokens, without an end token, to four decimals.
+  The next call of the environment is `step` with the answer.
+  """
+
+  partner: str
+  text: str
+  candidates: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
 class Reply:
   """What an environment says after `reset` or a step.
 
@@ -34,6 +50,10 @@ class Reply:
   duration: how long it took, in units of the environment: a part of what an
     episode says again when it is repeated, so no measured time.
   info: small JSON, which is logged.
+  ask: what a frozen model is asked before the policy's next turn. What has been
+    said and rewarded until then counts as said and rewarded at once; state is
+    that of the last reply, action, calls and duration those of the first. What
+    `reset` and the answers to it say begins the prompt, and rewards nothing.
   """
 
   observation: str | tuple[str, ...] = ''
@@ -48,6 +68,7 @@ class Reply:
   calls: int = 0
   duration: float = 1.0
   info: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+  ask: Ask | None = None
 
 
 class DeviceReply(NamedTuple):
@@ -73,7 +94,10 @@ class Environment(Protocol):
     """Begins; the same seed has the same first observation, always."""
 
   def step(self, action: str) -> Reply:
-    """Answers an action: the text of a turn, without the token that ends it."""
+    """Answers an action: the text of a turn, without the token that ends it.
+
+    After a reply that asks a partner: its answer.
+    """
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,6 +128,7 @@ class EnvironmentTask:
   role: ClassVar[str] = 'user'
   arguments: ClassVar[Mapping[str, Any]] = {}
   players: ClassVar[int] = 1
+  asks: ClassVar[tuple[str, ...]] = ()  # names of partners, see Ask
   # False if episodes draw from generators of their own alone: several may then
   # share a process without an exchange of the states of the global ones.
   global_random: ClassVar[bool] = True
@@ -138,6 +163,11 @@ def is_environment(task: Any) -> bool:
 def players_of(task: Any) -> int:
   """How many players an episode of the task has."""
   return getattr(task, 'players', 1)
+
+
+def asked_by(task: Any) -> tuple[str, ...]:
+  """Names of the partners that episodes of the task may ask."""
+  return tuple(getattr(task, 'asks', ()))
 
 
 def seed_of(example: Example) -> int:

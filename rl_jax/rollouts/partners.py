@@ -1,0 +1,255 @@
+"""Frozen models that environments ask while their episodes are played.
+
+A question leaves an environment as a part of its reply and its answer is the
+next input of the environment, so that an episode that is repeated, in another
+process or in a run that continues, gets the same answers without the model.
+The policy reads nothing of either but what the environment says.
+"""
+
+from collections.abc import Callable, Sequence
+import dataclasses
+import functools
+import json
+import time
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rl_jax.models import heads, transformer
+from rl_jax.models.partner_source import Partner
+from rl_jax.rollouts.judges import Read
+from rl_jax.rollouts.players import Episode
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime import processes
+from rl_jax.tasks.environments.base import Ask, asked_by
+from rl_jax.verification.sessions import Answer, Request
+
+_MOST = 64  # so many questions between two turns are too many
+_DECIMALS = 4  # of a log-prob
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+  """A partner of a run; built by runs.partners.
+
+  encode: a question to token ids; encode_answer: a candidate. texts: (params,
+  questions) -> answers. log_probs: (params, [(question, candidate)]) ->
+  numbers.
+  """
+
+  source: Partner
+  params: Any
+  encode: Callable[[str], list[int]]
+  encode_answer: Callable[[str], list[int]]
+  texts: Read
+  log_probs: Read
+
+
+class Partners:
+  """Lets episodes go on until the policy's turn, or to their end."""
+
+  def __init__(self, partners: Sequence[Asked] = ()):
+    self._partners = {one.source.name: one for one in partners}
+    self._asks, self._seconds = 0, 0.0
+
+  def begin(self) -> None:
+    """Of a round, for the metrics."""
+    self._asks, self._seconds = 0, 0.0
+
+  def metrics(self) -> dict[str, float]:
+    """Since `begin`: questions, each counted once a call, and their time."""
+    if not self._partners:
+      return {}
+    return {
+      'episode/questions': float(self._asks),
+      'time/partner_seconds': self._seconds,
+    }
+
+  def play_on(
+    self,
+    ask: Callable[[list[Request]], list[Answer]],
+    episodes: Sequence[Episode],
+  ) -> None:
+    """Calls the environments of own episodes, and the models that they ask.
+
+    ask: of a pool. All processes call it together.
+    """
+    for _ in range(_MOST):
+      if episodes:
+        answers = ask([episode.request() for episode in episodes])
+        for episode, answer in zip(episodes, answers, strict=True):
+          episode.hear(answer)
+      episodes = [episode for episode in episodes if episode.asks()]
+      if not self._answered(episodes):
+        return
+    for episode in episodes:
+      text = f'{_MOST} questions between two turns; allowed are fewer'
+      episode.failure = ('invalid', text)
+
+  def _answered(self, episodes):
+    """Whether some process has asked; the episodes then have their answers."""
+    asked = own = [episode.asks() for episode in episodes]
+    if self._partners:  # without any, processes need not wait for each other
+      asked = [one for part in processes.gather(own) for one in part]
+    known = self._known(list(dict.fromkeys(asked)))
+    for episode, one in zip(episodes, own, strict=True):
+      text, problem = known[one]
+      if problem is None:
+        episode.be_told(text)
+      else:
+        episode.failure = ('invalid', problem)
+    return bool(known)
+
+  def _known(
+    self, asked: list[Ask]
+  ) -> dict[Ask, tuple[str | None, str | None]]:
+    """(answer, None) or (None, what is wrong) of each question."""
+    started = time.perf_counter()
+    found = {}
+    for one in asked:
+      if one.partner not in self._partners:
+        found[one] = None, _unknown(one, self._partners)
+    for name, partner in self._partners.items():
+      found |= _answers(partner, [one for one in asked if one.partner == name])
+    self._asks += len(asked)
+    self._seconds += time.perf_counter() - started
+    return found
+
+
+NO_PARTNERS = Partners()
+
+
+def _unknown(one, known):
+  return f'asks the partner {one.partner!r}; the run has {sorted(known)}'
+
+
+def _answers(partner, asked):
+  """Of one partner: all texts in one call, all log-probs in another."""
+  found, texts, pairs = {}, {}, {}
+  for one in asked:
+    try:
+      question, *candidates = _encoded(partner, one)
+    except ValueError as error:
+      found[one] = None, f'partner {partner.source.name!r}: {error}'
+      continue
+    if one.candidates:
+      pairs[one] = [(question, ids) for ids in candidates]
+    else:
+      texts[one] = question
+  if texts:
+    said = partner.texts(partner.params, list(texts.values()))
+    found |= {one: (x, None) for one, x in zip(texts, said, strict=True)}
+  if pairs:
+    flat = [pair for own in pairs.values() for pair in own]
+    numbers = iter(partner.log_probs(partner.params, flat))
+    for one, own in pairs.items():
+      rounded = [round(next(numbers), _DECIMALS) for _ in own]
+      found[one] = json.dumps(rounded), None
+  return found
+
+
+def _encoded(partner, one):
+  """Ids of the question and its candidates; ValueError if they do not fit."""
+  source = partner.source
+  ids = [partner.encode(one.text)]
+  ids += [partner.encode_answer(text) for text in one.candidates]
+  limits = [source.max_tokens] + [source.answer_tokens] * len(one.candidates)
+  for what, limit in zip(ids, limits, strict=True):
+    if not 1 <= len(what) <= limit:
+      raise ValueError(f'a text of {len(what)} tokens, allowed are 1..{limit}')
+  return ids
+
+
+@dataclasses.dataclass(frozen=True)
+class LogProbs:
+  """Reads log p(candidate | question), the sum over the candidate's tokens.
+
+  rows: pairs a call. sizes: tokens of questions and of candidates.
+  """
+
+  model: transformer.ModelConfig
+  mesh: jax.sharding.Mesh
+  pad_id: int
+  rows: int
+  sizes: tuple[int, int]
+
+  def __call__(
+    self, params: Any, pairs: Sequence[tuple[list[int], list[int]]]
+  ) -> list[float]:
+    """A number for each (question, candidate)."""
+    found = []
+    for start in range(0, len(pairs), self.rows):
+      own = pairs[start : start + self.rows]
+      arrays = processes.put(self._arrays(own), mesh_lib.rows(self.mesh))
+      found += processes.read(self._jitted(params, *arrays)).tolist()[
+        : len(own)
+      ]
+    return found
+
+  def _arrays(self, pairs):
+    """Questions end, and candidates begin, at the same place."""
+    P, T = self.sizes
+    ids = np.full((self.rows, P + T), self.pad_id, np.int32)
+    mask = np.zeros((self.rows, P + T), np.float32)
+    mask[:, P - 1] = 1.0  # of rows that fill the call, too
+    for row, (question, candidate) in enumerate(pairs):
+      here = slice(P - len(question), P + len(candidate))
+      ids[row, here] = [*question, *candidate]
+      mask[row, here] = 1.0
+    return ids[:, :P], mask[:, :P], ids[:, P:], mask[:, P:]
+
+  @functools.cached_property
+  def _jitted(self):
+    read = functools.partial(log_probs_behind, self.model)
+    return jax.jit(read, out_shardings=mesh_lib.replicated(self.mesh))
+
+
+def log_probs_behind(
+  model: transformer.ModelConfig,
+  params: Any,
+  prompt_NP: jax.Array,
+  prompt_mask_NP: jax.Array,
+  response_NT: jax.Array,
+  mask_NT: jax.Array,
+) -> jax.Array:
+  """sum_t mask_t log p(response_t | prompt, response before t), [N]."""
+  hidden_NTD = transformer.forward(
+    params, model, prompt_NP, prompt_mask_NP, response_NT, mask_NT
+  )
+
+  def add(total_N, token):  # one token at a time: logits are wide
+    hidden_ND, id_N, mask_N = token
+    logp_NV = jax.nn.log_softmax(heads.logits(params, model, hidden_ND))
+    logp_N = jnp.take_along_axis(logp_NV, id_N[:, None], axis=-1)[:, 0]
+    return total_N + jnp.where(mask_N > 0, logp_N, 0.0), None
+
+  tokens = (jnp.swapaxes(x, 0, 1) for x in (hidden_NTD, response_NT, mask_NT))
+  start_N = jnp.zeros(len(prompt_NP), jnp.float32)
+  return jax.lax.scan(add, start_N, tuple(tokens))[0]
+
+
+def check(config: Any) -> None:
+  """Raises ValueError if tasks ask for others than config.partners."""
+  names = []
+  for one in config.partners:
+    if not isinstance(one, Partner):
+      raise ValueError(f'partners holds {one!r}, which is no Partner')
+    names.append(one.name)
+  if len(set(names)) < len(names):
+    raise ValueError(f'partners: names occur twice: {names}')
+  tasks = [config.task, *(one.task for one in config.evaluation.sets)]
+  asked = {
+    name for task in tasks if task is not None for name in asked_by(task)
+  }
+  if lacking := sorted(asked - set(names)):
+    raise ValueError(
+      f'{type(config.task).__name__} asks partners {lacking}, but partners has '
+      f'{names}: --add=\'partners=Partner(name="{lacking[0]}", path=...)\''
+    )
+  if idle := sorted(set(names) - asked):
+    raise ValueError(
+      f'partners: {idle} are asked by nobody; {type(config.task).__name__} '
+      f'asks {sorted(asked)}'
+    )
