@@ -149,6 +149,7 @@ def test_log_probs_come_as_json(bad):
   assert lost.failure[1].endswith('a text of 0 tokens, allowed are 1..3')
 
 
+@pytest.mark.slow
 def test_log_probs_are_those_of_the_trainer(toy, tiny):
   """E1: the sum over a candidate's tokens, whatever is batched with it."""
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
