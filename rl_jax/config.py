@@ -41,6 +41,8 @@ class EvaluationConfig:
     weighted by self-certainty to this power (runs.best_of; released code: 0.5).
   consensus: names of sets with the same prompts; adds what their greedy answers
     are worth together, the last only if the others differ (runs.consensus).
+  beams: greedy responses become the likeliest ones that beam search of this
+    width finds (rollouts.beam_search); 1 is greedy.
   """
 
   every: int = ranged(0, 0)
@@ -56,6 +58,7 @@ class EvaluationConfig:
   max_response_tokens: int | None = ranged(None, 1)
   borda_power: float | None = ranged(None, 0.0)
   consensus: tuple[str, ...] = ()
+  beams: int | None = ranged(None, 1)
 
   def __post_init__(self):
     evaluation_set.check_sets(self.sets, self.split, self.consensus)

@@ -7,7 +7,8 @@ Change: against PPO, the advantage of a token is beta times the log-ratio of a
   critic nor outcome is read. Needs the policy:
   method.shaping.ImplicitReward.path.
 Defaults: beta 0.1 (unverified), clip 0.2. Beam search by these values, its
-  other use, is search by the likelihood of the DPO policy.
+  other use, is search by the likelihood of the DPO policy: `evaluate` with
+  --set=evaluation.beams=5 (paper: 1 to 5 beams, more are worse).
 Pieces: Affine(scale=0.0, offset=0.0); ImplicitReward(path='runs/dpo',
   coef=0.1); PPOClip(clip_low=0.2, clip_high=0.2); TokenMean()
 Headline: unverified.

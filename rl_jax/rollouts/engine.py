@@ -10,6 +10,7 @@ import numpy as np
 
 from rl_jax.models import transformer
 from rl_jax.rollouts import turn_decode
+from rl_jax.rollouts.beam_search import beam_search
 from rl_jax.rollouts.draft_state import DraftState, GenerateWithDrafts
 from rl_jax.rollouts.drafts import Drafts
 from rl_jax.rollouts.generate import generate, start_trajectories
@@ -62,12 +63,14 @@ def make_engine(
   speculative: Drafts | None = None,
   draft_model: tuple[transformer.ModelConfig, Any] | None = None,
   drafts: DraftState | None = None,
+  beams: int | None = None,
 ) -> Engine:
   """Jits all; shapes compile on first use. slots, cache_tokens: see generate.
 
   new_tokens: that a call adds to a row at most; None: max_response_tokens.
   speculative: where drafts come from; None: plain decoding. draft_model: shape
   and parameters of drafts.DraftModel. drafts: their state; None: a fresh one.
+  beams: search of this width in place of draws, without slots and drafts.
   """
   draft_shape, draft_params = draft_model or (None, None)
   drafts = drafts or DraftState(
@@ -89,16 +92,21 @@ def make_engine(
       speculative=speculative,
       draft_model=draft_model,
       drafts=drafts,
+      beams=beams,
     )
 
   fixed = {
     'cfg': model,
     'sampling': sampling,
     'max_new_tokens': new_tokens or max_response_tokens,
-    'slots': slots,
   }
-  if speculative is None:
-    fixed['cache_tokens'] = cache_tokens
+  if beams is not None:
+    fixed['beams'] = beams
+    speculative = None
+  elif speculative is None:
+    fixed |= {'slots': slots, 'cache_tokens': cache_tokens}
+  else:
+    fixed['slots'] = slots
   episodes = {} if turns is None else _episodes(model, sampling, turns, mesh)
   return Engine(
     start=_make_start(mesh, group_size, max_response_tokens),
@@ -132,7 +140,7 @@ def on_own_mesh(engine: Engine) -> Engine:
 def _make_generate(fixed, mesh, drafting, drafts):
   """drafting: (where drafts come from or None, shape of a draft model)."""
   speculative, model = drafting
-  function = generate
+  function = beam_search if 'beams' in fixed else generate
   if speculative is not None:
     fixed = fixed | {'drafts': speculative, 'model': model}
     function = generate_with_drafts

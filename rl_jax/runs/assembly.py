@@ -327,9 +327,15 @@ def make_evaluator(
 
   draft: the model of rollout.speculative; None: it is read if there is one.
 
-  Raises: ValueError if a batch has too many tokens.
+  Raises: ValueError if a batch has too many tokens, or for beam search of
+    episodes.
   """
   config_lib.check_tokens(config)
+  if config.evaluation.beams is not None and config.rollout.turns is not None:
+    raise ValueError(
+      f'evaluation.beams = {config.evaluation.beams} with rollout.turns: beam '
+      'search is of responses of one turn'
+    )
   split = config.evaluation.split
   bound = functools.partial(_prompts, config, policy, verifier)
   prompts = {} if split is None else {'': bound(split)}

@@ -178,7 +178,9 @@ class Evaluator:
       eos_ids=self._stop.ids, stop_SV=self._stop.table
     )
     self._greedy = engine(
-      sampling.replace(greedy=True, temperature=1.0), group_size=1
+      sampling.replace(greedy=True, temperature=1.0),
+      group_size=1,
+      **({} if settings.beams is None else {'beams': settings.beams}),
     )
     self._sample = engine(sampling, group_size=self._num_samples)
     mesh = self._greedy.mesh

@@ -9,6 +9,7 @@ import pytest
 from configs import bandit
 from rl_jax.config import validate
 from rl_jax.overrides import override
+from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.runs import assembly, directory, loop
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.policies import Policies
@@ -181,3 +182,11 @@ def test_an_evaluation_goes_through_the_slots(config, mesh, monkeypatch):
   assembly.make_evaluator(config, policy, None, mesh)
   assert [fields['slots'] for fields in made] == [4, 4]
   assert {fields['max_response_tokens'] for fields in made} == {2}
+  # Beams are of greedy responses alone, in one turn.
+  config = override(config, 'evaluation.beams', '3')
+  assembly.make_evaluator(config, policy, None, mesh)
+  assert [fields.get('beams') for fields in made] == [None, None, 3, None]
+  turns = dataclasses.replace(config.rollout, turns=TurnConfig())
+  config = dataclasses.replace(config, rollout=turns)
+  with pytest.raises(ValueError, match='evaluation.beams = 3'):
+    assembly.make_evaluator(config, policy, None, mesh)

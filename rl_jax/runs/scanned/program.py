@@ -75,6 +75,8 @@ def _reason(config: ExperimentConfig) -> str | None:
     return f'method.rollout: {name} reads responses on the host'
   if config.evaluation.borda_power is not None:
     return 'evaluation.borda_power: votes are counted on the host'
+  if config.evaluation.beams is not None:
+    return 'evaluation.beams: beam search belongs to the loop'
   if config.evaluation.sets:
     return 'evaluation.sets: one split of the task is evaluated'
   if config.mesh.rollout_devices:

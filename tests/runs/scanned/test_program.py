@@ -186,6 +186,9 @@ def test_what_cannot_be_jitted_is_refused_with_a_reason():
     'rollout.speculative: drafts': make_config(
       'grpo', 0, 'rollout.speculative=PromptLookup()'
     ),
+    'evaluation.beams: beam search': make_config(
+      'grpo', 0, 'evaluation.beams=2'
+    ),
     'only the end token': make_config('grpo', 0, "rollout.stop=('a',)"),
   }
   for reason, config in cases.items():
