@@ -1,0 +1,1 @@
+"""Preference methods on pairs of data and on samples of their own."""

@@ -1,0 +1,78 @@
+"""Preference methods, offline and online, from one warm start.
+
+python -m experiments.train --config=configs/preferences.py --method=sft
+  --set=task.form=right --set=rollout.group_size=1 --workdir=runs/warm
+python -m experiments.sweep --paper=preferences --workdir=runs/preferences
+
+Every run sees 128 responses an iteration: offline 64 pairs of a right answer
+and the same with one wrong digit, online 16 prompts with 8 samples each, which
+the rule judges. Of methods with an opponent half of the samples are its own.
+"""
+
+import dataclasses
+
+from experiments.sweeps import runs as sweep_runs
+from experiments.sweeps.runs import Setting
+
+START = 'runs/warm'
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+  """What a paper says against the baseline of its table, in one line.
+
+  metric: of the table. sign: of the difference; 0: not worse.
+  """
+
+  text: str
+  metric: str
+  sign: int = 1
+
+
+_KEEPS = lambda what: Claim(what, 'chosen')
+OFFLINE = {
+  'dpo': None,
+  'ipo': Claim('smaller margins: they end at 1 / (2 beta)', 'margin', -1),
+  'simpo': Claim('better without a reference', 'greedy'),
+  'kto': Claim('as good from labels alone', 'greedy', 0),
+  'orpo': _KEEPS('chosen responses become likelier'),
+  'cpo': _KEEPS('chosen responses become likelier'),
+  'rpo': _KEEPS('chosen responses stay likely'),
+  'dpop': _KEEPS('chosen responses do not fall below the reference'),
+  'apo_zero': _KEEPS('chosen responses become likelier'),
+  'nca': _KEEPS('chosen responses stay likely'),
+}
+ONLINE = {
+  'online_dpo': Claim('better than offline', 'greedy'),
+  'iterative_dpo': Claim('better than offline', 'greedy'),
+  'rso': Claim('better than offline', 'greedy'),
+  'sppo': _KEEPS('chosen responses do not fall'),
+  'xpo': Claim('better than offline', 'greedy'),
+  'nash_md': Claim('better than offline', 'greedy'),
+}
+AGAINST = ('xpo', 'nash_md')  # half of the rows are an opponent's
+BASELINE = 'dpo'
+COMMON = {
+  'model.path': START,
+  'iterations': 80,
+  'optimizer.learning_rate': 3e-4,
+  'evaluation.every': 80,
+  'evaluation.num_prompts': 400,
+  'guards.log_rollouts': 0,
+}
+SAMPLED = {'rollout.logged_prompts': 0, 'rollout.group_size': 8}
+SEEDS = 3
+
+
+def get_sweep() -> list[Setting]:
+  """Seeds x methods."""
+  members = []
+  for name in (*OFFLINE, *ONLINE):
+    setting = {'config': 'preferences', 'method': name, **COMMON}
+    if name in ONLINE:
+      prompts = 8 if name in AGAINST else 16
+      setting |= SAMPLED | {'rollout.num_prompts': prompts}
+    setting['checkpoint.every'] = 10**9  # one, at the end
+    members.append(setting)
+  seeds = sweep_runs.product({'seed': range(SEEDS)})
+  return sweep_runs.crossed(seeds, members)
