@@ -147,6 +147,7 @@ NOWHERE = {
   **dict.fromkeys(_BESIDE_DATA, 'reads recorded responses: not measured'),
   **dict.fromkeys(_AGAINST, 'samples an opponent, too: not measured'),
   'sem_dpo': 'reads distances of the data (embed_pairs): not measured',
+  'did': 'measures alone, and trains as online_dpo',
   'oprm': 'reads a process model of a run of its own: not measured',
   'duration_ppo': 'no environment here has actions of several durations',
   'otc': 'counts tool calls of turns (tasks.WithTools): not measured',
