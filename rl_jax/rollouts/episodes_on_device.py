@@ -38,6 +38,8 @@ class _Played:
   turn_BT: Array
   state_BK: Array
   action_BK: Array
+  calls_BK: Array
+  duration_BK: Array
   rewards: dict[str, Array]
 
 
@@ -97,6 +99,8 @@ def _first(task, step, turns, traj, playing, answer_NA) -> _Played:
     turn_BT=jnp.full(traj.response_BT.shape, -1, jnp.int32),
     state_BK=none_BK,
     action_BK=none_BK,
+    calls_BK=jnp.zeros((B, K), jnp.int32),
+    duration_BK=jnp.zeros((B, K)),
     rewards={},
   )
   names = jax.eval_shape(step, first)[0].rewards
@@ -150,6 +154,12 @@ def _answered(
     turn_BT=jnp.where(new_BT, played.turn, played.turn_BT),
     state_BK=note(played.state_BK, played.facing_B),
     action_BK=note(played.action_BK, reply.action_B),
+    calls_BK=note(
+      played.calls_BK, 0 if reply.calls_B is None else reply.calls_B
+    ),
+    duration_BK=note(
+      played.duration_BK, 1.0 if reply.duration_B is None else reply.duration_B
+    ),
     rewards=rewards,
   ), turn_decode.Said(
     ids_BO=reply.ids_BO, length_B=reply.length_B, live_B=going_B
@@ -160,7 +170,6 @@ def _record(task: Any, traj: Trajectories, played: _Played) -> Trajectories:
   """The record of episodes that are over."""
   weights = task.reward_weights
   turn_1K = jnp.arange(played.state_BK.shape[1])[None]
-  had_BK = turn_1K <= played.turn_BT.max(axis=1, keepdims=True)
   numbers_BK = functools.partial(_numbered, traj.group_size)
   of_states = numbers_BK(played.state_BK)
   of_actions = numbers_BK(played.action_BK)
@@ -169,8 +178,8 @@ def _record(task: Any, traj: Trajectories, played: _Played) -> Trajectories:
     reward_BK=sum(w * played.rewards[name] for name, w in weights.items()),
     state_BK=of_states,
     action_BK=jnp.where(of_actions < 0, -1, of_actions + after_states),
-    calls_BK=jnp.zeros_like(of_states),
-    duration_BK=had_BK.astype(jnp.float32),
+    calls_BK=played.calls_BK,
+    duration_BK=played.duration_BK,
   )
   return turn_decode.finish(
     traj, played.playing, played.done_B, played.turn_BT, turns

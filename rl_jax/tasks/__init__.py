@@ -17,6 +17,7 @@ from rl_jax.tasks.environments.marked_calls import MarkedCalls
 from rl_jax.tasks.environments.mini_grid import MiniGrid
 from rl_jax.tasks.environments.open_spiel import OpenSpiel
 from rl_jax.tasks.environments.planned_key_door import PlannedKeyDoor
+from rl_jax.tasks.environments.priced_tools import PricedTools
 from rl_jax.tasks.environments.text_arena import TextArena
 from rl_jax.tasks.environments.text_world import TextWorld
 from rl_jax.tasks.environments.tool_calls import JsonCalls
@@ -80,6 +81,7 @@ __all__ = [
   'PlainTemplate',
   'PlannedKeyDoor',
   'PreferenceRows',
+  'PricedTools',
   'PromptResponse',
   'PythonFunction',
   'QuestionAnswer',

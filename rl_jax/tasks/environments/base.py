@@ -77,6 +77,7 @@ class DeviceReply(NamedTuple):
   ids: int32 tokens of the observation, as the tokenizer encodes it alone, of
   which a row has `length`. rewards: components f32[B]. done: bool. state,
   action: int32, equal if and only if those of Reply are; -1: unknown.
+  calls: int32, None for 0. duration: float32, None for 1.
   """
 
   ids_BO: Any
@@ -85,6 +86,8 @@ class DeviceReply(NamedTuple):
   done_B: Any
   state_B: Any
   action_B: Any
+  calls_B: Any = None
+  duration_B: Any = None
 
 
 class Environment(Protocol):

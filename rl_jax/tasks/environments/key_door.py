@@ -56,9 +56,9 @@ class Layout:
     beside = (x, y) == (self.wall - 1, self.door)
     return (x, y, 2) if beside and holds == 1 else state
 
-  def solution(self) -> list[int]:
+  def solution(self, holds: int = 0) -> list[int]:
     """A shortest sequence of actions from the start to the goal."""
-    begin = (*self.start, 0)
+    begin = (*self.start, holds)
     came, queue = {begin: None}, collections.deque([begin])
     while queue:
       state = queue.popleft()

@@ -3,11 +3,12 @@
 import dataclasses
 from typing import Any, ClassVar
 
-from rl_jax.checks import checked
+from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments.base import DeviceReply, Reply
+from rl_jax.tasks.environments.base import DeviceReply, Reply, seed_of
 from rl_jax.tasks.environments.key_door import ACTIONS, WORDS, KeyDoor, Walk
+from rl_jax.tasks.environments.key_door_words import told
 
 SWITCH, KEEP = '!~'
 SUBGOALS = 'KDG'  # the key, the door, the goal
@@ -20,7 +21,8 @@ class PlannedKeyDoor(KeyDoor):
 
   The flag is '!' for a new sub-goal and '~' to keep it; sub-goals are 'K' for
   the key, 'D' for the door and 'G' for the goal. They change nothing in the
-  grid. More components:
+  grid. subtasks: 2 begins with the key in hand, 1 with an open door.
+  More components:
   `keep` 1 for a turn that keeps, `changed` 1 if it has another sub-goal all
   the same, `malformed` 1 for any other text, which does nothing.
   Source: the costs of HiPER, c_keep -0.3, c_cons -0.3 and c_inv 0.1, are for
@@ -30,12 +32,23 @@ class PlannedKeyDoor(KeyDoor):
   reward_weights: dict[str, float] = base.weights_field(
     outcome=0.5, progress=0.5, keep=-0.03, changed=-0.03, malformed=-0.01
   )
+  subtasks: int = ranged(3, 1, 3)
   global_random: ClassVar[bool] = False
 
   @property
   def alphabet(self) -> str:
     """For a character tokenizer."""
     return super().alphabet + SWITCH + KEEP + SUBGOALS
+
+  @property
+  def begins(self) -> int:
+    """What is in the hands at the start: its place in HOLDS."""
+    return len(SUBGOALS) - self.subtasks
+
+  def actions(self, example: Example) -> list[str]:
+    """The words of a shortest solution."""
+    layout = self.layout(seed_of(example))
+    return [WORDS[self.words][n] for n in layout.solution(self.begins)]
 
   def make(self, example: Example) -> 'PlannedWalk':
     """An episode in the grid of the example."""
@@ -46,6 +59,8 @@ class PlannedKeyDoor(KeyDoor):
     import jax.numpy as jnp
 
     walks, place_B = super().begin_device(answer_BA)
+    place_B = place_B + self.begins
+    walks = walks._replace(place_B=place_B)
     return (walks, jnp.full_like(place_B, -1)), place_B
 
   def step_device(
@@ -106,6 +121,13 @@ class PlannedWalk(Walk):
   """One episode."""
 
   _subgoal = None
+
+  def reset(self, seed: int) -> Reply:
+    """At the start, with what the task gives."""
+    reply = super().reset(seed)
+    self._state = (*self._state[:2], self._task.begins)
+    text = self._layout.told() + told(self._state)
+    return dataclasses.replace(reply, observation=text, state=self._state)
 
   def step(self, action: str) -> Reply:
     """The action behind flag and sub-goal; of another text nothing."""

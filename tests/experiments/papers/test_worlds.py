@@ -160,7 +160,8 @@ def walked(task, tokenizer, example, rng):
     for name, x in reply.rewards.items():
       total[name] = total.get(name, 0.0) + x
     earned = base.combine(reply.rewards, task.reward_weights)
-    turns.append((earned, ('state', state), ('action', reply.action)))
+    spent = earned, reply.calls, reply.duration
+    turns.append((spent, ('state', state), ('action', reply.action)))
     if reply.done:
       break
     if k + 1 < TURNS:
@@ -177,7 +178,7 @@ def walks(config, tokenizer):
   traj = prompts.start(SAMPLES, TURNS * (turn_tokens + 4), 0, 0)
   B, T = traj.response_BT.shape
   token_BT3 = np.tile(np.array([0, 0, -1], np.int32), (B, T, 1))
-  reward_BK, none_BK = np.zeros((2, B, TURNS), np.float32)
+  spent_BK3 = np.zeros((B, TURNS, 3), np.float32)
   known_BK2 = np.full((B, TURNS, 2), -1, np.int32)
   components, done, numbers = [], [], {}
   for row in range(B):
@@ -186,8 +187,8 @@ def walks(config, tokenizer):
     example = task.example('train', row // SAMPLES)
     written, turns, total, ended = walked(task, tokenizer, example, rng)
     token_BT3[row, : len(written)] = written
-    for k, (earned, *keys) in enumerate(turns):
-      reward_BK[row, k] = earned
+    for k, (spent, *keys) in enumerate(turns):
+      spent_BK3[row, k] = spent
       known_BK2[row, k] = [numbers.setdefault(x, len(numbers)) for x in keys]
     components.append(total)
     done.append(ended)
@@ -203,10 +204,11 @@ def walks(config, tokenizer):
     finished_B=np.asarray(done),
     turn_BT=turn_BT,
     turns=Turns(
-      reward_BK=reward_BK,
+      reward_BK=spent_BK3[..., 0],
       state_BK=known_BK2[..., 0],
       action_BK=known_BK2[..., 1],
-      calls_BK=none_BK.astype(np.int32),
+      calls_BK=spent_BK3[..., 1].astype(np.int32),
+      duration_BK=spent_BK3[..., 2],
     ),
     rewards=rewards,
     reward_B=base.combine(rewards, task.reward_weights),

@@ -1,4 +1,4 @@
-"""KeyDoor on the device is KeyDoor on the host."""
+"""Environments on the device are those on the host."""
 
 import jax
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 
 from rl_jax.models.tokenizer import ByteTokenizer, CharTokenizer
 from rl_jax.rollouts.stop import make_stop
-from rl_jax.tasks import KeyDoor, PlannedKeyDoor
+from rl_jax.tasks import KeyDoor, PlannedKeyDoor, PricedTools
 from rl_jax.tasks.environments import device_text
 from rl_jax.tasks.environments.base import seed_of
 
@@ -49,7 +49,8 @@ def turns_of(task, tokenizer, examples):
     pytest.param(KeyDoor(), None, marks=pytest.mark.slow),
     (KeyDoor(size=4, words='word'), ByteTokenizer()),
     pytest.param(KeyDoor(words='phrase'), None, marks=pytest.mark.slow),
-    (PlannedKeyDoor(), None),
+    (PlannedKeyDoor(subtasks=2), None),
+    (PricedTools(), None),
   ],
 )
 def test_replies_are_those_of_the_host(task, tokenizer):
@@ -84,11 +85,15 @@ def test_replies_are_those_of_the_host(task, tokenizer):
         key = kind, int(number[row])
         assert names.setdefault(key, getattr(told, kind)) == getattr(told, kind)
       assert host.done_B[row] == told.done
+      if host.calls_B is not None:
+        assert host.calls_B[row] == told.calls
+        assert host.duration_B[row] == told.duration
       if told.done:
         live.remove(row)
         done += 1
   assert len(set(names.values())) == len(names)
-  assert 5 < done < ROWS
+  # Each third action of PricedTools is an answer: all of its episodes end.
+  assert 5 < done < ROWS + isinstance(task, PricedTools)
 
 
 def test_texts_by_hand():

@@ -49,3 +49,18 @@ def test_parts_are_found_by_their_letters():
   span = found['span_BT'][0].astype(int).tolist()
   assert span[:3] == span[7:10] == [1, 2, 3] and span[10] == 0
   assert found['switch_BT'][0].tolist() == [1.0] + 10 * [0.0]
+
+
+def test_episodes_with_fewer_subtasks():
+  """With the key in hand no key is taken; with an open door no door is opened.
+
+  Each ends at the goal.
+  """
+  for subtasks, letters in ((3, 'to'), (2, 'o'), (1, '')):
+    task = PlannedKeyDoor(subtasks=subtasks)
+    for index in range(10):
+      example = task.example('train', index)
+      walk, actions = task.make(example), task.actions(example)
+      walk.reset(seed_of(example))
+      assert [walk.step('!K' + action) for action in actions][-1].done
+      assert sorted(set(actions) & set('to')) == sorted(letters)
