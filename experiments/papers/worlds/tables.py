@@ -119,7 +119,6 @@ def leaderboard(lines: list[Line], world: str) -> Cells:
   nil = {name for name in sampled if not _acts(name, acting)}
   ranked = {name: x for name, x in sampled.items() if name not in nil}
   gains = intervals.against(ranked, sweep.BASELINE)
-  mean = lambda values: f'{np.mean(list(values.values())):.3f}'
   header = ['', 'method', 'family', 'rate', 'seeds', 'sampled', 'to GRPO']
   header += ['95% paired', cells_lib.ADJUSTED, *names[1:], 'cos', 'ratio']
   order = sorted(sampled, key=lambda n: (n in nil, -_mean_of(sampled[n])))
@@ -135,9 +134,9 @@ def leaderboard(lines: list[Line], world: str) -> Cells:
         trial.family,
         f'{trial.rate:g}',
         str(len(sampled[name])),
-        mean(sampled[name]),
+        _text(sampled[name]),
         *cells_lib.comparison_text(gains.get(name)),
-        *(mean(found[n][name]) for n in names[1:]),
+        *(_text(found[n][name]) for n in names[1:]),
         f'{one["cos"]:.3f}' if one else '',
         f'{one["ratio"]:.2f}' if one else '',
       ]
@@ -164,6 +163,26 @@ def claims(lines: list[Line], world: str) -> Cells:
   return table
 
 
+def standing(lines: list[Line], world: str) -> Cells:
+  """Methods of a world at its best rate, best first, against GRPO."""
+  runs = compared(lines, world)
+  found = {name: by_seed(runs, name, _method) for name in METRICS}
+  gains = intervals.against(found['sampled'], sweep.BASELINE)
+  first, *others = METRICS
+  table = [['method', 'seeds', first, 'to GRPO', '95% paired']]
+  table[0] += [cells_lib.ADJUSTED, *others]
+  order = sorted(found[first], key=lambda n: -_mean_of(found[first][n]))
+  for name in order:
+    row = [name, str(len(found[first][name])), _text(found[first][name])]
+    row += cells_lib.comparison_text(gains.get(name))
+    table.append([*row, *(_text(found[n][name]) for n in others)])
+  return table
+
+
+def _text(values: dict[int, float]) -> str:
+  return f'{_mean_of(values):.3f}'
+
+
 def against_grpo(
   runs: Iterable[Line], metric: str, world: str
 ) -> dict[str, dict[int, float]]:
@@ -179,33 +198,43 @@ def against_grpo(
 def seen(lines: list[Line], world: str) -> dict[str, profile.Seen]:
   """Method -> its claim and what was found, in the order of the world.
 
-  p-values are adjusted for the methods of the world, for each metric alone.
+  p-values are adjusted for the methods of the world, for each metric and
+  baseline alone.
   """
   claimed = sweep.claims_of(world)
   runs = compared(lines, world)
   metrics_of = {claim.metric for claim in claimed.values()}
   numbers = {m: against_grpo(runs, m, world) for m in metrics_of}
-  gains = {m: intervals.against(x, sweep.BASELINE) for m, x in numbers.items()}
-  return {
-    name: profile.Seen(
+  gains = {
+    (claim.metric, claim.against): intervals.against(
+      numbers[claim.metric], claim.against
+    )
+    for claim in claimed.values()
+  }
+  found = {}
+  for name, claim in claimed.items():
+    gain = gains[claim.metric, claim.against][name]
+    found[name] = profile.Seen(
       world,
       claim.text,
       claim.metric,
-      gains[claim.metric][name],
+      gain,
       len(numbers[claim.metric][name]),
-      verdict(claim.sign, gains[claim.metric][name]),
+      verdict(claim.sign, gain),
     )
-    for name, claim in claimed.items()
-  }
+  return found
 
 
-def verdict(sign: int, found: intervals.Comparison) -> str:
+def verdict(sign: int | None, found: intervals.Comparison) -> str:
   """seen: separated in the claimed direction; contrary: in the other.
 
   Of a claim to be not worse (0): seen unless separated below, and the interval
-  ends above -TOLERABLE.
+  ends above -TOLERABLE. Without a claim (None) what was found.
   """
   separated = found.p <= intervals.FALSE_DISCOVERIES
+  if sign is None:
+    words = 'higher' if found.effect > 0 else 'lower'
+    return words if separated else 'not told apart'
   if sign == 0:
     if separated and found.effect < 0:
       return 'contrary'
@@ -305,6 +334,9 @@ def all_tables(lines: list[Line]) -> dict[str, Cells]:
       for place in sweep.LAWS
       for name, make in laws.items()
     },
-    **{name: world(lines, name) for name in sweep.WORLDS},
+    f'methods in {sweep.SURVEY}': standing(lines, sweep.SURVEY),
+    **{
+      name: world(lines, name) for name in sweep.WORLDS if name != sweep.SURVEY
+    },
     'profile': profiles(lines),
   }

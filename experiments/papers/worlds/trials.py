@@ -45,25 +45,25 @@ class Trial:
   seeds: int = 3
 
 
-_BETTER = Claim('higher accuracy')
+BETTER = Claim('higher accuracy')
 _BASELINE = Claim('', sign=0)
-_KEEPS = Claim('keeps entropy', 'entropy')
-_PASS = Claim('higher pass@k', 'pass@4')
+KEEPS = Claim('keeps entropy', 'entropy')
+PASS = Claim('higher pass@k', 'pass@4')
 LOWER = Claim('lower without a baseline', sign=-1)
 SHORTER = Claim('shorter responses', 'length', -1)
 STALE = {
   'grpo': Trial('baseline', _BASELINE, seeds=5),
   'reinforce': Trial('estimator', LOWER, seeds=5),
-  'gspo': Trial('sequence ratio', _BETTER, seeds=5),
+  'gspo': Trial('sequence ratio', BETTER, seeds=5),
   'topr': Trial('clip', Claim('higher where samples are stale'), seeds=5),
-  'cispo': Trial('clip', _BETTER),
-  'kl_cov': Trial('entropy', _KEEPS, changes=KL_COV),
+  'cispo': Trial('clip', BETTER),
+  'kl_cov': Trial('entropy', KEEPS, changes=KL_COV),
   'ppo': Trial('critic', Claim("lower, by GRPO's paper", sign=-1), seeds=5),
-  'clip_cov': Trial('entropy', _KEEPS, changes=CLIP_COV),
+  'clip_cov': Trial('entropy', KEEPS, changes=CLIP_COV),
   'rloo': Trial('estimator', Claim('not worse without clip and std', sign=0)),
   'dr_grpo': Trial('estimator', SHORTER, changes={LENGTH: 34}),
-  'disco': Trial('discrimination', _BETTER),
-  'pass_at_k_grpo': Trial('pass@k', _PASS, seeds=5),
-  'nft': Trial('discrimination', _BETTER, changes=NFT),
-  'dppo_tv': Trial('clip', _BETTER),
+  'disco': Trial('discrimination', BETTER),
+  'pass_at_k_grpo': Trial('pass@k', PASS, seeds=5),
+  'nft': Trial('discrimination', BETTER, changes=NFT),
+  'dppo_tv': Trial('clip', BETTER),
 }

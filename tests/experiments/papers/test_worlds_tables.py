@@ -1,5 +1,7 @@
 """Tables of the worlds: equal tokens, choice of rates, ranks, verdicts."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -18,11 +20,11 @@ from rl_jax.records import metrics
 RESULTS = worlds_tables.INFLUENCE.parent / 'results.jsonl'
 
 
-def made(method, seed, sampled, rate=None):
+def made(method, seed, sampled, rate=None, world=sweep.MAIN):
   """A line of a run of two iterations."""
-  rate = trials.STALE[method].rate if rate is None else rate
+  rate = sweep.rates_of(world)[method] if rate is None else rate
   setting = {
-    'config': sweep.MAIN,
+    'config': world,
     'method': method,
     trials.RATE: rate,
     'seed': seed,
@@ -103,6 +105,9 @@ def test_what_does_not_act_has_no_rank(monkeypatch):
     (0, -0.01, 0.03, 0.2, 'not seen'),
     (0, -0.05, 0.02, 0.01, 'contrary'),
     (0, 0.05, 0.02, 0.01, 'seen'),
+    (None, 0.05, 0.02, 0.01, 'higher'),
+    (None, -0.05, 0.02, 0.01, 'lower'),
+    (None, -0.05, 0.06, 0.2, 'not told apart'),
   ],
 )
 def test_verdicts(sign, effect, half, p, expected):
@@ -110,6 +115,32 @@ def test_verdicts(sign, effect, half, p, expected):
     *map(np.float64, (effect, effect - half, effect + half, p))
   )
   assert worlds_tables.verdict(sign, found) == expected
+
+
+def test_a_claim_against_another_method(monkeypatch):
+  """LUSPO is above GSPO and below GRPO; the table compares with GRPO."""
+  claim = trials.Claim('higher than gspo', against='gspo')
+  values = {'grpo': 0.9, 'gspo': 0.5, 'luspo': 0.6}
+  brief = dataclasses.replace(
+    sweep.WORLDS[sweep.SURVEY],
+    methods=dict.fromkeys(values, {}),
+    claims={'luspo': claim},
+  )
+  monkeypatch.setitem(sweep.WORLDS, sweep.SURVEY, brief)
+  lines = [
+    made(name, seed, x + 0.01 * seed * (name == 'luspo'), world=sweep.SURVEY)
+    for name, x in values.items()
+    for seed in range(3)
+  ]
+  found = worlds_tables.seen(lines, sweep.SURVEY)['luspo']
+  assert found.found.effect == pytest.approx(0.11)
+  assert found.verdict == 'seen'
+  _, *rows = worlds_tables.standing(lines, sweep.SURVEY)
+  assert [(row[0], row[2], row[3]) for row in rows] == [
+    ('grpo', '0.900', ''),
+    ('luspo', '0.610', '-0.290'),
+    ('gspo', '0.500', '-0.400'),
+  ]
 
 
 def test_law_of_an_exact_course():
