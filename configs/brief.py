@@ -1,4 +1,4 @@
-"""World brief: stale with 4 or 5 operations and 12 iterations, for many methods.
+"""World brief: a shorter stale, 12 iterations, for a survey of many methods.
 
   python -m experiments.train --config=configs/brief.py --method=grpo
     --set=model.path=runs/chain_warm --workdir=runs/brief
