@@ -13,7 +13,9 @@ from experiments.tables import cells as cells_lib
 from experiments.tables import result_checks
 
 # Papers whose folder has a tables.py.
-OWN_TABLES = ('entropy_mechanism', 'staleness', 'worlds')
+OWN_TABLES = (
+  *('entropy_mechanism', 'preferences', 'proxy', 'staleness', 'worlds'),
+)
 FOLDER = pathlib.Path(__file__).parents[1] / 'papers'
 HINTS = {
   'comparison': 'Mean reward of all samples, and reward and entropy of the '

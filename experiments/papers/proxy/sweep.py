@@ -1,16 +1,22 @@
 """What keeps a policy from a learned reward's errors, in the world proxy.
 
-for seed in 0 1 2 3 4; do python -m experiments.train
-  --config=configs/proxy.py --method=reward_model --set=seed=$seed
-  --workdir=runs/proxy_rm_$seed; done
+python -m experiments.train --config=configs/proxy.py --method=reward_model
+  --set=seed=0 --workdir=runs/proxy_rm_0
 python -m experiments.sweep --paper=proxy --workdir=runs/proxy
+python -m experiments.papers.proxy.excerpt --workdir=runs/proxy
+  --out=experiments/papers/proxy/results.jsonl
+python -m experiments.papers.proxy.best_of_n
+  --out=experiments/papers/proxy/best_of_n.jsonl
+python -m experiments.table --paper=proxy --update
 
-Every seed has a reward model of its own, trained on the same 300 comparisons.
+The first command also with seeds 1 to 4: every seed has a reward model of its
+own, trained on the same 300 comparisons.
 """
 
 from experiments.sweeps.runs import Setting
 
 NAIVE, RULE = 'GRPO', 'GRPO on the rule itself'
+ENSEMBLE = 'GRPO, mean of 3 models less half their variance'
 # The learned reward where the rule's score is largest, in a run of GRPO with
 # seed 5, which is not in the table.
 THRESHOLD = 0.9
@@ -20,7 +26,7 @@ _THREE = tuple((name, number, 0.0) for number, name in enumerate('abc'))
 ARMS: dict[str, tuple[tuple[tuple[str, int, float], ...], Setting]] = {
   NAIVE: (_ONE, {'method': 'grpo'}),
   'PPO': (_ONE, {'method': 'ppo'}),
-  'GRPO, mean of 3 models less half their variance': (
+  ENSEMBLE: (
     _THREE,
     {
       'method': 'rm_ensemble',
@@ -54,19 +60,25 @@ ARMS: dict[str, tuple[tuple[tuple[str, int, float], ...], Setting]] = {
     {'method': 'grpo', 'task.reward_weights': {'outcome': 1.0}},
   ),
 }
+# What a paper claims of the rule's score at the end, against NAIVE.
+CLAIMS = {
+  ENSEMBLE: 'less over-optimisation',
+  'constrained RLHF': 'less over-optimisation',
+  'PAR, k 4': 'less reward hacking',
+}
 COMMON = {
   'config': 'proxy',
   'iterations': 160,
   'guards.log_rollouts': 0,
   'checkpoint.every': 10**9,
 }
-SEEDS = 5
+SEEDS, MODELS = 3, 5
 
 
 def models(which: tuple[tuple[str, int, float], ...], seed: int) -> list[str]:
   """Reward models to add: that of the seed, or it and the next ones."""
   return [
-    f"reward_models=RewardModel(path='runs/proxy_rm_{(seed + number) % SEEDS}'"
+    f"reward_models=RewardModel(path='runs/proxy_rm_{(seed + number) % MODELS}'"
     f', name={name!r}, weight={weight})'
     for name, number, weight in which
   ]

@@ -1,0 +1,181 @@
+"""Tables of the proxy: the rule's score against the divergence."""
+
+from collections.abc import Mapping, Sequence
+import math
+import pathlib
+from typing import Any
+
+import numpy as np
+
+from experiments.papers.proxy import sweep
+from experiments.papers.worlds import profile
+from experiments.papers.worlds import tables as worlds_tables
+from experiments.tables import cells as cells_lib
+from experiments.tables import intervals
+from rl_jax.records import metrics
+
+BEST_OF_N = pathlib.Path(__file__).parent / 'best_of_n.jsonl'
+LEVELS = (0.5, 1.0, 2.0, 4.0, 8.0, 12.0)  # nats a response
+COUNTS = (1, 4, 16, 64, 256)  # of best-of-n
+Line = dict[str, Any]
+Cells = list[list[str]]
+BySeed = dict[int, Line]
+
+
+def divergence(n: int) -> float:
+  """log n - (n - 1) / n: KL of best-of-n at most, nats a response.
+
+  Source: Stiennon et al., "Learning to summarize from human feedback", 2020.
+  """
+  return math.log(n) - (n - 1) / n
+
+
+def by_arm(rows: Sequence[Line]) -> dict[str, BySeed]:
+  """Row of the table -> seed -> line of a run that did not fail."""
+  found: dict[str, BySeed] = {name: {} for name in sweep.ARMS}
+  for row in rows:
+    if 'failed' not in row:
+      setting = row['setting']
+      found[sweep.arm(setting)][setting['seed']] = row
+  return {name: seeds for name, seeds in found.items() if seeds}
+
+
+def courses(rows: Sequence[Line]) -> Cells:
+  """Largest and last score of the rule, and the divergence at both.
+
+  `fall` is last less largest, whose 95% over seeds must lie below that of the
+  run on the rule itself, where it is noise of the largest alone.
+  """
+  arms = by_arm(rows)
+  numbers = {name: _numbers(seeds) for name, seeds in arms.items()}
+  column = lambda key: {
+    name: {seed: one[key] for seed, one in seeds.items()}
+    for name, seeds in numbers.items()
+  }
+  gains = intervals.against(column('last'), sweep.NAIVE)
+  falls = intervals.against(column('fall'), sweep.NAIVE)
+  header = ['run', 'seeds', 'largest rule', 'KL there', 'last rule', 'KL']
+  header += ['learned', 'fall', '95%', 'last to GRPO', '95% paired']
+  header += [cells_lib.ADJUSTED, 'fall to GRPO', '95% paired']
+  table = [header]
+  for name, seeds in numbers.items():
+    mean = lambda key, form='.2f', seeds=seeds: format(
+      np.mean([one[key] for one in seeds.values()]), form
+    )
+    fall_S = np.array([one['fall'] for one in seeds.values()])
+    table.append(
+      [
+        name,
+        str(len(seeds)),
+        *(mean('largest', '.3f'), mean('kl_there', '.1f')),
+        *(mean('last', '.3f'), mean('kl', '.1f')),
+        '' if name == sweep.RULE else mean('learned'),
+        mean('fall', '+.3f'),
+        cells_lib.interval_text(*intervals.mean_interval(fall_S), '+.3f'),
+        *cells_lib.comparison_text(gains.get(name)),
+        *cells_lib.comparison_text(falls.get(name))[:2],
+      ]
+    )
+  return table
+
+
+def _numbers(seeds: BySeed) -> dict[int, dict[str, float]]:
+  found = {}
+  for seed, row in seeds.items():
+    gold, kl = row['course']['gold'], row['course']['kl']
+    best = int(np.argmax(gold))
+    found[seed] = {
+      'largest': gold[best],
+      'kl_there': kl[best],
+      'last': gold[-1],
+      'kl': kl[-1],
+      'fall': gold[-1] - gold[best],
+      'learned': row['course'].get('learned', [np.nan])[-1],
+    }
+  return found
+
+
+def seen(rows: Sequence[Line]) -> dict[str, profile.Seen]:
+  """Method -> its claim on the last score of the rule, and what was found.
+
+  p-values are adjusted for all rows of `courses`.
+  """
+  last = {
+    name: {seed: one['last'] for seed, one in _numbers(seeds).items()}
+    for name, seeds in by_arm(rows).items()
+  }
+  gains = intervals.against(last, sweep.NAIVE)
+  return {
+    sweep.ARMS[name][1]['method']: profile.Seen(
+      'proxy',
+      text,
+      'rule at the end',
+      gains[name],
+      len(last[name]),
+      worlds_tables.verdict(1, gains[name]),
+    )
+    for name, text in sweep.CLAIMS.items()
+  }
+
+
+def at_levels(rows: Sequence[Line]) -> Cells:
+  """The rule's score where a run first has a divergence of LEVELS.
+
+  Linear between the windows; empty unless all seeds reach it.
+  """
+  table = [['run', *(f'KL {level:g}' for level in LEVELS)]]
+  curves = {
+    name: [
+      (row['course']['kl'], row['course']['gold']) for row in seeds.values()
+    ]
+    for name, seeds in by_arm(rows).items()
+  }
+  kl = [divergence(n) for n in COUNTS]
+  curves['best of n by the learned reward'] = [
+    (kl, [one['gold'][str(n)] for n in COUNTS])
+    for one in metrics.read_jsonl(BEST_OF_N)
+  ]
+  for name, seeds in curves.items():
+    cells = []
+    for level in LEVELS:
+      found = [at(level, *course) for course in seeds]
+      known = all(x is not None for x in found)
+      cells.append(f'{np.mean(found):.3f}' if known else '')
+    table.append([name, *cells])
+  return table
+
+
+def at(
+  level: float, kl: Sequence[float], gold: Sequence[float]
+) -> float | None:
+  """gold where kl first reaches the level; None if it never does."""
+  after = next((i for i, x in enumerate(kl) if x >= level), None)
+  if not after:  # never, or before the first window
+    return None
+  share = (level - kl[after - 1]) / (kl[after] - kl[after - 1])
+  return gold[after - 1] + share * (gold[after] - gold[after - 1])
+
+
+def best_of() -> Cells:
+  """Best-of-n, over the seeds of its file."""
+  lines = metrics.read_jsonl(BEST_OF_N)
+  table = [['n', 'seeds', 'KL at most', 'learned', 'rule', '95%']]
+  for n in COUNTS:
+    of: Mapping[str, np.ndarray] = {
+      name: np.array([one[name][str(n)] for one in lines])
+      for name in ('learned', 'gold')
+    }
+    row = [str(n), str(len(lines)), f'{divergence(n):.1f}']
+    row += [f'{of["learned"].mean():.2f}', f'{of["gold"].mean():.3f}']
+    interval = intervals.mean_interval(of['gold'])
+    table.append([*row, cells_lib.interval_text(*interval)])
+  return table
+
+
+def all_tables(rows: Sequence[Line]) -> dict[str, Cells]:
+  """Name of a table -> header and rows."""
+  return {
+    'courses': courses(rows),
+    'equal divergence': at_levels(rows),
+    'best of n': best_of(),
+  }
