@@ -12,15 +12,18 @@ from rl_jax.tasks.coverage import Coverage
 from rl_jax.tasks.described import Described
 from rl_jax.tasks.environments.aviary import Aviary
 from rl_jax.tasks.environments.gymnasium_text import GymnasiumText
+from rl_jax.tasks.environments.hinted_keywords import HintedKeywords
 from rl_jax.tasks.environments.key_door import KeyDoor
 from rl_jax.tasks.environments.marked_calls import MarkedCalls
 from rl_jax.tasks.environments.mini_grid import MiniGrid
 from rl_jax.tasks.environments.open_spiel import OpenSpiel
 from rl_jax.tasks.environments.planned_key_door import PlannedKeyDoor
 from rl_jax.tasks.environments.priced_tools import PricedTools
+from rl_jax.tasks.environments.reflections import Reflections
 from rl_jax.tasks.environments.text_arena import TextArena
 from rl_jax.tasks.environments.text_world import TextWorld
 from rl_jax.tasks.environments.tool_calls import JsonCalls
+from rl_jax.tasks.environments.two_step_sums import TwoStepSums
 from rl_jax.tasks.environments.web_form import WebForm
 from rl_jax.tasks.environments.with_tools import WithTools
 from rl_jax.tasks.evaluation_set import EvaluationSet
@@ -33,6 +36,7 @@ from rl_jax.tasks.logged_moves import LoggedMoves
 from rl_jax.tasks.mixture import Mixture, MixturePart
 from rl_jax.tasks.motifs import Motifs
 from rl_jax.tasks.multiple_choice import MultipleChoice
+from rl_jax.tasks.partner_lessons import PartnerLessons
 from rl_jax.tasks.preference_rows import PreferenceRows
 from rl_jax.tasks.prompt_response import PromptResponse
 from rl_jax.tasks.python_function import PythonFunction
@@ -63,6 +67,7 @@ __all__ = [
   'Described',
   'EvaluationSet',
   'Example',
+  'HintedKeywords',
   'InMode',
   'GapSplit',
   'GoalPrompts',
@@ -78,6 +83,7 @@ __all__ = [
   'Motifs',
   'MultipleChoice',
   'OpenSpiel',
+  'PartnerLessons',
   'PlainTemplate',
   'PlannedKeyDoor',
   'PreferenceRows',
@@ -87,11 +93,13 @@ __all__ = [
   'QuestionAnswer',
   'ReasoningGym',
   'ReferencedPairs',
+  'Reflections',
   'RewardFunctions',
   'RulePairs',
   'Task',
   'TextArena',
   'TextWorld',
+  'TwoStepSums',
   'WebForm',
   'WithTools',
   'WordProblems',

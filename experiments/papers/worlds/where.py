@@ -42,7 +42,8 @@ _STALE = (
 )
 _MISMATCH = ('icepop', 'seq_mask_tis', 'tis', 'tis_sequence')
 _KEYDOOR = (
-  *('epo', 'gigpo', 'ppdpp', 'salt', 'starpo', 'turn_ppo', 'turn_rloo'),
+  *('epo', 'gigpo', 'ppdpp', 'retroformer', 'salt', 'starpo', 'turn_ppo'),
+  'turn_rloo',
 )
 _MODES = ('a2fm', 'ada_grpo', 'degrpo')
 _UNLABELLED = ('empo', 'self_certainty')

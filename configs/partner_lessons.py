@@ -1,0 +1,28 @@
+"""Small partners for environments that ask: decoders of 60,000 parameters.
+
+  python -m experiments.sft --config=configs/partner_lessons.py
+    --max_prompt_tokens=24 --max_response_tokens=8 --stop_accuracy=0.99
+    --out=runs/solver
+  python -m experiments.sft --config=configs/partner_lessons.py
+    --set='task.task=HintedKeywords()' --max_prompt_tokens=24
+    --max_response_tokens=8 --stop_accuracy=0.97 --out=runs/writer
+Cost: about a minute (solver) or two (writer) on 2 CPU cores.
+Expected: not measured yet.
+"""
+
+import dataclasses
+
+from configs import reflections
+from rl_jax.config import ExperimentConfig
+from rl_jax.method import Method
+from rl_jax.tasks import PartnerLessons, TwoStepSums
+
+
+def get_config(method: Method) -> ExperimentConfig:
+  """The solver of configs/two_step_sums.py; only `sft` trains it."""
+  config = reflections.get_config(method)
+  return dataclasses.replace(
+    config,
+    task=PartnerLessons(TwoStepSums()),
+    rollout=dataclasses.replace(config.rollout, turns=None),
+  )
