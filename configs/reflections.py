@@ -7,7 +7,9 @@ frozen model: --set=task.actor=model
 --add='partners=Partner(name="actor", path="runs/actor", max_tokens=8,
 answer_tokens=4)' with the lessons of configs/partner_lessons.py.
 Cost: about a minute on 2 CPU cores.
-Expected: not measured yet.
+Expected: with seed 0 the goal is reached by trials 2, 3, 4 in 1%, 1%, 1% of
+  episodes of the first three iterations, in 22%, 43%, 54% of the last ten;
+  reward/mean 0.00 -> 0.38. A constant actor has reward 0 throughout.
 """
 
 from rl_jax.config import EvaluationConfig, ExperimentConfig
