@@ -17,8 +17,10 @@ def scores_first(method: Method, steps: int) -> bool:
   """True if a rollout needs a forward pass of its own before the update.
 
   With one optimizer step a rollout the update's own forward has the same
-  weights and serves as logp_old, unless credit reads the model.
+  weights and serves as logp_old, unless credit or the rollout reads the model.
   """
+  if getattr(method.rollout, 'scores', False):
+    return True
   return steps > 1 or bool(statistics_lib.model_needs(method, CREDIT_SLOTS))
 
 
@@ -75,10 +77,11 @@ def with_scores(
     position_1T = jnp.arange(gap_BT.shape[1])[None]
     gap_BT = jnp.where(position_1T >= start_B1, gap_BT, 0.0)
   if 'foreign_B' in traj.extras:
-    # Sampled under another prompt, or by another policy: that is the policy of
-    # the trust region.
+    # Sampled under another prompt, by another policy or by a mixture: that is
+    # the policy of the trust region.
     foreign_B = traj.extras['foreign_B']
-    foreign_B = foreign_B + traj.extras.get('opponent_B', 0.0)
+    for name in ('opponent_B', 'mixture_B'):
+      foreign_B = foreign_B + traj.extras.get(name, 0.0)
     foreign_B1 = foreign_B[:, None] > 0
     logp_BT = jnp.where(foreign_B1, traj.logp_behaviour_BT, logp_BT)
     gap_BT = jnp.where(foreign_B1, 0.0, gap_BT)

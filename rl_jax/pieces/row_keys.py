@@ -31,6 +31,9 @@ KEYS = {
     '1 on rows that hold the response to another prompt of the batch, else 0; '
     'filled by rows from data where a piece reads it'
   ),
+  'mixture_B': (
+    '1 on rows whose logp_behaviour_BT is that of a mixture with the policy'
+  ),
   'mode_B': 'mode of the response: 0 is the cheapest (instant) mode',
   'num_answers_B': 'candidates in the response; below 0: it is malformed',
   'opponent_B': '1 on rows that an opponent has sampled, else 0 (Against)',

@@ -144,7 +144,7 @@ class Collector:
     score = lambda traj: self._score(params, traj, method)
     weights = params if sampling_params is None else sampling_params
     self._judges.begin(weights)
-    sampler = Sampler(self, weights, policy_version, first_serial)
+    sampler = Sampler(self, weights, policy_version, first_serial, score)
     (sampler, begun), self._ahead = self._ahead or (sampler, None), None
     trajs, rounds, kept = [], [], []
     filtered = method.group_filter is not None
@@ -195,7 +195,7 @@ class Collector:
     before = self.selector.state
     chosen = self.selector.select(self._rollout.num_prompts)
     self.selector.state = before
-    sampler = Sampler(self, params, policy_version, first_serial)
+    sampler = Sampler(self, params, policy_version, first_serial, None)
     examples, *arrays = self.prompts.batch(chosen)
     self._ahead = sampler, sampler.start(arrays, examples)
 
@@ -238,11 +238,15 @@ class Collector:
     return self.jitted(laid_end_to_end)(tuple(parts))
 
   def verify(
-    self, traj: Trajectories, examples: list[Any], indices: np.ndarray
+    self,
+    traj: Trajectories,
+    examples: list[Any],
+    indices: np.ndarray,
+    given_B: np.ndarray | int = 0,
   ) -> tuple[Trajectories, Round]:
-    """The rewarded rows and the round."""
+    """The rewarded rows and the round; given_B: see judge."""
     learned = self._learned.score(traj)
-    done, components = self.judge(traj, examples, indices)
+    done, components = self.judge(traj, examples, indices, given_B)
     return self._with_rewards(traj, components, learned), done
 
   def judge(

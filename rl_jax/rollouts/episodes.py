@@ -7,7 +7,6 @@ say behind the rows.
 """
 
 from collections.abc import Callable, Sequence
-import dataclasses
 import time
 from typing import Any
 
@@ -18,6 +17,8 @@ from rl_jax.rollouts.engine import Engine
 from rl_jax.rollouts.partners import NO_PARTNERS, Partners
 from rl_jax.rollouts.players import Episode, Player
 from rl_jax.rollouts.responses import Texts, own_rows
+from rl_jax.rollouts.resumed import Recorded, repeat
+from rl_jax.rollouts.sides import Side, gathered
 from rl_jax.rollouts.stop import Stop
 from rl_jax.rollouts.turn_decode import Said
 from rl_jax.rollouts.turns import TurnConfig, turn_format
@@ -31,25 +32,6 @@ from rl_jax.types import Trajectories, Turns
 from rl_jax.verification.pool import Outcome
 
 OPPONENT = 'opponent'  # the named policy that plays against the policy
-
-
-@dataclasses.dataclass
-class _Side:
-  """The rows that one policy plays, and their state on the device.
-
-  players: of own rows. The others are of all rows. begun: tokens before this
-  turn and its observation; given: with it. turns: that they have had.
-  """
-
-  players: list[Player]
-  weights: Any
-  playing: Any
-  tokens: Any
-  live_B: np.ndarray
-  begun_B: np.ndarray
-  given_B: np.ndarray
-  turns_B: np.ndarray
-  turn_BT: np.ndarray
 
 
 class Episodes:
@@ -110,11 +92,14 @@ class Episodes:
     traj: Trajectories,
     key: jax.Array,
     examples: Sequence[Opened],
+    recorded: Recorded | None = None,
   ) -> Trajectories:
     """Whole episodes of the examples, `traj.group_size` of each.
 
     In a game all players are rows of `traj`; if params have the policy
     'opponent', it plays against each of them with rows of its own.
+    recorded: rows of `traj` on the host if they go on inside a turn; None: they
+    are empty. Games of several players do not go on.
 
     Raises:
       RuntimeError: one begins in another way than its example.
@@ -127,13 +112,19 @@ class Episodes:
     self._partners.begin()
     seats = self._seated(examples, traj.group_size, own, len(policies))
     self._rows = seats[0]
+    if recorded is not None:
+      for row, player in zip(range(own.start, own.stop), seats[0], strict=True):
+        player.episode.cut = not recorded.live_B[row]
     games = {id(p.episode): p.episode for rows in seats for p in rows}
-    self._ask(list(games.values()))
+    self._ask([game for game in games.values() if not game.cut])
     for rows in seats:
       for row, player in zip(range(own.start, own.stop), rows, strict=True):
         self._check_start(player, examples[row // traj.group_size])
+    if recorded is not None:
+      rows = range(own.start, own.stop)
+      repeat(recorded, seats[0], rows, self._ask, self._stop, self._format)
     sides = [
-      self._begun(engine, weights, traj, key, rows, n > 0)
+      self._begun(engine, weights, traj, key, rows, n > 0, recorded)
       for n, (weights, rows) in enumerate(zip(policies, seats, strict=True))
     ]
     for _ in range(self._turns.max_turns * self._players):
@@ -150,7 +141,7 @@ class Episodes:
           )
       if not any(side.live_B.any() for side in sides):
         break
-    self._records = _gathered([p.record() for p in self._rows])
+    self._records = gathered([p.record() for p in self._rows])
     return self._finished(engine, traj, sides[0], examples)
 
   def outcomes(
@@ -247,20 +238,23 @@ class Episodes:
         seats[-1].append(Player(games[place], role))
     return seats
 
-  def _begun(self, engine, params, traj, key, players, opponent):
+  def _begun(self, engine, params, traj, key, players, opponent, recorded):
     """A side after its first turn, which in a game not all rows have."""
     B, T = traj.response_BT.shape
     acting, live_B = {}, np.ones(B, bool)
     if self._players > 1:
-      live_B = np.array(_gathered([player.acts() for player in players]))
+      live_B = np.array(gathered([player.acts() for player in players]))
       acting['acting_B'] = processes.put(
         live_B, mesh_lib.replicated(engine.mesh)
       )
     if opponent:
       traj = engine.opponents(traj)
     begun = engine.begin(params, traj=traj, key=key, **acting)
+    if recorded is not None:
+      where = recorded.begun_B, recorded.given_B, recorded.open_B
+      return Side(players, *begun, recorded.live_B, *where, recorded.turn_BT)
     none_B = np.zeros(B, np.int32)
-    return _Side(
+    return Side(
       players, *begun, live_B, none_B, none_B, none_B, np.full((B, T), -1)
     )
 
@@ -276,7 +270,7 @@ class Episodes:
     self._seconds += time.perf_counter() - started
 
   def _check_start(self, player, example):
-    if player.episode.failure is not None:
+    if player.episode.failure is not None or player.episode.cut:
       return
     text = player.part(player.episode.beginning())
     if text != example.observation:
@@ -315,7 +309,7 @@ class Episodes:
     B, T = side.turn_BT.shape
     left_B = side.turns_B < self._turns.max_turns
     room_B = np.where(left_B, T - host['length'], 0)
-    said = _gathered(
+    said = gathered(
       [
         self._next_ids(player, host['finished'][row], room_B[own][row])
         for row, player in enumerate(side.players)
@@ -393,8 +387,3 @@ class Episodes:
             number = numbers.setdefault((kind, name), len(numbers))
             found[kind][row, k] = number
     return Turns(**{f'{name}_BK': x for name, x in found.items()})
-
-
-def _gathered(values: list[Any]) -> list[Any]:
-  """Of the rows of all processes, in order."""
-  return [value for part in processes.gather(values) for value in part]

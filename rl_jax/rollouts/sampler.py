@@ -4,16 +4,18 @@ from typing import Any
 
 import numpy as np
 
+from rl_jax.rollouts.resumed import Recorded
 from rl_jax.rollouts.rounds import Round
 from rl_jax.runtime import processes
-from rl_jax.types import Trajectories
+from rl_jax.types import POLICY, Trajectories
 
 
 class Sampler:
   """Generation rounds of one iteration; each has group serials of its own."""
 
-  def __init__(self, collector, params, policy_version, first_serial):
-    self._collector, self._params = collector, params
+  def __init__(self, collector, params, policy_version, first_serial, score):
+    """score: what `collect` scores rows with."""
+    self._collector, self._params, self._score = collector, params, score
     self._policy_version = policy_version
     self.next_serial = first_serial
     self.task, self.key = collector.task, collector.key
@@ -62,6 +64,29 @@ class Sampler:
     )
     return judged
 
+  def replay(
+    self, traj: Trajectories, done: Round
+  ) -> tuple[Trajectories, Round]:
+    """Verified episodes of the prompts of `done` that go on inside a turn.
+
+    traj: replicated rows that end in their open turn; `turn_BT` of its tokens
+    is its number. Turns before it are repeated. Finished rows take no part.
+    """
+    names = ('response_BT', 'kind_BT', 'turn_BT', 'finished_B')
+    host = processes.read({name: getattr(traj, name) for name in names})
+    recorded = Recorded(live_B=~host.pop('finished_B'), **host)
+    given_B = (host['kind_BT'] == POLICY).sum(axis=1)
+    traj = processes.put(traj, self._collector.rows)
+    traj = self._generate(traj, done.examples, recorded=recorded)
+    return self._collector.verify(traj, done.examples, done.indices, given_B)
+
+  def logp(self, traj: Trajectories) -> Any:
+    """log pi(token) of the current policy at the trained tokens, [B, T].
+
+    For pieces that say `scores`, or there may be no such pass.
+    """
+    return self._score(traj)[0].logp_old_BT
+
   def run(self, function: Any, *arrays: Any) -> Any:
     """A jitted call; numpy arguments are put on the mesh."""
     return self._collector.jitted(function)(
@@ -81,12 +106,12 @@ class Sampler:
     engine = self._collector.engine.variant((), new_tokens)
     return engine.generate(self._params, traj=traj, key=self.key)
 
-  def _generate(self, traj, examples, transforms=()):
+  def _generate(self, traj, examples, transforms=(), **more):
     self.next_serial += traj.num_prompts
     collector = self._collector
     engine = collector.engine
     if transforms:
       engine = engine.variant(transforms)
     return collector.verifier.play(
-      engine, self._params, traj, collector.key, examples
+      engine, self._params, traj, collector.key, examples, **more
     )

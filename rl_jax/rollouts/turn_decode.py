@@ -66,9 +66,10 @@ def begin(
 ) -> tuple[Any, Playing]:
   """(weights for the turns, the episodes after their first turn).
 
-  traj: empty rows. A turn ends at a token of sampling.eos_ids, or after
-  turn_tokens. acting: rows that have this turn, None: all; the others wait for
-  their first observation, which must not be empty.
+  traj: empty rows, or unfinished ones that go on inside a turn. A turn ends at
+  a token of sampling.eos_ids, or after turn_tokens. acting: rows that have this
+  turn, None: all; the others wait for their first observation, which must not
+  be empty.
   """
   max_tokens = traj.response_BT.shape[1]
   rows = unfinished_rows(traj, key, turn_tokens)

@@ -58,11 +58,22 @@ def check(task: Any, rollout: Any, method: Any) -> None:
         f'method.rollout = {type(method.rollout).__name__} plays games of two, '
         f'but {name} has {players} players'
       )
-    if method.rollout is not None and not plays:
+    replays = getattr(method.rollout, 'replays', False)
+    if players > 1 and replays:
+      raise ValueError(
+        f'method.rollout = {type(method.rollout).__name__} repeats episodes of '
+        f'one player, but {name} has {players}: set it to null'
+      )
+    if method.rollout is not None and not (plays or replays):
       raise ValueError(
         f'method.rollout = {type(method.rollout).__name__} is for single '
         f'responses, but {name} has episodes: set it to null'
       )
+  elif getattr(method.rollout, 'replays', False):
+    raise ValueError(
+      f'method.rollout = {type(method.rollout).__name__} repeats episodes, but '
+      f'{name} is no environment (it has no method `make`): set it to null'
+    )
   elif turns is not None:
     raise ValueError(
       f'rollout.turns is set, but {name} is no environment (it has no method '

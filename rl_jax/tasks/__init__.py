@@ -16,6 +16,7 @@ from rl_jax.tasks.environments.hinted_keywords import HintedKeywords
 from rl_jax.tasks.environments.key_door import KeyDoor
 from rl_jax.tasks.environments.marked_calls import MarkedCalls
 from rl_jax.tasks.environments.mini_grid import MiniGrid
+from rl_jax.tasks.environments.misleading_lookup import MisleadingLookup
 from rl_jax.tasks.environments.open_spiel import OpenSpiel
 from rl_jax.tasks.environments.planned_key_door import PlannedKeyDoor
 from rl_jax.tasks.environments.priced_tools import PricedTools
@@ -78,6 +79,7 @@ __all__ = [
   'LoggedMoves',
   'MarkedCalls',
   'MiniGrid',
+  'MisleadingLookup',
   'Mixture',
   'MixturePart',
   'Motifs',

@@ -23,6 +23,7 @@ DRIFT = {
   'chain': 0.0,
   'coverage': 0.0,
   'keydoor': 0.0,
+  'lookup': 0.0,
   'mismatch': 0.02,
   'modes': 0.0,
   'multiple_choice': 0.0,
@@ -92,6 +93,7 @@ _SETS = {
 _PLACES = {
   'guide_grpo': Place('chain', loop=True),
   'mopps': Place('chain', loop=True),
+  'rex_rag': Place('lookup', loop=True),
   'cosmos': Place('bandit', ('rollout.segment_tokens=1',), loop=True),
   'mcts_dpo': Place('bandit', ('rollout.segment_tokens=1',), loop=True),
   'spo_chain': Place('bandit', loop=True),
