@@ -2,8 +2,10 @@
 
 Command: python -m experiments.train --config=configs/lookup.py --method=rex_rag
   --workdir=runs/lookup
-Cost: EXPECTED_COST.
-Expected: EXPECTED.
+Cost: about 2 minutes on an idle CPU core.
+Expected: after 200 iterations with seed 0 (last ten) outcome 0.70, and 0.70 of
+  the episodes that meet a dead end recover; --method=grpo@no_kl 0.89 and 0.87.
+  Both are at 0.6 and 0.5 after 90, so one seed shows no gain by reflections.
 """
 
 from rl_jax.config import EvaluationConfig, ExperimentConfig
@@ -22,7 +24,7 @@ def get_config(method: Method) -> ExperimentConfig:
   """128 episodes an iteration, of at most 6 turns."""
   turns = 6
   return ExperimentConfig(
-    iterations=150,
+    iterations=200,
     task=MisleadingLookup(reward_weights={'outcome': 0.5, 'found': 0.5}),
     method=method,
     model=ModelSource(

@@ -61,7 +61,7 @@ class Reflections:
     """(groups joined with their clones, the round of clones)."""
     serial = np.int32(sampler.next_serial)
     table = clones.texts_with_mu(self.texts, sampler.tokenizer)
-    waiting, mu_BT = sampler.run(self.clones, traj, sampler.key, serial, *table)
+    waits, mu_BT = sampler.run(self.clones, traj, sampler.key, serial, *table)
     played, more = sampler.replay(waits, done)
     both, mu_BT = sampler.run(clones.joined, traj, played, mu_BT)
     logp_BT = sampler.logp(both)

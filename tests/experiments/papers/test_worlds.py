@@ -372,6 +372,7 @@ def test_rollouts_and_draws_change(name):
   changes = {
     'guide_grpo': found['rows_changed'],
     'mopps': found['selection'],
+    'rex_rag': found['rows_changed'],
     'cosmos': 1 - found['cos'],
     'mcts_dpo': 1 - found['cos'],
     'spo_chain': 1 - found['cos'],
