@@ -78,11 +78,49 @@ def table(found: Mapping[str, Mapping[str, Sequence[float]]]) -> str:
   return '\n'.join(out)
 
 
+def quantities(row: Mapping[str, Any]) -> dict[str, float]:
+  """What a line of --stage=pairs or --stage=turns measured, by name."""
+  memory = {'memory, GB': row['peak_memory_gb']}
+  if row['stage'] == 'pairs':
+    wall, cpu = row['seconds_median'], row['cpu_seconds_median']
+    return {'wall s': wall, 'CPU s': cpu} | memory
+  clocks = {'wall s': 'wall_seconds_by_turns', 'CPU s': 'seconds_by_turns'}
+  return {
+    f'{clock}, {turns} turns': row[key][turns]
+    for turns in ('8', '16')
+    for clock, key in clocks.items()
+  } | memory
+
+
+def table_in_turn(rows: Sequence[Mapping[str, Any]]) -> str:
+  """Medians of both systems and TRL's over ours, of each round the ratio too.
+
+  rows: a line of ours and one of TRL for each round, all of one stage.
+  """
+  split = {'rl_jax': [], 'TRL': []}
+  for row in rows:
+    split[row.get('system', 'rl_jax')].append(quantities(row))
+  out = ['| | rl_jax | TRL | ratio | rounds |', '|---|---|---|---|---|']
+  for name in split['rl_jax'][0]:
+    ours, theirs = ([x[name] for x in split[s]] for s in ('rl_jax', 'TRL'))
+    ratios = [b / a for a, b in zip(ours, theirs, strict=True)]
+    middle = [statistics.median(x) for x in (ours, theirs, ratios)]
+    cells = ' | '.join(f'{x:.2f}' for x in middle)
+    rounds = f'{min(ratios):.2f} to {max(ratios):.2f}'
+    out.append(f'| {name} | {cells} | {rounds} |')
+  return '\n'.join(out)
+
+
 def main(argv):
   """Prints the table."""
   del argv
   with open(_LINES.value, encoding='utf-8') as file:
-    print(table(read(file.read().splitlines())))
+    lines = file.read().splitlines()
+  rows = [json.loads(line) for line in lines]
+  if rows[0].get('stage') in ('pairs', 'turns'):
+    print(table_in_turn(rows))
+  else:
+    print(table(read(lines)))
 
 
 if __name__ == '__main__':

@@ -42,6 +42,20 @@ def seconds_in_turn(
   return times
 
 
+def wall_and_cpu_seconds(
+  function: Callable, repeats: int
+) -> tuple[list[float], list[float]]:
+  """Both of each call after a first one; CPU seconds are of this process."""
+  function()
+  wall, cpu = [], []
+  for _ in range(repeats):
+    started = time.perf_counter(), time.process_time()
+    function()
+    wall.append(time.perf_counter() - started[0])
+    cpu.append(time.process_time() - started[1])
+  return wall, cpu
+
+
 def rates(
   dtype: str, mesh: jax.sharding.Mesh, size: int | None = None
 ) -> tuple[float, float]:

@@ -181,26 +181,29 @@ def measured(
 
   turn_16_over_2: seconds on the device of the 16th turn over those of the
   second. seconds_by_turns, seconds_a_turn: of whole episodes, each with room
-  for its own tokens. host_share: of an episode, the time in which the device
-  waits for environments and host. single_turn_over_generate: an episode of one
-  turn over a response of as many tokens, called in turn. times_without_caches:
-  what every turn would cost that encodes all again, over the kept caches.
+  for its own tokens; wall_seconds_by_turns: by the wall clock. host_share: of
+  an episode, the time in which the device waits for environments and host.
+  single_turn_over_generate: an episode of one turn over a response of as many
+  tokens, called in turn. times_without_caches: what every turn would cost that
+  encodes all again, over the kept caches.
   """
   made = {turns: Turns(cfg, shape, mesh, turns) for turns in LENGTHS}
-  totals, ratios, shares, clock = {}, [], [], own_clock()
+  totals, wall, ratios, shares, clock = {}, {}, [], [], own_clock()
   for turns, one in made.items():
-    seconds = []
+    seconds, elapsed = [], []
     for repeat in range(repeats + 1):
-      started = clock()
+      started, begun = clock(), time.perf_counter()
       one.play()
       whole = clock() - started
       if not repeat:
         continue  # compiles
+      elapsed.append(time.perf_counter() - begun)
       seconds.append(whole)
       if turns == LENGTHS[-1]:
         ratios.append(one.device_seconds[-1] / one.device_seconds[1])
         shares.append(1 - sum(one.device_seconds) / whole)
     totals[turns] = float(np.median(seconds))
+    wall[turns] = float(np.median(elapsed))
   without = {}
   for turns in LENGTHS[-2:]:
     seconds = timing.seconds(made[turns].play_without_caches, repeats, clock)
@@ -216,6 +219,7 @@ def measured(
   return {
     'turn_16_over_2': float(np.median(ratios)),
     'seconds_by_turns': totals,
+    'wall_seconds_by_turns': wall,
     'seconds_a_turn': {turns: x / turns for turns, x in totals.items()},
     'host_share': float(np.median(shares)),
     'single_turn_over_generate': float(np.median(pairs)),

@@ -2,7 +2,7 @@
 
 import json
 
-from experiments.benchmarks.peers import read, table
+from experiments.benchmarks.peers import read, table, table_in_turn
 
 
 def line(generate, update, step):
@@ -38,3 +38,36 @@ def test_peers_need_so_many_times_our_seconds():
     '| Tunix | 6.00 s (3.00x) | 8.00 s (2.00x) | - | 6.00 s (2.00x) '
     '| 1.00 GB |',
   ]
+
+
+def test_rounds_in_turn():
+  """CPU: ratios 4/2, 9/3 and 8/8; wall: 6/3, 11/4 and 10/9."""
+  rows = []
+  for ours, theirs in ((2.0, 4.0), (3.0, 9.0), (8.0, 8.0)):
+    rows += [pairs_line(ours), pairs_line(theirs, system='TRL')]
+  assert table_in_turn(rows).splitlines()[2:] == [
+    '| wall s | 4.00 | 10.00 | 2.00 | 1.11 to 2.75 |',
+    '| CPU s | 3.00 | 8.00 | 2.00 | 1.00 to 3.00 |',
+    '| memory, GB | 1.50 | 1.50 | 1.00 | 1.00 to 1.00 |',
+  ]
+
+
+def pairs_line(seconds, **system):
+  return {
+    'stage': 'pairs',
+    'seconds_median': seconds + (2 if system else 1),
+    'cpu_seconds_median': seconds,
+    'peak_memory_gb': 1.5,
+    **system,
+  }
+
+
+def test_turns_are_compared_by_their_number():
+  """JSON has names for numbers; other numbers of turns have no peer."""
+  clocks = ('wall_seconds_by_turns', 'seconds_by_turns')
+  row = {'stage': 'turns', 'peak_memory_gb': 1.0}
+  ours = row | {k: {'2': 1.0, '8': 2.0, '16': 4.0} for k in clocks}
+  theirs = row | {k: {'8': 6.0, '16': 32.0} for k in clocks}
+  found = table_in_turn([ours, theirs | {'system': 'TRL'}]).splitlines()
+  assert found[2] == '| wall s, 8 turns | 2.00 | 6.00 | 3.00 | 3.00 to 3.00 |'
+  assert found[5] == '| CPU s, 16 turns | 4.00 | 32.00 | 8.00 | 8.00 to 8.00 |'
