@@ -251,7 +251,7 @@ def _both_parts(prompt, own, by_group, by_row):
   return peak, total, out
 
 
-def _with_block(attended, q_BJMK, k_BJKT, v_BJTK, mask_B1T, limits):
+def _with_block(attended, q_BJMK, k_BJKT, v_BJTK, mask_BST, limits):
   """Maximum, sum and products of a softmax, extended by a block of keys.
 
   The block is skipped if it is masked for all rows.
@@ -259,7 +259,10 @@ def _with_block(attended, q_BJMK, k_BJKT, v_BJTK, mask_B1T, limits):
 
   def attend(peak, total, out, k_BJKT, v_BJTK):
     scores = _product('bjmk,bjkt->bjmt', q_BJMK, k_BJKT)
-    scores = _masked(scores, mask_B1T[:, None], limits)
+    mask_BMT = jnp.repeat(
+      mask_BST, scores.shape[2] // mask_BST.shape[1], axis=1
+    )
+    scores = _masked(scores, mask_BMT[:, None], limits)
     top = jnp.maximum(peak, scores.max(-1))
     weights = jnp.exp(scores - top[..., None])
     old = jnp.exp(peak - top)
@@ -268,7 +271,7 @@ def _with_block(attended, q_BJMK, k_BJKT, v_BJTK, mask_B1T, limits):
     return top, total, out * old[..., None] + products
 
   skip = lambda peak, total, out, *_: (peak, total, out)
-  return lax.cond(mask_B1T.any(), attend, skip, *attended, k_BJKT, v_BJTK)
+  return lax.cond(mask_BST.any(), attend, skip, *attended, k_BJKT, v_BJTK)
 
 
 def _with_pool(attended, q_BJMK, k_NJKC, v_NJCK, owner_N, seen_NC, limits):

@@ -1,8 +1,9 @@
 """Turns of episodes on the device, with caches that are kept between them.
 
 A prompt is encoded once for its group, and every token of an episode is fed
-once: those of an observation as they are, by the same steps that draw tokens.
-Each row samples as soon as its own observation has been fed.
+once: those of an observation several at a time, and the last few by the same
+steps that draw tokens. Each row samples as soon as its own observation has been
+fed.
 """
 
 import functools
@@ -21,6 +22,11 @@ from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.rollouts.slots import Rows
 from rl_jax.runtime import layout
 from rl_jax.types import ENVIRONMENT, POLICY, Array, Trajectories, Turns
+
+# Tokens of an observation that are fed at once. While a row has so many left,
+# this costs no more products than single steps, which would read the weights
+# and the cache for each of them.
+FED = 8
 
 
 @struct.dataclass(kw_only=True)
@@ -123,7 +129,8 @@ def turn(
     rows = _with_observation(playing.rows, said, turn_tokens)
     total, max_tokens = rows.response_BT.shape
     decoder = _decoder(weights, cfg, sampling, (), total, max_tokens)
-    return _until_all_wait(decoder, playing.replace(rows=rows))
+    playing = _feed_observations(decoder, playing.replace(rows=rows))
+    return _until_all_wait(decoder, playing)
 
   num_prompts = playing.caches[0].prompt.num_prompts
   by_rows = layout.by_rows(shard, (False, False, True, True), num_prompts)
@@ -156,6 +163,29 @@ def _with_observation(rows: Rows, said: Said, turn_tokens: int) -> Rows:
     limit_B=jnp.where(said.live_B, limit_B, 0),
     finished_B=rows.finished_B & ~said.live_B,
   )
+
+
+def _feed_observations(decoder: Any, playing: Playing) -> Playing:
+  """Feeds FED known tokens of each row, as long as some row has so many."""
+  row_B1 = jnp.arange(playing.step_B.shape[0], dtype=jnp.int32)[:, None]
+
+  def known(p):  # to be fed before the row draws, without the last
+    return jnp.where(p.rows.finished_B, 0, p.rows.given_B - p.step_B)
+
+  def feed(p):
+    place_BS = p.step_B[:, None] - 1 + jnp.arange(FED)[None]
+    token_BS = p.rows.response_BT.at[row_B1, place_BS].get(mode='clip')
+    count_B = jnp.clip(known(p), 0, FED)
+    caches = []
+    for weights, cache in zip(decoder.weights, p.caches, strict=True):
+      cache = _with_rotations(decoder.cfg, cache)
+      _, cache = models.decode_block(
+        *(weights, decoder.cfg, token_BS, p.step_B - 1, cache), count_B=count_B
+      )
+      caches.append(cache.replace(rotations=()))
+    return p.replace(step_B=p.step_B + count_B, caches=tuple(caches))
+
+  return lax.while_loop(lambda p: (known(p) >= FED).any(), feed, playing)
 
 
 def _until_all_wait(decoder: Any, playing: Playing) -> Playing:

@@ -167,6 +167,23 @@ def test_blocks_of_the_cache_change_no_token(monkeypatch):
   assert np.asarray(rows.length_B).max() > 12
 
 
+@pytest.mark.parametrize('least', [6, 32])
+def test_observations_fed_at_once_change_no_token(monkeypatch, least):
+  """E2: two tokens at a time, in one block of columns and across four; rows
+  have other numbers of tokens left."""
+  rows, _ = play(turns=4)
+  monkeypatch.setattr(turn_decode, 'FED', 2)
+  monkeypatch.setattr(kv_cache, 'LEAST_BLOCK', least)
+  made = [
+    jax.jit(functools.partial(function, **FIXED))
+    for function in (turn_decode.begin, turn_decode.turn)
+  ]
+  fed, _ = play(turns=4, begin=made[0], following=made[1])
+  for name in ('response_BT', 'kind_BT', 'length_B'):
+    np.testing.assert_array_equal(getattr(rows, name), getattr(fed, name))
+  np.testing.assert_allclose(rows.logp_BT, fed.logp_BT, atol=1e-5)
+
+
 @pytest.mark.parametrize('changed', [1, 2])
 def test_an_observation_changes_what_follows_it_alone(changed):
   """E0 before it; a token of every observation is another one."""
