@@ -88,9 +88,12 @@ def test_microbatches_change_nothing(tiny, toy, name):
     np.testing.assert_allclose(got[2][key], value, rtol=1e-4, atol=1e-5)
 
 
-def test_padding_and_order_change_nothing(tiny, toy):
-  """E1: wider rows, groups turned round, for the loss that sorts."""
-  traj, compute = batch(tiny, toy, 'aot'), gradient(tiny, toy, 'aot', 2)
+@pytest.mark.parametrize(
+  'name', ['aot', *(pytest.param(name, marks=SLOW) for name in ('kto', 'bco'))]
+)
+def test_padding_and_order_change_nothing(tiny, toy, name):
+  """E1: wider rows, groups turned round, for losses over the minibatch."""
+  traj, compute = batch(tiny, toy, name), gradient(tiny, toy, name, 2)
   grads, loss, _ = compute(tiny.params(), traj)
   turned = toy.permute(traj, [2, 0, 3, 1], [0, 1])
   for other in (turned, tiny.widen(traj, 2, 3)):

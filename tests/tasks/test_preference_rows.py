@@ -209,6 +209,18 @@ def test_bad_rows_are_named_or_counted(tmp_path, record, kind, message, caplog):
   assert f"'{kind}': 1" in caplog.text
 
 
+def test_bad_rows_of_tables_are_named(tmp_path):
+  """With the number of the row."""
+  parquet = pytest.importorskip('pyarrow.parquet')
+  pa = pytest.importorskip('pyarrow')
+  path = tmp_path / 'rows.parquet'
+  rows = [PAIR, {**PAIR, 'chosen': 'c'}]
+  parquet.write_table(pa.Table.from_pylist(rows), path)
+  with pytest.raises(ValueError, match='are equal') as error:
+    PreferenceRows(path=str(path)).num_prompts('train')
+  assert f'{path}:2: ' in str(error.value)
+
+
 def test_broken_file(tmp_path):
   path = tmp_path / 'rows.parquet'
   path.write_bytes(b'PAR1 is no table')

@@ -244,6 +244,18 @@ def test_no_gradient_through_the_reference_point(toy):
   np.testing.assert_allclose(loss, 0.5, rtol=1e-6)
 
 
+@pytest.mark.parametrize('baseline, z0', [('mismatched', 0.2), ('batch', 0.25)])
+def test_the_reference_point_of_kto_is_a_constant(baseline, z0, toy):
+  """dL/dD = -+beta s (1 - s) / 2, s = sigmoid(+-beta (D - z0)), on two rows."""
+  traj, logp = labelled(toy, extra_ratio=0.2)
+  loss = pref.KTO(baseline=baseline)
+  slope = jax.grad(lambda x: loss({'logp': x}, traj, KEY)[0])(jnp.asarray(logp))
+  s = 1 / (1 + np.exp([-0.1 * (1 - z0), 0.1 * (-0.5 - z0)]))
+  np.testing.assert_allclose(
+    slope[:2, 0], [-1, 1] * (0.1 * s * (1 - s) / 2), rtol=1e-5
+  )
+
+
 def test_bco_by_hand(toy):
   """Scores 0.1 and -0.05, mean 0.025; then the mean of all since the start."""
   traj, logp = labelled(toy)
