@@ -14,7 +14,8 @@ from experiments.tables import result_checks
 
 # Papers whose folder has a tables.py.
 OWN_TABLES = (
-  *('entropy_mechanism', 'preferences', 'proxy', 'staleness', 'worlds'),
+  *('entropy_mechanism', 'episodes', 'preferences', 'proxy', 'staleness'),
+  'worlds',
 )
 FOLDER = pathlib.Path(__file__).parents[1] / 'papers'
 HINTS = {

@@ -1,0 +1,81 @@
+"""Tables of the episodes from lines that `excerpt` wrote."""
+
+from typing import Any
+
+import numpy as np
+
+from experiments.papers.episodes import sweep
+from experiments.papers.worlds import tables as worlds_tables
+from experiments.tables import cells as cells_lib
+from experiments.tables import intervals
+
+HEADER = ('row', 'claim', 'world', 'metric', 'seeds', 'mean', 'of the other')
+
+
+def all_tables(lines: list[dict[str, Any]]) -> dict[str, list[list[str]]]:
+  """Name of a table -> header and rows."""
+  runs = {
+    name: [line for line in lines if sweep.world_of(line) == name]
+    for name in sweep.WORLDS
+  }
+  return {'rows': rows(runs)} | {
+    f'comparison in {name}': cells_lib.comparison(
+      runs[name], f'method={sweep.WORLDS[name].methods[0]}'
+    )
+    for name in ('dense', 'sparse', 'tools')
+  }
+
+
+def rows(runs: dict[str, list[dict[str, Any]]]) -> list[list[str]]:
+  """A line for each claim; p-values are adjusted for all of them."""
+  found = [measured(runs, claim) for claim in sweep.CLAIMS]
+  p_N = intervals.adjusted([gain.p for *_, gain in found])
+  table = [[*HEADER, 'difference', '95% paired', cells_lib.ADJUSTED, 'verdict']]
+  for claim, (one_S, other_S, gain), p in zip(
+    sweep.CLAIMS, found, p_N, strict=True
+  ):
+    gain = gain._replace(p=p)
+    world, name = claim.one
+    against = claim.other
+    if not isinstance(against, float):
+      same = against[0] == world
+      against = against[1] if same else ' in '.join(against[::-1])
+    table.append(
+      [
+        claim.source,
+        claim.text,
+        f'{name} in {world}; against {against}',
+        claim.metric,
+        str(len(one_S)),
+        f'{one_S.mean():.3f}',
+        f'{other_S.mean():.3f}',
+        *cells_lib.comparison_text(gain),
+        worlds_tables.verdict(claim.sign, gain),
+      ]
+    )
+  return table
+
+
+def measured(
+  runs: dict[str, list[dict[str, Any]]], claim: sweep.Claim
+) -> tuple[np.ndarray, np.ndarray, intervals.Comparison]:
+  """(values, those of the other one, their difference) by seed."""
+  one_S = values(runs, claim.one, claim.metric)
+  if isinstance(claim.other, float):
+    other_S = np.full_like(one_S, claim.other)
+  else:
+    other_S = values(runs, claim.other, claim.metric)
+  return one_S, other_S, intervals.difference(one_S, other_S)
+
+
+def values(
+  runs: dict[str, list[dict[str, Any]]], of: tuple[str, str], metric: str
+) -> np.ndarray:
+  """The metric of a (world, method) in the order of seeds."""
+  world, method = of
+  found = {
+    line['setting']['seed']: line['last'][metric]
+    for line in runs[world]
+    if line['setting']['method'] == method
+  }
+  return np.array([found[seed] for seed in sorted(found)])
