@@ -8,7 +8,7 @@ Change: against GRPO without KL, some failed episodes are cloned without their
 Defaults: clone rate 0.2, at most 0.08 of the rows, clip 0.2; the texts are
   thoughts of configs/lookup.py.
 Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2,
-  clip_high=0.2); SeqMeanTokenMean(); Reflections(texts=('xy', 'xz', 'zy'),
+  clip_high=0.2); SeqMeanTokenMean(); ReflectedClones(texts=('xy', 'xz', 'zy'),
   clone_rate=0.2, keep_ratio=0.08, solved_above=0.5)
 Headline: 5.1 points (3B) and 3.6 (7B) over baselines like Search-R1 on seven
   sets of questions.
@@ -22,7 +22,7 @@ Command: python -m experiments.train --config=configs/lookup.py
 from rl_jax.method import Method
 from rl_jax.pieces import credit, losses
 from rl_jax.pieces.aggregation import SeqMeanTokenMean
-from rl_jax.rollouts.wrappers.reflections import Reflections
+from rl_jax.rollouts.wrappers.reflected_clones import ReflectedClones
 
 BASELINE = 'grpo@no_kl'  # what influence compares it with
 
@@ -33,5 +33,5 @@ def get_method() -> Method:
     credit=(credit.GroupCenter(), credit.GroupScale()),
     losses=(losses.PPOClip(),),
     aggregation=SeqMeanTokenMean(),
-    rollout=Reflections(texts=('xy', 'xz', 'zy')),
+    rollout=ReflectedClones(texts=('xy', 'xz', 'zy')),
   )

@@ -14,7 +14,7 @@ from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.rollouts import turns
 from rl_jax.rollouts.clones import texts_with_mu
 from rl_jax.rollouts.collect import RolloutConfig
-from rl_jax.rollouts.wrappers.reflections import Reflections
+from rl_jax.rollouts.wrappers.reflected_clones import ReflectedClones
 from rl_jax.tasks import Arithmetic
 from rl_jax.types import ENVIRONMENT, FORCED, PAD, POLICY
 
@@ -66,7 +66,7 @@ def test_the_trie_by_hand():
 def test_the_mixture_by_hand(toy):
   """alpha = .1, e = 3/9, j = 1: samples .9 pi; the clone (.9 + .1 / e) pi, then
   .9 pi + .1, .9 pi + .05 and pi."""
-  traj = mixed(toy, Reflections(texts=TEXTS, keep_ratio=0.2))
+  traj = mixed(toy, ReflectedClones(texts=TEXTS, keep_ratio=0.2))
   found = np.asarray(traj.logp_behaviour_BT)
   pi = math.exp(-1)
   np.testing.assert_allclose(found[:9], -1.10536, atol=1e-5)
@@ -76,16 +76,16 @@ def test_the_mixture_by_hand(toy):
 
 def test_tokens_before_the_text_share_the_error(toy):
   """mu of two is (pi / e^(1/2))^2: b = (.9 + .1 sqrt 3) pi each."""
-  traj = mixed(toy, Reflections(texts=TEXTS, keep_ratio=0.2), j=2)
+  traj = mixed(toy, ReflectedClones(texts=TEXTS, keep_ratio=0.2), j=2)
   expected = -1 + math.log(0.9 + 0.1 * math.sqrt(3))
   np.testing.assert_allclose(traj.logp_behaviour_BT[9, :2], expected, rtol=1e-5)
 
 
 def test_without_clones_it_is_the_policy(toy):
   """E2: alpha = 0, and no clone stays with keep_ratio = 0."""
-  plain = mixed(toy, Reflections(texts=TEXTS), foreign=(0,) * 10)
+  plain = mixed(toy, ReflectedClones(texts=TEXTS), foreign=(0,) * 10)
   np.testing.assert_allclose(plain.logp_behaviour_BT, -1.0, atol=1e-6)
-  none = mixed(toy, Reflections(texts=TEXTS, keep_ratio=0.0))
+  none = mixed(toy, ReflectedClones(texts=TEXTS, keep_ratio=0.0))
   np.testing.assert_allclose(none.logp_behaviour_BT[:9], -1.0, atol=1e-6)
   assert none.valid_B.tolist() == [1] * 9 + [0] == none.weight_B.tolist()
   assert not none.mask_BT[9].any()
@@ -93,7 +93,7 @@ def test_without_clones_it_is_the_policy(toy):
 
 def test_the_mixture_is_the_denominator(toy):
   """It is kept as logp_old by score."""
-  traj = mixed(toy, Reflections(texts=TEXTS, keep_ratio=0.2))
+  traj = mixed(toy, ReflectedClones(texts=TEXTS, keep_ratio=0.2))
   stats = {'logp': jnp.full((10, 4), -1.0), 'entropy': jnp.zeros((10, 4))}
   scored, _ = score_lib.with_scores(traj, stats)
   np.testing.assert_array_equal(scored.logp_old_BT, traj.logp_behaviour_BT)
@@ -101,7 +101,7 @@ def test_the_mixture_is_the_denominator(toy):
 
 def test_the_text_stands_in_place_of_the_last_turn(toy):
   """Row 0 failed, row 1 did not; draws follow rows, not their places."""
-  piece = Reflections(texts=TEXTS, clone_rate=1.0)
+  piece = ReflectedClones(texts=TEXTS, clone_rate=1.0)
   args = jax.random.key(0), jnp.int32(9), jnp.array(IDS), jnp.array(MU)
   traj = rows(toy)
   clones, mu_BT = piece.clones(traj, *args)
@@ -129,7 +129,7 @@ def test_the_text_stands_in_place_of_the_last_turn(toy):
 )
 def test_no_clone_of_a_first_turn_or_of_what_did_not_fail(toy, fields):
   """j = 0, a failed verification, a right answer."""
-  piece = Reflections(texts=TEXTS, clone_rate=1.0)
+  piece = ReflectedClones(texts=TEXTS, clone_rate=1.0)
   args = jax.random.key(0), jnp.int32(9), jnp.array(IDS), jnp.array(MU)
   assert piece.clones(rows(toy, **fields), *args)[0].finished_B.all()
 
@@ -137,7 +137,7 @@ def test_no_clone_of_a_first_turn_or_of_what_did_not_fail(toy, fields):
 def test_the_likeliest_texts_stay(toy):
   """keep_ratio .2 of five rows: one clone of three."""
   foreign = (0,) * 5 + (0, 0, 1, 1, 1)
-  piece = Reflections(texts=TEXTS, keep_ratio=0.2)
+  piece = ReflectedClones(texts=TEXTS, keep_ratio=0.2)
   traj = mixed(toy, piece, foreign)
   mu_BT = jnp.where(traj.kind_BT == FORCED, 0.5, 0.0)
   logp_BT = jnp.full((10, 4), -1.0).at[8, 1].set(-0.5)
@@ -149,11 +149,13 @@ def test_the_likeliest_texts_stay(toy):
 def test_bad_arguments_are_named():
   """Texts, and a task without episodes."""
   prompts = types.SimpleNamespace(tokenizer=CharTokenizer('abc'))
-  with pytest.raises(ValueError, match=r'Reflections.texts = \(\)'):
-    Reflections().check_prompts(prompts)
+  with pytest.raises(ValueError, match=r'ReflectedClones.texts = \(\)'):
+    ReflectedClones().check_prompts(prompts)
   with pytest.raises(ValueError, match="'z'"):
-    Reflections(texts=('z',)).check_prompts(prompts)
-  method = Method(rollout=Reflections(texts=TEXTS))
+    ReflectedClones(texts=('z',)).check_prompts(prompts)
+  method = Method(rollout=ReflectedClones(texts=TEXTS))
   rollout = RolloutConfig()
-  with pytest.raises(ValueError, match='Reflections repeats episodes, but Ar'):
+  with pytest.raises(
+    ValueError, match='ReflectedClones repeats episodes, but Ar'
+  ):
     turns.check(Arithmetic(), rollout, method)

@@ -16,7 +16,7 @@ _MIN = 1e-6  # for a share of failed rows of 0, and for rounding
 
 
 @piece
-class Reflections:
+class ReflectedClones:
   """Failed episodes are cloned, lose their last turn and go on with a thought.
 
   A row with reward <= solved_above is cloned with probability clone_rate. The
@@ -52,7 +52,9 @@ class Reflections:
   def check_prompts(self, prompts: Any) -> None:
     """Raises ValueError if there is no text, or one cannot be encoded."""
     if not self.texts or not all(self.texts):
-      raise ValueError(f'Reflections.texts = {self.texts!r}: expected texts')
+      raise ValueError(
+        f'ReflectedClones.texts = {self.texts!r}: expected texts'
+      )
     clones.texts_with_mu(self.texts, prompts.tokenizer)
 
   def extend(
