@@ -35,6 +35,7 @@ from rl_jax.rollouts.episodes import OPPONENT
 from rl_jax.runs import assembly, directory, loaded_policies
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.evaluation import sampling_of
+from rl_jax.runs.judges import make_judges
 from rl_jax.runtime import processes
 from rl_jax.tasks.environments.base import players_of
 
@@ -83,8 +84,11 @@ def main(argv):
     params = {**params, 'policies': loaded_policies.read(rules, policy, mesh)}
   verifier = assembly.make_verifier(config, None, tokenizer, mesh)
   with contextlib.closing(verifier):
+    key = assembly.run_key(_SEED.value, mesh)
     evaluator = assembly.make_evaluator(
-      config, policy, verifier, mesh, seed=_SEED.value
+      *(config, policy, verifier, mesh),
+      judges=make_judges(config, policy, mesh, key),
+      seed=_SEED.value,
     )
     found, rows = evaluator.run(params)
   if not processes.is_main():

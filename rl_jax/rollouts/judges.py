@@ -67,6 +67,17 @@ class Judges:
     for rubric in self.rubrics.values():
       rubric.begin(params)
 
+  def of_evaluation(self, params: Any) -> 'Judges':
+    """With the rubrics of now, which stay; params: those that sample."""
+    fixed = []
+    for one in self._judges:
+      text = self.rubrics[one.source.name].text
+      source = dataclasses.replace(one.source, rubric=text)
+      fixed.append(dataclasses.replace(one, source=source, reviser=None))
+    found = Judges(fixed)
+    found.begin(params)
+    return found
+
   @property
   def state(self) -> dict[str, Any]:
     """Of the rubrics, by name."""

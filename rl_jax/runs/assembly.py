@@ -20,7 +20,7 @@ from rl_jax.rollouts.drafts import in_evaluations
 from rl_jax.rollouts.engine import make_engine
 from rl_jax.rollouts.episode_prompts import EpisodePrompts
 from rl_jax.rollouts.episodes import Episodes
-from rl_jax.rollouts.judges import Judges
+from rl_jax.rollouts.judges import NO_JUDGES, Judges
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.verifiers import TextVerifier, TokenVerifier
@@ -104,11 +104,12 @@ def assemble(
     sampling_mesh,
   )
   key = run_key(config.seed, mesh)
+  judges = make_judges(config, policy, mesh, key)
   evaluator = None
   if config.evaluation.every and config.evaluation.sample:
-    evaluator = make_evaluator(config, policy, verifier, mesh, draft=draft)
+    more = {'draft': draft, 'judges': judges}
+    evaluator = make_evaluator(config, policy, verifier, mesh, **more)
   method = method_on_mesh(config.method, mesh)
-  judges = make_judges(config, policy, mesh, key)
   return Parts(
     mesh=mesh,
     policy=policy,
@@ -322,6 +323,7 @@ def make_evaluator(
   *,
   seed: int = 0,
   draft: draft_model.Loaded | None = None,
+  judges: Judges = NO_JUDGES,
 ) -> Evaluator:
   """The evaluation that `config.evaluation` describes; seed: of its draws.
 
@@ -359,6 +361,7 @@ def make_evaluator(
     config.evaluation,
     sampling=sampling_of(config),
     stop=config.rollout.stop,
+    judges=judges,
     seed=seed,
   )
   power = config.evaluation.borda_power

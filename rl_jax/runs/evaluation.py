@@ -12,6 +12,7 @@ from rl_jax import randomness
 from rl_jax.config import EvaluationConfig, ExperimentConfig
 from rl_jax.pieces.logits import TopK, TopP
 from rl_jax.rollouts.engine import Engine
+from rl_jax.rollouts.judges import NO_JUDGES, Judges
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.responses import (
   Texts,
@@ -157,6 +158,7 @@ class Evaluator:
     *,
     sampling: SamplingConfig | None = None,
     stop: Sequence[str] = (),
+    judges: Judges = NO_JUDGES,
     seed: int = 0,
   ):
     """engine: make_engine with all but the sampling and the group size.
@@ -164,7 +166,9 @@ class Evaluator:
     prompts: one set, or sets by name; '' has none.
     sampling: temperature and transforms, see `sampling_of`; greedy responses
     have the transforms.
+    judges: add their components; pairs of one greedy response are 1/2.
     """
+    self._judges = judges
     sets = prompts if isinstance(prompts, Mapping) else {'': prompts}
     self._sets, self._num_prompts = sets, settings.num_prompts
     prompts = next(iter(sets.values()))
@@ -201,16 +205,17 @@ class Evaluator:
     accepted_length and sample_accepted_length, over all sets.
     """
     metrics, rows, by_set = {}, {}, {}
+    judges = self._judges.of_evaluation(params)
     for name, prompts in self._sets.items():
       before = f'{name}/' * bool(name)
-      greedy, parts = self._collect(params, prompts, 1, self._greedy)
+      greedy, parts = self._collect(params, prompts, 1, self._greedy, judges)
       samples = None
       rows[f'{before}greedy'] = greedy[OUTCOME][:, 0]
       rows[f'{before}responses'] = greedy['response'][:, 0]
       by_set[name] = greedy
       if self._num_samples:
         samples, _ = self._collect(
-          params, prompts, self._num_samples, self._sample
+          params, prompts, self._num_samples, self._sample, judges
         )
         rows[f'{before}samples'] = samples[OUTCOME]
       found = evaluation_metrics(greedy, samples)
@@ -230,7 +235,7 @@ class Evaluator:
     # As Python numbers; counts stay integers.
     return {key: np.asarray(x).item() for key, x in metrics.items()}, rows
 
-  def _collect(self, params, prompts, group_size, engine):
+  def _collect(self, params, prompts, group_size, engine, judges):
     """Per-prompt arrays [n, group_size], part of a mixture or None by prompt.
 
     Batches have a fixed width.
@@ -253,6 +258,7 @@ class Evaluator:
       real_examples = examples[:count]
       names += [example.meta.get(base.PART) for example in real_examples]
       outcomes = self._verifier.outcomes(traj, real_examples, texts)
+      outcomes = judges.add(outcomes, real_examples, texts, group_size)
       judged += [outcome.components for outcome in outcomes]
       count *= group_size
       parts.append(
@@ -273,7 +279,8 @@ class Evaluator:
           'certainty': certainty_B[:count],
         }
     arrays = {k: np.concatenate([p[k] for p in parts]) for k in parts[0]}
-    arrays |= _rewards(judged, prompts.task.reward_weights)
+    weights = {**prompts.task.reward_weights, **judges.weights}
+    arrays |= _rewards(judged, weights)
     shape = (len(indices) * prompts.players, group_size)
     arrays = {name: x.reshape(shape) for name, x in arrays.items()}
     if 'certainty' in arrays:

@@ -10,10 +10,11 @@ import pytest
 from rl_jax.learning.final_values import final_values
 from rl_jax.learning.statistics import Forward, token_statistics
 from rl_jax.models import heads, transformer
-from rl_jax.models.judge_source import Judge
+from rl_jax.models.judge_source import Judge, Revision
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.rollouts.engine import make_engine
 from rl_jax.rollouts.judges import Asked, Judges, Reader
+from rl_jax.rollouts.rubric import Reviser
 from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.runs.judges import label_ids
@@ -138,6 +139,31 @@ def test_rows_without_an_outcome_stay_without(toy):
     'rollout/unread_judgements': 0.0,
     'rollout/rubric_version': 0.0,
   }
+
+
+def test_an_evaluation_changes_no_rubric():
+  """It reads the one of now, and nothing that it judges is remembered."""
+  revision = Revision(every=1, refine='{response}', merge='{rubrics}')
+  fields = {'template': '{rubric}:{response}', 'rubric': 'r'}
+  source = Judge(name='j', revision=revision, **fields)
+  seen = []
+
+  def read(params, ids):
+    seen.extend((params, ''.join(x)) for x in ids)
+    return [0.5 for _ in ids]
+
+  answer = lambda params, ids: ['new' for _ in ids]
+  reviser = Reviser(revision, None, list, answer)
+  judges = Judges([Asked(source, None, lambda q: list(q.text), read, reviser)])
+  of = Outcome({'outcome': 1.0}), Example('p', '', 0)
+  judges.begin('old')
+  judges.add([of[0]], [of[1]], ['a'], 1)
+  judges.begin('older')
+  state = judges.state
+  found = judges.of_evaluation('late').add([of[0]], [of[1]], ['b'], 1)
+  assert found[0].components == {'outcome': 1.0, 'j': 0.5}
+  assert seen == [('old', 'r:a'), ('late', 'new:b')]
+  assert judges.state == state
 
 
 def test_labels_need_different_first_tokens():

@@ -11,10 +11,12 @@ import pytest
 
 from configs import bandit
 from rl_jax.config import EvaluationConfig, evaluated_tokens
+from rl_jax.models.judge_source import Judge
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.overrides import override
 from rl_jax.pieces.logits import MinP, TopK, TopP
 from rl_jax.rollouts import engine
+from rl_jax.rollouts.judges import Asked, Judges
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.runs import evaluation
@@ -73,7 +75,7 @@ def generate(params, traj, key, *, sampling, max_new_tokens, **unused):
   )
 
 
-def run(monkeypatch, batch_prompts=128, num_prompts=5, num_samples=4):
+def run(monkeypatch, batch_prompts=128, num_prompts=5, num_samples=4, **more):
   """Metrics and rows of an evaluation."""
   monkeypatch.setattr(engine, 'generate', generate)
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
@@ -88,6 +90,7 @@ def run(monkeypatch, batch_prompts=128, num_prompts=5, num_samples=4):
       num_samples=num_samples,
       batch_prompts=batch_prompts,
     ),
+    **more,
   )
   return evaluator.run(None)
 
@@ -102,6 +105,21 @@ def test_pass_at_k_is_the_mean_over_all_subsets():
   for k in (0, 5):
     with pytest.raises(ValueError, match=rf'k = {k} is outside \[1, 4\]'):
       evaluation.pass_at_k(4, 1, k)
+
+
+def test_judges_add_their_components(monkeypatch):
+  """By hand: 2 outcome + letters / 4 + 3 judge; a failed call stays failed.
+
+  The judge says 1 of 'y', 0 of 'n': what the outcome is.
+  """
+  source = Judge(name='j', weight=3.0, template='{response}')
+  read = lambda params, ids: [float(x == ['y']) for x in ids]
+  judges = Judges([Asked(source, None, lambda q: list(q.text), read)])
+  metrics, _ = run(monkeypatch, batch_prompts=2, judges=judges)
+  assert metrics['reward/j'] == metrics['pass_at_1'] == 0.75
+  assert metrics['reward/mean'] == 0.75 * (2 + 3) + 0.25
+  assert metrics['sample_reward/j'] == 0.5
+  assert metrics['reward_errors'] == 1
 
 
 def test_metrics_by_hand(monkeypatch):

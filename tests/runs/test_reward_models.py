@@ -72,14 +72,19 @@ def test_the_reward_is_the_weighted_sum(toy, saved, tmp_path):
   asks = {'template': '{prompt}{response}', 'labels': ('a', 'b')}
   judge = Judge(weight=0.25, **asks)  # the policy itself
   config = dataclasses.replace(config, judges=(judge,))
+  config = override(config, 'evaluation.every', '1')
   loop.Trainer(config, str(tmp_path)).run()
-  (row,) = rows_of(tmp_path)
+  *_, row = rows_of(tmp_path)
   on_host = row['reward/outcome'] + 0.25 * row['reward/judge']
   total = on_host + 0.5 * row['reward/learned']
   np.testing.assert_allclose(row['reward/mean'], total, rtol=1e-5)
   assert row['reward/learned'] != 0
   assert 0 < row['reward/judge'] < 1
   np.testing.assert_allclose(row['rollout/reward'], on_host, rtol=1e-5)
+  judged = row['evaluation/reward/judge']
+  assert 0 < judged < 1
+  total = row['evaluation/reward/outcome'] + 0.25 * judged
+  np.testing.assert_allclose(row['evaluation/reward/mean'], total, rtol=1e-5)
 
 
 @pytest.mark.slow

@@ -265,6 +265,7 @@ OVERLAPPED = (
   '--set=guards.max_logp_gap=null',
   '--set=rollout.speculative=PreviousResponses(tokens=2,prompts=5)',
 )
+JUDGE = "--add=judges=Judge(template='{prompt}{response}',labels=('a','b'))"
 
 
 @pytest.mark.slow
@@ -278,6 +279,8 @@ OVERLAPPED = (
     ('hapo', (*STATEFUL, '--set=mesh.sequence=2'), 1),
     # Each verifies its rows of every part, and keeps the same earlier ones.
     ('hapo', (*STATEFUL, *OVERLAPPED, '--set=mesh.fsdp=2'), 1),
+    # Questions to a judge are read by both, in evaluations, too.
+    ('hapo', (*STATEFUL, JUDGE, '--set=mesh.fsdp=2'), 1),
     # Rows are read, branched and continued.
     ('spo_chain', ('--set=mesh.data=2', '--set=evaluation.every=0'), 1),
   ],
