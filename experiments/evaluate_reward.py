@@ -8,7 +8,9 @@ completion has the largest score; of the subset Ties see
 experiments/rewards/reward_bench.py. The mean and the standard deviation of all
 scores are printed for RewardModel(center=..., scale=...). --chat reads prompts
 as a user's turn in the template of the model. --scores_out writes the rows with
-the scores, as tasks.PreferenceRows reads them.
+the scores, as tasks.PreferenceRows reads them: {prompt, chosen, rejected,
+score_chosen, score_rejected} if all rows are pairs, else {prompt, responses,
+scores}.
 
 --steps is for models of --method=process_reward_model: rows are those of
 ProcessBench, and the first wrong step is the first whose score is below
@@ -51,7 +53,7 @@ _BATCH = flags.DEFINE_integer(
   'batch_size', 16, 'Completions at a time.', lower_bound=1
 )
 _SCORES_OUT = flags.DEFINE_string(
-  'scores_out', None, 'JSONL file for rows {prompt, responses, scores}.'
+  'scores_out', None, 'JSONL file for the rows with their scores.'
 )
 _STEPS = flags.DEFINE_bool(
   'steps', False, 'Rows are {problem, steps, label} of ProcessBench.'
@@ -86,8 +88,10 @@ def by_comparisons(loaded) -> dict[str, Any]:
   found = scores(*loaded, pairs, _CHAT.value, _BATCH.value)
   rows = scored_rows(comparisons, found.tolist())
   if _SCORES_OUT.value is not None:
+    pairs = all(len(row['scores']) == 2 for row in rows)
+    written = map(as_pair, rows) if pairs else rows
     with open(_SCORES_OUT.value, 'w', encoding='utf-8') as file:
-      file.writelines(json.dumps(row) + '\n' for row in rows)
+      file.writelines(json.dumps(row) + '\n' for row in written)
   judged = []
   for (section, name, _, right, _), row in zip(comparisons, rows, strict=True):
     own = row['scores']
@@ -112,6 +116,18 @@ def scored_rows(comparisons, found: list[float]) -> list[dict[str, Any]]:
     rows.append({'prompt': prompt, 'responses': texts, 'scores': own})
     at += len(texts)
   return rows
+
+
+def as_pair(row: dict[str, Any]) -> dict[str, Any]:
+  """One of `scored_rows` with one right and one wrong response, with labels."""
+  names = ('chosen', 'rejected')
+  responses = zip(names, row['responses'], strict=True)
+  scored = zip(names, row['scores'], strict=True)
+  return {
+    'prompt': row['prompt'],
+    **dict(responses),
+    **{f'score_{name}': score for name, score in scored},
+  }
 
 
 def by_steps(loaded) -> dict[str, Any]:

@@ -12,6 +12,7 @@ cluster run the commands that --print_commands shows, one job each.
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -36,6 +37,7 @@ _PRINT = flags.DEFINE_bool(
 )
 STATE, REPORT = 'pipeline.json', 'report.md'
 SHOWN = ('step', 'reward/mean', 'evaluation/pass_at_1', 'time/wall_seconds')
+_OF_SET = re.compile(r'evaluation/[^/]+/pass_at_1').fullmatch
 
 
 def main(argv):
@@ -111,17 +113,20 @@ def execute(command: list[str]) -> int:
 
 def report(workdir: str, done: dict[str, Any]) -> str:
   """A table of the stages with their last metrics, where they write some."""
-  lines = [
-    '| stage | ' + ' | '.join(SHOWN) + ' |',
-    '|---' * (1 + len(SHOWN)) + '|',
-  ]
-  for name in done:
-    row: dict[str, Any] = {}
+  rows: dict[str, dict[str, Any]] = {name: {} for name in done}
+  for name, row in rows.items():
     path = os.path.join(workdir, name, metrics.METRICS)
     if os.path.exists(path):
       for line in metrics.read_jsonl(path):
         row |= line
-    cells = (f'{row[key]:.4g}' if key in row else '' for key in SHOWN)
+  of_sets = {key for row in rows.values() for key in row if _OF_SET(key)}
+  shown = [*SHOWN, *sorted(of_sets)]
+  lines = [
+    '| stage | ' + ' | '.join(shown) + ' |',
+    '|---' * (1 + len(shown)) + '|',
+  ]
+  for name, row in rows.items():
+    cells = (f'{row[key]:.4g}' if key in row else '' for key in shown)
     lines.append(f'| {name} | ' + ' | '.join(cells) + ' |')
   return '\n'.join(lines) + '\n'
 

@@ -1,13 +1,15 @@
 """The forms of rows with preferences, as TRL's trainers read them.
 
   pair      {prompt, chosen, rejected}; the prompt may be left out where both
-            responses begin with it; `semantic_distance`, a number from 0 to 2,
+            responses begin with it; score_chosen and score_rejected, where both
+            are given, are rewards; `semantic_distance`, a number from 0 to 2,
             is that of the chosen response from its prompt (Sem-DPO)
   label     {prompt, completion, label}, label true or false
   scores    {prompt, responses, scores}
   steps     {prompt, completions, labels}, a list of steps with a label each:
             true, false, or a number from 0 to 1; every step ends with a line
   response  {prompt, completion}, or {messages}: a whole conversation
+  text      {text}: all of it is learned but its first character, the prompt
 
 `response` may stand for `completion`. Texts are strings, or conversations:
 lists of {role, content}. All other fields are ignored.
@@ -22,7 +24,7 @@ from typing import Any
 from rl_jax.tasks.base import Logged
 from rl_jax.tasks.sources import BadRowError
 
-FORMS = ('pair', 'label', 'scores', 'steps', 'response')
+FORMS = ('pair', 'label', 'scores', 'steps', 'response', 'text')
 STEP_END = '\n'
 ROLES = ('system', 'user', 'assistant', 'tool')
 Text = str | tuple[dict[str, str], ...]  # plain, or a conversation
@@ -43,11 +45,13 @@ def form_of(record: Mapping[str, Any], where: str) -> str:
     return 'label'
   if _given(record, 'messages') or _completion_name(record):
     return 'response'
+  if _given(record, 'text'):
+    return 'text'
   raise BadRowError(
     where,
     'missing_field',
     'expected chosen and rejected; responses and scores; completion and label; '
-    'completions and labels; completion; or messages. Present: '
+    'completions and labels; completion; messages; or text. Present: '
     f'{sorted(map(str, record))}',
   )
 
@@ -66,6 +70,8 @@ def parse(
     return row.scores()
   if form == 'steps':
     return row.steps()
+  if form == 'text':
+    return row.whole_text()
   if form == 'label':
     prompt, text = row.prompt_and_completion()
     label = row.field('label')
@@ -77,6 +83,25 @@ def parse(
   else:
     prompt, text = row.prompt_and_completion()
   return prompt, (_logged(text, 1.0, None),)
+
+
+def aspects(
+  record: Mapping[str, Any], names: tuple[str, ...], form: str, where: str
+) -> tuple[float | None, ...]:
+  """Numbers that rate the one response of a record, None where one is missing.
+
+  Raises: BadRowError if it has several responses, or no or a wrong number.
+  """
+  row = _Row(record, where)
+  if form not in ('response', 'label'):
+    row.fail('other_form', f'aspects rate one response, and the form is {form}')
+  values = [record.get(name) for name in names]
+  if all(value is None for value in values):
+    row.fail('missing_field', f'no field of {names} has a number')
+  return tuple(
+    None if value is None else row.number(value, name)
+    for name, value in zip(names, values, strict=True)
+  )
 
 
 class _Row:
@@ -95,6 +120,13 @@ class _Row:
         'missing_field', f'field {name!r} is missing; present: {present}'
       )
     return self._record[name]
+
+  def number(self, value, name) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+      self.fail('wrong_score', f'{value!r} in {name} is no number')
+    if not math.isfinite(value):
+      self.fail('wrong_score', f'{value!r} in {name} is not finite')
+    return float(value)
 
   def text(self, value, name) -> Text:
     """A text that is not empty, or a conversation."""
@@ -183,6 +215,14 @@ class _Row:
     self.check_prompt(prompt)
     return prompt, self.completion(rest, 'messages', prompt)
 
+  def whole_text(self):
+    text = self.field('text')
+    if not isinstance(text, str) or len(text) < 2:
+      self.fail(
+        'wrong_type', f"field 'text' is {text!r}: too short, or no text"
+      )
+    return text[0], (_logged(text[1:], 1.0, None),)
+
   def pair(self):
     names = ('chosen', 'rejected')
     texts = [self.text(self.field(name), name) for name in names]
@@ -201,11 +241,14 @@ class _Row:
     ]
     if texts[0] == texts[1]:
       self.fail('equal_responses', 'chosen and rejected are equal')
-    chosen, rejected = texts
-    first = dataclasses.replace(
-      _logged(chosen, 1.0, 1), distance=self.distance()
+    rewards, scored = (1.0, 0.0), [f'score_{name}' for name in names]
+    if _given(self._record, *scored):
+      rewards = tuple(self.number(self.field(x), x) for x in scored)
+    chosen, rejected = map(_logged, texts, rewards, (1, 0))
+    return prompt, (
+      dataclasses.replace(chosen, distance=self.distance()),
+      rejected,
     )
-    return prompt, (first, _logged(rejected, 0.0, 0))
 
   def distance(self) -> float | None:
     """Of the chosen response from its prompt; None without the field."""
@@ -254,14 +297,10 @@ class _Row:
         f'{len(responses)} responses and {len(scores)} scores; expected as '
         'many of each, at least 2',
       )
-    for score in scores:
-      if isinstance(score, bool) or not isinstance(score, (int, float)):
-        self.fail('wrong_score', f'{score!r} in scores is no number')
-      if not math.isfinite(score):
-        self.fail('wrong_score', f'{score!r} in scores is not finite')
+    scores = [self.number(score, 'scores') for score in scores]
     texts = [self.completion(text, 'responses', prompt) for text in responses]
     return prompt, tuple(
-      _logged(text, float(score), None)
+      _logged(text, score, None)
       for text, score in zip(texts, scores, strict=True)
     )
 

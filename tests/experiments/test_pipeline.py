@@ -1,5 +1,6 @@
 """Trainings in sequence: commands, what is finished, and exact resume."""
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -22,18 +23,35 @@ RECIPES = sorted(
   if path.stem != '__init__'
 )
 
+ROWS = ''.join(
+  json.dumps(
+    {'prompt': f'{gap}+1=', 'chosen': '1', 'rejected': '2'}
+    | {'score_chosen': gap, 'score_rejected': 0.0}
+  )
+  + '\n'
+  for gap in (0.0, 1.0)
+)
+
 
 @pytest.mark.parametrize('name', RECIPES)
-def test_recipes_become_commands(name):
-  """Folders are filled in, and every --method and --set is known."""
-  planned = commands(load(name), 'runs/x')
+def test_recipes_become_commands(name, tmp_path):
+  """Folders are filled in, and every flag, --method and --set is known."""
+  planned = commands(load(name), str(tmp_path))
   for stage, (_, binary, *arguments) in planned.items():
-    assert binary == 'experiments.train'
-    assert f'--workdir=runs/x/{stage}' in arguments
     values = {key: [] for key in ('config', 'method', 'set', 'add')}
     for argument in arguments:
       key, _, value = argument[2:].partition('=')
       values.setdefault(key, []).append(value)
+    if binary != 'experiments.train':
+      module = configuration.ROOT / f'{binary.replace(".", "/")}.py'
+      assert all(
+        repr(key) in module.read_text() for key in values if values[key]
+      )
+      (out,) = values.get('out') or values['scores_out']
+      assert out == str(tmp_path / f'{stage}.jsonl')
+      pathlib.Path(out).write_text(ROWS)  # of every gap that a split asks for
+      continue
+    assert values['workdir'] == [str(tmp_path / stage)]
     config = configuration.build(
       values['config'][0], values['method'][0], values['set'], values['add']
     )
@@ -90,6 +108,27 @@ def rows_of(folder):
     for stage in ('first', 'second')
     for row in read_jsonl(folder / stage / 'metrics.jsonl')
   ]
+
+
+@pytest.mark.slow
+def test_a_recipe_runs_small(tmp_path):
+  """Every stage of a few iterations, with the files that pass between them."""
+  stages = []
+  for stage in load('mpo'):
+    own = [x for x in stage.flags if not x.startswith('--set=iterations')]
+    if stage.binary == 'train':
+      own.append('--set=iterations=3')
+    stages.append(dataclasses.replace(stage, flags=tuple(own)))
+  recipe = tmp_path / 'recipe.py'
+  recipe.write_text(
+    'from experiments.pipelines.stages import Stage\n\n\n'
+    f'def get_stages():\n  return {stages!r}\n'
+  )
+  command = [sys.executable, '-m', 'experiments.pipeline']
+  command += [f'--pipeline={recipe}', f'--workdir={tmp_path / "run"}']
+  subprocess.run(command, check=True)
+  done = json.loads((tmp_path / 'run' / pipeline.STATE).read_text())
+  assert list(done) == [stage.name for stage in stages]
 
 
 @pytest.mark.slow

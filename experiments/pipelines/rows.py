@@ -1,0 +1,38 @@
+"""Rows of data from the samples that a run has logged."""
+
+from collections.abc import Iterable, Iterator, Sequence
+import itertools
+from typing import Any
+
+FORMS = ('pair', 'response', 'text')
+
+
+def rows(
+  samples: Sequence[dict[str, Any]], form: str, least: float, chat: bool
+) -> Iterator[dict[str, Any]]:
+  """Those of one log, in its order; samples: its lines."""
+  judged = [x for x in samples if x['error'] is None and x['response']]
+  turn = lambda role, text: [{'role': role, 'content': text}] if chat else text
+  for (_, prompt), group in _groups(judged):
+    asked = turn('user', prompt)
+    right = [x['response'] for x in group if x['reward'] >= least]
+    if form == 'text':
+      yield from ({'text': prompt + text} for text in right)
+    elif form == 'response':
+      said = (turn('assistant', text) for text in right)
+      yield from ({'prompt': asked, 'completion': text} for text in said)
+    else:
+      best, worst = (f(group, key=_reward) for f in (max, min))
+      if worst['reward'] < least <= best['reward']:
+        texts = [turn('assistant', x['response']) for x in (best, worst)]
+        yield {'prompt': asked, 'chosen': texts[0], 'rejected': texts[1]}
+
+
+def _groups(samples: Iterable[dict[str, Any]]):
+  """((iteration, prompt), samples): those of a prompt follow each other."""
+  key = lambda sample: (sample['step'], sample['prompt'])
+  return ((k, list(group)) for k, group in itertools.groupby(samples, key))
+
+
+def _reward(sample):
+  return sample['reward']

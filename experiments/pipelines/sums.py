@@ -1,0 +1,37 @@
+"""Flags that recipes on 2-digit sums share: `configs/preferences.py`."""
+
+CONFIG = ('--config=configs/preferences.py', '--workdir={out}')
+# Answers of the data alone, by likelihood.
+WARM = (
+  *CONFIG,
+  '--method=sft',
+  '--set=task.form=right',
+  '--set=rollout.group_size=1',
+)
+# Samples instead of data.
+SAMPLES = (
+  *('--set=rollout.logged_prompts=0', '--set=rollout.num_prompts=32'),
+  *('--set=rollout.group_size=8', '--set=guards.log_rollouts=32'),
+  '--set=optimizer.learning_rate=3e-4',
+)
+
+
+def on_rows(
+  stage: str, split: str = '{task}', weights: str = ''
+) -> tuple[str, ...]:
+  """The rows that a stage has written; evaluated on sums, as the others are.
+
+  split: a task around {task}. weights: of rewards, where responses are sampled.
+  """
+  rows = f"PreferenceRows(path='{{{stage}}}.jsonl'{weights})"
+  return (
+    f'--set=task={split.replace("{task}", rows)}',
+    '--set=evaluation.split=null',
+    "--add=evaluation.sets=EvaluationSet(name='sums', split='validation', "
+    'task=Arithmetic(digits=2, signed=False, reverse=True))',
+  )
+
+
+def rows_of(stage: str, *flags: str) -> tuple[str, ...]:
+  """Of experiments.rollout_rows: a file of what a stage has logged."""
+  return (f'--workdirs={{{stage}}}', '--out={out}.jsonl', *flags)

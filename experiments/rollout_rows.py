@@ -1,0 +1,67 @@
+"""Rows of preferences, responses or texts from what runs have sampled.
+
+python -m experiments.rollout_rows --workdirs=runs/grpo --form=pair
+  --out=pairs.jsonl
+
+Reads rollouts.jsonl, also of runs on recorded rows; it has the first
+guards.log_rollouts prompts of every iteration: rollout.num_prompts are all.
+Each row is written once, as tasks.PreferenceRows reads it:
+  pair      {prompt, chosen, rejected}: the samples of a prompt in one iteration
+            with the largest and the smallest reward, each the first of its
+            kind; --min_reward <= the largest, and the smallest is below it
+  response  {prompt, completion} of every sample with reward >= --min_reward
+  text      {text}: prompt and response of these samples as one text
+Samples that could not be judged are left out. Prompts are those of the log: of
+conversations the user's last message, with --chat as a conversation.
+"""
+
+import json
+import os
+
+from absl import flags
+
+from experiments.flags import configuration
+from experiments.pipelines.rows import FORMS, rows
+from rl_jax.records import metrics
+
+_WORKDIRS = flags.DEFINE_list(
+  'workdirs', None, 'Work directories of `train`.', required=True
+)
+_OUT = flags.DEFINE_string('out', None, 'JSONL file.', required=True)
+_FORM = flags.DEFINE_enum('form', 'pair', FORMS, 'What a row is.')
+_LEAST = flags.DEFINE_float(
+  'min_reward', 1.0, 'Of samples that are right.', upper_bound=1e30
+)
+_LAST = flags.DEFINE_integer(
+  'last', None, 'Only so many last iterations of a run.', lower_bound=1
+)
+_CHAT = flags.DEFINE_bool('chat', False, 'Texts are turns of a conversation.')
+
+
+def main(argv):
+  """Writes the file and prints the number of its rows."""
+  del argv
+  if _CHAT.value and _FORM.value == 'text':
+    raise ValueError('--chat with --form=text: a text has no turns')
+  found: dict[str, None] = {}  # in order, each once
+  for workdir in _WORKDIRS.value:
+    path = os.path.join(workdir, metrics.ROLLOUTS)
+    samples = metrics.read_jsonl(path)
+    if _LAST.value and samples:
+      after = samples[-1]['step'] - _LAST.value
+      samples = [sample for sample in samples if sample['step'] > after]
+    for row in rows(samples, _FORM.value, _LEAST.value, _CHAT.value):
+      found[json.dumps(row) + '\n'] = None
+  if not found:
+    raise ValueError(
+      f'--workdirs={",".join(_WORKDIRS.value)}: no rows of --form='
+      f'{_FORM.value} with --min_reward={_LEAST.value}'
+    )
+  with open(_OUT.value + '.tmp', 'w', encoding='utf-8') as file:
+    file.writelines(found)
+  os.replace(_OUT.value + '.tmp', _OUT.value)
+  print(json.dumps({'out': _OUT.value, 'rows': len(found)}))
+
+
+if __name__ == '__main__':
+  configuration.run(main)

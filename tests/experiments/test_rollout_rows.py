@@ -1,0 +1,77 @@
+"""Rows of data from logged samples."""
+
+import functools
+import json
+import subprocess
+import sys
+
+import pytest
+
+from experiments.pipelines.rows import rows
+from rl_jax.tasks import PreferenceRows
+
+
+def sample(step, prompt, response, reward, error=None):
+  """A line of rollouts.jsonl."""
+  fields = {'step': step, 'prompt': prompt, 'response': response}
+  return {**fields, 'reward': reward, 'error': error}
+
+
+LINES = [
+  sample(1, 'p', 'bad', 0.0),
+  sample(1, 'p', 'good', 1.0),
+  sample(1, 'p', 'also', 1.0),
+  sample(1, 'q', 'bad', 0.0),
+  sample(2, 'p', 'worse', 0.0),
+  sample(2, 'p', '', 1.0),
+  sample(2, 'q', 'half', 0.5),
+  sample(2, 'q', 'none', float('nan'), 'timeout'),
+  sample(2, 'q', 'low', 0.25),
+]
+
+
+@pytest.mark.parametrize(
+  'form, least, expected',
+  [
+    ('pair', 1.0, [('p', 'good', 'bad')]),
+    ('pair', 0.5, [('p', 'good', 'bad'), ('q', 'half', 'low')]),
+    ('response', 1.0, [('p', 'good'), ('p', 'also')]),
+    ('response', 0.3, [('p', 'good'), ('p', 'also'), ('q', 'half')]),
+    ('text', 1.0, [('pgood',), ('palso',)]),
+  ],
+)
+def test_rows_by_hand(form, least, expected):
+  """Samples of one iteration alone are compared; a failed call is no sample."""
+  found = rows(LINES, form, least, chat=False)
+  assert [tuple(row.values()) for row in found] == expected
+
+
+def test_the_order_of_samples_without_ties_changes_nothing():
+  """E0."""
+  own = [line for line in LINES if line['response'] != 'also']
+  groups = lambda lines: list(rows(lines, 'pair', 0.5, False))
+  assert groups(own) == groups(
+    sorted(own, key=lambda x: (x['step'], x['prompt'], x['response']))
+  )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+  'form, chat', [('pair', True), ('response', True), ('text', False)]
+)
+def test_files_are_read_as_data(form, chat, tmp_path):
+  """Each row once; --last leaves out earlier iterations."""
+  lines = [*LINES[:3], *LINES[:7], *LINES[:3]]
+  lines = ''.join(json.dumps(line) + '\n' for line in lines)
+  (tmp_path / 'rollouts.jsonl').write_text(lines)
+  out = tmp_path / 'rows.jsonl'
+  command = [sys.executable, '-m', 'experiments.rollout_rows']
+  command += [f'--workdirs={tmp_path}', f'--out={out}', f'--form={form}']
+  run = functools.partial(subprocess.run, capture_output=True, text=True)
+  assert run([*command, f'--chat={str(chat).lower()}']).returncode == 0
+  task = PreferenceRows(path=str(out))
+  assert task.num_prompts('train') == (1 if form == 'pair' else 2)
+  example = task.example('train', 0)
+  assert example.prompt == 'p' and bool(example.messages) == chat
+  found = run([*command, '--min_reward=2'])
+  assert found.returncode and 'no rows of --form' in found.stderr
