@@ -25,24 +25,34 @@ def token_values(forward: Forward, params: Any, traj: Trajectories) -> Array:
   return in_microbatches(forward, traj, one)
 
 
-def final_values(forward: Forward, params: Any, traj: Trajectories) -> Array:
+def final_values(
+  forward: Forward,
+  params: Any,
+  traj: Trajectories,
+  head_weights: tuple[float, ...] = (),
+) -> Array:
   """The value head behind the last token of the policy, [B]; 0 without one.
 
   With unscored_id of the model: behind the last other token; if there is none,
-  behind the prompt.
+  behind the prompt. head_weights: the sum of all heads with these weights.
   """
   unscored = forward.model.unscored_id
 
+  def read(params, hidden):
+    if not head_weights:
+      return heads.values(params, hidden)
+    return heads.all_values(params, hidden) @ jnp.asarray(head_weights)
+
   def one(rows):
     before_BTD, after_BTD = states_around(forward, params, rows)
-    value_BT = heads.values(params, after_BTD)
+    value_BT = read(params, after_BTD)
     if unscored is None:
       return last_token(value_BT, rows.mask_BT)
     scored_BT = rows.mask_BT * (rows.response_BT != unscored)
     return jnp.where(
       scored_BT.any(axis=1),
       last_token(value_BT, scored_BT),
-      heads.values(params, before_BTD[:, 0]),
+      read(params, before_BTD[:, 0]),
     )
 
   return in_microbatches(forward, traj, one)

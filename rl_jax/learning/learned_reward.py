@@ -41,7 +41,8 @@ class Scorer:
       )
     elif self.source.steps == 'none':
       whole = closed(traj, self.closing, self.eos_ids)
-      value_B = final_values(self.forward, params, whole)
+      weights = self.source.head_weights
+      value_B = final_values(self.forward, params, whole, weights)
     else:
       value_BT = token_values(self.forward, params, traj)
       end_BT = step_ends(traj, np.array(self.step_ids, np.int32))

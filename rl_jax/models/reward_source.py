@@ -28,6 +28,9 @@ class RewardModel:
   separator: not '' is for models of tasks.JoinedPairs with this separator: V is
   the mean probability, from 0 to 1, to beat the other responses of the group.
   It costs the square of the group size.
+
+  head_weights: for models with several value heads, as those of
+  --method=aspect_reward_model: V = sum_a head_weights_a V_a. () is the first.
   """
 
   path: str
@@ -37,12 +40,21 @@ class RewardModel:
   scale: float = ranged(1.0, 0.0, open_low=True)
   steps: str = chosen('none', ('none', 'product', 'min', 'last'))
   separator: str = ''
+  head_weights: tuple[float, ...] = ()
 
   def __post_init__(self):
     if not self.name.isidentifier():
       raise ValueError(f'RewardModel.name = {self.name!r} is no identifier')
     if self.separator and self.steps != 'none':
       raise ValueError('RewardModel has either steps or a separator of pairs')
+    if self.head_weights and (self.separator or self.steps != 'none'):
+      raise ValueError(
+        'RewardModel has head_weights, or steps, or a separator of pairs'
+      )
+    if not all(map(math.isfinite, self.head_weights)):
+      raise ValueError(
+        f'RewardModel.head_weights = {self.head_weights!r} are not finite'
+      )
     for field in ('weight', 'center'):
       if not math.isfinite(getattr(self, field)):
         raise ValueError(

@@ -17,6 +17,7 @@ from rl_jax.pieces.ops.masking import by_group, masked_mean
 from rl_jax.pieces.row_keys import KEYS
 from rl_jax.types import Array, Trajectories
 
+NO_LABEL = -(2.0**100)  # in extras 'aspect_label_BA': the data have none
 NO_CUT = 1 << 30  # in extras 'cut_BC': the row has fewer cuts
 
 

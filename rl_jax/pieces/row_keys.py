@@ -1,6 +1,10 @@
 """What each key of `row_inputs.read` holds."""
 
 KEYS = {
+  'aspect_label_BA': (
+    'labels of A aspects of the response, or NO_LABEL; filled by rows from '
+    'data with aspects'
+  ),
   'chosen_B': (
     'label of the data: 1 for a chosen or desirable response, 0 for a rejected '
     'one, below 0 for rows without a label; filled by rows from data'

@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from rl_jax.method import Method
+from rl_jax.pieces import row_inputs
 from rl_jax.rollouts.completions import encode_logged
 from rl_jax.rollouts.host_selector import HostSelector
 from rl_jax.rollouts.prompts import OverlongPromptError, PromptSet
@@ -241,6 +242,10 @@ def logged_rows(
   if rows[0][0].distance is not None:
     distances = [logged.distance or 0.0 for logged, *_ in rows]
     extras[_DISTANCE] = np.asarray(distances, np.float32)
+  if rows[0][0].aspects:
+    none = row_inputs.NO_LABEL
+    rated = [[none if x is None else x for x in y.aspects] for y, *_ in rows]
+    extras['aspect_label_BA'] = np.asarray(rated, np.float32)
   length = np.asarray([len(tokens) for _, tokens, _ in rows], np.int32)
   n = np.arange(B, dtype=np.int32)
   return Trajectories(

@@ -24,7 +24,7 @@ def load(
 ) -> tuple[transformer.ModelConfig, Any, Any]:
   """(model, parameters, tokenizer), in the compute dtype of the policy.
 
-  Raises: ValueError if the model has no value head.
+  Raises: ValueError if the model has no value head, or another number of them.
   """
   policy_lib.check(source)
   model, params, tokenizer = policy_lib.load_checkpoint(source.path, mesh)
@@ -45,6 +45,12 @@ def resolved(
       f'reward model {source.name!r}: {source.path} has no value head; train '
       'one: --config=configs/preferences.py --method=reward_model '
       f'--set=model.path={source.path} --set=model.value_head=True'
+    )
+  weights = source.head_weights
+  if weights and len(weights) != model.num_values:
+    raise ValueError(
+      f'reward model {source.name!r}: head_weights = {weights}, but '
+      f'{source.path} has {model.num_values} value heads'
     )
   own = config.model
   return platform.resolve(

@@ -51,6 +51,8 @@ class Logged:
   or desirable response, 0 for a rejected one, None without a label.
   steps: parts of the text, which are encoded one by one, () for one part.
   step_labels: of each a number from 0 (wrong) to 1, () if the data have none.
+  aspects: a label for each of several aspects, None where it is missing, () if
+  the data have none.
   distance: 1 - cos of embeddings of prompt and text, None if unknown.
   """
 
@@ -61,6 +63,7 @@ class Logged:
   steps: tuple[str, ...] = ()
   step_labels: tuple[float, ...] = ()
   distance: float | None = None
+  aspects: tuple[float | None, ...] = ()
 
 
 class Task(Protocol):

@@ -24,6 +24,8 @@ class PreferenceRows:
   bad_rows: 'error' names file and row of the first bad row, 'skip' counts them.
   The outcome of a sampled response is equality with the first recorded one.
   arguments: variables of the chat template, such as enable_thinking.
+  aspects: fields with a number that rates the response of a row; null and
+  fields that are not there are labels that are missing.
   """
 
   path: str
@@ -34,6 +36,7 @@ class PreferenceRows:
   arguments: dict[str, Any] = dataclasses.field(
     default_factory=dict, hash=False
   )
+  aspects: tuple[str, ...] = ()
   reward_weights: dict[str, float] = base.outcome_only()
 
   def num_prompts(self, split: str) -> int:
@@ -79,7 +82,8 @@ class PreferenceRows:
     return {base.OUTCOME: float(response == example.answer)}
 
   def _rows(self):
-    return _load(self.path, self.form, self.bad_rows, self.max_row_bytes)
+    limits = self.bad_rows, self.max_row_bytes
+    return _load(self.path, self.form, *limits, self.aspects)
 
 
 def _text(logged: Logged) -> str:
@@ -87,7 +91,7 @@ def _text(logged: Logged) -> str:
 
 
 @functools.lru_cache(maxsize=8)
-def _load(path, form, bad_rows, max_row_bytes):
+def _load(path, form, bad_rows, max_row_bytes, aspects):
   first = {}  # form and number of responses of the first row
 
   def reader(record, where):
@@ -95,6 +99,9 @@ def _load(path, form, bad_rows, max_row_bytes):
     if form == 'auto':
       found = preference_forms.form_of(record, where)
     prompt, logged = preference_forms.parse(record, found, where)
+    if aspects:
+      rated = preference_forms.aspects(record, aspects, found, where)
+      logged = (dataclasses.replace(logged[0], aspects=rated),)
     shape = {'form': found, 'responses': len(logged)}
     if logged[0].distance is not None:
       shape['semantic_distance'] = True
@@ -115,19 +122,21 @@ def _load(path, form, bad_rows, max_row_bytes):
 def _encoded(logged):
   text = logged.steps or logged.text or logged.messages
   numbers = [logged.reward, logged.label, logged.step_labels, logged.distance]
-  return [text, *numbers]
+  return [text, *numbers, logged.aspects]
 
 
 def _decoded(row):
   """(prompt, responses) of a stored row."""
   prompt = json.loads(row.question)
   responses = []
-  for text, reward, label, step_labels, distance in json.loads(row.solution):
+  for text, *numbers, aspects in json.loads(row.solution):
+    reward, label, step_labels, distance = numbers
     fields = {'text': text}
     if step_labels:
       fields = {'text': ''.join(text), 'steps': tuple(text)}
     elif not isinstance(text, str):
       fields = {'messages': tuple(text)}
     fields |= {'reward': reward, 'label': label, 'distance': distance}
-    responses.append(Logged(**fields, step_labels=tuple(step_labels)))
+    fields |= {'step_labels': tuple(step_labels), 'aspects': tuple(aspects)}
+    responses.append(Logged(**fields))
   return prompt if isinstance(prompt, str) else tuple(prompt), tuple(responses)

@@ -2,7 +2,9 @@
 
 import jax
 import numpy as np
+import pytest
 
+from rl_jax.learning.final_values import final_values
 from rl_jax.learning.learned_reward import (
   Scorer,
   learned_rewards,
@@ -27,6 +29,26 @@ def test_scores_are_those_of_the_update(tiny):
   found = score((Scorer(source, parts),), {'a': params}, traj)
   np.testing.assert_allclose(found['a'], (expected - 1) / 2, atol=1e-5)
   assert np.ptp(expected) > 0.1
+
+
+def test_heads_are_summed_with_weights(tiny):
+  """E1: of each alone; (1, 0) is the first head, as without weights."""
+  traj, params = tiny.rollout(), dict(tiny.params())
+  rng = np.random.default_rng(0)
+  width = params['value_head']['w'].shape[-1]
+  params['value_head'] = {
+    'w': rng.normal(size=(2, width)).astype(np.float32),
+    'b': np.array([0.5, -1.0], np.float32),
+  }
+  score = jax.jit(final_values, static_argnums=(0, 3))
+  forward = Forward(model=tiny.CFG)
+  of = lambda *weights: np.asarray(score(forward, params, traj, weights))
+  first, second = of(1.0, 0.0), of(0.0, 1.0)
+  np.testing.assert_allclose(of(), first, atol=1e-5)
+  np.testing.assert_allclose(of(0.25, 2.0), first / 4 + 2 * second, atol=1e-4)
+  assert np.abs(first - second).max() > 0.1
+  with pytest.raises(ValueError, match='head_weights, or steps'):
+    RewardModel(path='x', head_weights=(1.0,), steps='min')
 
 
 def test_steps_by_hand(toy):

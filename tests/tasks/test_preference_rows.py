@@ -270,3 +270,48 @@ def test_fields_are_checked():
     RulePairs(Arithmetic(), symbols='00')
   with pytest.raises(ValueError, match='PreferenceRows.form'):
     PreferenceRows(path='x', form='pairs')
+
+
+def test_scores_of_pairs_are_rewards(tmp_path):
+  """Labels stay those of the data, whatever the scores say."""
+  path = tmp_path / 'rows.jsonl'
+  row = {'prompt': 'p', 'chosen': 'a', 'rejected': 'b'}
+  scores = {'score_chosen': 1, 'score_rejected': 2.5}
+  path.write_text(json.dumps(row | scores) + '\n')
+  task = PreferenceRows(path=str(path))
+  assert task.logged(task.example('train', 0)) == (
+    Logged(text='a', reward=1.0, label=1),
+    Logged(text='b', reward=2.5, label=0),
+  )
+  bad = scores | {'score_chosen': 'x'}
+  path.write_text(json.dumps(row | bad) + '\n')
+  with pytest.raises(ValueError, match="'x' in score_chosen is no number"):
+    PreferenceRows(path=str(path), form='pair').num_prompts('train')
+
+
+def test_of_a_text_the_first_character_is_the_prompt(tmp_path):
+  """The rest is learned."""
+  path = tmp_path / 'rows.jsonl'
+  path.write_text(json.dumps({'text': 'abc'}) + '\n')
+  task = PreferenceRows(path=str(path))
+  example = task.example('train', 0)
+  assert (example.prompt, task.logged(example)) == ('a', (Logged(text='bc'),))
+  path.write_text(json.dumps({'text': 'a'}) + '\n')
+  with pytest.raises(ValueError, match="'text' is 'a': too short"):
+    PreferenceRows(path=str(path), form='text').num_prompts('train')
+
+
+def test_ratings_of_aspects(tmp_path):
+  """By field; what is missing is None, a row without any is bad."""
+  path = tmp_path / 'rows.jsonl'
+  rows = [{'prompt': 'p', 'response': 'a', 'good': 4, 'short': 0.5}]
+  rows.append({'prompt': 'p', 'response': 'b', 'good': None, 'short': 1})
+  path.write_text(''.join(json.dumps(row) + '\n' for row in rows))
+  task = PreferenceRows(path=str(path), aspects=('good', 'short'))
+  found = [task.logged(task.example('train', i))[0] for i in (0, 1)]
+  assert [x.aspects for x in found] == [(4.0, 0.5), (None, 1.0)]
+  with pytest.raises(ValueError, match="no field of \\('kind',\\) has"):
+    PreferenceRows(path=str(path), aspects=('kind',)).num_prompts('train')
+  pairs = PreferenceRows(path=str(FOLDER / 'pair.jsonl'), aspects=('a',))
+  with pytest.raises(ValueError, match='aspects rate one response'):
+    pairs.num_prompts('train')

@@ -135,7 +135,7 @@ _OF_DATA = (
     'tr_dpo',
     'wpo',
   ),
-  *('gc_reward_model', 'ilql', 'process_reward_model'),
+  *('aspect_reward_model', 'gc_reward_model', 'ilql', 'process_reward_model'),
 )
 _AGAINST = (
   *('infalign', 'ipo_md', 'nash_ema', 'nash_md', 'pairwise_rl', 'xpo'),
