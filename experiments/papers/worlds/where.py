@@ -134,6 +134,7 @@ _OF_DATA = (
     'slic',
     'tr_dpo',
     'wpo',
+    'd2po',
   ),
   *('aspect_reward_model', 'gc_reward_model', 'ilql', 'process_reward_model'),
 )

@@ -7,6 +7,7 @@ import pytest
 
 from rl_jax.pieces.preferences import (
   CommonLengthRatio,
+  DecayedRatio,
   DivergenceRatio,
   LogOdds,
   LogRatio,
@@ -57,6 +58,12 @@ def scored(score, toy, logp=LOGP, mask=MASK, ref=REF, **fields):
     # The sixth token of the second row, log-ratio -1/12, counts half.
     (CommonLengthRatio(), [0.1, 0.1 * (-5 / 12 - 1 / 24)]),
     (CommonLengthRatio(alpha=1.0), [0.1, -0.05]),
+    # Log-ratios 1/5 and -1/12 a token; 1 + 1/2 + ... of 5 and of 6 tokens.
+    (
+      DecayedRatio(decay=0.5),
+      [0.1 / 5 * (2 - 1 / 16), -0.1 / 12 * (2 - 1 / 32)],
+    ),
+    (DecayedRatio(decay=1.0), [0.1, -0.05]),
   ],
 )
 def test_by_hand(score, expected, toy):
@@ -96,6 +103,14 @@ def test_common_length_is_of_trained_rows(toy):
   whole = scored(score, toy, logp, mask, ref, weight_B=np.array([0.0, 1.0]))
   np.testing.assert_allclose(cut, [-1.0, -1.0])
   np.testing.assert_allclose(whole, [-1.0, -3.0])
+
+
+def test_decay_counts_trained_tokens(toy):
+  """A token of the environment between them changes nothing."""
+  mask = np.array([[1, 1, 0], [1, 0, 1]])
+  logp = np.array([[-1.0, -3.0, 0.0], [-1.0, 0.0, -3.0]])
+  one, other = scored(DecayedRatio(), toy, logp=logp, mask=mask, ref=0 * mask)
+  assert one == other == pytest.approx(-0.1 * (1 + 3 * 0.98), rel=1e-6)
 
 
 def test_large_ratios_are_finite(toy):
