@@ -30,6 +30,13 @@ BANDIT = ['rollout.num_prompts=64', 'update.minibatch_prompts=32']
 RUNS = {
   'a2fm': ('modes', CHAIN),
   'direct_advantage@candidates': ('chain', [*CHAIN, 'rollout.group_size=4']),
+  'rex_rag': (
+    'lookup',
+    [
+      *('rollout.num_prompts=8', 'method.rollout.clone_rate=1.0'),
+      *('method.rollout.keep_ratio=0.5', *CHAIN[2:]),
+    ],
+  ),
   'spo_tree': ('bandit', [*BANDIT, 'method.rollout.segment_tokens=1']),
   't_ppo': (
     'windows',
