@@ -20,11 +20,15 @@ from rl_jax.tasks.environments.misleading_lookup import MisleadingLookup
 from rl_jax.tasks.environments.open_spiel import OpenSpiel
 from rl_jax.tasks.environments.planned_key_door import PlannedKeyDoor
 from rl_jax.tasks.environments.priced_tools import PricedTools
+from rl_jax.tasks.environments.program import Program
 from rl_jax.tasks.environments.reflections import Reflections
 from rl_jax.tasks.environments.text_arena import TextArena
 from rl_jax.tasks.environments.text_world import TextWorld
 from rl_jax.tasks.environments.tool_calls import JsonCalls
-from rl_jax.tasks.environments.two_step_sums import TwoStepSums
+from rl_jax.tasks.environments.two_step_sums import (
+  Decompositions,
+  TwoStepSums,
+)
 from rl_jax.tasks.environments.web_form import WebForm
 from rl_jax.tasks.environments.with_tools import WithTools
 from rl_jax.tasks.evaluation_set import EvaluationSet
@@ -65,6 +69,7 @@ __all__ = [
   'ChatTemplate',
   'Countdown',
   'Coverage',
+  'Decompositions',
   'Described',
   'EvaluationSet',
   'Example',
@@ -90,6 +95,7 @@ __all__ = [
   'PlannedKeyDoor',
   'PreferenceRows',
   'PricedTools',
+  'Program',
   'PromptResponse',
   'PythonFunction',
   'QuestionAnswer',

@@ -51,7 +51,10 @@ class TwoStepSums(EnvironmentTask):
 
   def problem(self, example: Example) -> tuple[str, tuple[str, str]]:
     """(problem, its two lines): no number below 0, the middle from 1 to 9."""
-    stream = draws.Draws('two steps', seed_of(example))
+    return self.drawn(draws.Draws('two steps', seed_of(example)))
+
+  def drawn(self, stream: draws.Draws) -> tuple[str, tuple[str, str]]:
+    """A problem as of `problem`."""
     while True:
       a, b, c = (_digit(stream) for _ in range(3))
       first, second = ('+-'[stream.below(2)] for _ in range(2))
@@ -64,6 +67,27 @@ class TwoStepSums(EnvironmentTask):
   def make(self, example: Example) -> 'Decomposing':
     """An episode on the problem of the example."""
     return Decomposing(*self.problem(example))
+
+
+@dataclasses.dataclass(frozen=True)
+class Decompositions:
+  """Lessons of a decomposer: what DaSLaM's is trained on before RL.
+
+  A prompt of TwoStepSums, with any number in place of what the solver says
+  alone, and its sub-questions.
+  """
+
+  task: TwoStepSums = TwoStepSums()
+
+  @property
+  def partner_alphabet(self) -> str:
+    """That of the policy."""
+    return self.task.alphabet
+
+  def lesson(self, stream: draws.Draws) -> tuple[str, str]:
+    """'3+4-5=12?' and '3+4;#-5'."""
+    question, _ = self.task.drawn(stream)
+    return f'{question}={stream.below(19)}?', f'{question[:3]};#{question[3:]}'
 
 
 def _digit(stream):

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from rl_jax.tasks import (
+  Decompositions,
   HintedKeywords,
   PartnerLessons,
   Reflections,
@@ -188,6 +189,20 @@ def test_problems_have_two_steps():
     assert eval(question) == int(lines[1].partition('=')[2]) >= 0  # noqa: S307
     assert all(eval(line.replace('=', '==')) for line in lines)  # noqa: S307
     assert 1 <= int(lines[0].partition('=')[2]) <= 9
+
+
+def test_lessons_of_a_decomposer_are_right():
+  """A solver that knows one operation then finds every answer."""
+  lessons = PartnerLessons(Decompositions(), num_train=20)
+  for index in range(20):
+    example = lessons.example('train', index)
+    question = example.prompt.partition('=')[0]
+    environment, _ = begun(Decomposing(question, GOLD), '')
+    reply, said = environment.step(example.answer), ''
+    while reply.ask:
+      said = str(eval(reply.ask.text[:-1]))  # noqa: S307
+      reply = environment.step(said)
+    assert said == str(eval(question))  # noqa: S307
 
 
 def test_bad_fields_are_named():

@@ -1,0 +1,196 @@
+"""Agent code that was written against a chat client, as an environment.
+
+The code runs in a thread of the environment's process until it calls the
+client; what it says is the observation, and the policy's turn is what the call
+returns. Only one of the two threads runs at a time.
+"""
+
+from collections.abc import Mapping, Sequence
+import dataclasses
+import inspect
+import queue
+import threading
+import types
+from typing import Any, ClassVar
+
+from rl_jax import user_modules
+from rl_jax.checks import checked
+from rl_jax.tasks import base
+from rl_jax.tasks.base import Example
+from rl_jax.tasks.environments.base import EnvironmentTask, Reply
+
+_QUESTION = 'question'  # in Example.meta: the prompt of the task
+
+
+@dataclasses.dataclass(frozen=True)
+@checked
+class Program(EnvironmentTask):
+  """The prompts of a task of plain text, answered by agent code of the user:
+
+    Program(task=QuestionAnswer(...), agent='my_agent.py:solve', system='...')
+
+  agent: 'PATH.py:NAME', 'MODULE:NAME' or a function (client, example) -> the
+    response, which the task judges. It calls the policy, as often as it likes
+    and at least once, by
+      client.chat.completions.create(messages=[...]).choices[0].message.content
+    in which other arguments change nothing. It must be a function of the
+    example and of what it is told.
+  chat: messages are those of the model's template: the first call has the
+    system's message `system`, unless that is '', and one of a user; False: they
+    are put one after another as plain text, behind `system`.
+  Later calls must hold all messages of the call before, its reply as the
+  assistant's, and something new from a user. Any other call would begin a new
+  context, and is refused: its episode fails, with the reason.
+  """
+
+  task: Any = None
+  agent: Any = ''
+  system: str = ''
+  chat: bool = True
+  reward_weights: dict[str, float] = base.outcome_only()
+  needs_workers: ClassVar[bool] = True  # code of the user may not end
+
+  def __post_init__(self):
+    object.__setattr__(self, 'agent', user_modules.reference(self.agent))
+    try:
+      inspect.signature(user_modules.resolve(self.agent)).bind(None, None)
+    except TypeError as error:
+      raise ValueError(
+        f'Program.agent = {self.agent!r} cannot be called as (client, example):'
+        f' {error}'
+      ) from None
+
+  @property
+  def alphabet(self) -> str:
+    """Of the task, for a character tokenizer."""
+    return self.task.alphabet
+
+  @property
+  def code_modules(self) -> tuple[str, ...]:
+    """Of the agent; experiment.json records its file."""
+    return (self.agent.split(':')[0],)
+
+  def num_prompts(self, split: str) -> int:
+    """Of the task."""
+    return self.task.num_prompts(split)
+
+  def example(self, split: str, index: int) -> Example:
+    """The task's, whose prompt is what the agent says first."""
+    inner = self.task.example(split, index)
+    if inner.messages:
+      raise ValueError(
+        f'Program.task = {type(self.task).__name__} has prompts of messages: '
+        'expected plain text, which the agent reads as example.prompt'
+      )
+    meta = {**inner.meta, _QUESTION: inner.prompt}
+    return dataclasses.replace(inner, prompt=self.system, parts=(), meta=meta)
+
+  def prepare(self) -> None:
+    """Imports the agent once, before workers are forked."""
+    user_modules.resolve(self.agent)
+    if hasattr(self.task, 'prepare'):
+      self.task.prepare()
+
+  def make(self, example: Example) -> 'Running':
+    """An episode that has not begun."""
+    meta = dict(example.meta)
+    inner = dataclasses.replace(example, prompt=meta.pop(_QUESTION), meta=meta)
+    return Running(self, inner)
+
+
+class Running:
+  """One episode: the agent's thread, and what it waits for."""
+
+  def __init__(self, task: Program, example: Example):
+    self._task, self._example = task, example
+    self._heard: queue.SimpleQueue = queue.SimpleQueue()  # by the agent
+    self._said: queue.SimpleQueue = queue.SimpleQueue()  # (kind, value)
+    self._known: list[Mapping[str, str]] = []  # messages, with the last reply
+    completions = types.SimpleNamespace(create=self._create)
+    chat = types.SimpleNamespace(completions=completions)
+    self._client = types.SimpleNamespace(chat=chat)
+    self._agent = user_modules.resolve(task.agent)
+
+  def reset(self, seed: int) -> Reply:
+    """What the agent says at first."""
+    del seed  # the example decides
+    threading.Thread(target=self._run, daemon=True).start()
+    return self._reply()
+
+  def step(self, action: str) -> Reply:
+    """What the agent says when its call has returned the action."""
+    self._known.append({'role': 'assistant', 'content': action})
+    self._heard.put(action)
+    return self._reply()
+
+  def close(self) -> None:
+    """Ends the agent's thread at its call."""
+    self._heard.put(None)
+
+  def _run(self):
+    try:
+      self._said.put(('response', self._agent(self._client, self._example)))
+    except BaseException as error:
+      self._said.put(('error', error))
+
+  def _create(self, messages: Sequence[Mapping[str, str]], **_: Any) -> Any:
+    """What the agent calls."""
+    self._said.put(('messages', [dict(one) for one in messages]))
+    text = self._heard.get()
+    if text is None:
+      raise SystemExit  # the episode is over
+    message = types.SimpleNamespace(role='assistant', content=text)
+    choice = types.SimpleNamespace(message=message, finish_reason='stop')
+    return types.SimpleNamespace(choices=[choice])
+
+  def _reply(self) -> Reply:
+    kind, value = self._said.get()
+    if kind == 'error':
+      raise value
+    if kind == 'messages':
+      text = new_text(value, self._known, self._task.system, self._task.chat)
+      self._known = value
+      return Reply(text)
+    if not self._known:
+      raise ValueError(f'{self._task.agent} has not called the client')
+    if not isinstance(value, str):
+      kind = type(value).__name__
+      raise ValueError(f'{self._task.agent} returned {kind}, not text')
+    return Reply(
+      rewards=self._task.task.reward(self._example, value), done=True
+    )
+
+
+def new_text(
+  messages: Sequence[Mapping[str, str]],
+  known: Sequence[Mapping[str, str]],
+  system: str,
+  chat: bool,
+) -> str:
+  """What is new behind the messages that are known; ValueError: not only that.
+
+  known: of the call before, with its reply; at the first call there are none
+  but the system's.
+  """
+  first = [{'role': 'system', 'content': system}] if system else []
+  known = [*known] or first
+  for n, message in enumerate(known):
+    if n >= len(messages) or _parts(messages[n]) != _parts(message):
+      found = _parts(messages[n]) if n < len(messages) else 'nothing'
+      raise ValueError(
+        f'message {n} of a call is {found!r:.200}, not '
+        f'{_parts(message)!r:.200}: a call must begin with the messages of the '
+        'one before and its reply (the first one with Program.system)'
+      )
+  new = messages[len(known) :]
+  roles = [message['role'] for message in new]
+  if not new or 'assistant' in roles or (chat and roles != ['user']):
+    raise ValueError(
+      f'new messages of a call have the roles {roles}: expected '
+      + ("['user'] in chat form" if chat else "some, none of 'assistant'")
+    )
+  return ''.join(message['content'] for message in new)
+
+
+def _parts(message: Mapping[str, str]) -> tuple[str, str]:
+  return message['role'], message['content']

@@ -1,0 +1,109 @@
+"""Agent code that calls a chat client, turned into an environment."""
+
+import contextlib
+import os
+import re
+import threading
+
+import pytest
+
+from rl_jax.tasks import Arithmetic
+from rl_jax.tasks.environments.program import Program, new_text
+from rl_jax.verification.session_host import Host, fingerprint
+from rl_jax.verification.sessions import Request, SessionPool
+
+USER = {'role': 'user', 'content': 'u'}
+SAID = {'role': 'assistant', 'content': 's'}
+
+
+@pytest.fixture(scope='module', name='agents')
+def _agents():
+  """The module of agents, importable by workers as well."""
+  with pytest.MonkeyPatch.context() as patch:
+    patch.syspath_prepend(
+      os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+    )
+    import agents
+
+    yield agents
+
+
+def program(agent, **fields):
+  return Program(task=Arithmetic(digits=1), agent=agent, chat=False, **fields)
+
+
+def said(task, actions, workers=0):
+  """(kind, reply, detail) of reset and of each action; 0: without a pool."""
+  example, given, answers = task.example('train', 0), [], []
+  host = Host(task)
+  with (
+    SessionPool(task, workers) if workers else contextlib.nullcontext() as pool
+  ):
+    for action in [None, *actions]:
+      given += [] if action is None else [action]
+      prints = [fingerprint(reply) for _, reply, _ in answers]
+      call = (1, 0), example, 0, tuple(given), tuple(prints)
+      if workers:
+        (one,) = pool.ask([Request(*call)])
+        answers.append((one.kind, one.reply, one.detail))
+      else:
+        answers.append(host.answer(*call))
+  return answers
+
+
+@pytest.mark.parametrize(
+  'workers', [0, pytest.param(1, marks=pytest.mark.slow)]
+)
+def test_a_turn_is_what_a_call_returns(agents, workers):
+  """The prompt, the second question, and the task's reward of what returns."""
+  inner = Arithmetic(digits=1).example('train', 0)
+  task = program(agents.twice)
+  for second, reward in (('', 1.0), (inner.answer + '7', 0.0)):
+    answers = said(task, [inner.answer, second], workers)
+    assert [kind for kind, _, _ in answers] == ['ok'] * 3
+    replies = [reply for _, reply, _ in answers]
+    assert [r['observation'] for r in replies] == [inner.prompt, '+=', '']
+    assert [r['done'] for r in replies] == [False, False, True]
+    assert replies[-1]['rewards'] == {'outcome': reward}
+
+
+@pytest.mark.parametrize(
+  'name, actions, expected',
+  [
+    ('forgetful', ['4'], 'message 0 of a call is'),
+    ('repeating', ['4'], r'have the roles \[\]'),
+    ('silent', [], 'silent has not called the client'),
+    ('failing', ['4'], "KeyError: 'own'"),
+    ('numeric', ['4'], 'returned int, not text'),
+  ],
+)
+def test_what_is_refused_costs_the_episode(agents, name, actions, expected):
+  """With the reason, and the agent's thread ends with its episode."""
+  before = threading.active_count()
+  answers = said(program(getattr(agents, name)), actions)
+  kind, _, detail = answers[-1]
+  assert kind == 'error' and re.search(expected, detail), detail
+  for thread in threading.enumerate()[before:]:
+    thread.join(5.0)
+  assert threading.active_count() <= before
+
+
+def test_new_messages_of_a_chat():
+  """Behind the system's; one of a user at a time."""
+  system = {'role': 'system', 'content': 'be'}
+  assert new_text([system, USER], [], 'be', True) == 'u'
+  assert new_text([USER, SAID, USER], [USER, SAID], '', True) == 'u'
+  assert new_text([USER, SAID, USER, USER], [USER, SAID], '', False) == 'uu'
+  for messages, known, chat, expected in (
+    ([USER], [], True, "not .'system', 'be'."),
+    ([system, USER, USER], [], True, r"\['user', 'user'\]"),
+    ([system, USER, SAID], [], False, 'assistant'),
+    ([system, USER], [system, USER, SAID], True, "is 'nothing'"),
+  ):
+    with pytest.raises(ValueError, match=expected):
+      new_text(messages, known, 'be', chat)
+
+
+def test_bad_fields_are_named(agents):
+  with pytest.raises(ValueError, match=r'called as \(client, example\)'):
+    program(agents.lonely)
