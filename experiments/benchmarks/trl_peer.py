@@ -195,6 +195,7 @@ def turns(options: argparse.Namespace) -> dict[str, Any]:
           **common(
             folder,
             per_device_train_batch_size=ROWS,
+            gradient_checkpointing=False,
             num_generations=GROUP,
             max_completion_length=size,
             max_tool_calling_iterations=count - 1,
