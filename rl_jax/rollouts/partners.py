@@ -92,7 +92,12 @@ class Partners:
     """Whether some process has asked; the episodes then have their answers."""
     asked = own = [episode.asks() for episode in episodes]
     if self._partners:  # without any, processes need not wait for each other
-      asked = [one for part in processes.gather(own) for one in part]
+      parts = processes.gather([dataclasses.astuple(one) for one in own])
+      asked = [
+        Ask(name, text, tuple(candidates))
+        for part in parts
+        for name, text, candidates in part
+      ]
     known = self._known(list(dict.fromkeys(asked)))
     for episode, one in zip(episodes, own, strict=True):
       text, problem = known[one]

@@ -1,6 +1,7 @@
 """Frozen models that environments ask: what they change, and what they cost."""
 
 import dataclasses
+import json
 import os
 import signal
 
@@ -76,6 +77,7 @@ def test_rows_are_those_of_an_environment_that_knows(bad, inside, Played):
   assert 'episode/questions' not in inside.episodes.metrics()
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_changes_nothing(bad, inside, Played, monkeypatch):
   """E0: episodes are repeated with the answers that they had."""
   kills, ask = [], SessionPool.ask
@@ -123,6 +125,28 @@ def test_a_question_that_does_not_fit_costs_its_episode(bad):
   assert "'?'" in reasons[2]
   assert reasons[3] == '64 questions between two turns; allowed are fewer'
   assert calls[1] == ['ab', 'g'] and len(calls) == 65
+
+
+def test_processes_ask_together(bad, monkeypatch):
+  """All questions in one order, equal ones once; and until nobody asks."""
+  others = [[['oracle', 'gf', []], ['oracle', 'ab', []]], [['muse', 'a', []]]]
+
+  def gather(own):
+    other = others.pop(0) if others else []
+    return [json.loads(json.dumps(own)), other]
+
+  partners, calls = oracle(bad)
+  replies = [{'ask': ask} for ask in ({'text': 'ab'}, {'text': 'c'}, None)]
+  for reply in replies:
+    reply |= {'observation': '', 'done': False, 'truncated': False}
+    if reply['ask']:
+      reply['ask'] |= {'partner': 'oracle', 'candidates': []}
+  monkeypatch.setattr(partners_lib.processes, 'gather', gather)
+  say = lambda requests: [Answer(replies[len(requests[0].actions)])]
+  episode = Episode((1, 0), bad.Asking().example('train', 0))
+  partners.play_on(say, [episode])
+  assert episode.actions == ['ba', 'c'] and not episode.over()
+  assert calls == [['ab', 'gf'], ['c']] and not others
 
 
 @pytest.mark.parametrize('known', [True, False])
