@@ -17,6 +17,9 @@ CLAIMS = {
   'reinforce_plus_plus': Claim('not worse', sign=0),
   'gpg': trials.BETTER,
   'lite_ppo': trials.BETTER,
+  'expert_iteration': _NONE,
+  'reinforce_plus_plus_baseline': trials.BETTER,
+  'opo': trials.BETTER,
 }
 # Changes of their files, as in `trials`.
 _CHANGES = {

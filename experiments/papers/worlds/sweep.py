@@ -31,7 +31,7 @@ TOKENS = {MAIN: 100_000, 'explore': 300_000}
 LAWS = {
   MAIN: ('grpo', 'reinforce', 'clip_cov', 'kl_cov'),
   'explore': ('grpo', 'reinforce'),
-  'chain': ('grpo', 'clip_cov'),
+  'chain': ('grpo',),
 }
 SURVEY = 'brief'  # many methods, all at one rate
 TOLERABLE = 0.03  # a loss that a claim of "not worse" allows
@@ -149,9 +149,9 @@ WORLDS = {
     rates=(3e-4,),
     best=3e-4,
     iterations=40,
-    methods={'grpo': {}, 'clip_cov': trials.CLIP_COV},
+    methods={'grpo': {}},
     start=START,
-    claims={'clip_cov': trials.KEEPS},
+    claims={},
     seeds=3,
   ),
 }
