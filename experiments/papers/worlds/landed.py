@@ -22,15 +22,14 @@ HEAD = """# What was seen of every method
 
 Written by `python -m experiments.papers.worlds.landed`, see README.md.
 
-Of methods that were judged in a world: the claim, the difference to GRPO (or to
-the method that the claim names) with its paired 95% over seeds, and whether it
-was seen: `seen` is separated in the claimed direction, `contrary` in the other;
-two seeds see nothing. Where the paper claims nothing of the kind, the verdict
-is `higher`, `lower` or `not told apart`. In `brief` all methods have one
-learning rate, the best of those tuned in `stale`. Of the others the headline of
-the paper, as the method's file gives it, and the world in which a test shows
-that the method changes the gradient or the rollouts; what they gain there is
-not measured.
+Of methods that were judged in a world: the claim, the difference to GRPO with
+its paired 95% over seeds, and whether it was seen: `seen` is separated in the
+claimed direction, `contrary` in the other; two seeds see nothing. Where the
+paper claims nothing of the kind, the verdict is `higher`, `lower` or `not told
+apart`. In `brief` all methods have one learning rate, the best of those tuned
+in `stale`. Of the others the headline of the paper, as the method's file gives
+it, and the world in which a test shows that the method changes the gradient or
+the rollouts; what they gain there is not measured.
 
 """
 

@@ -1,8 +1,6 @@
 """Methods of the world `brief`: all at one rate, and what their papers claim.
 
-A claim is against the method that the paper compares with, which stands in it,
-else against GRPO; 'none' is no claim of the paper, and GRPO is what the method
-is compared with.
+'none' is no claim of the paper against GRPO.
 """
 
 from experiments.papers.worlds import trials
@@ -21,11 +19,8 @@ CLAIMS = {
   'reinforce_plus_plus_baseline': trials.BETTER,
   'opo': trials.BETTER,
 }
-# Changes of their files, as in `trials`.
-_CHANGES = {
-  'clip_higher': trials.NO_FILTER,
-}
-# The first three are judged in `stale`; here others are compared with them.
+# With changes of their files; ppo and gspo are judged in `stale`.
 METHODS = {
-  name: _CHANGES.get(name, {}) for name in ('grpo', 'ppo', 'gspo', *CLAIMS)
+  **dict.fromkeys(('grpo', 'ppo', 'gspo', *CLAIMS), {}),
+  'clip_higher': trials.NO_FILTER,
 }

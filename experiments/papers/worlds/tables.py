@@ -198,31 +198,24 @@ def against_grpo(
 def seen(lines: list[Line], world: str) -> dict[str, profile.Seen]:
   """Method -> its claim and what was found, in the order of the world.
 
-  p-values are adjusted for the methods of the world, for each metric and
-  baseline alone.
+  p-values are adjusted for the methods of the world, for each metric alone.
   """
   claimed = sweep.claims_of(world)
   runs = compared(lines, world)
   metrics_of = {claim.metric for claim in claimed.values()}
   numbers = {m: against_grpo(runs, m, world) for m in metrics_of}
-  gains = {
-    (claim.metric, claim.against): intervals.against(
-      numbers[claim.metric], claim.against
-    )
-    for claim in claimed.values()
-  }
-  found = {}
-  for name, claim in claimed.items():
-    gain = gains[claim.metric, claim.against][name]
-    found[name] = profile.Seen(
+  gains = {m: intervals.against(x, sweep.BASELINE) for m, x in numbers.items()}
+  return {
+    name: profile.Seen(
       world,
       claim.text,
       claim.metric,
-      gain,
+      gains[claim.metric][name],
       len(numbers[claim.metric][name]),
-      verdict(claim.sign, gain),
+      verdict(claim.sign, gains[claim.metric][name]),
     )
-  return found
+    for name, claim in claimed.items()
+  }
 
 
 def verdict(sign: int | None, found: intervals.Comparison) -> str:

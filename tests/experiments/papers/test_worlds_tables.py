@@ -1,7 +1,5 @@
 """Tables of the worlds: equal tokens, choice of rates, ranks, verdicts."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -117,29 +115,20 @@ def test_verdicts(sign, effect, half, p, expected):
   assert worlds_tables.verdict(sign, found) == expected
 
 
-def test_a_claim_against_another_method(monkeypatch):
-  """LUSPO is above GSPO and below GRPO; the table compares with GRPO."""
-  claim = trials.Claim('higher than gspo', against='gspo')
-  values = {'grpo': 0.9, 'gspo': 0.5, 'luspo': 0.6}
-  brief = dataclasses.replace(
-    sweep.WORLDS[sweep.SURVEY],
-    methods=dict.fromkeys(values, {}),
-    claims={'luspo': claim},
-  )
-  monkeypatch.setitem(sweep.WORLDS, sweep.SURVEY, brief)
+def test_a_world_at_one_rate_is_ranked_by_samples():
+  """Best first, against GRPO; runs at another rate are left out."""
+  values = {'grpo': 0.6, 'gspo': 0.5, 'gpg': 0.9}
   lines = [
-    made(name, seed, x + 0.01 * seed * (name == 'luspo'), world=sweep.SURVEY)
+    made(name, seed, x, world=sweep.SURVEY)
     for name, x in values.items()
-    for seed in range(3)
+    for seed in range(2)
   ]
-  found = worlds_tables.seen(lines, sweep.SURVEY)['luspo']
-  assert found.found.effect == pytest.approx(0.11)
-  assert found.verdict == 'seen'
+  lines.append(made('gspo', 2, 0.1, 7.0, sweep.SURVEY))
   _, *rows = worlds_tables.standing(lines, sweep.SURVEY)
-  assert [(row[0], row[2], row[3]) for row in rows] == [
-    ('grpo', '0.900', ''),
-    ('luspo', '0.610', '-0.290'),
-    ('gspo', '0.500', '-0.400'),
+  assert [row[:4] for row in rows] == [
+    ['gpg', '2', '0.900', '+0.300'],
+    ['grpo', '2', '0.600', ''],
+    ['gspo', '2', '0.500', '-0.100'],
   ]
 
 
