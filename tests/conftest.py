@@ -69,6 +69,12 @@ def tiny():
   return _load('tiny')
 
 
+@pytest.fixture(scope='session')
+def plain_forward():
+  """The function of tests/plain_model.py: row by row, without a cache."""
+  return _load('plain_model').plain_forward
+
+
 @pytest.fixture(scope='session', name='Played')
 def _played():
   """The class of tests/played.py: a round of episodes."""
