@@ -6,7 +6,7 @@ number of times it was sampled. A prompt without a right sample is left out.
 Command: python -m experiments.pipeline --pipeline=expert_iteration
   --workdir=runs/expert_iteration
 Cost: about two minutes on 2 CPU cores.
-Expected: see BUILD_NOTES.md; nothing is claimed here.
+Expected: not measured.
 Source: Anthony et al., "Thinking Fast and Slow with Deep Learning and Tree
   Search", 2017, for the name; Gulcehre et al., "Reinforced Self-Training (ReST)
   for Language Modeling", 2023; reconstructed, sizes are ours.

@@ -5,7 +5,8 @@ prompts with the larger gaps between both scores; PPO samples for the other half
 with the reward model's reward, from the DPO policy, which is its reference.
 Command: python -m experiments.pipeline --pipeline=mpo --workdir=runs/mpo
 Cost: about two minutes on 2 CPU cores.
-Expected: see BUILD_NOTES.md; nothing is claimed here.
+Expected: the reward model is right on 66% of its own pairs; in PPO its reward
+  rises from 0.22 to 0.49, with seed 0. The gain in accuracy was not measured.
 Source: "Mixed Preference Optimization: Reinforcement Learning with Data
   Selection and Better Reference Model" (arXiv:2403.19443), reconstructed; the
   median as the threshold and all sizes are ours.
