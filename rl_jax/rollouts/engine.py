@@ -72,6 +72,7 @@ def make_engine(
   and parameters of drafts.DraftModel. drafts: their state; None: a fresh one.
   beams: search of this width in place of draws, without slots and drafts.
   """
+  speculative = speculative if beams is None else None
   draft_shape, draft_params = draft_model or (None, None)
   drafts = drafts or DraftState(
     *(speculative, max_response_tokens, mesh, draft_params)
@@ -95,18 +96,9 @@ def make_engine(
       beams=beams,
     )
 
-  fixed = {
-    'cfg': model,
-    'sampling': sampling,
-    'max_new_tokens': new_tokens or max_response_tokens,
-  }
-  if beams is not None:
-    fixed['beams'] = beams
-    speculative = None
-  elif speculative is None:
-    fixed |= {'slots': slots, 'cache_tokens': cache_tokens}
-  else:
-    fixed['slots'] = slots
+  limit = new_tokens or max_response_tokens
+  fixed = {'cfg': model, 'sampling': sampling, 'max_new_tokens': limit}
+  fixed |= _own_settings(slots, cache_tokens, speculative, beams)
   episodes = {} if turns is None else _episodes(model, sampling, turns, mesh)
   return Engine(
     start=_make_start(mesh, group_size, max_response_tokens),
@@ -135,6 +127,15 @@ def on_own_mesh(engine: Engine) -> Engine:
       return engine.generate(params, traj=traj, key=key)
 
   return dataclasses.replace(engine, start=start, generate=generate)
+
+
+def _own_settings(slots, cache_tokens, speculative, beams):
+  """What beam_search, generate_with_drafts or generate alone reads."""
+  if beams is not None:
+    return {'beams': beams}
+  if speculative is not None:
+    return {'slots': slots}
+  return {'slots': slots, 'cache_tokens': cache_tokens}
 
 
 def _make_generate(fixed, mesh, drafting, drafts):

@@ -225,27 +225,10 @@ def logged_rows(
     response[b, : len(tokens)] = tokens
     kind[b, : len(tokens)] = np.where(trained, POLICY, ENVIRONMENT)
   reward = np.asarray([logged.reward for logged, *_ in rows], np.float32)
-  label = np.asarray(
-    [-1 if logged.label is None else logged.label for logged, *_ in rows],
-    np.float32,
-  )
   live = np.ones((N, G), np.float32)
   if mismatched:
     live[:, -1] = 0.0
   live = live.reshape(-1)
-  label = np.where(live > 0, label, -1.0).astype(np.float32)
-  extras = {'logged_B': np.ones(B, np.float32), 'chosen_B': label}
-  if (label[live > 0] < 0).any():  # the data have no labels
-    extras.pop('chosen_B')
-  if mismatched:
-    extras['mismatched_B'] = 1.0 - live
-  if rows[0][0].distance is not None:
-    distances = [logged.distance or 0.0 for logged, *_ in rows]
-    extras[_DISTANCE] = np.asarray(distances, np.float32)
-  if rows[0][0].aspects:
-    none = row_inputs.NO_LABEL
-    rated = [[none if x is None else x for x in y.aspects] for y, *_ in rows]
-    extras['aspect_label_BA'] = np.asarray(rated, np.float32)
   length = np.asarray([len(tokens) for _, tokens, _ in rows], np.int32)
   n = np.arange(B, dtype=np.int32)
   return Trajectories(
@@ -265,8 +248,29 @@ def logged_rows(
     logp_behaviour_BT=np.zeros((B, T), np.float32),
     rewards={base.OUTCOME: reward},
     reward_B=reward,
-    extras=extras,
+    extras=_extras([logged for logged, *_ in rows], live, mismatched),
   )
+
+
+def _extras(rows, live, mismatched):
+  """What the data say of rows of Logged, by row_inputs.KEYS."""
+  label = np.asarray(
+    [-1 if x.label is None else x.label for x in rows], np.float32
+  )
+  label = np.where(live > 0, label, -1.0).astype(np.float32)
+  extras = {'logged_B': np.ones(len(rows), np.float32), 'chosen_B': label}
+  if (label[live > 0] < 0).any():  # the data have no labels
+    extras.pop('chosen_B')
+  if mismatched:
+    extras['mismatched_B'] = 1.0 - live
+  if rows[0].distance is not None:
+    distances = [x.distance or 0.0 for x in rows]
+    extras[_DISTANCE] = np.asarray(distances, np.float32)
+  if rows[0].aspects:
+    none = row_inputs.NO_LABEL
+    rated = [[none if x is None else x for x in y.aspects] for y in rows]
+    extras['aspect_label_BA'] = np.asarray(rated, np.float32)
+  return extras
 
 
 class _Texts(Sequence):
