@@ -1,10 +1,15 @@
 """Two-step sums by a decomposer that asks a frozen solver of one-step sums.
 
-The solver is that of configs/partner_lessons.py, runs/solver.
+Solver and first decomposer are those of configs/partner_lessons.py, runs/solver
+and runs/decomposer.
 Command: python -m experiments.train --config=configs/two_step_sums.py
-  --method=grpo --workdir=runs/two_step_sums
-Cost: about 3 minutes on 2 CPU cores.
-Expected: not measured yet.
+  --method=grpo --set=model.path=runs/decomposer --workdir=runs/two_step_sums
+Cost: about a minute on 2 CPU cores.
+Expected: with seed 0 the answers of solver and decomposer are right in 9% of
+  samples of the first three iterations and 96% of the last ten; the solver
+  alone has 5%. The greedy first decomposer already writes 97% of its lessons as
+  they are. Without it (model.path left out) 10%: two operators without numbers,
+  '+;+', earn the part of operations, and no sample finds more.
 """
 
 import dataclasses

@@ -1,9 +1,10 @@
 """Frozen models that environments ask while their episodes are played.
 
-A question leaves an environment as a part of its reply and its answer is the
-next input of the environment, so that an episode that is repeated, in another
-process or in a run that continues, gets the same answers without the model.
-The policy reads nothing of either but what the environment says.
+A question leaves an environment as a part of its reply, and its answer is the
+next input of the environment: an episode that is repeated in another process
+gets the same answers without the model. A run that continues asks again, which
+has the same answers, as they are greedy and questions are batched by the same
+rule. The policy reads nothing of either but what the environment says.
 """
 
 from collections.abc import Callable, Sequence
