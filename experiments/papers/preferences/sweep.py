@@ -3,6 +3,9 @@
 python -m experiments.train --config=configs/preferences.py --method=sft
   --set=task.form=right --set=rollout.group_size=1 --workdir=runs/warm
 python -m experiments.sweep --paper=preferences --workdir=runs/preferences
+python -m experiments.papers.preferences.excerpt --workdir=runs/preferences
+  --out=experiments/papers/preferences/results.jsonl
+python -m experiments.table --paper=preferences --update
 
 Every run sees 128 responses an iteration: offline 64 pairs of a right answer
 and the same with one wrong digit, online 16 prompts with 8 samples each, which
@@ -36,8 +39,6 @@ OFFLINE = {
   'simpo': Claim('better without a reference', 'greedy'),
   'kto': Claim('as good from labels alone', 'greedy', 0),
   'orpo': _KEEPS('chosen responses become likelier'),
-  'cpo': _KEEPS('chosen responses become likelier'),
-  'rpo': _KEEPS('chosen responses stay likely'),
   'dpop': _KEEPS('chosen responses do not fall below the reference'),
   'apo_zero': _KEEPS('chosen responses become likelier'),
   'nca': _KEEPS('chosen responses stay likely'),
@@ -47,10 +48,9 @@ ONLINE = {
   'iterative_dpo': Claim('better than offline', 'greedy'),
   'rso': Claim('better than offline', 'greedy'),
   'sppo': _KEEPS('chosen responses do not fall'),
-  'xpo': Claim('better than offline', 'greedy'),
   'nash_md': Claim('better than offline', 'greedy'),
 }
-AGAINST = ('xpo', 'nash_md')  # half of the rows are an opponent's
+AGAINST = ('nash_md',)  # half of the rows are an opponent's
 BASELINE = 'dpo'
 COMMON = {
   'model.path': START,

@@ -2,10 +2,12 @@
 
   python -m experiments.papers.worlds.landed
 
-From the committed results, the docstrings of configs/methods and `where`.
+From the committed results of papers, the docstrings of configs/methods and
+`where`.
 """
 
 from collections.abc import Mapping, Sequence
+import importlib
 import pathlib
 
 from experiments.flags import configuration
@@ -18,18 +20,20 @@ from rl_jax.records import metrics
 FOLDER = pathlib.Path(__file__).parent
 PAGE, RESULTS = FOLDER / 'LANDED.md', FOLDER / 'results.jsonl'
 NOT_MEASURED = 'not measured'
+PAPERS = ('preferences', 'proxy')  # others whose tables.py has `seen`
 HEAD = """# What was seen of every method
 
 Written by `python -m experiments.papers.worlds.landed`, see README.md.
 
-Of methods that were judged in a world: the claim, the difference to GRPO with
-its paired 95% over seeds, and whether it was seen: `seen` is separated in the
-claimed direction, `contrary` in the other; two seeds see nothing. Where the
-paper claims nothing of the kind, the verdict is `higher`, `lower` or `not told
-apart`. In `brief` all methods have one learning rate, the best of those tuned
-in `stale`. Of the others the headline of the paper, as the method's file gives
-it, and the world in which a test shows that the method changes the gradient or
-the rollouts; what they gain there is not measured.
+Of methods that were judged in a world: the claim, the difference to GRPO (in
+preferences to DPO) with its paired 95% over seeds, and whether it was seen:
+`seen` is separated in the claimed direction, `contrary` in the other; two seeds
+see nothing. Where the paper claims nothing of the kind, the verdict is
+`higher`, `lower` or `not told apart`. In `brief` all methods have one learning
+rate, the best of those tuned in `stale`. Of the others the headline of the
+paper, as the method's file gives it, and the world in which a test shows that
+the method changes the gradient or the rollouts; what they gain there is not
+measured.
 
 """
 
@@ -41,6 +45,17 @@ def judged(
   found: dict[str, list[profile.Seen]] = {}
   for world in (*sweep.COMPARED, *sweep.WORLDS):
     for name, one in worlds_tables.seen(lines, world).items():
+      found.setdefault(name, []).append(one)
+  return found
+
+
+def judged_elsewhere() -> dict[str, list[profile.Seen]]:
+  """The same from the committed results of PAPERS."""
+  found: dict[str, list[profile.Seen]] = {}
+  for paper in PAPERS:
+    own = importlib.import_module(f'experiments.papers.{paper}.tables')
+    rows = metrics.read_jsonl(FOLDER.parent / paper / 'results.jsonl')
+    for name, one in own.seen(rows).items():
       found.setdefault(name, []).append(one)
   return found
 
@@ -70,6 +85,8 @@ def page() -> str:
   names = configuration.names('configs.methods')
   names = [name for name in names if name != sweep.BASELINE]
   found = judged(metrics.read_jsonl(RESULTS))
+  for name, more in judged_elsewhere().items():
+    found[name] = [*found.get(name, []), *more]
   return HEAD + cells_lib.render(table(names, found), 'markdown')
 
 
