@@ -266,7 +266,10 @@ OVERLAPPED = (
   '--set=rollout.speculative=PreviousResponses(tokens=2,prompts=5)',
 )
 # Without weight, so that groups of equal rewards are drawn again.
-JUDGE = "--add=judges=Judge(template='{prompt}{response}',labels=('a','b'),weight=0.0)"
+JUDGE = (
+  '--add=judges=Judge(weight=0.0,'
+  "template='{prompt}{response}',labels=('a','b'))"
+)
 
 
 @pytest.mark.slow
