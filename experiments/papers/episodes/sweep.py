@@ -67,6 +67,7 @@ GRID = {
 }
 WEIGHTS = 'task.reward_weights'
 SPARSE = {**GRID, WEIGHTS: "{'outcome': 1.0}"}
+MAZE = {**GRID, WEIGHTS: "{'maze': 1.0}"}
 WORLDS = {
   'dense': World(
     'keydoor',
@@ -77,9 +78,12 @@ WORLDS = {
   'tools': World(
     'priced_tools', ('grpo', 'otc', 'ppo', 'router_r1', 'duration_ppo'), {}
   ),
+  'maze': World('keydoor', ('turn_ppo', 'filtered_bc'), MAZE),
 }
 OUTCOME, CALLS = 'mean/outcome', 'final/calls'
 RIGHT = 'final/outcome'
+# The shortest solution earns -3, ten impossible actions -40.
+NEAR_BEST = -3.0 - 0.05 * 37.0
 CLAIMS = (
   *(
     Claim('M29', f'PPO above {name.upper()}', (w, 'ppo'), (w, name), OUTCOME)
@@ -105,6 +109,21 @@ CLAIMS = (
       ('GiGPO', 'gigpo'),
       ('A199 SALT', 'salt'),
     )
+  ),
+  Claim(
+    'M28',
+    'PPO reaches 95% of the best return',
+    ('maze', 'turn_ppo'),
+    NEAR_BEST,
+    'final/maze',
+    0,
+  ),
+  Claim(
+    'M28',
+    'PPO above filtered BC',
+    ('maze', 'turn_ppo'),
+    ('maze', 'filtered_bc'),
+    'final/maze',
   ),
   Claim('OTC', 'fewer calls', ('tools', 'otc'), ('tools', 'grpo'), CALLS, -1),
   Claim('OTC', 'as right', ('tools', 'otc'), ('tools', 'grpo'), RIGHT, 0),
