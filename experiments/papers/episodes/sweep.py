@@ -68,6 +68,7 @@ GRID = {
 WEIGHTS = 'task.reward_weights'
 SPARSE = {**GRID, WEIGHTS: "{'outcome': 1.0}"}
 MAZE = {**GRID, WEIGHTS: "{'maze': 1.0}"}
+MOVES = {'task.noise': 0.3, 'evaluation.every': 0, 'iterations': 100}
 WORLDS = {
   'dense': World(
     'keydoor',
@@ -75,9 +76,11 @@ WORLDS = {
     GRID,
   ),
   'sparse': World('keydoor', ('grpo', 'ppo', 'rloo'), SPARSE),
+  'sparse_turns': World('keydoor', ('turn_ppo',), SPARSE),  # a later commit
   'tools': World(
     'priced_tools', ('grpo', 'otc', 'ppo', 'router_r1', 'duration_ppo'), {}
   ),
+  'moves': World('logged_moves', ('grpo',), MOVES),
   'maze': World('keydoor', ('turn_ppo', 'filtered_bc'), MAZE),
 }
 OUTCOME, CALLS = 'mean/outcome', 'final/calls'
@@ -101,6 +104,13 @@ CLAIMS = (
     'GAE over turns above GAE over tokens',
     ('dense', 'turn_ppo'),
     ('dense', 'ppo'),
+    OUTCOME,
+  ),
+  Claim(
+    'M29',
+    'GAE over turns above GAE over tokens',
+    ('sparse_turns', 'turn_ppo'),
+    ('sparse', 'ppo'),
     OUTCOME,
   ),
   *(
@@ -151,6 +161,14 @@ CLAIMS = (
     ('tools', 'duration_ppo'),
     ('tools', 'ppo'),
     RIGHT,
+  ),
+  Claim(
+    'M82 Think in Games',
+    'right up to the noise of labels, 0.75',
+    ('moves', 'grpo'),
+    0.75,
+    RIGHT,
+    0,
   ),
 )
 
