@@ -5,9 +5,9 @@ worst step at every node of a tree of samples; GRPO from the same start has as
 many iterations of as many samples as the last two together.
 Command: python -m experiments.pipeline --pipeline=irft --workdir=runs/irft
 Cost: about three minutes on 2 idle CPU cores, most of it compilation.
-Expected: with seed 0 the share of right samples is 0.59 at first, 0.89 after the
-  experts and 0.95 after the steps; GRPO ends at 0.91. Greedy accuracy is 0.84
-  at first, 0.996 after experts and steps, and 1.000 with GRPO.
+Expected: with seed 0 the share of right samples is 0.59 at first, 0.89 after
+  the experts and 0.95 after the steps; GRPO ends at 0.91. Greedy accuracy is
+  0.84 at first, 0.996 after experts and steps, and 1.000 with GRPO.
 Source: "Boosting Tool Use of Large Language Models via Iterative Reinforced
   Fine-Tuning", reconstructed from the abstract. Not here: the order from easy
   to hard, the choice of deficient items, the SFT term of the DPO loss and
