@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / 'pyproject.toml').read_text())['project']
 EXTRAS = PROJECT['optional-dependencies']
 # Peers that benchmarks are compared with, in environments of their own.
-PEERS = {'torch', 'transformers', 'trl', 'tunix'}
+PEERS = {'torch', 'transformers', 'trl', 'datasets', 'tunix'}
 
 
 def pins(name):

@@ -96,6 +96,10 @@ def flags_of(binary: str) -> set[str]:
     called = ast.unparse(node.func)
     if called.startswith('flags.DEFINE_') or called in defining:
       names.add(ast.literal_eval(node.args[0]))
+    elif called == 'parser.add_argument':  # of peers, which may lack absl
+      first = node.args[0]
+      if isinstance(first, ast.Constant):
+        names.add(first.value.removeprefix('--'))
     elif called.endswith('.define_flags'):
       names |= flags_of(SHARED[called.split('.')[0]])
   return names
@@ -204,7 +208,7 @@ def test_commands_of_modules_parse():
   for path in sorted(FOLDER.rglob('*.py')):
     text = ast.get_docstring(ast.parse(path.read_text()))
     for binary, arguments in commands(text):
-      # torch_peer reads its flags by argparse: it may run without absl.
+      # torch_peer defines its flags in a loop.
       if binary not in ('NAME', 'benchmarks.torch_peer'):
         check(binary, arguments)
         count += 1
