@@ -40,6 +40,7 @@ def get_config(
       },
       gold='hash',
       extract='hash',
+      verifier='decimal',
       template=ChatTemplate(user=PROMPT),
     ),
     method=method,

@@ -44,7 +44,8 @@ def define_flags(values: flags.FlagValues = flags.FLAGS) -> None:
   flags.DEFINE_bool('chat', None, text, **own)
   string('prefill', None, 'Start of the response, with a chat template.')
   string('extract', None, 'Answer extraction: last_number, or as the run.')
-  string('verifier', None, 'number, math or text; number, or as the run.')
+  text = 'number, decimal, math, text or expression; number, or as the run.'
+  string('verifier', None, text)
   string('bad_rows', None, "Of the data: 'error' or 'skip', which counts them.")
   integer('num_samples', 0, 'Samples for pass@k.')
   integer('max_new_tokens', None, f'Per response: {NEW_TOKENS}, or as the run.')

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from configs import bandit
+from configs.methods import grpo
 from rl_jax.config import EvaluationConfig
 from rl_jax.overrides import override
 from rl_jax.runs import loop
@@ -255,6 +256,33 @@ def test_a_quotient_is_not_computed(tmp_path):
   assert task.reward(example, '14 / 2')['outcome'] == 1
   cluster = lambda text: strict.reward(example, text)['cluster_id']
   assert cluster('7.0') == cluster('7') != cluster('14/2')
+
+
+@pytest.mark.parametrize(
+  ('name', 'form'),
+  [
+    ('gsm8k', 'So it is #### {}'),
+    ('smollm2_word_problems', ' 2 + 5 = {}'),
+    ('smollm2_equations', ' 2 + 5 = {}'),
+    ('smollm2_calculator', 'Answer: {}'),
+  ],
+)
+def test_configurations_that_ask_for_a_number_take_no_quotient(
+  tmp_path, name, form
+):
+  """The expression of an answer earns nothing, its value does."""
+  module = importlib.import_module(f'configs.{name}')
+  task = module.get_config(grpo.get_method()).task
+  task = getattr(task, 'task', task)
+  row = {'input': 'q', 'target': '7', 'question': 'q', 'answer': '#### 7'}
+  source = _write(tmp_path / 'r.jsonl', [row])
+  task = dataclasses.replace(
+    task, sources={'train': source}, hold_out='none', num_test=0
+  )
+  example = task.example('train', 0)
+  outcome = lambda text: task.reward(example, form.format(text))['outcome']
+  assert outcome('7') == outcome('7.0') == 1.0
+  assert outcome('14/2') == outcome('14 / 2') == outcome('8') == 0.0
 
 
 def test_pickles_without_its_rows(tmp_path):
