@@ -5,6 +5,9 @@ KEYS = {
     'labels of A aspects of the response, or NO_LABEL; filled by rows from '
     'data with aspects'
   ),
+  'candidate_B': '1 on the rows whose step is a candidate of its own, else 0',
+  'candidate_ends_B': '1 if the response ends with its candidate step, else 0',
+  'candidate_value_B': 'mean reward of completions behind the step of the row',
   'chosen_B': (
     'label of the data: 1 for a chosen or desirable response, 0 for a rejected '
     'one, below 0 for rows without a label; filled by rows from data'
@@ -56,6 +59,7 @@ KEYS = {
   'value_heads_after': (
     'all value heads behind every token [B, T, H]; filled by score'
   ),
+  'values_after': 'value head behind every token [B, T]; filled by score',
   'version_BT': (
     'optimizer step of the weights that wrote each token; filled where a '
     'response is written in several iterations'

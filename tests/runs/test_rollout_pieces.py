@@ -30,6 +30,10 @@ BANDIT = ['rollout.num_prompts=64', 'update.minibatch_prompts=32']
 RUNS = {
   'a2fm': ('modes', CHAIN),
   'direct_advantage@candidates': ('chain', [*CHAIN, 'rollout.group_size=4']),
+  'direct_advantage@critic': (
+    'chain',
+    [*CHAIN, 'rollout.group_size=4', 'model.value_head=True'],
+  ),
   'rex_rag': (
     'lookup',
     [

@@ -30,11 +30,11 @@ class CandidateSteps(SharedPrefix, Continuations):
   Equal a_i are one candidate, with the mean of their values, in the first row
   that has it; the other rows weigh nothing, as do states with max V - min V <
   min_spread. Steps begin where the task's `segment_start_BT` says so. Fills
-  extras 'candidate_B' and 'candidate_value_B' for credit.CandidateAdvantage.
+  extras 'candidate_B', 'candidate_value_B' and 'candidate_ends_B' for
+  credit.CandidateAdvantage and losses.CandidateValue.
   Source: "Improving Multi-Step Reasoning Abilities of Large Language Models
-  with Direct Advantage Policy Optimization", from the text. There V is a critic
-  that has learned such means, of 16 continuations each, and candidates come
-  from 32 recorded solutions.
+  with Direct Advantage Policy Optimization", from the text. There candidates
+  come from 32 recorded solutions, and means are of 16 continuations.
   """
 
   samples: int = ranged(3, 1, static=True)
@@ -91,6 +91,7 @@ class CandidateSteps(SharedPrefix, Continuations):
       extras={
         **traj.extras,
         'candidate_B': ungroup(distinct_NG).astype(jnp.float32),
+        'candidate_ends_B': (cut_B == NO_CUT).astype(jnp.float32),
         'candidate_value_B': ungroup(value_NG),
       },
     )

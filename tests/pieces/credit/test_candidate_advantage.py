@@ -48,3 +48,28 @@ def test_invalid_rows_are_no_candidates(toy):
     valid_B=np.array([0.0, 1.0, 1.0, 1.0]),
   )
   np.testing.assert_allclose(found, [0.0, 0.15, -0.15, 0.0], atol=1e-6)
+
+
+def test_values_of_the_critic_by_hand(toy):
+  """Logits log 4, 0, -log 4 behind the second token are .8, .5, .2; the last
+  response ends with its step, and its reward is the value: mean .625. What the
+  completions of the others earned is not read."""
+  after = np.full((4, 3), 9.0)
+  after[:3, 1] = np.log([4.0, 1.0, 0.25])
+  found = {}
+  for other in (0.0, 0.6):
+    traj = toy.trajectories(
+      np.array([[1, 1, 0]] * 3 + [[1, 1, 1]]),
+      group_size=4,
+      extras={
+        'candidate_B': np.ones(4, np.float32),
+        'candidate_value_B': np.array([other, 0, 0, 1.0], np.float32),
+        'candidate_ends_B': np.array([0, 0, 0, 1.0], np.float32),
+        'values_after': after.astype(np.float32),
+      },
+    )
+    piece = credit.CandidateAdvantage(critic=True)
+    found[other] = np.asarray(piece(traj.reward_B, traj))
+  expected = [0.175, -0.125, -0.425, 0.375]
+  np.testing.assert_allclose(found[0.0], expected, atol=1e-6)
+  np.testing.assert_array_equal(found[0.0], found[0.6])

@@ -145,6 +145,7 @@ def test_values_by_hand(toy):
     found.extras['candidate_value_B'], np.array([5, 5, 3, 5]) / 6, rtol=1e-6
   )
   np.testing.assert_array_equal(found.extras['candidate_B'], [1, 0, 1, 0])
+  np.testing.assert_array_equal(found.extras['candidate_ends_B'], [0, 0, 0, 1])
   np.testing.assert_array_equal(found.weight_B, [1, 0, 1, 0])
   np.testing.assert_array_equal(found.valid_B, [1, 1, 1, 1])
   step = np.array([[0, 0, 1, 1, 0, 0]] * 2 + [[0, 0, 1, 0, 0, 0]])
