@@ -6,9 +6,9 @@ Change: against GRPO, the raw reward r becomes mean_j sigmoid(r - ref_j) over M
   rl_jax/pieces/row_inputs.py).
 Defaults: k 1, 0.01 a token off beyond 300 tokens, 10 references (1 suffices),
   KL 0.005 in the reward for PPO; here as a loss with GRPO. Its siblings are
-  variants: --method=par@tanh. A fixed ceiling and a fitted polynomial are not
-  here; minmax is affine, and so GRPO on the raw reward.
-Pieces: ReferenceSigmoid(k=1.0, link='sigmoid', shift=0.0,
+  variants: --method=par@tanh; those named scalar_ have no references. minmax is
+  affine, and so GRPO on the raw reward.
+Pieces: ReferenceSigmoid(k=1.0, link='sigmoid', shift=0.0, references=True,
   length_coef=0.01, free_tokens=300.0); GroupCenter(); GroupScale(eps=1e-06,
   ddof=1); PPOClip(clip_low=0.2, clip_high=0.2); KLPenalty(coef=0.005,
   estimator='k3'); SeqMeanTokenMean()
@@ -23,10 +23,21 @@ from rl_jax.method import Method
 from rl_jax.pieces import credit, losses, regularizers, shaping
 from rl_jax.pieces.aggregation import SeqMeanTokenMean
 
+_SCALAR = ('shaping.ReferenceSigmoid.references=False',)
 VARIANTS = {
   'centred': ("shaping.ReferenceSigmoid.link='identity'",),
   'tanh': ("shaping.ReferenceSigmoid.link='tanh'",),
   'arctan': ("shaping.ReferenceSigmoid.link='arctan'",),
+  'polynomial': ("shaping.ReferenceSigmoid.link='polynomial'",),
+  'scalar_sigmoid': _SCALAR,
+  'scalar_tanh': (*_SCALAR, "shaping.ReferenceSigmoid.link='tanh'"),
+  'scalar_arctan': (*_SCALAR, "shaping.ReferenceSigmoid.link='arctan'"),
+  'scalar_polynomial': (*_SCALAR, "shaping.ReferenceSigmoid.link='polynomial'"),
+  'scalar_ceiling': (
+    *_SCALAR,
+    "shaping.ReferenceSigmoid.link='identity'",
+    'shaping.ReferenceSigmoid.ceiling=1.0',  # ours
+  ),
   'sgfc': ('shaping.ReferenceSigmoid.shift=3.0',),
   'meanstd': (
     'shaping.ReferenceSigmoid=null',

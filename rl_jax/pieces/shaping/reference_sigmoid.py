@@ -5,11 +5,23 @@ from typing import ClassVar
 import chex
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from rl_jax.checks import chosen, ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.types import Array, Trajectories, static
+
+_GRID = np.linspace(-5.0, 5.0, 100)
+# Of degree 5, by least squares at these points, as the released code fits it.
+_COEFFICIENTS = np.polyfit(_GRID, 1.0 / (1.0 + np.exp(-_GRID)), 5)
+
+
+def fitted_polynomial(x: Array) -> Array:
+  """A polynomial near sigmoid(x) in -5 to 5; 0 below, 1 above."""
+  inside = jnp.polyval(jnp.asarray(_COEFFICIENTS, x.dtype), x.clip(-5.0, 5.0))
+  return jnp.where(x <= -5.0, 0.0, jnp.where(x >= 5.0, 1.0, inside))
+
 
 LINKS = {
   'sigmoid': jax.nn.sigmoid,
@@ -17,6 +29,7 @@ LINKS = {
   'tanh': jnp.tanh,
   'arctan': jnp.arctan,
   'log_sigmoid': jax.nn.log_sigmoid,
+  'polynomial': fitted_polynomial,
 }
 
 
@@ -24,26 +37,37 @@ LINKS = {
 class ReferenceSigmoid:
   """R = mean_j f(k (r - shift - ref_j)), r less a penalty on long responses.
 
-    r = reward - length_coef * max(0, tokens - free_tokens)
+    r = min(reward, ceiling) - length_coef * max(0, tokens - free_tokens)
     f: link; 'sigmoid' is PAR's, bounded in (0, 1) and 1/2 at the reference
 
   ref_j are the rewards of M fixed reference responses to the prompt, from
-  extras['reference_reward_NM']. Its siblings: 'identity' is the centred reward,
-  which a group's mean and standard deviation make GRPO again; 'tanh' and
-  'arctan' bound it; 'sigmoid' with shift 3 grows slowly at first (SGFC).
+  extras['reference_reward_NM'], or one 0 without `references`. Its siblings:
+  'identity' is the centred reward, which a group's mean and standard deviation
+  make GRPO again, but for a ceiling; 'tanh', 'arctan' and 'polynomial' bound
+  it; 'sigmoid' with shift 3 grows slowly at first (SGFC).
   With `quantile` the rewards of the references are one number, mean + z (std +
   1e-5), ddof 1, z the normal quantile; 'log_sigmoid' against it is LSC.
   Source: "Reward Shaping to Mitigate Reward Hacking in RLHF"; PorUna-byte/PAR
   reward_shaper.py.
+  Raises ValueError for a quantile without references.
   """
 
   k: float = ranged(1.0, 0.0, open_low=True)  # per unit of reward
   link: str = chosen('sigmoid', tuple(LINKS))
   shift: float = ranged(0.0)  # in units of the reward
+  references: bool = static(default=True)
+  ceiling: float | None = ranged(None)  # None: off; in units of the reward
   quantile: float | None = ranged(None, 0.0, 1.0, open_low=True, open_high=True)
   length_coef: float = ranged(0.01, 0.0)  # reward per token
   free_tokens: float = ranged(300.0, 0.0)
   role: ClassVar[str] = 'shaping'
+
+  def __post_init__(self):
+    if self.quantile is not None and not self.references:
+      raise ValueError(
+        f'ReferenceSigmoid.quantile = {self.quantile} is that of rewards of '
+        'references: leave references=True'
+      )
 
   def idle(self, max_response_tokens: int, vocab_size: int) -> str:
     """Why there is no penalty on length, or an empty text."""
@@ -56,11 +80,15 @@ class ReferenceSigmoid:
   def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
     """[B] -> [B]."""
     chex.assert_rank(reward_B, 1)
-    reference_NM = row_inputs.read(traj, 'reference_reward_NM')
+    reference_NM = jnp.zeros((traj.num_prompts, 1))
+    if self.references:
+      reference_NM = row_inputs.read(traj, 'reference_reward_NM')
     if self.quantile is not None:
       reference_NM = _quantile(reference_NM, self.quantile)
     reference_BM = jnp.repeat(reference_NM, traj.group_size, axis=0)
     excess_B = traj.length_B.astype(jnp.float32) - self.free_tokens
+    if self.ceiling is not None:
+      reward_B = jnp.minimum(reward_B, self.ceiling)
     raw_B = reward_B - self.length_coef * jnp.maximum(excess_B, 0.0)
     gap_BM = raw_B[:, None] - self.shift - reference_BM
     return LINKS[self.link](self.k * gap_BM).mean(1)

@@ -34,11 +34,41 @@ def test_by_hand(toy):
     ({'link': 'tanh'}, (0.995055 + 0.761594) / 2),
     ({'link': 'arctan'}, (1.249046 + 0.785398) / 2),
     ({'shift': 3.0}, (0.5 + 0.119203) / 2),  # sigmoids of 0 and -2
+    ({'ceiling': 2.0}, 0.5),  # 2 counts: sigmoids of 1 and -1
+    ({'references': False}, 0.982014),  # sigmoid of 4
+    ({'references': False, 'link': 'tanh', 'k': 0.5}, 0.964028),  # tanh of 2
+    # min(4, 3) and nothing else
+    ({'references': False, 'link': 'identity', 'ceiling': 3.0}, 3.0),
   ],
 )
 def test_siblings_by_hand(toy, fields, expected):
   """r = 4."""
   np.testing.assert_allclose(par(toy, [4.0], **fields), [expected], rtol=1e-5)
+
+
+def test_the_polynomial_of_the_sigmoid(toy):
+  """E2: 1/2 at 0, odd about it, at most .03 from the sigmoid, 0 and 1 beyond
+  five; of degree five, so that differences of order six vanish."""
+  reward = np.array([-9.0, -5.0, -3.0, -2.0, -1.0, 0, 1.0, 2.0, 3.0, 5.0, 9.0])
+  R = np.asarray(par(toy, reward, references=False, link='polynomial'))
+  np.testing.assert_allclose(R + R[::-1], 1.0, atol=1e-6)
+  np.testing.assert_array_equal(R[[0, 1, -2, -1]], [0, 0, 1, 1])
+  sigmoid = 1 / (1 + np.exp(-reward))
+  assert 0.01 < np.abs(R - sigmoid).max() < 0.03
+  np.testing.assert_allclose(np.diff(R[2:-2], 6), 0.0, atol=1e-5)
+  assert np.abs(np.diff(R[2:-2], 5)).max() > 0.01
+
+
+def test_a_ceiling_comes_before_the_length_penalty(toy):
+  """min(4, 3) - .01 * 200; without references none are read."""
+  fields = {'link': 'identity', 'references': False, 'ceiling': 3.0}
+  found = par(toy, [4.0, 4.0, 2.0], length=[500, 1, 1], **fields)
+  np.testing.assert_allclose(found, [1.0, 3.0, 2.0], rtol=1e-6)
+  traj = toy.trajectories(np.ones((1, 1)), group_size=1)
+  alone = shaping.ReferenceSigmoid(**fields)(jnp.zeros(1), traj)
+  np.testing.assert_array_equal(alone, [0.0])
+  with pytest.raises(ValueError, match=r'ReferenceSigmoid.quantile = 0.85'):
+    shaping.ReferenceSigmoid(references=False, quantile=0.85)
 
 
 def test_quantile_by_hand(toy):
