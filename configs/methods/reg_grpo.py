@@ -12,9 +12,10 @@ Headline: SEED-Bench-R1 L3, Qwen2-VL-7B: GRPO 44.9, Reg-GRPO with augmentation
   53.8.
 Evidence: read in paper (formulas given in words); repository not readable.
 Paper and code: not compared. Of the difficulty-aware augmentation
-  reg_grpo@augmented has the hints for hard prompts, and reg_grpo@graded longer
-  ones for harder prompts, by the task's solution in place of the best trace;
-  not noise on easy inputs, which images have and texts have not.
+  reg_grpo@augmented has the hints for hard prompts, reg_grpo@graded longer ones
+  for harder prompts, by the task's solution in place of the best trace, and
+  reg_grpo@windowed measures how hard against the last 10 rollouts (ours, the
+  paper's number is unverified); noise on easy inputs is for images, not texts.
 Command: python -m experiments.train --config=configs/arithmetic.py
   --method=reg_grpo
 """
@@ -26,6 +27,7 @@ from rl_jax.pieces.aggregation import TokenMean
 VARIANTS = {
   'augmented': ('rollout=EasierPrompts(margin=0.0)',),
   'graded': ('rollout=EasierPrompts(margin=0.0, graded=True)',),
+  'windowed': ('rollout=EasierPrompts(margin=0.0, graded=True, window=10)',),
 }
 
 

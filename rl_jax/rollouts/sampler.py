@@ -21,7 +21,7 @@ class Sampler:
     self.task, self.key = collector.task, collector.key
     self.tokenizer = collector.prompts.tokenizer
     self.row_inputs = collector.jitted(collector.row_inputs)
-    self.solved = getattr(collector.selector, 'solved', None)
+    self.memory = getattr(collector.selector, 'memory', None)
 
   def fits(self, example: Any) -> bool:
     """Whether the prompt of a changed example is short enough."""

@@ -9,7 +9,6 @@ import numpy as np
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.stop import Stop
 from rl_jax.tasks.base import Example
-from rl_jax.types import GroupSummary
 
 _NOTHING = -1  # no prompt, no token
 _COUNTS = 256  # token ids are counted modulo this
@@ -21,6 +20,8 @@ class SolvedExamples:
   Prompts are alike by the cosine of their token counts. A prompt stands at its
   index modulo `places`: of two at one place the later one is kept.
   """
+
+  name = 'solved'  # in checkpoints
 
   def __init__(
     self, prompts: PromptSet, stop: Stop, places: int, max_tokens: int
@@ -72,28 +73,3 @@ class SolvedExamples:
     prompt, mask, _ = self._prompts.arrays([example])
     counts_C = np.bincount(prompt[mask > 0] % _COUNTS, minlength=_COUNTS)
     return (counts_C / np.linalg.norm(counts_C)).astype(np.float32)
-
-
-class SolvedSelector:
-  """A selector and solved examples: what a checkpoint holds of both."""
-
-  def __init__(self, prompts: Any, solved: SolvedExamples):
-    self.prompts, self.solved = prompts, solved
-
-  @property
-  def state(self) -> dict[str, Any]:
-    """Of the selector and of the examples."""
-    return {'prompts': self.prompts.state, 'solved': self.solved.state}
-
-  @state.setter
-  def state(self, value: dict[str, Any]) -> None:
-    self.prompts.state = value['prompts']
-    self.solved.state = value['solved']
-
-  def select(self, count: int) -> np.ndarray:
-    """Indices of the next prompts; moves the state on."""
-    return self.prompts.select(count)
-
-  def observe(self, ids: np.ndarray, summary: GroupSummary) -> None:
-    """Gives the selector the outcomes of the prompts."""
-    self.prompts.observe(ids, summary)

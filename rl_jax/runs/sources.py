@@ -24,10 +24,9 @@ from rl_jax.rollouts.judges import NO_JUDGES, Judges
 from rl_jax.rollouts.learned import LearnedRewards
 from rl_jax.rollouts.logged import LoggedSet, LoggedSource
 from rl_jax.rollouts.logged_checks import check_recorded, reads_mismatched
+from rl_jax.rollouts.memory import RememberingSelector
 from rl_jax.rollouts.mixed_selector import MixedSelector, usable_sizes
 from rl_jax.rollouts.prompts import PromptSet
-from rl_jax.rollouts.solved import SolvedExamples, SolvedSelector
-from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.windows import WindowedCollector
 from rl_jax.runs.held_out import HeldOut
 from rl_jax.runs.policy import Policy
@@ -122,13 +121,10 @@ def make_source(
   def sampler(rollout, score):
     kind = Collector if rollout.window_tokens is None else WindowedCollector
     selector = _host_selector(chooses, task, prompts, key)
-    places = getattr(config.method.rollout, 'solved_places', 0)
-    if places:
-      stop = make_stop(prompts.tokenizer, rollout.stop)
-      solved = SolvedExamples(
-        prompts, stop, places, rollout.max_response_tokens
-      )
-      selector = SolvedSelector(selector, solved)
+    make_memory = getattr(config.method.rollout, 'make_memory', None)
+    memory = make_memory(prompts, rollout) if make_memory else None
+    if memory is not None:
+      selector = RememberingSelector(selector, memory)
     return kind(
       rollout,
       engine=stages.engine,

@@ -34,6 +34,7 @@ RUNS = {
     'chain',
     [*CHAIN, 'rollout.group_size=4', 'model.value_head=True'],
   ),
+  'reg_grpo@windowed': ('chain', CHAIN),
   'rex_rag': (
     'lookup',
     [

@@ -8,28 +8,34 @@ import numpy as np
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.piece import piece
+from rl_jax.rollouts.reward_window import RewardWindow
 from rl_jax.rollouts.wrappers.hints import Hints
 from rl_jax.types import Array, Trajectories, static
+
+_ROUNDING = 1e-6  # relative, of means of float32 rewards
 
 
 @piece
 class EasierPrompts(Hints):
   """A group is sampled again, with a hint in its prompt, where Delta > margin.
 
-    Delta = mean reward of the rollout - mean reward of the prompt's group
+    Delta = mean reward of the last rollouts - mean reward of the prompt's group
 
+  The last `window` rollouts count, this one among them, without the groups with
+  hints; they are part of a checkpoint.
   The new group takes the place of the old one and is trained under the prompt
   with the hint. The task writes it (`hinted(example)`); metrics of rewards
   leave these rows out. `graded` hints are longer for a larger Delta: the share
-  Delta / (mean reward of the rollout) of the solution, which is 1 where the
-  prompt's group earned nothing; the task writes them (`hinted_by`).
+  Delta / (mean reward of the last rollouts) of the solution, which is 1 where
+  the prompt's group earned nothing; the task writes them (`hinted_by`).
   Source: "DeepVideo-R1: Video Reinforcement Fine-Tuning via Difficulty-aware
-  Regressive GRPO", from the text. There Delta is against the last rollouts, how
-  it sets the length is not known, and easy inputs (Delta < 0) get noise.
+  Regressive GRPO", from the text. There the length of the window and how Delta
+  sets that of hints are not known, and easy inputs (Delta < 0) get noise.
   """
 
   margin: float = ranged(0.0, 0.0)  # in units of the reward
   graded: bool = static(default=False)
+  window: int = ranged(1, 1, static=True)  # rollouts
   role: ClassVar[str] = 'rollout'
   reads_rewards: ClassVar[bool] = True
 
@@ -49,22 +55,31 @@ class EasierPrompts(Hints):
     whole = lambda example: prompts.task.hinted_by(example, 1.0)
     return prompts.check(whole)
 
-  def delta(self, reward_NG: np.ndarray) -> tuple[np.ndarray, float]:
-    """(Delta of each prompt, -inf where nothing is known; the mean reward)."""
+  def make_memory(self, prompts: Any, rollout: Any) -> RewardWindow:
+    """The rewards of the last rollouts."""
+    del prompts, rollout
+    return RewardWindow(self.window)
+
+  def delta(
+    self, reward_NG: np.ndarray, window: RewardWindow
+  ) -> tuple[np.ndarray, float]:
+    """(Delta of each prompt, -inf where nothing is known; the mean reward).
+
+    The rewards, NaN where nothing is known, become a rollout of the window.
+    """
     known_NG = np.isfinite(reward_NG)
     total_N = np.where(known_NG, reward_NG, 0.0).sum(axis=1)
     count_N = known_NG.sum(axis=1)
-    mean = float(total_N.sum() / max(count_N.sum(), 1))
+    mean = window.add(total_N.sum(), count_N.sum())
     delta_N = mean - total_N / np.maximum(count_N, 1)
     return np.where(count_N > 0, delta_N, -np.inf), mean
 
-  def hard(self, reward_NG: np.ndarray) -> np.ndarray:
-    """Prompts below the mean of the rollout, bool [N]; NaN does not count."""
-    return self.delta(reward_NG)[0] > self.margin
+  def hard(self, delta_N: np.ndarray, mean: float) -> np.ndarray:
+    """Prompts with Delta > margin by more than rounding, bool [N]."""
+    return delta_N > self.margin + _ROUNDING * abs(mean)
 
-  def shares(self, reward_NG: np.ndarray) -> np.ndarray:
+  def shares(self, delta_N: np.ndarray, mean: float) -> np.ndarray:
     """Of the solution in each graded hint, 0 to 1, [N]."""
-    delta_N, mean = self.delta(reward_NG)
     # A mean below 0 is of a task with penalties: every hint is whole.
     whole_N = (delta_N > 0).astype(float)
     return np.clip(delta_N / mean, 0.0, 1.0) if mean > 0 else whole_N
@@ -73,12 +88,12 @@ class EasierPrompts(Hints):
     self, traj: Trajectories, done: Any, sampler: Any
   ) -> tuple[Trajectories, list[Any]]:
     """(rows, some of them with a hint; the round of hints if there was one)."""
-    hard_N, rounds = self.hard(done.reward_NG), []
-    hinted = traj
+    delta_N, mean = self.delta(done.reward_NG, sampler.memory)
+    hard_N, hinted, rounds = self.hard(delta_N, mean), traj, []
     if hard_N.any():
       changed = None
       if self.graded:
-        shares = self.shares(done.reward_NG).tolist()
+        shares = self.shares(delta_N, mean).tolist()
         pairs = zip(done.examples, shares, strict=True)
         changed = [sampler.task.hinted_by(*pair) for pair in pairs]
       hinted, more, hard_N = self.sample_hinted(done, sampler, hard_N, changed)

@@ -71,14 +71,14 @@ class SolvedSeeds:
         found.append([int(done.indices[n]), ids.tolist()])
     for part in processes.gather(found):
       for index, ids in part:
-        sampler.solved.add(index, ids)
+        sampler.memory.add(index, ids)
 
   def examples(self, done: Round, sampler: Any) -> dict[int, Any]:
     """By the place of each failed prompt: it behind solved ones that fit."""
     failed_N = ~(done.reward_NG > self.solved_above).any(axis=1)
     seeded = {}
     for n in map(int, np.flatnonzero(failed_N)):
-      solved = sampler.solved.nearest(int(done.indices[n]), self.count)
+      solved = sampler.memory.nearest(int(done.indices[n]), self.count)
       for first in range(len(solved)):
         example = sampler.task.with_examples(done.examples[n], solved[first:])
         if sampler.fits(example):

@@ -7,6 +7,8 @@ import numpy as np
 from rl_jax.checks import ranged
 from rl_jax.pieces.piece import piece
 from rl_jax.rollouts.join import join_chunks
+from rl_jax.rollouts.solved import SolvedExamples
+from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.wrappers.priorities import Priorities
 from rl_jax.rollouts.wrappers.solved_seeds import SolvedSeeds
 from rl_jax.types import Trajectories
@@ -62,10 +64,14 @@ class UncertaintyAllocation(Priorities):
     if self.seeds is not None:
       self.seeds.check_prompts(prompts)
 
-  @property
-  def solved_places(self) -> int:
-    """Of the store of solved examples; 0 without one."""
-    return 0 if self.seeds is None else self.seeds.places
+  def make_memory(self, prompts: Any, rollout: Any) -> SolvedExamples | None:
+    """The store of solved examples, if prompts are put behind them."""
+    if self.seeds is None:
+      return None
+    stop = make_stop(prompts.tokenizer, rollout.stop)
+    return SolvedExamples(
+      prompts, stop, self.seeds.places, rollout.max_response_tokens
+    )
 
   def extend(
     self, traj: Trajectories, done: Any, sampler: Any

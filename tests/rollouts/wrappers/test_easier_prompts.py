@@ -8,6 +8,7 @@ import pytest
 
 from experiments import influence
 from experiments.flags import configuration
+from rl_jax.rollouts.reward_window import RewardWindow
 from rl_jax.rollouts.wrappers.easier_prompts import (
   EasierPrompts,
   in_their_place,
@@ -26,21 +27,40 @@ from rl_jax.tasks import Arithmetic, Bandit, Chain
 def test_hard_prompts_by_hand(margin, expected):
   """Means 0, 1, 1/2, 0 + and nothing known of a reward that is NaN."""
   rewards = [[0, 0], [1, np.nan], [0.5, 0.5], [0.5, 0.1], [np.nan, np.nan]]
-  found = EasierPrompts(margin=margin).hard(np.array(rewards))
+  piece = EasierPrompts(margin=margin)
+  found = piece.hard(*piece.delta(np.array(rewards), RewardWindow(1)))
   # 2.6 / 7 = .371: away by .371, -.629, -.129 and .071.
   assert found.tolist() == [*expected, False]
+
+
+def test_a_window_by_hand():
+  """Two rewards of mean 1, four of mean 1/2 and two of mean 0: against the
+  last two rollouts, 4 / 6 and 2 / 6; the third is measured against 1 / 3."""
+  piece, window = EasierPrompts(window=2), RewardWindow(2)
+  rewards = ([[1, 1]], [[1, 0], [0, 1]], [[0, 0], [np.nan, np.nan]])
+  deltas = ([0.0], [1 / 6, 1 / 6], [1 / 3, -np.inf])
+  means = (1.0, 4 / 6, 1 / 3)
+  for reward, delta, mean in zip(rewards, deltas, means, strict=True):
+    found_N, found = piece.delta(np.array(reward, float), window)
+    np.testing.assert_allclose(found_N, delta, rtol=1e-6)
+    assert found == pytest.approx(mean)
+  again = RewardWindow(2)
+  again.state = window.state
+  assert again.add(3.0, 1) == window.add(3.0, 1) == 1.0  # of 3 and two 0
+  assert RewardWindow(3).add(0.0, 0) == 0.0
 
 
 def test_graded_hints_by_hand():
   """Means 0, 1, 1/4 and nothing known of the last; their mean is 5 / 12: Delta
   5 / 12, -7 / 12 and 1 / 6 are 1, 0 and .4 of it."""
   rewards = np.array([[0, 0], [1, 1], [0, 0.5], [np.nan, np.nan]])
-  found = EasierPrompts(graded=True).shares(rewards)
+  piece = EasierPrompts(graded=True)
+  shares = lambda x: piece.shares(*piece.delta(x, RewardWindow(1)))
+  found = shares(rewards)
   np.testing.assert_allclose(found, [1, 0, 0.4, 0], rtol=1e-6)
   # Units of the reward change nothing; with penalties hints are whole.
-  same = EasierPrompts(graded=True).shares(10 * rewards)
-  np.testing.assert_allclose(same, found, rtol=1e-6)
-  lost = EasierPrompts(graded=True).shares(rewards - 2)
+  np.testing.assert_allclose(shares(10 * rewards), found, rtol=1e-6)
+  lost = shares(rewards - 2)
   np.testing.assert_array_equal(lost, [1, 0, 1, 0])
 
 
@@ -53,6 +73,7 @@ def test_graded_hints_are_given(toy):
 
     task = types.SimpleNamespace(hinted_by=lambda example, share: share)
     fits = staticmethod(lambda example: True)
+    memory = RewardWindow(1)
 
     def sample(self, examples, indices):
       """Other rows."""
@@ -75,8 +96,12 @@ def test_graded_hints_are_given(toy):
   np.testing.assert_array_equal(found.reward_B, [0, 0, 1, 1])
 
 
-def test_equal_prompts_are_left_alone():
-  assert not EasierPrompts().hard(np.full((3, 4), 0.25)).any()
+@pytest.mark.parametrize('reward', [0.25, 0.1])
+def test_equal_prompts_are_left_alone(reward):
+  """Also where their mean is rounded."""
+  piece = EasierPrompts()
+  delta = piece.delta(np.full((3, 4), reward), RewardWindow(1))
+  assert not piece.hard(*delta).any()
 
 
 def test_new_groups_take_the_place_of_the_old(toy):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from experiments.flags import configuration
+from rl_jax.rollouts.memory import RememberingSelector
 from rl_jax.rollouts.prompts import PromptSet
-from rl_jax.rollouts.solved import SolvedExamples, SolvedSelector
+from rl_jax.rollouts.solved import SolvedExamples
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.wrappers.solved_seeds import SolvedSeeds
 from rl_jax.runs.policy import task_tokenizer
@@ -61,10 +62,10 @@ def test_a_checkpoint_brings_it_back():
   solved.add(4, ids_of(prompts, '1'))
   solved.add(9, ids_of(prompts, '2'))
   inner = types.SimpleNamespace(state={'drawn': 3})
-  saved = SolvedSelector(inner, solved).state
+  saved = RememberingSelector(inner, solved).state
   solved.add(9, ids_of(prompts, '3'))
   fresh, _ = store()
-  again = SolvedSelector(types.SimpleNamespace(state=None), fresh)
+  again = RememberingSelector(types.SimpleNamespace(state=None), fresh)
   again.state = saved
   assert again.prompts.state == {'drawn': 3}
   texts = lambda x: [(e.id, t) for e, t in x.nearest(0, 2)]
@@ -92,7 +93,7 @@ def test_failed_prompts_stand_behind_solved_ones():
   """The second sample of prompt 3 and the first of 5; prompt 4 has failed, one
   of its rewards is unknown."""
   solved, prompts = store()
-  sampler = types.SimpleNamespace(solved=solved, task=CHAIN, fits=prompts.fits)
+  sampler = types.SimpleNamespace(memory=solved, task=CHAIN, fits=prompts.fits)
   reward = [[0, 1], [0, np.nan], [1, 1]]
   done = round_of(prompts, reward, ['1', '22', '3', '4', '55', '6'])
   piece = SolvedSeeds(count=2)
@@ -127,8 +128,10 @@ def test_what_does_not_fit_is_refused():
 
 
 def test_it_can_be_left_out():
-  method = configuration.load_method('xrpo')
-  assert method.rollout.solved_places == 1000
+  _, prompts = store()
+  with_store = configuration.build('chain', 'xrpo')
+  memory = with_store.method.rollout.make_memory(prompts, with_store.rollout)
+  assert memory.state['index_M'].shape == (1000,)
   sets = ['method.rollout.seeds=null']
   config = configuration.build('chain', 'xrpo', sets)
-  assert config.method.rollout.solved_places == 0
+  assert config.method.rollout.make_memory(prompts, config.rollout) is None
