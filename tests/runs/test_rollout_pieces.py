@@ -34,7 +34,7 @@ RUNS = {
     'chain',
     [*CHAIN, 'rollout.group_size=4', 'model.value_head=True'],
   ),
-  'reg_grpo@windowed': ('chain', CHAIN),
+  'reg_grpo@windowed': ('chain', [*CHAIN, 'rollout.max_prompt_tokens=64']),
   'rex_rag': (
     'lookup',
     [
