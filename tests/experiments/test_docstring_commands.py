@@ -25,6 +25,7 @@ FOLDER = configuration.ROOT / 'experiments'
 SHARED = {
   'configuration': 'flags.configuration',
   'evaluation_flags': 'flags.evaluation',
+  'excerpts': 'sweeps.excerpts',
   'process_flags': 'flags.processes',
 }
 # Arguments for the reader to replace.

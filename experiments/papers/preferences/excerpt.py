@@ -3,32 +3,24 @@
   python -m experiments.papers.preferences.excerpt --workdir=runs/preferences
     --out=experiments/papers/preferences/results.jsonl
 
-A line a run: greedy accuracy on held-out prompts from its last evaluation, and
-of its last checkpoint on held-out pairs: log-probs of both responses, and how
-often the chosen one has the larger. The same of the policy that all begin with.
+A line a run that --out does not have yet: greedy accuracy on held-out prompts
+from its last evaluation, and of its last checkpoint on held-out pairs:
+log-probs of both responses, and how often the chosen one has the larger. The
+same of the policy that all begin with.
 """
 
-import json
-import os
 import tempfile
 from typing import Any
 
-from absl import flags
 import jax
 
 from experiments.flags import configuration
 from experiments.papers.preferences import sweep
-from experiments.sweeps import runs as sweep_runs
+from experiments.sweeps import excerpts
 from rl_jax.config import ExperimentConfig
-from rl_jax.records import metrics
 from rl_jax.runs import assembly
 from rl_jax.runs import policy as policy_lib
 
-_WORKDIR = flags.DEFINE_string(
-  'workdir', None, 'Directory of the sweep.', required=True
-)
-_OUT = flags.DEFINE_string('out', None, 'JSONL to write.', required=True)
-KEPT = ('digest', 'name', 'setting', 'commit', 'device', 'tokens', 'failed')
 # Its score is the log-prob of the policy alone, so accuracy is, too.
 METHOD = 'simpo'
 
@@ -77,7 +69,7 @@ def line(
   evaluated = [r for r in rows if 'evaluation/pass_at_1' in r]
   last = {'greedy': round(evaluated[-1]['evaluation/pass_at_1'], 4)}
   before = {'greedy before': round(evaluated[0]['evaluation/pass_at_1'], 4)}
-  return {name: row[name] for name in KEPT if name in row} | {
+  return excerpts.kept(row) | {
     'seconds': round(row['seconds'], 1),
     'last': {**last, **before, **judged},
   }
@@ -88,14 +80,12 @@ def main(argv):
   del argv
   judge = judge_of_start()
   before = judge(sweep.START)
-  with open(_OUT.value, 'w') as file:
-    for row in sweep_runs.results(_WORKDIR.value):
-      folder = os.path.join(_WORKDIR.value, row['name'])
-      rows = metrics.read_jsonl(os.path.join(folder, metrics.METRICS))
-      found = line(row, rows, judge(folder)) | {'start': before}
-      file.write(json.dumps(metrics.to_json(found)) + '\n')
+  excerpts.write(
+    lambda row, folder, rows: line(row, rows, judge(folder)) | {'start': before}
+  )
   judge.close()
 
 
 if __name__ == '__main__':
+  excerpts.define_flags()
   configuration.run(main)

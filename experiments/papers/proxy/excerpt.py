@@ -3,32 +3,25 @@
   python -m experiments.papers.proxy.excerpt --workdir=runs/proxy
     --out=experiments/papers/proxy/results.jsonl
 
-A line a run: means over WINDOW iterations of the rule's score, of the learned
-reward, and of the divergence from the untrained policy in nats a response.
+A line a run that --out does not have yet: means over WINDOW iterations of the
+rule's score, of the learned reward, and of the divergence from the untrained
+policy in nats a response.
 """
 
-import json
-import os
 from typing import Any
 
-from absl import flags
 import numpy as np
 
 from experiments.flags import configuration
-from experiments.sweeps import runs as sweep_runs
-from rl_jax.records import metrics
+from experiments.sweeps import excerpts
 
-_WORKDIR = flags.DEFINE_string(
-  'workdir', None, 'Directory of the sweep.', required=True
-)
-_OUT = flags.DEFINE_string('out', None, 'JSONL to write.', required=True)
-KEPT = ('digest', 'name', 'setting', 'commit', 'device', 'tokens', 'failed')
 LEARNED = ('learned', 'a', 'b', 'c')  # one reward model, or three
 WINDOW = 10  # iterations
 
 
 def line(row: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
   """A line of results.jsonl, and the metrics of its run by windows."""
+  rows = [r for r in rows if 'reward/outcome' in r]
   learned = lambda r: [
     r[name] for one in LEARNED if (name := f'reward/{one}') in r
   ]
@@ -38,7 +31,7 @@ def line(row: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
   }
   if rows and learned(rows[0]):
     course['learned'] = [float(np.mean(learned(r))) for r in rows]
-  return {name: row[name] for name in KEPT if name in row} | {
+  return excerpts.kept(row) | {
     'seconds': round(row.get('seconds', 0.0), 1),
     'course': {name: _windows(x) for name, x in course.items()},
   }
@@ -52,12 +45,9 @@ def _windows(values):
 def main(argv):
   """Reads and writes."""
   del argv
-  with open(_OUT.value, 'w') as file:
-    for row in sweep_runs.results(_WORKDIR.value):
-      path = os.path.join(_WORKDIR.value, row['name'], metrics.METRICS)
-      rows = [r for r in metrics.read_jsonl(path) if 'reward/outcome' in r]
-      file.write(json.dumps(metrics.to_json(line(row, rows))) + '\n')
+  excerpts.write(lambda row, folder, rows: line(row, rows))
 
 
 if __name__ == '__main__':
+  excerpts.define_flags()
   configuration.run(main)

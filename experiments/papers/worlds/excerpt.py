@@ -7,22 +7,11 @@ A line a run that --out does not have yet: the numbers of its last evaluation by
 the names of `tables.METRICS`, reward and generated tokens of every iteration.
 """
 
-import json
-import os
 from typing import Any
-
-from absl import flags
 
 from experiments.flags import configuration
 from experiments.papers.worlds import tables as worlds_tables
-from experiments.sweeps import runs as sweep_runs
-from rl_jax.records import metrics
-
-_WORKDIR = flags.DEFINE_string(
-  'workdir', None, 'Directory of the sweep.', required=True
-)
-_OUT = flags.DEFINE_string('out', None, 'JSONL to continue.', required=True)
-KEPT = ('digest', 'name', 'setting', 'commit', 'device', 'failed')
+from experiments.sweeps import excerpts
 
 
 def line(row: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -34,7 +23,7 @@ def line(row: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
     if metric in rows[-1]
   }
   seconds = row.get('iteration_seconds')
-  return {name: row[name] for name in KEPT if name in row} | {
+  return excerpts.kept(row) | {
     'seconds': seconds and round(seconds, 3),
     'last': last,
     'course': {
@@ -48,17 +37,9 @@ def line(row: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
 def main(argv):
   """Reads and writes."""
   del argv
-  path = _OUT.value
-  known = metrics.read_jsonl(path) if os.path.exists(path) else []
-  digests = {row['digest'] for row in known}
-  with open(path, 'a') as file:
-    for row in sweep_runs.results(_WORKDIR.value):
-      if row['digest'] in digests:
-        continue
-      path = os.path.join(_WORKDIR.value, row['name'], metrics.METRICS)
-      found = line(row, metrics.read_jsonl(path))
-      file.write(json.dumps(metrics.to_json(found)) + '\n')
+  excerpts.write(lambda row, folder, rows: line(row, rows))
 
 
 if __name__ == '__main__':
+  excerpts.define_flags()
   configuration.run(main)
