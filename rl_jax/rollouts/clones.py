@@ -72,7 +72,7 @@ def joined(
     mask_BT=jnp.maximum(clones.mask_BT, text_BT),
     valid_B=clones.valid_B * (clones.length_B > 0),
   )
-  both = join_groups(traj, clones, jnp.ones(traj.num_prompts) > 0)
+  both = join_groups(traj, clones, jnp.ones(traj.num_prompts, bool))
   shape = (traj.num_prompts, traj.group_size, -1)
   mu_NGT = mu_BT.reshape(shape)
   both_NGT = jnp.concatenate([jnp.zeros_like(mu_NGT), mu_NGT], axis=1)

@@ -7,9 +7,10 @@ import jax
 from rl_jax.config import ExperimentConfig
 from rl_jax.models.partner_source import Partner
 from rl_jax.models.source import ModelSource
+from rl_jax.rollouts.candidate_log_probs import LogProbs
 from rl_jax.rollouts.engine import make_engine
 from rl_jax.rollouts.judges import Reader
-from rl_jax.rollouts.partners import NO_PARTNERS, Asked, LogProbs, Partners
+from rl_jax.rollouts.partners import NO_PARTNERS, Asked, Partners
 from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.runs import judges

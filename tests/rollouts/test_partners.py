@@ -13,7 +13,8 @@ from rl_jax.learning.statistics import Forward, token_statistics
 from rl_jax.models.partner_source import Partner
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.rollouts import partners as partners_lib
-from rl_jax.rollouts.partners import Asked, LogProbs, Partners
+from rl_jax.rollouts.candidate_log_probs import LogProbs
+from rl_jax.rollouts.partners import Asked, Partners
 from rl_jax.rollouts.players import Episode
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks.environments import Ask

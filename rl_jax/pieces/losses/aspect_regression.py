@@ -18,8 +18,8 @@ class AspectRegression:
 
   V_a is value head a behind the last trained token. Labels that are missing
   count nowhere.
-  Source: the multi-label reward model of a GRPO for several aspects, by its
-  abstract; reconstructed.
+  Source: the reward model of "Optimizing Safe and Aligned Language Generation:
+  A Multi-Objective GRPO Approach", from the abstract; reconstructed.
   """
 
   num_aspects: int = ranged(2, 1, static=True)

@@ -1,6 +1,7 @@
 """Trials of a frozen actor, between which the policy writes reflections."""
 
 import dataclasses
+import string
 from typing import ClassVar
 
 from rl_jax.checks import checked, chosen, ranged
@@ -64,7 +65,7 @@ class Reflections(EnvironmentTask):
 def moved(place: int, reflection: str) -> int:
   """Where the reflection leads."""
   known = len(reflection) == 2 and reflection[0] in _MOVES
-  if not (known and reflection[1].isdigit()):
+  if not (known and reflection[1] in string.digits):
     return place
   sign = 1 if reflection[0] == 'u' else -1
   return min(max(place + sign * int(reflection[1]), 0), PLACES - 1)
@@ -91,7 +92,7 @@ class Trying:
     """A reflection, or the place of the partner's trial."""
     if self._waits:
       self._waits = False
-      known = len(action) == 1 and action.isdigit()
+      known = len(action) == 1 and action in string.digits
       return self._tried(int(action) if known else self._place)
     if self._task.actor == 'model':
       self._waits = True
@@ -118,4 +119,4 @@ class Trying:
 
 def _written(action):
   """The part of a reflection that the actor's alphabet has."""
-  return ''.join(x for x in action if x in '0123456789' + _MOVES)
+  return ''.join(x for x in action if x in string.digits + _MOVES)

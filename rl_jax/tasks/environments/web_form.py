@@ -111,8 +111,8 @@ class Filling:
     """The page after an action; rewards at its submission."""
     task, before = self._task, self._phi()
     submitted, place = action == SUBMIT, task.names.find(action[:1])
-    writes = len(action) == 2 and place >= 0 and action[1].isdigit()
-    writes = writes and int(action[1]) < task.values
+    values = string.digits[: task.values]
+    writes = len(action) == 2 and place >= 0 and action[1] in values
     if writes:
       page = self._page
       self._page = page[:place] + action[1] + page[place + 1 :]

@@ -65,6 +65,16 @@ def test_the_solution_is_right_and_nothing_else():
   assert set(task.actions(example)[0]) <= set(task.alphabet)
 
 
+@pytest.mark.parametrize(
+  'action', ['a\u00b2', 'a\u0663', 'a9', 'ab', 'a', 'x1']
+)
+def test_other_texts_change_nothing(action):
+  """Digits of other scripts, too, and those above the values of the form."""
+  task = WebForm(fields=2)
+  first, reply = played(task, task.example('train', 0), [action])
+  assert first.state == reply.state and reply.rewards['invalid'] == 1.0
+
+
 def test_levels_of_training_forms():
   """p = 1 leaves the submission; one goal is one field; held-out is plain."""
   task = WebForm(fields=4, filled=(0.0, 1.0), goals=(1, 4))
