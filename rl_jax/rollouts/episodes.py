@@ -22,6 +22,7 @@ from rl_jax.rollouts.sides import Side, gathered
 from rl_jax.rollouts.stop import Stop
 from rl_jax.rollouts.turn_decode import Said
 from rl_jax.rollouts.turns import TurnConfig, turn_format
+from rl_jax.rollouts.verifiers import Journaled
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
 from rl_jax.tasks import base
@@ -34,7 +35,7 @@ from rl_jax.verification.pool import Outcome
 OPPONENT = 'opponent'  # the named policy that plays against the policy
 
 
-class Episodes:
+class Episodes(Journaled):
   """Plays and judges; see `verifiers` for what a run asks of it.
 
   pool: a SessionPool. journal: a JournaledPool around it.
@@ -52,7 +53,8 @@ class Episodes:
     turns: TurnConfig,
     partners: Partners = NO_PARTNERS,
   ):
-    self._task, self._pool, self._journal = task, pool, journal
+    super().__init__(journal)
+    self._task, self._pool = task, pool
     self._turns, self._stop, self._partners = turns, stop, partners
     self._format = turn_format(task, tokenizer, turns)
     self._players = players_of(task)
@@ -191,22 +193,6 @@ class Episodes:
       'time/environment_seconds': self._seconds,
       **self._partners.metrics(),
     }
-
-  def mark(self) -> int:
-    """Position in the journal, for a checkpoint."""
-    return self._journal.mark()
-
-  def forget(self, position: int) -> None:
-    """Drops what the journal holds from before a committed checkpoint."""
-    self._journal.forget(position)
-
-  def restore(self, position: int) -> None:
-    """Goes back to a position in the journal."""
-    self._journal.restore(position)
-
-  def close(self) -> None:
-    """Ends the workers."""
-    self._journal.close()
 
   def _seated(self, examples, group_size, own, policies):
     """Players of own rows, for each policy.

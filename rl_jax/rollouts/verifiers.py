@@ -30,6 +30,29 @@ from rl_jax.types import Trajectories
 from rl_jax.verification.pool import Outcome
 
 
+class Journaled:
+  """Hands on to a JournaledPool what a checkpoint asks of it."""
+
+  def __init__(self, journal: Any):
+    self._journal = journal
+
+  def mark(self) -> int:
+    """Position in the journal, for a checkpoint."""
+    return self._journal.mark()
+
+  def forget(self, position: int) -> None:
+    """Drops what the journal holds from before a committed checkpoint."""
+    self._journal.forget(position)
+
+  def restore(self, position: int) -> None:
+    """Goes back to a position in the journal."""
+    self._journal.restore(position)
+
+  def close(self) -> None:
+    """Ends the workers."""
+    self._journal.close()
+
+
 class _OneTurn:
   """A response is one turn of the policy."""
 
@@ -49,11 +72,8 @@ class _OneTurn:
     return {}
 
 
-class TextVerifier(_OneTurn):
+class TextVerifier(Journaled, _OneTurn):
   """Outcomes of decoded responses, from a VerifierPool or a JournaledPool."""
-
-  def __init__(self, pool: Any):
-    self._pool = pool
 
   def outcomes(
     self,
@@ -73,7 +93,7 @@ class TextVerifier(_OneTurn):
     own = own_rows(len(examples), traj.group_size)
     rows = range(own.start, own.stop)
     due = [row for row in rows if due_B is None or due_B[row]]
-    found = self._pool.reward(
+    found = self._journal.reward(
       [examples[row // traj.group_size] for row in due],
       [texts[row - own.start] for row in due],
     )
@@ -90,22 +110,6 @@ class TextVerifier(_OneTurn):
         'hosts?'
       )
     return [Outcome(*o) for _, part in parts for o in part]
-
-  def mark(self) -> int:
-    """Position in the journal, for a checkpoint."""
-    return self._pool.mark()
-
-  def forget(self, position: int) -> None:
-    """Drops what the journal holds from before a committed checkpoint."""
-    self._pool.forget(position)
-
-  def restore(self, position: int) -> None:
-    """Goes back to a position in the journal."""
-    self._pool.restore(position)
-
-  def close(self) -> None:
-    """Ends the workers."""
-    self._pool.close()
 
 
 class TokenVerifier(_OneTurn):

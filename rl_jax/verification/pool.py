@@ -11,6 +11,7 @@ from rl_jax.verification import processes
 from rl_jax.verification import worker as worker_lib
 from rl_jax.verification.rounds import Round
 from rl_jax.verification.tally import Result, Tally
+from rl_jax.verification.worker_pool import WorkerPool
 
 KINDS = ('ok', 'error', 'invalid', 'timeout', 'died', 'stray')
 
@@ -60,7 +61,7 @@ class Outcome(Result):
   detail: str = ''
 
 
-class VerifierPool:
+class VerifierPool(WorkerPool):
   """Computes rewards in worker processes, with a time limit per sample.
 
   num_workers=0 computes them in this process, without a time limit: for trusted
@@ -101,36 +102,21 @@ class VerifierPool:
     self._names = {'outcome', *getattr(task, 'reward_weights', ())}
     self._whole: set[tuple[str, ...]] = set()  # names once returned together
     self._task, self._timeout = task, timeout_seconds
-    self._tally = Tally(KINDS)
     self._lock = threading.Lock()
     self._closed = False
-    self._crew = None
+    crew = None
     if num_workers:
-      self._crew = processes.Crew(
+      crew = processes.Crew(
         task, num_workers, memory_limit_bytes, start_timeout_seconds
       )
     elif hasattr(task, 'prepare'):
       task.prepare()
-
-  def __enter__(self) -> 'VerifierPool':
-    return self
-
-  def __exit__(self, *_) -> None:
-    self.close()
-
-  def counts(self) -> dict[str, int]:
-    """Samples ever judged, by kind; stray: and replies after a call's end."""
-    return self._tally.counts()
-
-  def worker_pids(self) -> list[int]:
-    """Process ids of the live workers."""
-    return [] if self._crew is None else self._crew.pids()
+    super().__init__(Tally(KINDS), crew)
 
   def close(self) -> None:
     """Ends all processes; a second call does nothing."""
     self._closed = True
-    if self._crew is not None:
-      self._crew.close()
+    super().close()
 
   def reward(
     self, examples: Sequence[Any], responses: Sequence[str]

@@ -9,6 +9,7 @@ from rl_jax.verification import processes, session_host
 from rl_jax.verification.pool import check_limits
 from rl_jax.verification.rounds import Round
 from rl_jax.verification.tally import Result, Tally
+from rl_jax.verification.worker_pool import WorkerPool
 
 KINDS = ('ok', 'error', 'invalid', 'timeout', 'died', 'stray', 'mismatch')
 
@@ -39,7 +40,7 @@ class Answer(Result):
   detail: str = ''
 
 
-class SessionPool:
+class SessionPool(WorkerPool):
   """Makes episodes of an environment task and steps them.
 
   num_workers=0 has them in this process, without a time limit: for trusted
@@ -61,36 +62,17 @@ class SessionPool:
   ):
     check_limits(task, num_workers, timeout_seconds)
     self._timeout = timeout_seconds
-    self._tally = Tally(KINDS)
     self._lock = threading.Lock()
-    self._crew, self._host = None, None
+    crew, self._host = None, None
     if num_workers:
-      self._crew = processes.Crew(
+      crew = processes.Crew(
         task, num_workers, memory_limit_bytes, start_timeout_seconds, True
       )
     else:
       if hasattr(task, 'prepare'):
         task.prepare()
       self._host = session_host.Host(task)
-
-  def __enter__(self) -> 'SessionPool':
-    return self
-
-  def __exit__(self, *_) -> None:
-    self.close()
-
-  def counts(self) -> dict[str, int]:
-    """Calls ever made, by kind."""
-    return self._tally.counts()
-
-  def worker_pids(self) -> list[int]:
-    """Process ids of the live workers."""
-    return [] if self._crew is None else self._crew.pids()
-
-  def close(self) -> None:
-    """Ends all processes."""
-    if self._crew is not None:
-      self._crew.close()
+    super().__init__(Tally(KINDS), crew)
 
   def ask(self, requests: Sequence[Request]) -> list[Answer]:
     """The answers, in order; requests are of different episodes."""

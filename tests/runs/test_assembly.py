@@ -149,11 +149,11 @@ def test_the_default_worker_is_started(config, mesh, tmp_path):
   """And its outcomes are journaled."""
   tokenizer = policy_lib.task_tokenizer(config.task)
   verifier = assembly.make_verifier(config, str(tmp_path), tokenizer, mesh)
-  pool = verifier._pool
-  assert len(pool._pool.worker_pids()) == 1
+  journal = verifier._journal
+  assert len(journal._pool.worker_pids()) == 1
   example = config.task.example('train', 0)
   target = config.task.target(example)
-  (outcome,) = pool.reward([example], [target])
+  (outcome,) = journal.reward([example], [target])
   assert outcome.components == config.task.reward(example, target)
   assert len((tmp_path / JOURNAL_FILE).read_text().splitlines()) == 1
   verifier.close()

@@ -41,7 +41,8 @@ def test_groups_share_whole_steps(toy):
   the same for a group without its neighbours."""
   serials = np.arange(60)
   start_BT = np.repeat(STARTS[serials % 2], G, axis=0)
-  found = PIECE.behind_prefix(
+  behind_prefix = jax.jit(PIECE.behind_prefix)
+  found = behind_prefix(
     written(toy, serials), jnp.asarray(start_BT), jax.random.key(0)
   )
   prefix_NG = np.asarray(found.extras['prefix_B']).reshape(-1, G)
@@ -57,7 +58,7 @@ def test_groups_share_whole_steps(toy):
   assert not found.logp_behaviour_BT.any()
   assert found.row_id_B2[:, 1].tolist() == [0, 1, 2, 3] * 60
   group = slice(8 * G, 9 * G)
-  alone = PIECE.behind_prefix(
+  alone = behind_prefix(
     written(toy, serials[8:9]), jnp.asarray(start_BT[group]), jax.random.key(0)
   )
   np.testing.assert_array_equal(found.response_BT[group], alone.response_BT)
@@ -115,8 +116,8 @@ class Rewarded:
     self.rewards = rewards
 
   def run(self, function, *arrays):
-    """Eagerly."""
-    return function(*arrays)
+    """Compiled."""
+    return jax.jit(function)(*arrays)
 
   def go_on(self, traj, done):
     """The rewards."""
