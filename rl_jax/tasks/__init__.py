@@ -49,6 +49,7 @@ from rl_jax.tasks.question_answer import QuestionAnswer
 from rl_jax.tasks.referenced_pairs import ReferencedPairs
 from rl_jax.tasks.reward_functions import RewardFunctions
 from rl_jax.tasks.rule_pairs import RulePairs
+from rl_jax.tasks.spoken_moves import SpokenMoves
 from rl_jax.tasks.templates import (
   ChatTemplate,
   PlainTemplate,
@@ -104,6 +105,7 @@ __all__ = [
   'Reflections',
   'RewardFunctions',
   'RulePairs',
+  'SpokenMoves',
   'Task',
   'TextArena',
   'TextWorld',
