@@ -254,8 +254,9 @@ def validate(config: ExperimentConfig) -> None:
   _check_averages(config)
   if hasattr(config.method.rollout, 'check_task'):
     config.method.rollout.check_task(config.task)
-  if hasattr(config.method.rollout, 'check_rollout'):
-    config.method.rollout.check_rollout(config.task, config.rollout)
+  for piece in (config.method.rollout, config.method.group_filter):
+    if hasattr(piece, 'check_rollout'):
+      piece.check_rollout(config.task, config.rollout)
   if config.verifier.on_device:
     _check_device_verifier(config)
   else:

@@ -5,8 +5,8 @@ Paper: Wang et al., "RAGEN: Understanding Self-Evolution in LLM Agents via
 Change: against PPO, GAE first over the ends of turns, then within each turn; a
   wider upper clip, an entropy bonus and no KL. Needs model.value_head=True.
 Defaults: gamma_turn 0.95, gamma and lambda 1, clip 0.2 and 0.28, entropy 0.001
-  (config/base.yaml). The filter of StarPO-S by the deviation of the group's
-  returns is not part of it: `group_filter` ZeroVariance drops equal groups.
+  (config/base.yaml). starpo@filtered is StarPO-S: the quarter of the groups
+  with the largest deviation of returns; it needs --set=rollout.max_rounds=1.
 Pieces: TurnRewards(); BiLevelGAE(gamma_turn=0.95, gamma=1.0, lam=1.0);
   Whiten(eps=1e-08, ddof=1); PPOClip(clip_low=0.2, clip_high=0.28);
   ValueClip(coef=0.5, clip=0.2); EntropyBonus(coef=0.001); TokenMean();
@@ -24,6 +24,7 @@ from rl_jax.pieces import credit, losses, regularizers, shaping
 from rl_jax.pieces.aggregation import TokenMean
 
 BASELINE = 'ppo'  # what influence compares it with
+VARIANTS = {'filtered': ('group_filter=TopSpread(fraction=0.25)',)}
 
 
 def get_method() -> Method:

@@ -1,0 +1,47 @@
+"""StarPO-S: only the groups whose rewards differ most are trained."""
+
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+
+from rl_jax.checks import ranged
+from rl_jax.pieces.ops.masking import by_group, masked_var
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Trajectories
+
+
+@piece
+class TopSpread:
+  """Keeps (1) the floor(fraction N) groups with the largest std, drops others.
+
+  The std is over the valid rewards of a group before shaping, ddof 1. At least
+  one group is kept, and so are groups that equal the last kept one. It compares
+  the groups of one rollout, so rollout.max_rounds must be 1; fraction 1 keeps
+  all.
+  Source: "RAGEN: Understanding Self-Evolution in LLM Agents via Multi-Turn
+  Reinforcement Learning"; RAGEN-AI/RAGEN agent_trainer.py (its first version).
+  """
+
+  fraction: float = ranged(0.25, 0.0, 1.0, open_low=True)
+  role: ClassVar[str] = 'group_filter'
+  min_group_size: ClassVar[int] = 2
+
+  def check_rollout(self, task: Any, rollout: Any) -> None:
+    """Raises ValueError if groups of several rollouts would be compared."""
+    del task
+    if rollout.max_rounds != 1:
+      raise ValueError(
+        'method.group_filter: TopSpread keeps a part of every rollout, but '
+        f'rollout.max_rounds = {rollout.max_rounds} draws more groups until '
+        'enough are kept: set rollout.max_rounds=1'
+      )
+
+  def __call__(self, traj: Trajectories) -> Array:
+    """Weights [N]."""
+    reward_NG = by_group(traj.reward_B, traj.group_size)
+    valid_NG = by_group(traj.valid_B, traj.group_size)
+    var_N = masked_var(reward_NG, valid_NG, axis=1, ddof=1)
+    count = jnp.floor(self.fraction * len(var_N) + 1e-6)  # of a rounded product
+    place = jnp.maximum(count, 1).astype(jnp.int32) - 1
+    least = jnp.sort(var_N, descending=True)[place]
+    return (var_N >= least).astype(jnp.float32)
