@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import dataclasses
 import difflib
 import importlib
+import re
 import types
 import typing
 from typing import Any
@@ -30,6 +31,7 @@ PIECE_MODULES = (
   'rl_jax.pieces.policies',
   'rl_jax.pieces.preferences',
   'rl_jax.models.judge_source',
+  'rl_jax.models.partner_source',
   'rl_jax.models.reward_source',
   'rl_jax.rollouts.drafts',
   'rl_jax.rollouts.wrappers',
@@ -82,10 +84,10 @@ def override_all(config: Any, changes: Iterable[tuple[str, str]]) -> Any:
 def add_piece(config: Any, path: str, text: str) -> Any:
   """Appends `Class(field=literal, ...)` to the tuple at the dotted path."""
 
-  def append(old, _):
+  def append(old, hint):
     if not isinstance(old, tuple):
       raise ValueError(f'--add: {path} is not a tuple of pieces')
-    return (*old, parse_piece(text))
+    return old + _checked((parse_piece(text),), old, hint, f'--add={path}')
 
   return _replace(config, [(path.split('.'), path, append)])
 
@@ -131,7 +133,20 @@ def _build(node, text):
     text = unknown_name('piece', node.func.id, known)
     raise ValueError(f'{text}. One of yours needs --import=PATH.py')
   kwargs = {k.arg: _build(k.value, text) for k in node.keywords}
-  return construct(known[node.func.id], kwargs)
+  cls = known[node.func.id]
+  return construct(cls, _typed(cls, kwargs))
+
+
+def _typed(cls, kwargs):
+  """The values as their fields' types, as --set has them."""
+  hints = typing.get_type_hints(cls)
+  free = {name for name in kwargs if hints.get(name, Any) in (Any, tuple)}
+  return {
+    name: value
+    if name in free
+    else _checked(value, None, hints[name], f'{cls.__name__}.{name}')
+    for name, value in kwargs.items()
+  }
 
 
 def construct(cls: type, kwargs: dict[str, Any]) -> Any:
@@ -296,10 +311,36 @@ def _checked(value, old, hint, path):
   if isinstance(value, int) and not isinstance(value, bool):
     if int not in plain and float in plain:
       return float(value)
-  is_bool_for_number = isinstance(value, bool) and bool not in plain
-  if not is_bool_for_number and isinstance(value, plain):
+  if isinstance(value, plain) and any(_fits(value, o) for o in options):
     return value
-  names = ' or '.join(getattr(o, '__name__', str(o)) for o in plain)
+  # An element of a wrong type: the whole type says what is allowed.
+  shown = options if isinstance(value, plain) and tuple in plain else plain
+  names = ' or '.join(map(_type_name, shown))
   raise ValueError(
     f'{path}: expected {names}, got {value!r} ({type(value).__name__})'
   )
+
+
+def _fits(value, hint):
+  """Whether a value is of the type, elements of tuples included."""
+  plain, items = typing.get_origin(hint) or hint, typing.get_args(hint)
+  if plain is Any:
+    return True
+  if plain is not tuple or not items:
+    number = plain is float and isinstance(value, int)
+    as_bool = isinstance(value, bool) and plain is not bool
+    return (number or isinstance(value, plain)) and not as_bool
+  if items[-1] is ...:
+    items = items[:1] * len(value) if isinstance(value, tuple) else items
+  return (
+    isinstance(value, tuple)
+    and len(value) == len(items)
+    and all(map(_fits, value, items))
+  )
+
+
+def _type_name(hint):
+  """As one writes it, without modules."""
+  if isinstance(hint, type) and not typing.get_args(hint):
+    return hint.__name__
+  return re.sub(r'(\w+\.)+(?=\w)', '', str(hint))

@@ -223,12 +223,35 @@ def test_add_appends_a_piece():
     ('ClipCovDrop(fractoin=1e-3)', "'fractoin'.*mean 'fraction'"),
     ('ClipCowDrop()', "'ClipCowDrop'.*mean 'ClipCovDrop'"),
     ('ClipCovDrop(fraction=2.0)', 'fraction = 2.0 is outside'),
+    ("ClipCovDrop(fraction='a')", r"fraction: expected float, got 'a' \(str\)"),
+    ('Judge(path=7)', r'Judge.path: expected str, got 7 \(int\)'),
+    (
+      'Judge(labels=(1, 2))',
+      r'labels: expected tuple\[str, ...\], got \(1, 2\)',
+    ),
+    ("Judge(criteria=('a',))", r'tuple\[tuple\[str, float\], ...\], got'),
+    ('Judge(revision=3)', 'revision: expected Revision or NoneType, got 3'),
   ],
 )
 def test_add_evaluates_nothing(text, message):
   """Only named literals and pieces of this project get through."""
   with pytest.raises(ValueError, match=message):
     parse_piece(text)
+
+
+@pytest.mark.parametrize(
+  ('path', 'text'),
+  [
+    ('reward_models', 'RewardModel(path="x")'),
+    ('judges', 'Judge()'),
+    ('partners', 'Partner(path="x")'),
+  ],
+)
+def test_models_of_a_run_are_added_by_name(path, text):
+  """One of another kind is refused."""
+  assert len(getattr(add_piece(config(), path, text), path)) == 1
+  with pytest.raises(ValueError, match=rf'--add={path}: expected tuple\['):
+    add_piece(config(), path, 'ClipCovDrop()')
 
 
 def test_pieces_nest():

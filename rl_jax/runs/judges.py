@@ -34,15 +34,18 @@ def make_judges(
     return NO_JUDGES
   loaded, found = {'': (policy.model, None, policy.tokenizer)}, []
 
-  def load(path):
+  def load(path, name):
     if path not in loaded:
-      policy_lib.check(ModelSource(path=path))
+      try:
+        policy_lib.check(ModelSource(path=path))
+      except (ValueError, OSError) as error:
+        raise ValueError(f'judge {name!r}: {error}') from None
       model, *rest = policy_lib.load_checkpoint(path, mesh)
       loaded[path] = resolved(model, config), *rest
     return loaded[path]
 
   for source in config.judges:
-    model, params, tokenizer = load(source.path)
+    model, params, tokenizer = load(source.path, source.name)
     if tokenizer != policy.tokenizer:
       logging.info(
         'judge %r has another tokenizer than the policy: it reads text',
@@ -51,7 +54,8 @@ def make_judges(
     make = _Readers(config, mesh, key, source.name, model, tokenizer)
     encode, reviser = Encode(source, model, tokenizer), None
     if source.revision is not None:
-      reviser = _reviser(source, config, mesh, key, *load(source.revision.path))
+      writer = load(source.revision.path, source.name)
+      reviser = _reviser(source, config, mesh, key, *writer)
     found.append(Asked(source, params, encode, make.of(source), reviser))
   return Judges(found)
 
