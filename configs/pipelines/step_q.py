@@ -1,0 +1,58 @@
+"""Best of n by step-level action values on KeyDoor, which DPO has learned.
+
+A weak policy is taught by recorded moves of which half are noise. Episodes of
+it behind each action of each state give pairs of actions; DPO makes of them a
+model of action values; of n moves that the policy draws, the best is made.
+Command: python -m experiments.pipeline --pipeline=step_q --workdir=runs/step_q
+Cost: 75 seconds of a CPU core.
+Expected: with seed 0 the policy reaches the goal in 14% of the training grids
+  and 15% of seven held-out ones; the best of 2, 4, 8, 16 moves in 52%, 85%,
+  95%, 97% and in 61%, 87%, 86%, 86%: beyond 4 errors of the values of new grids
+  cost as much as more draws gain. With 16 episodes behind an action instead of
+  128, and half as many steps, held-out success is 41% of 2 and 7% of 16.
+Source: "Enhancing Decision-Making for LLM Agents via Step-Level Q-Value
+  Models", reconstructed from the abstract: values are means over episodes that
+  are repeated from a state, where the paper searches trees.
+"""
+
+from experiments.pipelines.stages import Stage
+
+_CONFIG = '--config=configs/logged_moves.py'
+_TRAIN = (
+  *(_CONFIG, '--workdir={out}', '--set=evaluation.every=0'),
+  '--set=rollout.logged_prompts=64',
+)
+
+
+def get_stages() -> tuple[Stage, ...]:
+  """The last stage is there for what it prints."""
+  return (
+    Stage(
+      name='warm',
+      flags=(
+        *(*_TRAIN, '--method=sft', '--set=rollout.group_size=1'),
+        *('--set=task.noise=0.5', '--set=iterations=200'),
+      ),
+    ),
+    Stage(
+      name='pairs',
+      binary='step_values',
+      flags=(_CONFIG, '--policy={warm}', '--out={out}.jsonl'),
+    ),
+    Stage(
+      name='values',
+      flags=(
+        *(*_TRAIN, '--method=dpo', '--set=rollout.group_size=2'),
+        *('--set=model.path={warm}', '--set=iterations=600'),
+        "--set=task=PreferenceRows(path='{pairs}.jsonl')",
+      ),
+    ),
+    Stage(
+      name='result',
+      binary='step_values',
+      flags=(
+        *(_CONFIG, '--policy={warm}', '--values={values}'),
+        '--out={out}.jsonl',
+      ),
+    ),
+  )
