@@ -24,3 +24,11 @@ METHODS = {
   **dict.fromkeys(('grpo', 'ppo', 'gspo', *CLAIMS), {}),
   'clip_higher': trials.NO_FILTER,
 }
+# Named before their further seeds ran: rows of the first three seeds without
+# correction (the first five), and of `stale`. Judged on SEEDS_AFTER alone, with
+# a correction for these rows.
+FAMILY = (
+  *('expert_iteration', 'clip_higher', 'lite_ppo', 'gspo', 'ppo'),
+  *('reinforce', 'pass_at_k_grpo'),
+)
+SEEDS_AFTER = (3, 4, 5, 6, 7)
