@@ -73,6 +73,8 @@ class World:
     files; at the rate `best`. start_numbers: of the start by the names of
     `tables.METRICS`, where GRPO has no gradient and stays there. other_seeds:
     at other rates than the best; None: as many. problems: of the evaluation.
+    family: methods that are judged on `further_seeds` alone, which follow the
+    first `seeds`; the baseline has them, too.
   """
 
   measured: str
@@ -86,6 +88,15 @@ class World:
   seeds: int = 2
   other_seeds: int | None = None
   problems: int = 512
+  family: tuple[str, ...] = ()
+  further_seeds: int = 0
+
+  def seeds_of(self, method: str, rate: float) -> int:
+    """Seeds of a method at a rate, from 0."""
+    if rate != self.best and self.other_seeds is not None:
+      return self.other_seeds
+    more = method in (BASELINE, *self.family)
+    return self.seeds + self.further_seeds * more
 
 
 WORLDS = {
@@ -97,7 +108,9 @@ WORLDS = {
     methods=survey.METHODS,
     start={'model.path': 'runs/chain_warm'},
     claims=survey.CLAIMS,
-    seeds=3,
+    seeds=survey.FIRST_SEEDS,
+    family=survey.FAMILY,
+    further_seeds=survey.FURTHER_SEEDS,
   ),
   'unlabelled': World(
     measured='empo',
@@ -207,11 +220,8 @@ def elsewhere(name: str) -> list[Setting]:
   for method, changes in world.methods.items():
     rates = world.rates if method == world.measured else (world.best,)
     for rate in rates:
-      seeds = world.seeds
-      if rate != world.best and world.other_seeds is not None:
-        seeds = world.other_seeds
       settings = sweep_runs.equal_conditions(
-        name, (method,), {**common, **changes}, seeds
+        name, (method,), {**common, **changes}, world.seeds_of(method, rate)
       )
       found += [{**setting, trials.RATE: rate} for setting in settings]
   return found

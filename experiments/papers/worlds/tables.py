@@ -104,6 +104,19 @@ def compared(lines: Iterable[Line], world: str) -> list[Line]:
   ]
 
 
+def judged_together(lines: Iterable[Line], world: str) -> list[list[Line]]:
+  """Runs of a comparison in parts, each with a correction of its own.
+
+  Two where a family has further seeds: the first seeds, and those; else one.
+  """
+  runs = compared(lines, world)
+  of = sweep.WORLDS.get(world)
+  if of is None or not of.further_seeds:
+    return [runs]
+  first = [line for line in runs if line['setting']['seed'] < of.seeds]
+  return [first, [line for line in runs if line not in first]]
+
+
 def influences(world: str) -> dict[str, Line]:
   """Method -> its line of influence.jsonl."""
   rows = metrics.read_jsonl(INFLUENCE)
@@ -163,9 +176,8 @@ def claims(lines: list[Line], world: str) -> Cells:
   return table
 
 
-def standing(lines: list[Line], world: str) -> Cells:
-  """Methods of a world at its best rate, best first, against GRPO."""
-  runs = compared(lines, world)
+def standing(runs: list[Line]) -> Cells:
+  """Methods of runs that are judged together, best first, against GRPO."""
   found = {name: by_seed(runs, name, _method) for name in METRICS}
   gains = intervals.against(found['sampled'], sweep.BASELINE)
   first, *others = METRICS
@@ -198,10 +210,20 @@ def against_grpo(
 def seen(lines: list[Line], world: str) -> dict[str, profile.Seen]:
   """Method -> its claim and what was found, in the order of the world.
 
-  p-values are adjusted for the methods of the world, for each metric alone.
+  p-values are adjusted for the methods of a part, for each metric alone; a
+  method of two parts is judged in the last.
   """
+  found = {}
+  for runs in judged_together(lines, world):
+    found |= _seen(runs, world)
+  return found
+
+
+def _seen(runs: list[Line], world: str) -> dict[str, profile.Seen]:
+  """The same of runs that are judged together."""
+  names = {_method(line) for line in runs}
   claimed = sweep.claims_of(world)
-  runs = compared(lines, world)
+  claimed = {name: one for name, one in claimed.items() if name in names}
   metrics_of = {claim.metric for claim in claimed.values()}
   numbers = {m: against_grpo(runs, m, world) for m in metrics_of}
   gains = {m: intervals.against(x, sweep.BASELINE) for m, x in numbers.items()}
@@ -301,8 +323,10 @@ def profiles(lines: list[Line]) -> Cells:
   """PROFILE in all worlds with GRPO's runs, in points of sampled accuracy."""
   effects = {}
   for world in (*sweep.COMPARED, *sweep.WORLDS):
-    numbers = against_grpo(compared(lines, world), 'sampled', world)
-    effects[world] = intervals.against(numbers, sweep.BASELINE)
+    effects[world] = {}
+    for runs in judged_together(lines, world):
+      numbers = against_grpo(runs, 'sampled', world)
+      effects[world] |= intervals.against(numbers, sweep.BASELINE)
   return profile.profile(
     PROFILE, {world: found for world, found in effects.items() if found}
   )
@@ -316,6 +340,7 @@ def all_tables(lines: list[Line]) -> dict[str, Cells]:
     'claims': claims,
   }
   laws = {'law': law, 'entropy': entropy_claims}
+  survey, family = judged_together(lines, sweep.SURVEY)
   return {
     **{
       f'{name} in {place}': make(lines, place)
@@ -327,7 +352,8 @@ def all_tables(lines: list[Line]) -> dict[str, Cells]:
       for place in sweep.LAWS
       for name, make in laws.items()
     },
-    f'methods in {sweep.SURVEY}': standing(lines, sweep.SURVEY),
+    f'methods in {sweep.SURVEY}': standing(survey),
+    f'family in {sweep.SURVEY}': standing(family),
     **{
       name: world(lines, name) for name in sweep.WORLDS if name != sweep.SURVEY
     },

@@ -124,12 +124,35 @@ def test_a_world_at_one_rate_is_ranked_by_samples():
     for seed in range(2)
   ]
   lines.append(made('gspo', 2, 0.1, 7.0, sweep.SURVEY))
-  _, *rows = worlds_tables.standing(lines, sweep.SURVEY)
+  runs = worlds_tables.compared(lines, sweep.SURVEY)
+  _, *rows = worlds_tables.standing(runs)
   assert [row[:4] for row in rows] == [
     ['gpg', '2', '0.900', '+0.300'],
     ['grpo', '2', '0.600', ''],
     ['gspo', '2', '0.500', '-0.100'],
   ]
+
+
+def test_a_family_is_judged_on_its_further_seeds():
+  """Each part has GRPO, and a correction for its own rows alone."""
+  of, noise = sweep.WORLDS[sweep.SURVEY], (0.0, 0.01, 0.02, 0.01, 0.0)
+  gains = {'expert_iteration': (0.0, 0.1), 'gpg': (-0.2,), 'grpo': (0.0, 0.0)}
+  lines = []
+  for name, parts in gains.items():
+    for part, gain in enumerate(parts):
+      for i in range((of.seeds, of.further_seeds)[part]):
+        sampled = 0.5 + gain + noise[i] * (name != 'grpo')
+        seed = i + of.seeds * part
+        lines.append(made(name, seed, sampled, world=sweep.SURVEY))
+  first, further = worlds_tables.judged_together(lines, sweep.SURVEY)
+  assert len(first) == 9 and len(further) == 10
+  found = worlds_tables.seen(lines, sweep.SURVEY)
+  assert found['gpg'].seeds == of.seeds and found['gpg'].verdict == 'contrary'
+  judged = found['expert_iteration']
+  assert judged.seeds == of.further_seeds and judged.verdict == 'higher'
+  assert judged.found.effect == pytest.approx(0.108)
+  change = 0.1 + np.array(noise)
+  assert judged.found.p == pytest.approx(intervals.p_value(change))
 
 
 def test_law_of_an_exact_course():
