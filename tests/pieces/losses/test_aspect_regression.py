@@ -1,5 +1,6 @@
 """Labels of several aspects for the value heads."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -19,7 +20,8 @@ def evaluate(toy, values=VALUES, labels=LABELS, mask=MASK, num_aspects=2):
   traj = toy.trajectories(mask, group_size=1)
   traj = traj.replace(extras={'aspect_label_BA': jnp.asarray(labels)})
   stats = {'value_heads_after': jnp.asarray(values)}
-  loss, metrics = AspectRegression(num_aspects=num_aspects)(stats, traj, None)
+  piece = jax.jit(AspectRegression(num_aspects=num_aspects))
+  loss, metrics = piece(stats, traj, None)
   return float(loss), metrics
 
 

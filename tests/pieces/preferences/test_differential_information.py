@@ -24,7 +24,7 @@ def measured(toy, policy, reference, order=DRAWN, **fields):
     **fields,
   )
   key = jax.random.key(0)
-  loss, metrics = pref.DifferentialInformation()({}, traj, key)
+  loss, metrics = jax.jit(pref.DifferentialInformation())({}, traj, key)
   assert loss == 0.0
   names = 'did_entropy', 'did_samples'
   return tuple(float(metrics[f'preference/{name}']) for name in names)

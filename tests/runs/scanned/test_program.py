@@ -249,13 +249,16 @@ def test_runs_are_split_over_devices():
   np.testing.assert_array_equal(tokens[1:6], some)
 
 
-def test_all_metrics_are_those_of_the_loop(tmp_path):
+@pytest.mark.parametrize(
+  'num_samples', [0, pytest.param(3, marks=pytest.mark.slow)]
+)
+def test_all_metrics_are_those_of_the_loop(tmp_path, num_samples):
   """E2 in tokens, names and values: five iterations, evaluations at 0, 2, 4.
 
-  Evaluations are greedy and of 3 samples. Five Adam steps separate the last row
+  Evaluations are greedy, and of samples. Five Adam steps separate the last row
   from the first: a looser tolerance.
   """
-  sets = ('evaluation.every=2', 'evaluation.num_samples=3')
+  sets = ('evaluation.every=2', f'evaluation.num_samples={num_samples}')
   config = make_config('grpo', 0, *sets)
   loop.Trainer(config, str(tmp_path)).run()
   _, metrics = whole([config])
