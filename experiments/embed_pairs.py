@@ -90,10 +90,16 @@ def main(argv):
       record, 'pair', f'{name}{number}'
     )
     texts = plain(prompt), plain(chosen.messages or chosen.text)
-    found = distance(*map(embed, texts))
+    try:
+      found = distance(*map(embed, texts))
+    except ValueError as error:  # a character that the tokenizer lacks
+      raise ValueError(f'{name}{number}: {error}') from None
     lines.append(json.dumps({**record, 'semantic_distance': found}) + '\n')
-  with open(_OUT.value, 'w') as file:
+  if not lines:
+    raise ValueError(f'--data={_DATA.value} has no rows')
+  with open(_OUT.value + '.tmp', 'w') as file:
     file.writelines(lines)
+  os.replace(_OUT.value + '.tmp', _OUT.value)
 
 
 if __name__ == '__main__':

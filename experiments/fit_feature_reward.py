@@ -37,6 +37,9 @@ def main(argv):
       f'--config={_CONFIG.value}: the data of {type(task).__name__} have one '
       'response to a prompt, and a reward is fitted to pairs'
     )
+  for name in _REWARD.value:
+    if _REWARD.value.count(name) > 1:
+      raise ValueError(f'--reward={name} is given twice')
   rewarded = RewardFunctions(
     task=task, functions=dict.fromkeys(_REWARD.value, 1.0)
   )

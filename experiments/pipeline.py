@@ -83,13 +83,20 @@ def finished(path: str, planned: dict[str, list[str]]) -> dict[str, Any]:
   """
   if not os.path.exists(path):
     return {}
-  with open(path) as file:
-    done = json.load(file)
-  for name, entry in done.items():
-    if planned.get(name) != entry['command']:
+  try:
+    with open(path) as file:
+      done = json.load(file)
+    commands_of = {name: entry['command'] for name, entry in done.items()}
+  except (ValueError, TypeError, KeyError, AttributeError) as error:
+    raise ValueError(
+      f'{path} is no record of finished stages ({error!r}): remove it to run '
+      'all of them again'
+    ) from None
+  for name, command in commands_of.items():
+    if planned.get(name) != command:
       raise ValueError(
         f'{path}: stage {name!r} is finished with another command:\n  '
-        f'{shlex.join(entry["command"])}\nUse another --workdir, or remove the '
+        f'{shlex.join(command)}\nUse another --workdir, or remove the '
         'entry and the folders of this and all later stages'
       )
   return done

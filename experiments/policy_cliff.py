@@ -27,10 +27,23 @@ _STEPS = flags.DEFINE_integer('steps', 200_000, 'Of ascent.', lower_bound=1)
 _SEED = flags.DEFINE_integer('seed', 0, 'Of the first logits.', lower_bound=0)
 
 
+def _numbers(flag, least):
+  try:
+    found = np.array(flag.value, float)
+  except ValueError:
+    found = np.array([np.nan])
+  if not (found.size and np.isfinite(found).all() and found.min() >= least):
+    raise ValueError(
+      f'--{flag.name}={",".join(flag.value)}: expected finite numbers of at '
+      f'least {least}, separated by commas'
+    )
+  return found
+
+
 def main(argv):
   """Prints the table."""
   del argv
-  coefs, gaps = (np.array(x, float) for x in (_COEF.value, _EPS.value))
+  coefs, gaps = _numbers(_COEF, 0.0), _numbers(_EPS, -np.inf)
   print('| eps | ' + ' | '.join(f'coef {x:g}' for x in coefs) + ' |')
   print('|---' * (1 + len(coefs)) + '|')
   reward_EA = np.stack([1 + gaps, np.ones_like(gaps), np.zeros_like(gaps)], 1)

@@ -21,7 +21,7 @@ import os
 from absl import flags
 
 from experiments.flags import configuration
-from experiments.pipelines.rows import FORMS, rows
+from experiments.pipelines.rows import FORMS, KEYS, rows
 from rl_jax.records import metrics
 
 _WORKDIRS = flags.DEFINE_list(
@@ -47,6 +47,9 @@ def main(argv):
   for workdir in _WORKDIRS.value:
     path = os.path.join(workdir, metrics.ROLLOUTS)
     samples = metrics.read_jsonl(path)
+    for number, sample in enumerate(samples, 1):
+      if not (isinstance(sample, dict) and sample.keys() >= KEYS):
+        raise ValueError(f'{path}:{number} lacks one of {sorted(KEYS)}')
     if _LAST.value and samples:
       after = samples[-1]['step'] - _LAST.value
       samples = [sample for sample in samples if sample['step'] > after]

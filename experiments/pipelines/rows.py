@@ -5,6 +5,8 @@ import itertools
 from typing import Any
 
 FORMS = ('pair', 'response', 'text')
+# Of a line, which has more.
+KEYS = frozenset(('step', 'prompt', 'response', 'reward', 'error'))
 
 
 def rows(

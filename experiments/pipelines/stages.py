@@ -32,7 +32,17 @@ def load(source: str) -> tuple[Stage, ...]:
       else []
     )
     raise ValueError(f'--pipeline={source}: no such file; there are {known}')
-  return tuple(user_modules.load(name).get_stages())
+  found = getattr(user_modules.load(name), 'get_stages', None)
+  if not callable(found):
+    raise ValueError(f'--pipeline={source} has no function get_stages()')
+  stages = found()
+  is_stages = isinstance(stages, (tuple, list)) and stages
+  if not (is_stages and all(isinstance(x, Stage) for x in stages)):
+    raise ValueError(
+      f'--pipeline={source}: get_stages() returned {stages!r}: expected Stages '
+      'in a tuple, one at least'
+    )
+  return tuple(stages)
 
 
 def commands(stages: tuple[Stage, ...], workdir: str) -> dict[str, list[str]]:
@@ -51,11 +61,15 @@ def commands(stages: tuple[Stage, ...], workdir: str) -> dict[str, list[str]]:
       raise ValueError(
         f'stage {stage.name!r}: there is no experiments.{stage.binary}'
       )
+    if isinstance(stage.flags, str):
+      raise ValueError(
+        f'stage {stage.name!r}: flags = {stage.flags!r}: expected a tuple'
+      )
     own = os.path.join(workdir, stage.name)
     known = {**folders, 'out': own}
     for flag in stage.flags:
-      for _, field, _, _ in string.Formatter().parse(flag):
-        if field is not None and field not in known:
+      for field in _fields(stage, flag):
+        if field not in known:
           raise ValueError(
             f'stage {stage.name!r}: {{{field}}} in {flag!r} is none of the '
             f'stages before it: {list(folders)}; double braces for a dict'
@@ -64,3 +78,14 @@ def commands(stages: tuple[Stage, ...], workdir: str) -> dict[str, list[str]]:
     found[stage.name] = ['-m', f'experiments.{stage.binary}', *arguments]
     folders[stage.name] = own
   return found
+
+
+def _fields(stage, flag):
+  """Names in braces."""
+  try:
+    parts = list(string.Formatter().parse(flag))
+  except ValueError as error:
+    raise ValueError(
+      f'stage {stage.name!r}: {flag!r}: {error}; double braces for a dict'
+    ) from None
+  return [field for _, field, _, _ in parts if field is not None]

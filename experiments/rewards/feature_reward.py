@@ -53,7 +53,11 @@ def gaps(task: Any, names: list[str], most: int) -> np.ndarray:
     for logged in base.logged(task, example):
       if not logged.text:
         raise ValueError('--config: features are of texts, not conversations')
-      components = task.reward(example, logged.text)
+      try:
+        components = task.reward(example, logged.text)
+      except Exception as error:
+        what = f'{type(error).__name__}: {error}'
+        raise ValueError(f'--reward: of row {i}: {what}') from error
       found[logged.label] = [components[name] for name in names]
     if {0, 1} <= set(found):
       rows.append(np.subtract(found[1], found[0]))

@@ -5,6 +5,7 @@ Lengths" (2405.19715), constants of its released code.
 """
 
 from typing import Any
+import zipfile
 
 import jax
 import jax.numpy as jnp
@@ -146,8 +147,13 @@ def load_head(path: str, width: int) -> dict[str, np.ndarray]:
 
   Raises: ValueError if it is no head of a model of this width.
   """
-  with np.load(path) as file:
-    head = {name: file[name] for name in file.files}
+  try:
+    with open(path, 'rb') as opened, np.load(opened) as file:
+      head = {name: file[name] for name in file.files}
+  except (ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
+    raise ValueError(
+      f'rollout.speculative.head: {path} is no .npz file: {error}'
+    ) from None
   wanted = jax.eval_shape(lambda: init_head(width, jax.random.key(0)))
   shapes = {name: x.shape for name, x in head.items()}
   if shapes != {name: x.shape for name, x in wanted.items()}:

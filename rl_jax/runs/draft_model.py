@@ -28,7 +28,10 @@ def load(
   source = config.rollout.speculative
   if not isinstance(source, DraftModel):
     return None
-  policy_lib.check(source)
+  try:
+    policy_lib.check(source)
+  except (ValueError, OSError) as error:
+    raise ValueError(f'draft model: {error}') from None
   model, params, other = policy_lib.load_checkpoint(source.path, mesh)
   check_tokens(f'draft model {source.path}', tokenizer, other, model.vocab_size)
   model = _resolved(config, model)

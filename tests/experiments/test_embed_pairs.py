@@ -59,3 +59,8 @@ def test_pairs_are_embedded(tmp_path):
   task = PreferenceRows(path=str(out))
   chosen = task.logged(task.example('train', 1))[0]
   assert chosen.distance == pytest.approx(found[1][1])
+  data.write_text('')
+  command[3] = f'--out={tmp_path}/empty.jsonl'
+  done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+  assert done.returncode == 2 and 'has no rows' in done.stderr
+  assert not (tmp_path / 'empty.jsonl').exists()

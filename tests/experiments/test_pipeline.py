@@ -65,6 +65,8 @@ def test_recipes_become_commands(name, tmp_path):
     ((Stage(name='a', flags=()),) * 2, "stage 'a': names"),
     ((Stage(name='a', binary='trane', flags=()),), 'no experiments.trane'),
     ((Stage(name='a', flags=('--set=x={b}',)),), '{b} in .* none of the'),
+    ((Stage(name='a', flags=('--set=x={',)),), "'a': '--set=x={': .*braces"),
+    ((Stage(name='a', flags='--set=x=1'),), "'a': flags = .*expected a tuple"),
   ],
 )
 def test_wrong_stages_are_named(stages, message):
@@ -75,6 +77,30 @@ def test_wrong_stages_are_named(stages, message):
 def test_an_unknown_recipe_lists_those_that_exist():
   with pytest.raises(ValueError, match='--pipeline=tolu3: .*tulu3'):
     load('tolu3')
+
+
+@pytest.mark.parametrize(
+  'text, message',
+  [
+    ('', r'has no function get_stages\(\)'),
+    ('get_stages = 3', r'has no function get_stages\(\)'),
+    ('get_stages = tuple', r'returned \(\): expected Stages'),
+    ('get_stages = lambda: ("a",)', r"returned \('a',\): expected Stages"),
+  ],
+)
+def test_a_file_without_stages_is_refused(text, message, tmp_path):
+  path = tmp_path / 'recipe.py'
+  path.write_text(text)
+  with pytest.raises(ValueError, match=message):
+    load(str(path))
+
+
+@pytest.mark.parametrize('text', ['{', '[1]', '{"a": {}}', '{"a": 1}'])
+def test_a_damaged_record_is_named(text, tmp_path):
+  path = tmp_path / pipeline.STATE
+  path.write_text(text)
+  with pytest.raises(ValueError, match='pipeline.json is no record'):
+    pipeline.finished(str(path), {})
 
 
 def test_a_finished_stage_keeps_its_command(tmp_path):

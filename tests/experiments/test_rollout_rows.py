@@ -75,3 +75,6 @@ def test_files_are_read_as_data(form, chat, tmp_path):
   assert example.prompt == 'p' and bool(example.messages) == chat
   found = run([*command, '--min_reward=2'])
   assert found.returncode and 'no rows of --form' in found.stderr
+  (tmp_path / 'rollouts.jsonl').write_text(lines + '{"step": 3}\n')
+  found = run(command)
+  assert found.returncode == 2 and 'rollouts.jsonl:14 lacks' in found.stderr

@@ -71,3 +71,11 @@ def test_a_head_learns_which_tokens_are_accepted(tiny, tmp_path):
   jax.tree.map(np.testing.assert_array_equal, dict(same), dict(head))
   with pytest.raises(ValueError, match='no acceptance head .* width 3'):
     acceptance.load_head(path, 3)
+
+
+@pytest.mark.parametrize('content', [b'', b'text', b'PK\x03\x04'])
+def test_another_file_is_no_head(content, tmp_path):
+  path = tmp_path / 'head.npz'
+  path.write_bytes(content)
+  with pytest.raises(ValueError, match='head.npz is no .npz file'):
+    acceptance.load_head(str(path), 3)

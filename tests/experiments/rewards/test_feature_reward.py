@@ -80,3 +80,6 @@ def test_features_of_pairs():
   np.testing.assert_array_equal(found, [[1.0, -1.0]] * 11)
   with pytest.raises(ValueError, match='2 pairs with labels, at least 10'):
     gaps(Task(), ['n'], 2)
+  broken = type('Broken', (Task,), {'reward': lambda *_: 1 / 0})
+  with pytest.raises(ValueError, match='of row 0: ZeroDivisionError'):
+    gaps(broken(), ['n'], 11)
