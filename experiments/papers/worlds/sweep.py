@@ -30,7 +30,7 @@ TOKENS = {MAIN: 100_000, 'explore': 300_000}
 # Methods whose accuracy is fitted to entropy.
 LAWS = {
   MAIN: ('grpo', 'reinforce', 'clip_cov', 'kl_cov'),
-  'explore': ('grpo', 'reinforce'),
+  'explore': ('grpo', 'reinforce', 'clip_cov', 'kl_cov'),
   'chain': ('grpo',),
 }
 SURVEY = 'brief'  # many methods, all at one rate
@@ -150,9 +150,18 @@ WORLDS = {
     rates=(1e-4, 3e-4, 1e-3),
     best=3e-4,
     iterations=60,
-    methods={'grpo': {}, 'reinforce': {}},
+    methods={
+      'grpo': {},
+      'reinforce': {},
+      'clip_cov': trials.CLIP_COV,
+      'kl_cov': trials.KL_COV,
+    },
     start={'model.path': 'runs/explore_warm'},
-    claims={'reinforce': trials.LOWER},
+    claims={
+      'reinforce': trials.LOWER,
+      'clip_cov': trials.KEEPS,
+      'kl_cov': trials.KEEPS,
+    },
     seeds=3,
     other_seeds=1,
     problems=256,
