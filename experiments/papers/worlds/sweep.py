@@ -17,7 +17,7 @@ the comparison.
 import dataclasses
 from typing import Any
 
-from experiments.papers.worlds import trials
+from experiments.papers.worlds import survey, trials
 from experiments.sweeps import runs as sweep_runs
 from experiments.sweeps.runs import Setting
 
@@ -87,6 +87,16 @@ class World:
 
 
 WORLDS = {
+  'brief': World(
+    measured='',
+    rates=(survey.RATE,),
+    best=survey.RATE,
+    iterations=survey.ITERATIONS,
+    methods=survey.METHODS,
+    start={'model.path': 'runs/chain_warm'},
+    claims=survey.CLAIMS,
+    seeds=3,
+  ),
   'unlabelled': World(
     measured='empo',
     rates=RATES,

@@ -15,15 +15,17 @@ NFT = NO_FILTER | {LENGTH: 34}
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-  """What the paper says against GRPO, in one line.
+  """What the paper says against a baseline, in one line.
 
   metric: of `tables.METRICS`, on which it is judged. sign: of the difference;
-    0: not worse.
+    0: not worse; None: the paper claims nothing of the kind. against: the
+    method that it is compared with.
   """
 
   text: str
   metric: str = 'sampled'
-  sign: int = 1
+  sign: int | None = 1
+  against: str = 'grpo'
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,0 +1,30 @@
+"""World brief: stale with 4 or 5 operations and 12 iterations, for many methods.
+
+  python -m experiments.train --config=configs/brief.py --method=grpo
+    --set=model.path=runs/chain_warm --workdir=runs/brief
+configs/chain.py has the command that makes runs/chain_warm.
+Cost: about 20 seconds on 2 CPU cores.
+Expected: see experiments/papers/worlds/README.md.
+"""
+
+import dataclasses
+
+from configs import stale
+from rl_jax.config import ExperimentConfig
+from rl_jax.method import Method
+
+
+def get_config(method: Method) -> ExperimentConfig:
+  """configs/stale.py with responses of 2 to 34 tokens, judged at the end."""
+  config = stale.get_config(method)
+  return dataclasses.replace(
+    config,
+    iterations=12,
+    task=dataclasses.replace(config.task, max_operations=5),
+    rollout=dataclasses.replace(
+      config.rollout, max_prompt_tokens=12, max_response_tokens=34
+    ),
+    evaluation=dataclasses.replace(
+      config.evaluation, every=12, num_prompts=512
+    ),
+  )
