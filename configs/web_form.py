@@ -6,7 +6,11 @@ is sparse. A curriculum of forms that are filled in part: --method=mopps
 Command: python -m experiments.train --config=configs/web_form.py
   --method=turn_rloo --workdir=runs/form
 Cost: about 4 minutes on 2 CPU cores.
-Expected: not measured yet.
+Expected: from random weights no form is solved. With seed 0 a third of the
+  fields is right after 120 iterations and nothing is submitted; with fields
+  that are filled in for the policy, at (0.9,0.5,0.0) and without a selector, it
+  learns to submit at once, which 25% of those pages reward and no empty form
+  (held-out accuracy 0). After cloning all: configs/pipelines/lid.py.
 """
 
 from rl_jax.config import EvaluationConfig, ExperimentConfig

@@ -37,6 +37,7 @@ class Claim:
   """Row of the table: a (world, method) against another or against a number.
 
   metric: of a line's `last`. sign: of the claimed difference; 0: not worse.
+  base: method whose values are subtracted in both worlds; '' none.
   """
 
   source: str
@@ -45,6 +46,7 @@ class Claim:
   other: tuple[str, str] | float
   metric: str
   sign: int = 1
+  base: str = ''
 
 
 SEEDS = 5
@@ -68,6 +70,18 @@ GRID = {
 WEIGHTS = 'task.reward_weights'
 SPARSE = {**GRID, WEIGHTS: "{'outcome': 1.0}"}
 MAZE = {**GRID, WEIGHTS: "{'maze': 1.0}"}
+NO_KL = {**SPARSE, 'method.shaping.KLInReward.coef': 0.0}
+# Begins with well-formed turns of random words; README has its command.
+PLANNED = {
+  **GRID,
+  'model.path': 'runs/planned_start',
+  'rollout.max_response_tokens': 70,
+}
+# The value behind an episode that was cut is 0, as turn_ppo has it.
+ENDED = PLANNED | {
+  f'method.{name}.bootstrap': False
+  for name in ('credit.HierarchicalGAE', 'value_target')
+}
 MOVES = {'task.noise': 0.3, 'evaluation.every': 0, 'iterations': 100}
 WORLDS = {
   'dense': World(
@@ -77,6 +91,18 @@ WORLDS = {
   ),
   'sparse': World('keydoor', ('grpo', 'ppo', 'rloo'), SPARSE),
   'sparse_turns': World('keydoor', ('turn_ppo',), SPARSE),  # a later commit
+  'sparse_no_kl': World('keydoor', ('ppo',), NO_KL),
+  **{
+    f'planned_{count}': World(
+      'planned_keydoor',
+      ('turn_ppo', 'hiper'),
+      {**PLANNED, 'task.subtasks': count},
+    )
+    for count in (1, 3)
+  },
+  'ended_1': World(
+    'planned_keydoor', ('hiper',), {**ENDED, 'task.subtasks': 1}
+  ),
   'tools': World(
     'priced_tools', ('grpo', 'otc', 'ppo', 'router_r1', 'duration_ppo'), {}
   ),
@@ -112,6 +138,45 @@ CLAIMS = (
     ('sparse_turns', 'turn_ppo'),
     ('sparse', 'ppo'),
     OUTCOME,
+  ),
+  Claim(
+    'M29',
+    'GAE over turns above GAE over tokens',
+    ('sparse_turns', 'turn_ppo'),
+    ('sparse_no_kl', 'ppo'),
+    OUTCOME,
+  ),
+  Claim(
+    'M29',
+    'a KL term in the reward hinders PPO',
+    ('sparse_no_kl', 'ppo'),
+    ('sparse', 'ppo'),
+    OUTCOME,
+  ),
+  *(
+    Claim(
+      'A214 HiPER',
+      'above flat GAE',
+      (f'planned_{count}', 'hiper'),
+      (f'planned_{count}', 'turn_ppo'),
+      OUTCOME,
+    )
+    for count in (1, 3)
+  ),
+  Claim(
+    'A214 HiPER',
+    'above flat GAE',
+    ('ended_1', 'hiper'),
+    ('planned_1', 'turn_ppo'),
+    OUTCOME,
+  ),
+  Claim(
+    'A214 HiPER',
+    'the gap to flat GAE grows with sub-tasks',
+    ('planned_3', 'hiper'),
+    ('planned_1', 'hiper'),
+    OUTCOME,
+    base='turn_ppo',
   ),
   *(
     Claim(source, 'above GRPO', ('dense', name), ('dense', 'grpo'), OUTCOME)

@@ -41,11 +41,12 @@ def rows(runs: dict[str, list[dict[str, Any]]]) -> list[list[str]]:
     sweep.CLAIMS, found, p_N, strict=True
   ):
     gain = gain._replace(p=p)
-    world, name = claim.one
+    less = f' less {claim.base}' * bool(claim.base)
+    world, name = claim.one[0], claim.one[1] + less
     against = claim.other
     if not isinstance(against, float):
-      same = against[0] == world
-      against = against[1] if same else ' in '.join(against[::-1])
+      other, method = against[0], against[1] + less
+      against = method if other == world else f'{method} in {other}'
     table.append(
       [
         claim.source,
@@ -66,12 +67,19 @@ def measured(
   runs: dict[str, list[dict[str, Any]]], claim: sweep.Claim
 ) -> tuple[np.ndarray, np.ndarray, intervals.Comparison]:
   """(values, those of the other one, their difference) by seed."""
-  one_S = values(runs, claim.one, claim.metric)
+  one_S = _above(runs, claim.one, claim)
   if isinstance(claim.other, float):
     other_S = np.full_like(one_S, claim.other)
   else:
-    other_S = values(runs, claim.other, claim.metric)
+    other_S = _above(runs, claim.other, claim)
   return one_S, other_S, intervals.difference(one_S, other_S)
+
+
+def _above(runs, of: tuple[str, str], claim: sweep.Claim) -> np.ndarray:
+  own_S = values(runs, of, claim.metric)
+  if not claim.base:
+    return own_S
+  return own_S - values(runs, (of[0], claim.base), claim.metric)
 
 
 def values(
