@@ -9,10 +9,12 @@ Each row is written once, as tasks.PreferenceRows reads it:
   pair      {prompt, chosen, rejected}: the samples of a prompt in one iteration
             with the largest and the smallest reward, each the first of its
             kind; --min_reward <= the largest, and the smallest is below it
+  label     {prompt, completion, label: reward >= --min_reward}
   response  {prompt, completion} of every sample with reward >= --min_reward
   text      {text}: prompt and response of these samples as one text
-Samples that could not be judged are left out. Prompts are those of the log: of
-conversations the user's last message, with --chat as a conversation.
+A response is written with the stop text that ended it. Samples that could not
+be judged, or that the limit of tokens cut, are left out. Prompts are those of
+the log: of conversations the user's last message, with --chat as conversations.
 """
 
 import json

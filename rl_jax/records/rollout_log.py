@@ -93,8 +93,9 @@ class RolloutLog:
       known.add((serial, sample))
       done = self.rounds[number]
       ids = host['response'][row][: host['length'][row]]
-      text = self.stop.text(ids)
-      lines.append(done.row(n, sample, text) | {'weight': float(weight_B[row])})
+      text, end = self.stop.text(ids), self.stop.ended_by(ids)
+      more = {'ended_by': end, 'weight': float(weight_B[row])}
+      lines.append(done.row(n, sample, text) | more)
       if tokens is not None and row < len(tokens['seen']):
         lines[-1][TOKENS] = self._tokens(tokens, row, ids)
     return lines

@@ -39,13 +39,27 @@ class Stop:
     ids = list(map(int, ids))
     if ids and ids[-1] in self.tokenizer.eos_ids:
       ids = ids[:-1]
-    elif ids and self.texts:
-      known = self.tokenizer.token_bytes
-      parts = [known[i] if i < len(known) else b'' for i in ids]
-      found = self._first(b''.join(parts), len(parts[-1]))
-      if found is not None:
-        return self._before(ids, b''.join(parts)[found:])
+    elif (end := self._end(ids)) is not None:
+      return self._before(ids, end)
     return self.tokenizer.decode(ids)
+
+  def ended_by(self, ids: Sequence[int]) -> str | None:
+    """What has ended a response: a text, '' an end token, None the limit."""
+    ids = list(map(int, ids))
+    ended = ids and ids[-1] in (*self.tokenizer.eos_ids, *self.ids)
+    if (end := self._end(ids)) is not None:
+      return next(x for x in self.texts if end.startswith(x)).decode()
+    return '' if ended else None
+
+  def _end(self, ids: Sequence[int]) -> bytes | None:
+    """The bytes from the text on that the last token makes whole."""
+    if not ids or not self.texts:
+      return None
+    known = self.tokenizer.token_bytes
+    parts = [known[i] if i < len(known) else b'' for i in ids]
+    data = b''.join(parts)
+    found = self._first(data, len(parts[-1]))
+    return None if found is None else data[found:]
 
   def _first(self, data: bytes, last: int) -> int | None:
     """Where the text begins that is first whole in the last bytes."""

@@ -38,12 +38,30 @@ LINES = [
     ('response', 1.0, [('p', 'good'), ('p', 'also')]),
     ('response', 0.3, [('p', 'good'), ('p', 'also'), ('q', 'half')]),
     ('text', 1.0, [('pgood',), ('palso',)]),
+    (
+      'label',
+      0.5,
+      [('p', text, text != 'bad') for text in ('bad', 'good', 'also')]
+      + [('q', 'bad', False), ('p', 'worse', False)]
+      + [('q', 'half', True), ('q', 'low', False)],
+    ),
   ],
 )
 def test_rows_by_hand(form, least, expected):
   """Samples of one iteration alone are compared; a failed call is no sample."""
   found = rows(LINES, form, least, chat=False)
   assert [tuple(row.values()) for row in found] == expected
+
+
+def test_responses_have_what_ended_them():
+  """A stop text is part of what was sampled; a response that was cut is not."""
+  lines = [
+    sample(1, 'p', '3', 1.0) | {'ended_by': '\n'},
+    sample(1, 'p', '4', 0.0) | {'ended_by': ''},
+    sample(1, 'p', '5', -1.0) | {'ended_by': None},
+  ]
+  (pair,) = rows(lines, 'pair', 1.0, chat=False)
+  assert pair == {'prompt': 'p', 'chosen': '3\n', 'rejected': '4'}
 
 
 def test_the_order_of_samples_without_ties_changes_nothing():

@@ -118,6 +118,7 @@ def test_lines_are_those_of_the_trained_rows():
   assert (first['reward'], first['weight']) == (1.0, 1.0)
   assert first['tokens'] == {'text': ['d'], 'x': [0.1235]}
   assert (second['response'], second['weight']) == ('c', 0.0)
+  assert (first['ended_by'], second['ended_by']) == (None, '')
   assert 'tokens' not in second
   host['tokens']['trained'] = np.array([[0.0, 1.0]])
   assert log.lines(host)[0]['tokens']['trained'] == [0.0]

@@ -133,6 +133,20 @@ def test_what_ended_a_response_is_no_text():
   assert stop.text([end]) == stop.text([]) == ''
   # Whole in tokens that were given: the response went on.
   assert stop.text(encode('aba')) == 'aba'
+
+
+def test_what_ended_a_response():
+  """A text, an end token or a control token, or the limit."""
+  tokenizer = CharTokenizer('abc')
+  (end,), encode = tokenizer.eos_ids, tokenizer.encode
+  stop = make_stop(tokenizer, ('b', 'ca'))
+  assert stop.ended_by(encode('ab')) == 'b'
+  assert stop.ended_by(encode('aca')) == 'ca'
+  assert stop.ended_by([*encode('b'), end]) == ''
+  assert stop.ended_by(encode('aba')) is None
+  assert stop.ended_by([]) is None
+  control = dataclasses.replace(stop, ids=(end, 2), texts=())
+  assert control.ended_by([2]) == '' and control.ended_by([3]) is None
   merged = Pieces((b'', b'', b'ab', b'bcab'))
   assert make_stop(merged, ('bb', 'c')).text([2, 3]) == 'a'
 
