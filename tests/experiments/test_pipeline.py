@@ -119,7 +119,8 @@ from experiments.pipelines.stages import Stage
 
 SMALL = ('--config=configs/bandit.py', '--method=grpo', '--workdir={out}',
          '--set=evaluation.every=0', '--set=verifier.num_workers=0',
-         '--set=rollout.num_prompts=4', '--set=iterations=40')
+         '--set=rollout.num_prompts=4', '--set=iterations=40',
+         '--set=checkpoint.every=1')
 
 def get_stages():
   return (Stage(name='first', flags=SMALL),
@@ -159,7 +160,10 @@ def test_a_recipe_runs_small(tmp_path):
 
 @pytest.mark.slow
 def test_a_killed_stage_continues_bit_for_bit(tmp_path):
-  """E0: SIGTERM in the second stage, which saves; the first is not repeated."""
+  """E0: the second stage is cut once it has saved; the first is not repeated.
+
+  SIGTERM saves once more; SIGKILL ends pipeline and stage at once.
+  """
   recipe = tmp_path / 'recipe.py'
   recipe.write_text(RECIPE)
 
@@ -169,19 +173,26 @@ def test_a_killed_stage_continues_bit_for_bit(tmp_path):
       + [f'--pipeline={recipe}', f'--workdir={tmp_path / workdir}'],
       cwd=pathlib.Path(__file__).resolve().parents[2],
       env={**os.environ, 'JAX_PLATFORMS': 'cpu'},
+      start_new_session=True,
     )
 
   assert start('whole').wait() == 0
-  cut = start('cut')
-  begun = tmp_path / 'cut' / 'second' / 'metrics.jsonl'
-  while not (begun.exists() and begun.read_text()):
-    assert cut.poll() is None
-    time.sleep(0.05)
-  cut.send_signal(signal.SIGTERM)
-  assert cut.wait() == 143
-  done = json.loads((tmp_path / 'cut' / pipeline.STATE).read_text())
-  assert list(done) == ['first']
-  assert start('cut').wait() == 0
-  assert rows_of(tmp_path / 'cut') == rows_of(tmp_path / 'whole')
-  report = (tmp_path / 'cut' / pipeline.REPORT).read_text()
-  assert '| second | 40 |' in report
+  kills = {
+    'terminated': (143, lambda run: run.send_signal(signal.SIGTERM)),
+    'killed': (
+      -signal.SIGKILL,
+      lambda run: os.killpg(run.pid, signal.SIGKILL),
+    ),
+  }
+  for name, (code, kill) in kills.items():
+    folder, cut = tmp_path / name, start(name)
+    while not any(folder.glob('second/checkpoints/*/COMMITTED')):
+      assert cut.poll() is None
+      time.sleep(0.05)
+    kill(cut)
+    assert cut.wait() == code
+    done = json.loads((folder / pipeline.STATE).read_text())
+    assert list(done) == ['first']
+    assert start(name).wait() == 0
+    assert rows_of(folder) == rows_of(tmp_path / 'whole')
+    assert '| second | 40 |' in (folder / pipeline.REPORT).read_text()
