@@ -98,9 +98,8 @@ WORLDS = {
     ('grpo', 'gigpo', 'turn_ppo', 'ppo', 'rloo', 'salt'),
     GRID,
   ),
-  'dense_later': World(  # a later commit
-    'keydoor', ('empg', 'epo', 'ppdpp', 'reinforce', 'poad'), GRID
-  ),
+  'dense_later': World('keydoor', ('empg', 'epo'), GRID),  # a later commit
+  'dense_last': World('keydoor', ('reinforce', 'ppdpp', 'poad'), GRID),
   'sparse': World('keydoor', ('grpo', 'ppo', 'rloo'), SPARSE),
   'sparse_turns': World('keydoor', ('turn_ppo',), SPARSE),  # a later commit
   'sparse_no_kl': World('keydoor', ('ppo',), NO_KL),
@@ -223,14 +222,14 @@ CLAIMS = (
   Claim(
     'M93 PPDPP',
     'above REINFORCE',
-    ('dense_later', 'ppdpp'),
-    ('dense_later', 'reinforce'),
+    ('dense_last', 'ppdpp'),
+    ('dense_last', 'reinforce'),
     OUTCOME,
   ),
   Claim(
     'A126 POAD',
     'with words of one token not below PPO',
-    ('dense_later', 'poad'),
+    ('dense_last', 'poad'),
     ('dense', 'ppo'),
     OUTCOME,
     0,
