@@ -41,9 +41,9 @@ def get_config(method: Method) -> ExperimentConfig:
       num_prompts=16,
       group_size=8,
       max_prompt_tokens=2 * fields + 1 + page,
-      max_response_tokens=(page + 3) * turns,
+      max_response_tokens=(page + 2) * turns,
       turns=TurnConfig(
-        max_turns=turns, max_turn_tokens=3, max_observation_tokens=page
+        max_turns=turns, max_turn_tokens=2, max_observation_tokens=page
       ),
     ),
     update=UpdateConfig(minibatch_prompts=4),

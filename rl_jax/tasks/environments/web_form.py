@@ -90,15 +90,14 @@ class WebForm(EnvironmentTask):
 
   def make(self, example: Example) -> 'Filling':
     """An episode on the form of the example."""
-    return Filling(self, example)
+    return Filling(self, *self.pages(example))
 
 
 class Filling:
   """One episode."""
 
-  def __init__(self, task: WebForm, example: Example):
-    self._task = task
-    self._goal, self._page = task.pages(example)
+  def __init__(self, task: WebForm, goal: str, page: str):
+    self._task, self._goal, self._page = task, goal, page
 
   def reset(self, seed: int) -> Reply:
     """The instruction and the first page."""

@@ -1,0 +1,48 @@
+"""LID on forms: clones of random episodes that are renamed, then RL.
+
+Random actions fill in forms; each episode is named by the page that it reached
+and cloned. RL goes on from the clone, and `alone` from random weights.
+Command: python -m experiments.pipeline --pipeline=lid --workdir=runs/lid
+"""
+
+from experiments.pipelines.stages import Stage
+
+_CONFIG = '--config=configs/web_form.py'
+_TRAIN = (_CONFIG, '--workdir={out}')
+_RL = (
+  *(*_TRAIN, '--method=turn_rloo', '--set=iterations=30'),
+  '--set=evaluation.every=30',
+)
+
+
+def get_stages() -> tuple[Stage, ...]:
+  """The clone begins with untrained weights of the right alphabet."""
+  return (
+    Stage(
+      name='untrained',
+      flags=(
+        *(*_TRAIN, '--method=turn_rloo', '--set=iterations=1'),
+        '--set=optimizer.learning_rate=0.0',
+      ),
+    ),
+    Stage(
+      name='rows',
+      binary='relabelled_forms',
+      flags=(_CONFIG, '--out={out}.jsonl'),
+    ),
+    Stage(
+      name='clone',
+      flags=(
+        *(*_TRAIN, '--method=sft', '--set=model.path={untrained}'),
+        "--set=task=PreferenceRows(path='{rows}.jsonl')",
+        *('--set=rollout.turns=null', '--set=rollout.logged_prompts=64'),
+        *('--set=rollout.num_prompts=64', '--set=rollout.group_size=1'),
+        *('--set=rollout.max_prompt_tokens=60', '--set=iterations=250'),
+        *('--set=rollout.max_response_tokens=3', '--set=evaluation.every=0'),
+        *('--set=update.minibatch_prompts=64',),
+        '--set=optimizer.learning_rate=2e-3',
+      ),
+    ),
+    Stage(name='result', flags=(*_RL, '--set=model.path={clone}')),
+    Stage(name='alone', flags=_RL),
+  )
