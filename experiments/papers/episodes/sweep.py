@@ -89,6 +89,7 @@ WORLDS = {
     ('grpo', 'gigpo', 'turn_ppo', 'ppo', 'rloo', 'salt'),
     GRID,
   ),
+  'dense_later': World('keydoor', ('empg', 'epo'), GRID),  # a later commit
   'sparse': World('keydoor', ('grpo', 'ppo', 'rloo'), SPARSE),
   'sparse_turns': World('keydoor', ('turn_ppo',), SPARSE),  # a later commit
   'sparse_no_kl': World('keydoor', ('ppo',), NO_KL),
@@ -184,6 +185,12 @@ CLAIMS = (
       ('GiGPO', 'gigpo'),
       ('A199 SALT', 'salt'),
     )
+  ),
+  *(
+    Claim(
+      source, 'above GRPO', ('dense_later', name), ('dense', 'grpo'), OUTCOME
+    )
+    for source, name in (('L72 EMPG', 'empg'), ('A78 EPO', 'epo'))
   ),
   Claim(
     'M28',
