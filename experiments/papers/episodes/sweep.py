@@ -82,14 +82,25 @@ ENDED = PLANNED | {
   f'method.{name}.bootstrap': False
   for name in ('credit.HierarchicalGAE', 'value_target')
 }
+SLOW = {**MAZE, 'optimizer.learning_rate': 1e-3, 'iterations': 200}
 MOVES = {'task.noise': 0.3, 'evaluation.every': 0, 'iterations': 100}
+# Eight contexts, each with one best of eight actions; the others earn up to 0.8.
+TRIGGERS = {
+  WEIGHTS: "{'value': 1.0}",
+  'rollout.group_size': 16,
+  'optimizer.learning_rate': 5e-3,
+  'evaluation.every': 0,
+  'iterations': 200,
+}
 WORLDS = {
   'dense': World(
     'keydoor',
     ('grpo', 'gigpo', 'turn_ppo', 'ppo', 'rloo', 'salt'),
     GRID,
   ),
-  'dense_later': World('keydoor', ('empg', 'epo'), GRID),  # a later commit
+  'dense_later': World(  # a later commit
+    'keydoor', ('empg', 'epo', 'ppdpp', 'reinforce', 'poad'), GRID
+  ),
   'sparse': World('keydoor', ('grpo', 'ppo', 'rloo'), SPARSE),
   'sparse_turns': World('keydoor', ('turn_ppo',), SPARSE),  # a later commit
   'sparse_no_kl': World('keydoor', ('ppo',), NO_KL),
@@ -108,7 +119,21 @@ WORLDS = {
     'priced_tools', ('grpo', 'otc', 'ppo', 'router_r1', 'duration_ppo'), {}
   ),
   'moves': World('logged_moves', ('grpo',), MOVES),
+  'moves_sft': World(
+    'logged_moves', ('grpo',), {**MOVES, 'model.path': 'runs/moves_start'}
+  ),
+  'triggers': World('bandit', ('rlprompt',), TRIGGERS),
+  'triggers_raw': World(
+    'bandit',
+    ('rlprompt',),
+    TRIGGERS
+    | {
+      'method.credit.GroupCenter': None,
+      'method.credit.GroupScale': None,
+    },
+  ),
   'maze': World('keydoor', ('turn_ppo', 'filtered_bc'), MAZE),
+  'maze_slow': World('keydoor', ('turn_ppo',), SLOW),
 }
 OUTCOME, CALLS = 'mean/outcome', 'final/calls'
 RIGHT = 'final/outcome'
@@ -193,12 +218,45 @@ CLAIMS = (
     for source, name in (('L72 EMPG', 'empg'), ('A78 EPO', 'epo'))
   ),
   Claim(
-    'M28',
-    'PPO reaches 95% of the best return',
-    ('maze', 'turn_ppo'),
-    NEAR_BEST,
-    'final/maze',
+    'M93 PPDPP',
+    'above REINFORCE',
+    ('dense_later', 'ppdpp'),
+    ('dense_later', 'reinforce'),
+    OUTCOME,
+  ),
+  Claim(
+    'A126 POAD',
+    'with words of one token not below PPO',
+    ('dense_later', 'poad'),
+    ('dense', 'ppo'),
+    OUTCOME,
     0,
+  ),
+  Claim(
+    'M2 RLPrompt',
+    'nine of ten samples are the best',
+    ('triggers', 'rlprompt'),
+    0.9,
+    RIGHT,
+    0,
+  ),
+  Claim(
+    'M2 RLPrompt',
+    'z-scores help',
+    ('triggers', 'rlprompt'),
+    ('triggers_raw', 'rlprompt'),
+    RIGHT,
+  ),
+  *(
+    Claim(
+      'M28',
+      'PPO reaches 95% of the best return',
+      (world, 'turn_ppo'),
+      NEAR_BEST,
+      'final/maze',
+      0,
+    )
+    for world in ('maze', 'maze_slow')
   ),
   Claim(
     'M28',
@@ -234,13 +292,23 @@ CLAIMS = (
     ('tools', 'ppo'),
     RIGHT,
   ),
+  *(
+    Claim(
+      'M82 Think in Games',
+      'right up to the noise of labels, 0.75',
+      (world, 'grpo'),
+      0.75,
+      RIGHT,
+      0,
+    )
+    for world in ('moves', 'moves_sft')
+  ),
   Claim(
     'M82 Think in Games',
-    'right up to the noise of labels, 0.75',
+    'better from SFT than from random weights',
+    ('moves_sft', 'grpo'),
     ('moves', 'grpo'),
-    0.75,
     RIGHT,
-    0,
   ),
 )
 
