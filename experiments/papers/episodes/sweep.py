@@ -84,7 +84,7 @@ ENDED = PLANNED | {
 }
 SLOW = {**MAZE, 'optimizer.learning_rate': 1e-3, 'iterations': 200}
 MOVES = {'task.noise': 0.3, 'evaluation.every': 0, 'iterations': 100}
-# Eight contexts, each with one best of eight actions; the others earn up to 0.8.
+# Eight contexts with one best of eight actions each; others earn up to 0.8.
 TRIGGERS = {
   WEIGHTS: "{'value': 1.0}",
   'rollout.group_size': 16,
@@ -117,6 +117,9 @@ WORLDS = {
   ),
   'tools': World(
     'priced_tools', ('grpo', 'otc', 'ppo', 'router_r1', 'duration_ppo'), {}
+  ),
+  'tools_fast': World(
+    'priced_tools', ('grpo', 'llds'), {'optimizer.learning_rate': 1e-2}
   ),
   'moves': World('logged_moves', ('grpo',), MOVES),
   'moves_sft': World(
@@ -264,6 +267,21 @@ CLAIMS = (
     ('maze', 'turn_ppo'),
     ('maze', 'filtered_bc'),
     'final/maze',
+  ),
+  Claim(
+    'L218 LLDS',
+    'GRPO collapses at a higher rate',
+    ('tools_fast', 'grpo'),
+    ('tools', 'grpo'),
+    RIGHT,
+    -1,
+  ),
+  Claim(
+    'L218 LLDS',
+    'above GRPO',
+    ('tools_fast', 'llds'),
+    ('tools_fast', 'grpo'),
+    RIGHT,
   ),
   Claim('OTC', 'fewer calls', ('tools', 'otc'), ('tools', 'grpo'), CALLS, -1),
   Claim('OTC', 'as right', ('tools', 'otc'), ('tools', 'grpo'), RIGHT, 0),
