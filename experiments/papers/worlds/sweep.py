@@ -31,6 +31,7 @@ TOKENS = {MAIN: 100_000, 'explore': 300_000}
 LAWS = {
   MAIN: ('grpo', 'reinforce', 'clip_cov', 'kl_cov'),
   'explore': ('grpo', 'reinforce'),
+  'chain': ('grpo', 'clip_cov'),
 }
 SURVEY = 'brief'  # many methods, all at one rate
 TOLERABLE = 0.03  # a loss that a claim of "not worse" allows
@@ -142,6 +143,16 @@ WORLDS = {
     seeds=3,
     other_seeds=1,
     problems=256,
+  ),
+  'chain': World(
+    measured='',
+    rates=(3e-4,),
+    best=3e-4,
+    iterations=40,
+    methods={'grpo': {}, 'clip_cov': trials.CLIP_COV},
+    start=START,
+    claims={'clip_cov': trials.KEEPS},
+    seeds=3,
   ),
 }
 
