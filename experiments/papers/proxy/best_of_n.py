@@ -83,7 +83,7 @@ def line(seed: int) -> dict:
 def main(argv):
   """Samples and writes."""
   del argv
-  lines = [line(seed) for seed in range(sweep.SEEDS)]
+  lines = [line(seed) for seed in sweep.SEEDS]
   with open(_OUT.value, 'w') as file:
     file.writelines(json.dumps(one) + '\n' for one in lines)
 
