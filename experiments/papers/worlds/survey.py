@@ -19,6 +19,17 @@ CLAIMS = {
   'reinforce_plus_plus_baseline': trials.BETTER,
   'opo': trials.BETTER,
   'filtered_bc': _NONE,
+  # The paper's headline, or what it is known for where that is unverified.
+  **dict.fromkeys(
+    (
+      *('dppo_kl', 'gmpo', 'luspo', 'minpro', 'sapo', 'vespo', 'lambda_grpo'),
+      *('entropy_quantile', 'adora', 'seed_grpo', 'thr', 'apo', 'empg'),
+    ),
+    trials.BETTER,
+  ),
+  **dict.fromkeys(('riskpo',), trials.PASS),
+  **dict.fromkeys(('dual_clip_grpo', 'rebel'), Claim('not worse', sign=0)),
+  **dict.fromkeys(('dro', 'copg', 'spo', 'p3o_v1', 'p3o_v2'), _NONE),
 }
 # Named before their further seeds ran: rows of the first three seeds without
 # correction (the first five), and of `stale`. Judged on these seeds alone, with
