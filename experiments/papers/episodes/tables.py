@@ -5,19 +5,19 @@ from typing import Any
 import numpy as np
 
 from experiments.papers.episodes import sweep
+from experiments.papers.worlds import profile
 from experiments.papers.worlds import tables as worlds_tables
 from experiments.tables import cells as cells_lib
 from experiments.tables import intervals
 
 HEADER = ('row', 'claim', 'world', 'metric', 'seeds', 'mean', 'of the other')
+# (values by seed, those of the other one, their difference).
+Measured = tuple[np.ndarray, np.ndarray, intervals.Comparison]
 
 
 def all_tables(lines: list[dict[str, Any]]) -> dict[str, list[list[str]]]:
   """Name of a table -> header and rows."""
-  runs = {
-    name: [line for line in lines if sweep.world_of(line) == name]
-    for name in sweep.WORLDS
-  }
+  runs = by_world(lines)
   return {'rows': rows(runs)} | {
     f'comparison in {name}': cells_lib.comparison(
       runs[name], f'method={sweep.WORLDS[name].methods[0]}'
@@ -26,32 +26,26 @@ def all_tables(lines: list[dict[str, Any]]) -> dict[str, list[list[str]]]:
   }
 
 
-def rows(runs: dict[str, list[dict[str, Any]]]) -> list[list[str]]:
-  """A line for each claim.
+def by_world(
+  lines: list[dict[str, Any]],
+) -> dict[str, list[dict[str, Any]]]:
+  """World -> its lines."""
+  return {
+    name: [line for line in lines if sweep.world_of(line) == name]
+    for name in sweep.WORLDS
+  }
 
-  p-values are adjusted for the claims of a world, for each metric alone.
-  """
-  found = [measured(runs, claim) for claim in sweep.CLAIMS]
-  kind_N = np.array([f'{c.one[0]} {c.metric}' for c in sweep.CLAIMS])
-  p_N = np.array([gain.p for *_, gain in found])
-  for kind in set(kind_N):
-    p_N[kind_N == kind] = intervals.adjusted(p_N[kind_N == kind])
+
+def rows(runs: dict[str, list[dict[str, Any]]]) -> list[list[str]]:
+  """A line for each claim."""
   table = [[*HEADER, 'difference', '95% paired', cells_lib.ADJUSTED, 'verdict']]
-  for claim, (one_S, other_S, gain), p in zip(
-    sweep.CLAIMS, found, p_N, strict=True
-  ):
-    gain = gain._replace(p=p)
+  for claim, (one_S, other_S, gain) in judged(runs):
     less = f' less {claim.base}' * bool(claim.base)
-    world, name = claim.one[0], claim.one[1] + less
-    against = claim.other
-    if not isinstance(against, float):
-      other, method = against[0], against[1] + less
-      against = method if other == world else f'{method} in {other}'
     table.append(
       [
         claim.source,
         claim.text,
-        f'{name} in {world}; against {against}',
+        f'{claim.one[1]}{less} in {claim.one[0]}; against {_against(claim)}',
         claim.metric,
         str(len(one_S)),
         f'{one_S.mean():.3f}',
@@ -63,10 +57,56 @@ def rows(runs: dict[str, list[dict[str, Any]]]) -> list[list[str]]:
   return table
 
 
+def seen(lines: list[dict[str, Any]]) -> dict[str, list[profile.Seen]]:
+  """Method -> its claims, each with what it was compared with."""
+  found: dict[str, list[profile.Seen]] = {}
+  for claim, (one_S, _, gain) in judged(by_world(lines)):
+    world, method = claim.one
+    one = profile.Seen(
+      world,
+      f'{claim.text} (against {_against(claim)})',
+      claim.metric,
+      gain,
+      len(one_S),
+      worlds_tables.verdict(claim.sign, gain),
+    )
+    found.setdefault(method, []).append(one)
+  return found
+
+
+def _against(claim: sweep.Claim) -> str:
+  """'0.75', 'METHOD', or 'METHOD in WORLD' if that is another one."""
+  if isinstance(claim.other, float):
+    return str(claim.other)
+  world, method = claim.other
+  name = method + f' less {claim.base}' * bool(claim.base)
+  return name if world == claim.one[0] else f'{name} in {world}'
+
+
+def judged(
+  runs: dict[str, list[dict[str, Any]]],
+) -> list[tuple[sweep.Claim, Measured]]:
+  """Every claim with what was measured.
+
+  p-values are adjusted for the claims of a world, for each metric alone.
+  """
+  found = [measured(runs, claim) for claim in sweep.CLAIMS]
+  kind_N = np.array([f'{c.one[0]} {c.metric}' for c in sweep.CLAIMS])
+  p_N = np.array([gain.p for *_, gain in found])
+  for kind in set(kind_N):
+    p_N[kind_N == kind] = intervals.adjusted(p_N[kind_N == kind])
+  return [
+    (claim, (one_S, other_S, gain._replace(p=p)))
+    for claim, (one_S, other_S, gain), p in zip(
+      sweep.CLAIMS, found, p_N, strict=True
+    )
+  ]
+
+
 def measured(
   runs: dict[str, list[dict[str, Any]]], claim: sweep.Claim
-) -> tuple[np.ndarray, np.ndarray, intervals.Comparison]:
-  """(values, those of the other one, their difference) by seed."""
+) -> Measured:
+  """What the runs of a claim have, p as it is for this claim alone."""
   one_S = _above(runs, claim.one, claim)
   if isinstance(claim.other, float):
     other_S = np.full_like(one_S, claim.other)

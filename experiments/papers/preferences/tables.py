@@ -59,8 +59,8 @@ def _cells(one: Mapping[str, float]) -> list[str]:
   return [format(one[name], forms.get(name, '+.2f')) for name in COLUMNS]
 
 
-def seen(rows: Sequence[Line]) -> dict[str, profile.Seen]:
-  """Method -> its claim and what was found, p adjusted by metric."""
+def seen(rows: Sequence[Line]) -> dict[str, list[profile.Seen]]:
+  """Method -> its one claim and what was found, p adjusted by metric."""
   claims = sweep.OFFLINE | sweep.ONLINE
   found = {}
   for name, claim in claims.items():
@@ -69,7 +69,7 @@ def seen(rows: Sequence[Line]) -> dict[str, profile.Seen]:
     seeds = by_seed(rows, claim.metric)
     gains = intervals.against(seeds, sweep.BASELINE)
     if name in gains:
-      found[name] = profile.Seen(
+      one = profile.Seen(
         WORLD,
         claim.text,
         claim.metric,
@@ -77,13 +77,14 @@ def seen(rows: Sequence[Line]) -> dict[str, profile.Seen]:
         len(seeds[name]),
         worlds_tables.verdict(claim.sign, gains[name]),
       )
+      found[name] = [one]
   return found
 
 
 def claims(rows: Sequence[Line]) -> Cells:
   """What a paper claims against DPO, and what was seen."""
   table = [['method', 'claim', 'on', 'to DPO', '95% paired', 'verdict']]
-  for name, one in seen(rows).items():
+  for name, (one,) in seen(rows).items():
     effect, interval, _ = cells_lib.comparison_text(one.found)
     row = [name, one.claim, one.metric, effect, interval, one.verdict]
     table.append(row)

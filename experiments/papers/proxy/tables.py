@@ -95,8 +95,8 @@ def _numbers(seeds: BySeed) -> dict[int, dict[str, float]]:
   return found
 
 
-def seen(rows: Sequence[Line]) -> dict[str, profile.Seen]:
-  """Method -> its claim on the last score of the rule, and what was found.
+def seen(rows: Sequence[Line]) -> dict[str, list[profile.Seen]]:
+  """Method -> its one claim on the last score of the rule, and what was found.
 
   p-values are adjusted for all rows of `courses`.
   """
@@ -106,14 +106,16 @@ def seen(rows: Sequence[Line]) -> dict[str, profile.Seen]:
   }
   gains = intervals.against(last, sweep.NAIVE)
   return {
-    sweep.ARMS[name][1]['method']: profile.Seen(
-      'proxy',
-      text,
-      'rule at the end',
-      gains[name],
-      len(last[name]),
-      worlds_tables.verdict(1, gains[name]),
-    )
+    sweep.ARMS[name][1]['method']: [
+      profile.Seen(
+        'proxy',
+        text,
+        'rule at the end',
+        gains[name],
+        len(last[name]),
+        worlds_tables.verdict(1, gains[name]),
+      )
+    ]
     for name, text in sweep.CLAIMS.items()
   }
 

@@ -20,20 +20,24 @@ from rl_jax.records import metrics
 FOLDER = pathlib.Path(__file__).parent
 PAGE, RESULTS = FOLDER / 'LANDED.md', FOLDER / 'results.jsonl'
 NOT_MEASURED = 'not measured'
-PAPERS = ('preferences', 'proxy')  # others whose tables.py has `seen`
+PAPERS = (
+  'preferences',
+  'proxy',
+  'episodes',
+)  # others whose tables.py has `seen`
 HEAD = """# What was seen of every method
 
 Written by `python -m experiments.papers.worlds.landed`, see README.md.
 
 Of methods that were judged in a world: the claim, the difference to GRPO (in
-preferences to DPO) with its paired 95% over seeds, and whether it was seen:
-`seen` is separated in the claimed direction, `contrary` in the other; two seeds
-see nothing. Where the paper claims nothing of the kind, the verdict is
-`higher`, `lower` or `not told apart`. In `brief` all methods have one learning
-rate, the best of those tuned in `stale`. Of the others the headline of the
-paper, as the method's file gives it, and the world in which a test shows that
-the method changes the gradient or the rollouts; what they gain there is not
-measured.
+preferences to DPO, in episodes to what the claim names) with its paired 95%
+over seeds, and whether it was seen: `seen` is separated in the claimed
+direction, `contrary` in the other; two seeds see nothing. Where the paper
+claims nothing of the kind, the verdict is `higher`, `lower` or `not told
+apart`. In `brief` all methods have one learning rate, the best of those tuned
+in `stale`. Of the others the headline of the paper, as the method's file gives
+it, and the world in which a test shows that the method changes the gradient or
+the rollouts; what they gain there is not measured.
 
 """
 
@@ -55,8 +59,8 @@ def judged_elsewhere() -> dict[str, list[profile.Seen]]:
   for paper in PAPERS:
     own = importlib.import_module(f'experiments.papers.{paper}.tables')
     rows = metrics.read_jsonl(FOLDER.parent / paper / 'results.jsonl')
-    for name, one in own.seen(rows).items():
-      found.setdefault(name, []).append(one)
+    for name, more in own.seen(rows).items():
+      found.setdefault(name, []).extend(more)
   return found
 
 

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from experiments.papers.episodes import excerpt, sweep, tables
+from experiments.papers.worlds import landed
 
 
 def lines(world, method, numbers):
@@ -30,6 +31,48 @@ def test_rows_by_hand(monkeypatch):
   ]
   assert second[-4:] == ['+0.000', '[+0.000, +0.000]', '1.000', 'seen']
   assert third[-1] == 'not seen' and third[7] == '-2.000'
+
+
+def test_what_was_seen_of_a_method(monkeypatch):
+  """The verdict follows the sign of a claim; what it is against is named."""
+  runs = {
+    'a': lines('a', 'x', (5.0, 5.1, 4.9)),
+    'b': lines('b', 'y', (3.0, 3.0, 3.1)),
+  }
+  more = sweep.Claim('P', 'more', ('a', 'x'), ('b', 'y'), 'm')
+  less = dataclasses.replace(more, text='less', sign=-1)
+  number = dataclasses.replace(more, text='reached', other=4.0, sign=0)
+  monkeypatch.setattr(sweep, 'CLAIMS', (more, less, number))
+  monkeypatch.setattr(tables, 'by_world', lambda lines: lines)
+  found = tables.seen(runs)
+  assert set(found) == {'x'}
+  assert [(one.claim, one.verdict) for one in found['x']] == [
+    ('more (against y in b)', 'seen'),
+    ('less (against y in b)', 'contrary'),
+    ('reached (against 4.0)', 'seen'),
+  ]
+  assert {(one.world, one.metric, one.seeds) for one in found['x']} == {
+    ('a', 'm', 3)
+  }
+
+
+# In the order of the claims, of the committed results.
+VERDICTS = {
+  'hiper': ('contrary', 'not seen', 'contrary', 'not seen'),
+  'ppo': ('not seen',) * 2 + ('contrary',) * 2 + ('seen',) * 2,
+  'rlprompt': ('seen', 'seen'),
+  'router_r1': ('not seen', 'contrary'),
+  'salt': ('not seen',),
+  'turn_ppo': ('not seen', 'seen', 'not seen') + ('contrary',) * 3,
+}
+
+
+def test_verdicts_stand_on_the_page_of_all_methods():
+  """Each of a method's claims has a line there."""
+  found = landed.judged_elsewhere()
+  assert VERDICTS == {
+    name: tuple(one.verdict for one in found[name]) for name in VERDICTS
+  }
 
 
 def test_components_are_averaged():
