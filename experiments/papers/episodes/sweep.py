@@ -36,8 +36,9 @@ class World:
 class Claim:
   """Row of the table: a (world, method) against another or against a number.
 
-  metric: of a line's `last`. sign: of the claimed difference; 0: not worse.
-  base: method whose values are subtracted in both worlds; '' none.
+  metric: of a line's `last`, or 'A per B' of two. sign: of the claimed
+  difference; 0: not worse. base: method whose values are subtracted in both
+  worlds; '' none.
   """
 
   source: str
@@ -120,6 +121,11 @@ WORLDS = {
   'tools_fast': World(
     'priced_tools', ('grpo', 'llds'), {'optimizer.learning_rate': 1e-2}
   ),
+  'tools_early': World('priced_tools', ('aspo',), {}),
+  'tools_unbiased': World(
+    'priced_tools', ('aspo',), {'method.credit.FirstCallBias.coef': 0.0}
+  ),
+  'lookup': World('lookup', ('grpo@no_kl', 'rex_rag'), {}),
   'moves': World('logged_moves', ('grpo',), MOVES),
   'moves_sft': World(
     'logged_moves', ('grpo',), {**MOVES, 'model.path': 'runs/moves_start'}
@@ -308,6 +314,33 @@ CLAIMS = (
     ('tools', 'duration_ppo'),
     ('tools', 'ppo'),
     RIGHT,
+  ),
+  *(
+    Claim(
+      'A103 ASPO',
+      text,
+      ('tools_early', 'aspo'),
+      ('tools_unbiased', 'aspo'),
+      metric,
+      sign,
+    )
+    for text, metric, sign in (
+      ('earlier first call', 'mean/before_call per mean/called', -1),
+      ('as right', RIGHT, 0),
+    )
+  ),
+  *(
+    Claim(
+      'A114 REX-RAG',
+      text,
+      ('lookup', 'rex_rag'),
+      ('lookup', 'grpo@no_kl'),
+      metric,
+    )
+    for text, metric in (
+      ('above GRPO', RIGHT),
+      ('leaves more dead ends', 'final/recovered per final/dead_end'),
+    )
   ),
   *(
     Claim(

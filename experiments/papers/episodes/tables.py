@@ -128,8 +128,14 @@ def values(
   """The metric of a (world, method) in the order of seeds."""
   world, method = of
   found = {
-    line['setting']['seed']: line['last'][metric]
+    line['setting']['seed']: number(line['last'], metric)
     for line in runs[world]
     if line['setting']['method'] == method
   }
   return np.array([found[seed] for seed in sorted(found)])
+
+
+def number(last: dict[str, float], metric: str) -> float:
+  """A metric; of 'A per B' the ratio of two, which are means over episodes."""
+  name, _, base = metric.partition(' per ')
+  return last[name] / last[base] if base else last[name]

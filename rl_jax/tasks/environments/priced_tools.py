@@ -28,8 +28,9 @@ class PricedTools(EnvironmentTask):
   one, which is always right; both reply as '2>'. A digit is the answer and ends
   the episode; any other text is told '?>'.
   Components: `outcome` 1 for the right answer, `calls`, `slow` (calls of the
-  slow tool), `cost` and durations 1 of the fast and slow_cost of the slow tool;
-  other actions cost nothing and take 1.
+  slow tool), `called` 1 and `before_call` the turns so far at the first call,
+  `cost` and durations 1 of the fast and slow_cost of the slow tool; other
+  actions cost nothing and take 1.
   """
 
   values: int = ranged(4, 2, 10)
@@ -69,8 +70,12 @@ class PricedTools(EnvironmentTask):
     return device_verifiers.pad_rows([self.facts(one) for one in examples])
 
   def begin_device(self, answer_BA: Any) -> tuple[Any, Any]:
-    """See EnvironmentTask."""
-    return answer_BA, answer_BA[:, 2] + 1
+    """Behind the facts the turns without a call so far, -1 after one."""
+    import jax.numpy as jnp
+
+    waited_B1 = jnp.zeros_like(answer_BA[:, :1])
+    state = jnp.concatenate([answer_BA, waited_B1], axis=1)
+    return state, answer_BA[:, 2] + 1
 
   def step_device(
     self, state: Any, action_BA: Any, length_B: Any, tokenizer: Any
@@ -96,13 +101,19 @@ class PricedTools(EnvironmentTask):
     calls_B = (fast_B | slow_B).astype(jnp.int32)
     cost_B = fast_B + self.slow_cost * slow_B
     right_B = done_B & (number_B - 2 == state[:, 0])
-    return state, DeviceReply(
+    waited_B = state[:, 3]
+    first_B = (calls_B > 0) & (waited_B >= 0)
+    waited_now_B = jnp.where(waited_B < 0, -1, waited_B + 1)
+    waited_now_B = jnp.where(first_B, -1, waited_now_B)
+    return state.at[:, 3].set(waited_now_B), DeviceReply(
       ids_BO=jnp.asarray(ids_SO)[told_B + 1],
       length_B=jnp.where(done_B, 0, jnp.asarray(length_S)[told_B + 1]),
       rewards={
         base.OUTCOME: right_B.astype(jnp.float32),
         'calls': calls_B.astype(jnp.float32),
         'slow': slow_B.astype(jnp.float32),
+        'called': first_B.astype(jnp.float32),
+        'before_call': jnp.where(first_B, waited_B, 0).astype(jnp.float32),
         'cost': cost_B.astype(jnp.float32),
       },
       done_B=done_B,
@@ -123,6 +134,7 @@ class Asking:
   def reset(self, seed: int) -> Reply:
     """The digit, if the question tells it."""
     del seed  # that of the example
+    self._waited, self._called = 0, False
     return Reply(_said(self._told), state=self._told)
 
   def step(self, action: str) -> Reply:
@@ -132,12 +144,16 @@ class Asking:
     told = {FAST: self._fast, SLOW: self._digit}.get(action, -1)
     cost = {FAST: 1.0, SLOW: self._task.slow_cost}.get(action, 0.0)
     calls = int(action in (FAST, SLOW))
+    first, before = calls and not self._called, self._waited
+    self._waited, self._called = before + 1, self._called or bool(calls)
     return Reply(
       '' if answers else _said(told),
       rewards={
         base.OUTCOME: float(answers and int(action) == self._digit),
         'calls': float(calls),
         'slow': float(action == SLOW),
+        'called': float(first),
+        'before_call': float(before if first else 0),
         'cost': cost,
       },
       done=answers,

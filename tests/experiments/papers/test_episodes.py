@@ -75,6 +75,11 @@ def test_verdicts_stand_on_the_page_of_all_methods():
   }
 
 
+def test_a_metric_per_another():
+  assert tables.number({'late': 3.0, 'called': 0.6}, 'late per called') == 5.0
+  assert tables.number({'late': 3.0}, 'late') == 3.0
+
+
 def test_components_are_averaged():
   """Over all iterations, and over the last tenth of twenty."""
   rows = [{'reward/calls': float(n), 'loss': 1.0} for n in range(20)]

@@ -1,5 +1,8 @@
 """A hidden digit and what tools say of it."""
 
+import jax.numpy as jnp
+
+from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.tasks import PricedTools
 
 
@@ -32,3 +35,38 @@ def test_an_episode_by_hand():
   assert [r.rewards['cost'] for r in replies] == [1, 5, 0, 0, 0]
   assert [r.done for r in replies] == [False] * 4 + [True]
   assert replies[-1].rewards['outcome'] == 1
+
+
+def test_the_first_call_tells_how_late_it_is():
+  """Two turns before it; a second call and the answer add nothing."""
+  task = PricedTools(known=0.0)
+  example = task.example('train', 0)
+  episode = task.make(example)
+  for _ in range(2):  # an episode does not know the one before
+    episode.reset(0)
+    replies = [episode.step(text) for text in ('?', '', 's', 'f', '0')]
+    assert [r.rewards['before_call'] for r in replies] == [0, 0, 2, 0, 0]
+    assert [r.rewards['called'] for r in replies] == [0, 0, 1, 0, 0]
+
+
+def test_the_device_counts_the_same():
+  """First call at once, behind two other turns, and never."""
+  task = PricedTools(known=0.0)
+  examples = [task.example('train', n) for n in range(3)]
+  tokenizer = CharTokenizer(task.alphabet)
+  answers, _ = task.device_answers(examples, tokenizer)
+  state, _ = task.begin_device(jnp.asarray(answers))
+  found = []
+  for letters in ('s??', 'f??', 's?s', '?sf'):
+    ids = [tokenizer.encode(letter) for letter in letters]
+    state, reply = task.step_device(
+      state, jnp.asarray(ids), jnp.ones(3, jnp.int32), tokenizer
+    )
+    rewards = reply.rewards
+    found.append(list(map(int, [*rewards['called'], *rewards['before_call']])))
+  assert found == [
+    [1, 0, 0, 0, 0, 0],
+    [0, 0, 0, 0, 0, 0],
+    [0, 0, 1, 0, 0, 2],
+    [0, 1, 0, 0, 3, 0],
+  ]
