@@ -8,13 +8,16 @@ Change: against PPO, a turn writes whether it keeps its sub-goal, the sub-goal,
 Defaults: gamma 1, lambda 1 over turns and 0.95 over sub-goals, KL 0.01; the
   costs of keeping or changing a sub-goal are reward components of the task.
 Pieces: TurnRewards(); HierarchicalGAE(gamma=1.0, lam_turn=1.0,
-  lam_segment=0.95, bootstrap=True, normalise=True); PPOClip(clip_low=0.2,
+  lam_segment=0.95, bootstrap=False, normalise=True); PPOClip(clip_low=0.2,
   clip_high=0.2); HierarchicalValue(coef=0.5); KLPenalty(coef=0.01,
   estimator='k3'); TokenMean(); HierarchicalReturn(gamma=1.0, lam_turn=1.0,
-  lam_segment=0.95, bootstrap=True)
+  lam_segment=0.95, bootstrap=False)
 Headline: 97.4 on ALFWorld, 83.3 on WebShop with 7B (paper, unverified).
 Evidence: verified in code (JonP07/HiPER-agent, by digest).
-Paper and code: the advantage of switching is the simple one of the code.
+Paper and code: the advantage of switching is the simple one of the code. There
+  the critic is a model of its own at ten times the policy's rate, and the loss
+  of each head is a mean over its own places; here the heads share the layers of
+  the policy, and the loss is a mean over all tokens.
 Command: python -m experiments.train --config=configs/planned_keydoor.py
   --method=hiper --set=model.value_head=True --set=model.num_values=3
 """

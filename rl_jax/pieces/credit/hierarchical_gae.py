@@ -23,8 +23,10 @@ class HierarchicalGAE:
     A_term  (rewards to the end of the segment + V_high of the next) - V_term
 
   A segment is the turns of one sub-goal, whose tokens count in its first turn
-  alone. Behind an episode that has not finished the values are its own last
-  V_low and V_high (`bootstrap`), else 0.
+  alone. All tokens of a turn without an action have A_low. Behind an episode
+  that has not finished the values are 0, or with `bootstrap` its own last V_low
+  and V_high, so that failure at the limit of turns lowers no value; the authors
+  have it on for ALFWorld and off for WebShop and in their defaults.
   normalise: each level has mean 0 and deviation 1 over the turns of valid rows
   that use it.
   The heads 0, 1, 2 are V_high at the first token of a segment, V_low at the
@@ -36,7 +38,7 @@ class HierarchicalGAE:
   gamma: float = ranged(1.0, 0.0, 1.0)  # discount per turn
   lam_turn: float = ranged(1.0, 0.0, 1.0)
   lam_segment: float = ranged(0.95, 0.0, 1.0)
-  bootstrap: bool = static(default=True)
+  bootstrap: bool = static(default=False)
   normalise: bool = static(default=True)
   role: ClassVar[str] = 'credit'
   needs: ClassVar[tuple[str, ...]] = ('value_heads',)
@@ -52,11 +54,12 @@ class HierarchicalGAE:
       h, rewards, traj, self.gamma, *lams, self.bootstrap
     )
     valid_B1 = (traj.valid_B > 0).astype(jnp.float32)[:, None]
-    used = (h.start_BK, h.view.played_BK, h.view.played_BK)
-    parts = (ops.SUBGOAL, ops.ACTION, ops.SWITCH)
     total_BT = jnp.zeros_like(traj.mask_BT)
-    for i, (used_BK, part) in enumerate(zip(used, parts, strict=True)):
+    for i, part in enumerate((ops.SUBGOAL, ops.ACTION, ops.SWITCH)):
       level_BK = levels_BKH[..., i]
+      used_BK = (h.view.total(h.span_BT == part) > 0).astype(jnp.float32)
+      if part == ops.SUBGOAL:
+        used_BK *= h.start_BK
       if self.normalise:
         counted_BK = used_BK * valid_B1
         apart_BK = level_BK - masked_mean(level_BK, counted_BK)
@@ -77,7 +80,7 @@ class HierarchicalReturn:
   gamma: float = ranged(1.0, 0.0, 1.0)
   lam_turn: float = ranged(1.0, 0.0, 1.0)
   lam_segment: float = ranged(0.95, 0.0, 1.0)
-  bootstrap: bool = static(default=True)
+  bootstrap: bool = static(default=False)
   role: ClassVar[str] = 'value_target'
   needs: ClassVar[tuple[str, ...]] = ('value_heads',)
   num_values: ClassVar[int] = 3

@@ -20,9 +20,10 @@ READS = {
 class Hierarchy:
   """Sub-goals as segments of turns.
 
-  span_BT: part of each trained token. action_BT: 1 on the first action token of
-  each turn, its first token if it has none. start_BK: 1 on turns that begin a
-  segment, as the first one does. end_BK: 1 on the last turn of a segment.
+  span_BT: part of each trained token; a turn without an action is action as a
+  whole. action_BT: 1 on the first action token of each turn. start_BK: 1 on
+  turns that begin a segment, as the first one does. end_BK: 1 on the last turn
+  of a segment.
   """
 
   view: TurnView
@@ -48,13 +49,14 @@ def hierarchy(traj: Trajectories) -> Hierarchy:
     row_inputs.read(traj, key, meaning) for key, meaning in READS.items()
   )
   span_BT = jnp.where(traj.mask_BT > 0, span_BT, 0)
+  # Else nothing would be learned from text that has no parts.
+  none_BK = (view.total(span_BT == ACTION) == 0).astype(jnp.float32)
+  span_BT = jnp.where(view.on_tokens(none_BK) > 0, ACTION, span_BT)
   acts_BT = (span_BT == ACTION).astype(jnp.float32)
   # Acting tokens from here to the end of the turn, of all in it.
   before_BT = jnp.cumsum(acts_BT, axis=1) - acts_BT
   begun_BK = view.total(jnp.where(view.first_BT > 0, before_BT, 0.0))
-  first_BT = acts_BT * (before_BT == view.on_tokens(begun_BK))
-  none_BK = (view.total(acts_BT) == 0).astype(jnp.float32)
-  action_BT = first_BT + view.first_BT * view.on_tokens(none_BK)
+  action_BT = acts_BT * (before_BT == view.on_tokens(begun_BK))
   played_BK = view.played_BK
   earlier_BK = jnp.cumsum(played_BK, axis=1) - played_BK
   switched_BK = view.total(switch_BT) > 0

@@ -102,18 +102,37 @@ class PlannedKeyDoor(KeyDoor):
   def row_inputs_device(
     self, response_BT: Any, length_B: Any, tokenizer: Any
   ) -> dict[str, Any]:
-    """span_BT and switch_BT of `HierarchicalGAE`: parts have their letters."""
+    """span_BT and switch_BT of `HierarchicalGAE`.
+
+    Only turns that begin with flag and sub-goal have parts; in any other text
+    the letters are no decisions, as the environment reads none from them.
+    """
+    import jax
+    import jax.numpy as jnp
+
     del length_B  # padding has no letter
     ids = lambda letters: [tokenizer.encode(letter)[0] for letter in letters]
-    is_one = lambda letters: sum(response_BT == n for n in ids(letters)) > 0
-    observed = ids(set('0123456789:>') & set(self.alphabet))
-    special = [tokenizer.pad_id, *tokenizer.eos_ids]
-    other = sum(response_BT == n for n in (*observed, *special)) > 0
-    flag, subgoal = is_one(SWITCH + KEEP), is_one(SUBGOALS)
-    action = ~(flag | subgoal | other)
+    is_id = lambda numbers: sum(response_BT == n for n in numbers) > 0
+    is_one = lambda letters: is_id(ids(letters))
+    before = lambda x_BT, first: jnp.pad(
+      x_BT[:, :-1], ((0, 0), (1, 0)), constant_values=first
+    )
+    after = lambda x_BT: jnp.pad(x_BT[:, 1:], ((0, 0), (0, 1)))
+    # What a policy reads ends with '>', so that a turn begins behind it.
+    flag = is_one(SWITCH + KEEP) & before(is_one('>'), True)
+    flag &= after(is_one(SUBGOALS))
+    subgoal = before(flag, False)
+    eos = is_id(tokenizer.eos_ids)
+    other = is_one(set('0123456789:>') & set(self.alphabet))
+    other |= eos | is_id([tokenizer.pad_id])
+    latest = lambda x_BT: jax.lax.cummax(
+      jnp.where(x_BT, jnp.arange(x_BT.shape[1]), -1), axis=1
+    )
+    action = ~(other | subgoal | flag) & (latest(subgoal) > latest(other))
+    action |= eos & before(action, False)
     return {
       'span_BT': 1.0 * flag + 2.0 * subgoal + 3.0 * action,
-      'switch_BT': 1.0 * is_one(SWITCH),
+      'switch_BT': 1.0 * (is_one(SWITCH) & flag),
     }
 
 

@@ -149,3 +149,25 @@ def test_levels_are_normalised_over_the_turns_that_use_them(toy):
   for part in (0, 2):
     np.testing.assert_allclose(advantage[:, part].mean(), 0, atol=1e-6)
     np.testing.assert_allclose(advantage[:, part].std(), 1, rtol=1e-5)
+
+
+def test_a_turn_without_an_action_is_action_as_a_whole(toy):
+  """Second turn: A_low 0.04 of the example on switch, sub-goal and the rest.
+
+  Its value is read at its first token, and A_term is normalised over the three
+  turns that have a switch.
+  """
+  traj = episode(toy, **EXAMPLE)
+  span = np.asarray(traj.extras['span_BT']).copy()
+  values = np.asarray(traj.values_BTH).copy()
+  span[0, 5], values[0, 3, 1] = 0, EXAMPLE['low'][1]
+  traj = traj.replace(
+    values_BTH=values, extras={**traj.extras, 'span_BT': span}
+  )
+  fields = {'gamma': 0.9, 'lam_segment': 1.0}
+  advantage = found(gae(**fields), traj, EXAMPLE['reward'])
+  np.testing.assert_allclose(advantage[1], [0.04] * 3, atol=1e-6)
+  np.testing.assert_allclose(advantage[0], [0.386, 0.229, 0.086], atol=1e-6)
+  scaled = found(credit.HierarchicalGAE(**fields), traj, EXAMPLE['reward'])
+  term = scaled[[0, 2, 3], 0]
+  np.testing.assert_allclose([term.mean(), term.std()], [0, 1], atol=1e-5)

@@ -51,6 +51,22 @@ def test_parts_are_found_by_their_letters():
   assert found['switch_BT'][0].tolist() == [1.0] + 10 * [0.0]
 
 
+def test_texts_that_are_no_turn_have_no_parts():
+  """What the environment cannot read decides nothing; a word ends with EOS."""
+  task = PlannedKeyDoor(words='phrase')
+  tokenizer = CharTokenizer(task.alphabet)
+
+  def parts(text):
+    ids = tokenizer.encode('01->' + text) + [tokenizer.eos_ids[0]]
+    found = task.row_inputs_device(np.asarray([ids]), None, tokenizer)
+    return found['span_BT'][0, 4:].tolist(), found['switch_BT'].sum()
+
+  for text in ('u!K', 'Kuu', '!!u', '2Ku', '!2K', '0!K'):
+    assert parts(text) == ([0.0] * 4, 0)
+  assert parts('!Kgo up') == ([1.0, 2.0] + 6 * [3.0], 1)
+  assert parts('~K0') == ([1.0, 2.0, 0.0, 0.0], 0)
+
+
 def test_episodes_with_fewer_subtasks():
   """With the key in hand no key is taken; with an open door no door is opened.
 
