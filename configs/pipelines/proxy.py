@@ -2,7 +2,8 @@
 
 Command: python -m experiments.pipeline --pipeline=proxy --workdir=runs/proxy
 Cost: about a minute on 2 CPU cores.
-Expected: experiments/papers/proxy/README.md, 300 comparisons, seed 0.
+Expected (seed 0): the learned reward 1.09 at the end; the rule 0.32 halfway and
+  then less, 0.14 at the end.
 """
 
 from experiments.pipelines.stages import Stage
