@@ -24,7 +24,8 @@ RESULTS = sorted(path.parent.name for path in PAPERS.glob('*/results.jsonl'))
 def test_every_row_of_a_paper_fits(name):
   """One seed of each; more than one seed, and no run twice."""
   members = sweep_runs.load(name)
-  first = [run for run in members if run.setting['seed'] == 0]
+  lowest = min(run.setting['seed'] for run in members)
+  first = [run for run in members if run.setting['seed'] == lowest]
   assert 0 < len(first) < len(members)
   for run in first:
     config_lib.validate(run.config)
