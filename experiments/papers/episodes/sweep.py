@@ -19,22 +19,17 @@ from experiments.sweeps import runs as sweep_runs
 
 @dataclasses.dataclass(frozen=True)
 class World:
-  """Runs under equal conditions: methods x seeds; the first is the baseline.
-
-  own: method -> what is set for it alone.
-  """
+  """Runs under equal conditions: methods x seeds; the first is the baseline."""
 
   config: str
   methods: tuple[str, ...]
   common: dict[str, Any]
-  own: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
 
   def settings(self) -> list[sweep_runs.Setting]:
-    """`sweep_runs.equal_conditions` but for `own`."""
-    equal = sweep_runs.equal_conditions(
+    """A run for each method and seed."""
+    return sweep_runs.equal_conditions(
       self.config, self.methods, self.common, SEEDS
     )
-    return [one | self.own.get(one['method'], {}) for one in equal]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,15 +77,8 @@ PLANNED = {
   **GRID,
   'model.path': 'runs/planned_start',
   'rollout.max_response_tokens': 70,
+  'optimizer.learning_rate': 1e-3,
 }
-BOOTSTRAP = (
-  'method.credit.HierarchicalGAE.bootstrap',
-  'method.value_target.bootstrap',
-)
-# The value behind an episode that was cut is 0, as turn_ppo has it.
-ENDED = PLANNED | dict.fromkeys(BOOTSTRAP, False)
-# It is the last value of the episode, HiPER's default when these were run.
-CARRIED = dict.fromkeys(BOOTSTRAP, True)
 SLOW = {**MAZE, 'optimizer.learning_rate': 1e-3, 'iterations': 200}
 MOVES = {'task.noise': 0.3, 'evaluation.every': 0, 'iterations': 100}
 # Eight contexts with one best of eight actions each; others earn up to 0.8.
@@ -117,13 +105,9 @@ WORLDS = {
       'planned_keydoor',
       ('turn_ppo', 'hiper'),
       {**PLANNED, 'task.subtasks': count},
-      {'hiper': CARRIED},
     )
     for count in (1, 3)
   },
-  'ended_1': World(
-    'planned_keydoor', ('hiper',), {**ENDED, 'task.subtasks': 1}
-  ),
   'tools': World(
     'priced_tools', ('grpo', 'otc', 'ppo', 'router_r1', 'duration_ppo'), {}
   ),
@@ -204,13 +188,6 @@ CLAIMS = (
       OUTCOME,
     )
     for count in (1, 3)
-  ),
-  Claim(
-    'A214 HiPER',
-    'above flat GAE',
-    ('ended_1', 'hiper'),
-    ('planned_1', 'turn_ppo'),
-    OUTCOME,
   ),
   Claim(
     'A214 HiPER',
