@@ -104,9 +104,9 @@ WORLDS = {
     f'planned_{count}': World(
       'planned_keydoor',
       ('turn_ppo', 'hiper'),
-      {**PLANNED, 'task.subtasks': count},
+      {**PLANNED, 'task.subtasks': count, 'iterations': iterations},
     )
-    for count in (1, 3)
+    for count, iterations in ((1, 60), (3, 200))
   },
   'tools': World(
     'priced_tools', ('grpo', 'otc', 'ppo', 'router_r1', 'duration_ppo'), {}
