@@ -15,8 +15,9 @@ Expected: share of all episodes of 60 iterations that reach the goal with one
   0.60 +- 0.35. Segments are mostly one turn where keeping costs, and an action
   is then credited with the difference of two values alone. Turns that cannot
   be read have the credit of actions: 0.8 of ten turns are such, without it 2.3,
-  but success was higher, 0.72 +- 0.14. With three sub-tasks no seed reaches the
-  goal, nor do four of five with flat credit.
+  but success was higher, 0.72 +- 0.14. With three sub-tasks, 1e-3 and 200
+  iterations no seed of HiPER reaches the goal, flat credit ends above 0.99 in
+  all five.
 """
 
 import dataclasses
