@@ -43,4 +43,5 @@ FIRST_SEEDS, FURTHER_SEEDS = 3, 5
 METHODS = {
   **dict.fromkeys(('grpo', *FAMILY, *CLAIMS), {}),
   'clip_higher': trials.NO_FILTER,
+  'riskpo': {'method.credit.BundleRisk.bundle': 4},  # 5 does not divide 32
 }
