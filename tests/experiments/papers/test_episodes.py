@@ -59,7 +59,7 @@ def test_what_was_seen_of_a_method(monkeypatch):
 # In the order of the claims, of the committed results.
 VERDICTS = {
   'aspo': ('not seen', 'not seen'),
-  'hiper': ('contrary', 'not seen', 'contrary', 'not seen'),
+  'hiper': ('contrary',) * 3,
   'ppo': ('not seen',) * 2 + ('contrary',) * 2 + ('seen',) * 2,
   'rlprompt': ('seen', 'seen'),
   'router_r1': ('not seen', 'contrary'),
