@@ -7,6 +7,7 @@ from rl_jax.tasks.believed_chain import BelievedChain
 from rl_jax.tasks.boxes import Boxes
 from rl_jax.tasks.calculator import Calculator
 from rl_jax.tasks.chain import Chain
+from rl_jax.tasks.clues import Clues
 from rl_jax.tasks.countdown import Countdown
 from rl_jax.tasks.coverage import Coverage
 from rl_jax.tasks.described import Described
@@ -68,6 +69,7 @@ __all__ = [
   'Calculator',
   'Chain',
   'ChatTemplate',
+  'Clues',
   'Countdown',
   'Coverage',
   'Decompositions',
