@@ -1,7 +1,7 @@
 """One answer, a set of answers, or none: conformal rules and a trained policy.
 
-  python -m experiments.sft --config=configs/clues.py --steps=600
-    --learning_rate=3e-3 --max_prompt_tokens=9 --max_response_tokens=2
+  python -m experiments.sft --config=configs/clues.py --steps=1500
+    --learning_rate=2e-3 --max_prompt_tokens=9 --max_response_tokens=2
     --evaluate_every=200 --out=runs/clues_frozen
   python -m experiments.abstention --config=configs/clues.py
     --policy=runs/clues_frozen --abstainer=runs/clues
@@ -23,8 +23,14 @@ Large Language and Vision-Language Models". Not reproduced: its levels are tuned
 and reported on the same rows, abstentions count as right, and the confidence of
 a set is raised where it holds the answer; nor options for "not listed" and
 "cannot say". The policy with a reward for abstaining is ours.
-Cost: COST
-Expected: EXPECTED
+Cost: 10 CPU seconds; 65 for the model, 65 for the run of configs/clues.py.
+Expected: with seed 0 the sets of LAC at level 0.1 hold the answer in 91.0% of
+the rows (2.6 options each), those of APS in 90.8%; over --seed=0 to 4 both are
+within 1.6 points of 90%. Tuning does not find its optimum: its cost, 0.58, is
+lower than that of the middle levels, 0.63, with seeds 0 and 3 and not with 1, 2
+and 4, as REINFORCE without a baseline walks at random here; its sets keep their
+coverage with all seeds. The 60% surest answers are wrong in 31%, the answers of
+the trained policy, 61% of the rows, in 32%.
 """
 
 from collections.abc import Sequence

@@ -7,6 +7,7 @@ Your Language Model is Secretly a Q-Function" (identities re-derived; its
 decoder reconstructed).
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from flax import struct
@@ -24,7 +25,7 @@ from rl_jax.types import PAD, POLICY, Array, Trajectories
 
 
 @struct.dataclass
-class _Beams:
+class Beams:
   """W beams of each prompt, the best first: rows n W ... n W + W - 1."""
 
   t: Array  # tokens that live beams have
@@ -60,6 +61,28 @@ def beam_search(
     policies.
   """
   del key
+  limit = min(traj.response_BT.shape[1], max_new_tokens)
+
+  def make(weights, sampling, inputs):
+    del inputs
+    return Search(weights, cfg, sampling, beams, limit)
+
+  return search_rows(params, cfg, traj, sampling, make, ())
+
+
+def search_rows(
+  params: dict[str, Any],
+  cfg: models.ModelConfig,
+  traj: Trajectories,
+  sampling: SamplingConfig,
+  make: Callable[[Any, SamplingConfig, Any], 'Search'],
+  inputs: Any,
+) -> Trajectories:
+  """The rows that searches find; raises ValueError as beam_search.
+
+  make: (weights, sampling, inputs of its prompts) -> the search of a shard of
+  rows; inputs: arrays [N, ...].
+  """
   if traj.group_size != 1 or policy_names(sampling.transforms):
     raise ValueError(
       'beam search has one row a prompt, and no transforms that read other '
@@ -69,13 +92,12 @@ def beam_search(
   begun = models.prefill(params, cfg, traj.prompt_NP, traj.prompt_mask_NP)
   T = traj.response_BT.shape[1]
 
-  def shard(weights, sampling, begun):
+  def shard(weights, sampling, begun, inputs):
     """Row shards search on their own."""
-    search = _Search(weights, cfg, sampling, beams, min(T, max_new_tokens))
-    return search(*begun, T)
+    return make(weights, sampling, inputs)(*begun, T)
 
-  by_rows = layout.by_rows(shard, (False, False, True), traj.num_prompts)
-  found = by_rows(prepare_weights(params, cfg), sampling, begun)
+  by_rows = layout.by_rows(shard, (False, False, True, True), traj.num_prompts)
+  found = by_rows(prepare_weights(params, cfg), sampling, begun, inputs)
   response_BT, logp_BT, length_B, ended_B = found
   mine_BT = jnp.arange(T)[None] < length_B[:, None]
   return traj.replace(
@@ -88,7 +110,7 @@ def beam_search(
   )
 
 
-class _Search:
+class Search:
   """The loop over tokens of one shard."""
 
   def __init__(self, weights, cfg, sampling, beams, limit):
@@ -101,7 +123,7 @@ class _Search:
     B = N * W
     first_B = jnp.arange(B) % W == 0
     zeros_B = jnp.zeros(B, jnp.int32)
-    start = _Beams(
+    start = Beams(
       t=jnp.int32(0),
       response_BT=jnp.zeros((B, width), jnp.int32),
       logp_BT=jnp.zeros((B, width), jnp.float32),
@@ -112,18 +134,26 @@ class _Search:
       hidden_BD=jnp.repeat(hidden_ND, W, axis=0),
       cache=models.extend(self.cfg, prompt, B, width),
     )
-
-    def goes_on(s):
-      return (s.t < self.limit) & ~s.ended_B[::W].all()
-
-    s = lax.while_loop(goes_on, self.step, start)
+    s = lax.while_loop(self.goes_on, self.step, start)
     return tuple(
       x[::W] for x in (s.response_BT, s.logp_BT, s.length_B, s.ended_B)
     )
 
+  def goes_on(self, s):
+    """Until the best has ended."""
+    return (s.t < self.limit) & ~s.ended_B[:: self.beams].all()
+
   def step(self, s):
     """One more token for every beam that is kept and has not ended."""
     W, B = self.beams, s.total_B.shape[0]
+    total_BV = self.totals(s)
+    V = total_BV.shape[1]
+    total_NW, index_NW = lax.top_k(total_BV.reshape(B // W, W * V), W)
+    from_NW = index_NW // V + W * jnp.arange(B // W)[:, None]
+    return self.follow(s, *map(jnp.ravel, (from_NW, index_NW % V, total_NW)))
+
+  def totals(self, s):
+    """Sums of the log-probs of all continuations, [B, V]."""
     logits_BV = models.logits(self.weights, self.cfg, s.hidden_BD)
     logits_BV = self.sampling.transform(logits_BV).astype(jnp.float32)
     total_BV = s.total_B[:, None] + jax.nn.log_softmax(logits_BV)
@@ -132,11 +162,12 @@ class _Search:
     itself_BV = jnp.where(
       jnp.arange(V)[None] == 0, s.total_B[:, None], -jnp.inf
     )
-    total_BV = jnp.where(s.ended_B[:, None], itself_BV, total_BV)
-    total_NW, index_NW = lax.top_k(total_BV.reshape(B // W, W * V), W)
-    from_NW = index_NW // V + W * jnp.arange(B // W)[:, None]
-    from_B, token_B = from_NW.ravel(), (index_NW % V).astype(jnp.int32).ravel()
-    old, total_B = _rows(s, from_B), total_NW.ravel()
+    return jnp.where(s.ended_B[:, None], itself_BV, total_BV)
+
+  def follow(self, s, from_B, token_B, total_B):
+    """Beams of s with a token each; they may be more than those of s."""
+    B, token_B = from_B.shape[0], token_B.astype(jnp.int32)
+    old = rows(s, from_B)
     live_B = ~old.ended_B
     ends_B = jnp.zeros(B, bool)
     for end in self.sampling.eos_ids:
@@ -164,7 +195,7 @@ class _Search:
     )
 
 
-def _rows(s, index_B):
+def rows(s: Beams, index_B: Array) -> Beams:
   """The beams with these numbers; prompts stay where they are."""
   rest = s.replace(t=None, cache=None)
   taken = jax.tree.map(lambda x: x[index_B], rest)

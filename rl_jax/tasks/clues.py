@@ -35,7 +35,7 @@ class Clues:
   num_letters: int = ranged(4, 2, 26)
   num_clues: int = ranged(8, 1, 32)
   reliability: float = ranged(0.4, 0.0, 1.0, open_low=True, open_high=True)
-  num_train: int = ranged(4000, 1, 2**31 - 1)
+  num_train: int = ranged(20000, 1, 2**31 - 1)
   num_validation: int = ranged(500, 1, 2**31 - 1)
   num_test: int = ranged(3000, 1, 2**31 - 1)
   seed: int = 0
