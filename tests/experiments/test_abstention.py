@@ -6,6 +6,7 @@ import pytest
 
 from experiments import abstention
 from experiments.pipelines import level_bandit
+from rl_jax.pieces import credit
 from rl_jax.tasks import Clues
 
 
@@ -39,8 +40,8 @@ def test_tuning_stays_in_its_ranges():
   levels, costs = level_bandit.tune(cost, epochs=60, seed=0)
   np.testing.assert_array_equal(levels, tried[-1])
   assert costs == [10 * (alpha - 0.8) for alpha, _ in tried]
-  assert (np.array(tried) >= level_bandit.LOW).all()
-  assert (np.array(tried) <= level_bandit.HIGH).all()
+  assert (np.array(tried) >= [0.75, 0.01]).all()
+  assert (np.array(tried) <= [0.9, 0.05]).all()
   # Steps of .005 standard deviations near 1, from the middle.
   assert 0 < np.abs(np.diff(np.array(tried), axis=0)).max() < 0.03
   assert len(set(tried)) > 50
@@ -70,6 +71,31 @@ def test_three_splits_share_no_row():
   found = np.concatenate([answer_n for _, answer_n in parts])
   assert sorted(found) == list(range(30))
   np.testing.assert_array_equal(parts[1][0][:, 0], parts[1][1])
+
+
+@pytest.mark.parametrize('p', [0.25, 0.5, 0.75])
+@pytest.mark.parametrize('u', [0.3, 0.6])
+def test_scaling_by_the_group_replaces_u_by_a_half(toy, p, u):
+  """Two rows say a letter that is right with probability p, two abstain.
+
+  Centred rewards give the last ones (u - p) / 2 on average; divided by their
+  deviation, |1 - u| or u over the root of 3, they give (1 - 2 p) root(3) / 2.
+  """
+  traj = toy.trajectories(np.ones((4, 1)), group_size=4)
+
+  def advantage(*pieces):
+    mean = 0.0
+    for chance, outcome in ((p, 1.0), (1 - p, 0.0)):
+      credit_B = np.array([outcome, outcome, u, u])
+      for piece in pieces:
+        credit_B = piece(credit_B, traj)
+      mean += chance * credit_B[3]
+    return mean
+
+  centre, scale = credit.GroupCenter(), credit.GroupScale()
+  np.testing.assert_allclose(advantage(centre), (u - p) / 2, atol=1e-6)
+  expected = (1 - 2 * p) * 3**0.5 / 2
+  np.testing.assert_allclose(advantage(centre, scale), expected, atol=1e-4)
 
 
 def test_a_policy_that_follows_the_rule_has_the_best_reward():
