@@ -275,6 +275,12 @@ def _check_method(config: ExperimentConfig, method: method_lib.Method) -> None:
     has_value_head=config.model.value_head,
     num_values=config.model.num_values,
   )
+  if config.optimizer.critic_multiplier != 1 and not config.model.value_head:
+    raise ValueError(
+      'optimizer.critic_multiplier = '
+      f'{config.optimizer.critic_multiplier} without a critic: set '
+      'model.value_head=True'
+    )
 
 
 def _check_weights(task: Any) -> None:

@@ -10,7 +10,7 @@ from rl_jax.learning.statistics import (
   in_microbatches,
   states_around,
 )
-from rl_jax.models import heads
+from rl_jax.models import critic, heads
 from rl_jax.pieces.ops.masking import last_token
 from rl_jax.types import POLICY, Array, Trajectories
 
@@ -19,7 +19,8 @@ def token_values(forward: Forward, params: Any, traj: Trajectories) -> Array:
   """The value head behind every token, [B, T]."""
 
   def one(rows):
-    _, after_BTD = states_around(forward, params, rows)
+    reader = critic.params_of(params, forward.model)
+    _, after_BTD = states_around(forward, reader, rows)
     return heads.values(params, after_BTD)
 
   return in_microbatches(forward, traj, one)
@@ -44,7 +45,8 @@ def final_values(
     return heads.all_values(params, hidden) @ jnp.asarray(head_weights)
 
   def one(rows):
-    before_BTD, after_BTD = states_around(forward, params, rows)
+    reader = critic.params_of(params, forward.model)
+    before_BTD, after_BTD = states_around(forward, reader, rows)
     value_BT = read(params, after_BTD)
     if unscored is None:
       return last_token(value_BT, rows.mask_BT)

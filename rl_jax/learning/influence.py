@@ -25,6 +25,7 @@ from rl_jax.learning import statistics as statistics_lib
 from rl_jax.learning.batch import make_batch
 from rl_jax.learning.statistics import Forward
 from rl_jax.method import LOSS_SLOTS, Method, replace_piece
+from rl_jax.models import critic
 from rl_jax.pieces.ops import groups
 from rl_jax.pieces.ops.masking import (
   loss_mask,
@@ -36,7 +37,6 @@ from rl_jax.types import LEARNED, POLICY, Array, Metrics, Trajectories, static
 
 METHOD, BASELINE = 'method', 'baseline'
 SAME = 1e-5  # relative difference of two pushes that are called equal
-_HEAD = 'value_head'
 
 
 @struct.dataclass
@@ -175,7 +175,7 @@ def compare(
   for name in (METHOD, BASELINE):
     needs |= statistics_lib.model_needs(methods[name], LOSS_SLOTS)
   learned = methods[BASELINE].init_params() | params.get(LEARNED, {})
-  rest = {k: params[k] for k in (LEARNED, _HEAD) if k in params}
+  rest = {k: params[k] for k in (LEARNED, *critic.PARTS) if k in params}
   trained = {k: x for k, x in params.items() if k not in rest}
 
   def statistics(trained, rows):

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import optax
 
 from rl_jax.checks import INT32, checked, chosen, ranged
-from rl_jax.learning import eight_bit, schedules
+from rl_jax.learning import critic_steps, eight_bit, schedules
 from rl_jax.learning.master_weights import with_master_weights
 from rl_jax.overrides import unknown_name
 
@@ -28,7 +28,10 @@ class OptimizerConfig:
   schedule, schedule_arguments: see schedules.make, behind a linear warm-up.
   total_steps: optimizer steps until the schedule ends; None: those of all
     iterations.
-  clip_norm: None: no clipping.
+  clip_norm: of the policy and, with layers of its own, of the critic; None: no
+    clipping.
+  critic_multiplier: of the rate of the value head and of the critic's own
+    layers (model.critic).
 
   Raises: ValueError for an unknown name, with the nearest.
   """
@@ -42,6 +45,9 @@ class OptimizerConfig:
   eps: float = ranged(1e-8, 0.0, open_low=True)
   weight_decay: float = ranged(0.0, 0.0)
   clip_norm: float | None = ranged(1.0, 0.0, open_low=True)
+  critic_multiplier: float = ranged(
+    1.0, 0.0, float('inf'), open_low=True, open_high=True
+  )
   # Of the first moment; the second would lose its changes in bfloat16. 'int8':
   # both in 8 bits, see eight_bit.
   moment_dtype: str = chosen('float32', ('float32', 'bfloat16', 'int8'))
@@ -139,8 +145,10 @@ def make_optimizer(
   else:
     chain = _other(config, rate, learning_rate)
   if config.clip_norm is not None:
-    clip = optax.clip_by_global_norm(config.clip_norm)
-    chain = optax.chain(clip, chain)
+    chain = optax.chain(critic_steps.clip_by_norm(config.clip_norm), chain)
+  if config.critic_multiplier != 1:
+    scale = critic_steps.scale_critic(config.critic_multiplier)
+    chain = optax.chain(chain, scale)
   return with_master_weights(chain)
 
 

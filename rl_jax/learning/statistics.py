@@ -5,7 +5,6 @@ The same forward serves the sampler's check (`logp_old` against
 """
 
 from collections.abc import Callable, Collection
-import dataclasses
 import functools
 from typing import Any
 
@@ -13,8 +12,13 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax import types
+from rl_jax.learning.hidden_states import (
+  Forward,
+  states_around,
+  states_before,
+)
 from rl_jax.method import Method
-from rl_jax.models import heads, packing, transformer
+from rl_jax.models import critic, heads, packing, transformer
 from rl_jax.pieces.logits.transforms import apply_transforms, policies_of
 from rl_jax.pieces.ops import groups
 from rl_jax.pieces.ops.masking import zero_masked
@@ -33,26 +37,10 @@ LOGP, ENTROPY, VALUES, HIDDEN = 'logp', 'entropy', 'values', 'hidden'
 VALUES_AFTER, VALUE_HEADS = 'values_after', 'value_heads'
 VALUE_HEADS_AFTER = 'value_heads_after'
 _AFTER = frozenset({VALUES_AFTER, VALUE_HEADS_AFTER})
+CRITIC = _AFTER | {VALUES, VALUE_HEADS}
 ROUTER_PROBS, ROUTER_TAKEN = 'router_probs', 'router_taken'
 ROUTER = frozenset({ROUTER_PROBS, ROUTER_TAKEN})
-CORE = _AFTER | ROUTER | {LOGP, ENTROPY, VALUES, VALUE_HEADS, HIDDEN}
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Forward:
-  """How scores and updates run a model over responses; static.
-
-  microbatches: memory only, never mathematics. group_rows: rows of a group in
-  one microbatch, or None, the whole group; memory only, too. capacity: slots
-  for the fed tokens of these rows, or None (packing.capacity); speed and memory
-  only.
-  """
-
-  model: transformer.ModelConfig
-  temperature: float = 1.0
-  microbatches: int = 1
-  group_rows: int | None = None
-  capacity: int | None = None
+CORE = CRITIC | ROUTER | {LOGP, ENTROPY, HIDDEN}
 
 
 def chunk_elements() -> int:
@@ -128,7 +116,7 @@ def token_statistics(
   logits of those of params['policies'] that they name, without gradient.
   """
   on_BT = (traj.kind_BT != types.PAD).astype(jnp.float32)
-  states = lambda policy: states_before(forward, policy, traj)
+  states, after_BTD = lambda policy: states_before(forward, policy, traj), None
   if not _AFTER.isdisjoint(needs):
     hidden_BTD, after_BTD = states_around(forward, params, traj)
   elif not ROUTER.isdisjoint(needs):
@@ -150,14 +138,7 @@ def token_statistics(
   arrays = map(pack, (traj.response_BT, traj.mask_BT, *hidden))
   stats = _in_chunks(row, tuple(arrays), forward.model.vocab_size)
   stats = jax.tree.map(unpack, stats)
-  if VALUES in needs:
-    stats[VALUES] = heads.values(params, hidden_BTD)
-  if VALUE_HEADS in needs:
-    stats[VALUE_HEADS] = heads.all_values(params, hidden_BTD)
-  if VALUES_AFTER in needs:
-    stats[VALUES_AFTER] = heads.values(params, after_BTD)
-  if VALUE_HEADS_AFTER in needs:
-    stats[VALUE_HEADS_AFTER] = heads.all_values(params, after_BTD)
+  stats |= _values(forward, params, traj, needs, hidden_BTD, after_BTD)
   if not ROUTER.isdisjoint(needs):
     halves = jnp.split(routing_BTF, 2, axis=-1)
     routed = zip((ROUTER_PROBS, ROUTER_TAKEN), halves, strict=True)
@@ -170,47 +151,25 @@ def token_statistics(
   return stats
 
 
-def states_before(
-  forward: Forward, params: Any, traj: Trajectories, routing: bool = False
-) -> Array | tuple[Array, Array]:
-  """Hidden states [B, T, D] that predict each response token, 0 at padding.
-
-  routing: and what routers do there, see transformer.forward.
-  """
-  return transformer.forward(
-    params,
-    forward.model,
-    traj.prompt_NP,
-    traj.prompt_mask_NP,
-    traj.response_BT,
-    (traj.kind_BT != types.PAD).astype(jnp.float32),
-    forward.capacity,
-    routing,
-  )
-
-
-def states_around(
-  forward: Forward, params: Any, traj: Trajectories
-) -> tuple[Array, Array]:
-  """The same, and the states that have read the token, each [B, T, D].
-
-  Each row has one more place, so that its last token is read, too.
-  """
-  one_more = lambda x_BT, value: jnp.pad(
-    x_BT, ((0, 0), (0, 1)), constant_values=value
-  )
-  kind_BT = jnp.roll(one_more(traj.kind_BT, types.POLICY), 1, axis=1)
-  capacity = forward.capacity
-  if capacity is not None:
-    capacity += traj.group_size
-  hidden_BSD = states_before(
-    dataclasses.replace(forward, capacity=capacity),
-    params,
-    traj.replace(response_BT=one_more(traj.response_BT, 0), kind_BT=kind_BT),
-  )
-  on_BT1 = (traj.kind_BT != types.PAD)[..., None]
-  before_BTD, after_BTD = hidden_BSD[:, :-1], hidden_BSD[:, 1:]
-  return jnp.where(on_BT1, before_BTD, 0), jnp.where(on_BT1, after_BTD, 0)
+def _values(forward, params, traj, needs, before_BTD, after_BTD):
+  """Outputs of the value head, from the states that its model gives it."""
+  if CRITIC.isdisjoint(needs):
+    return {}
+  if forward.model.critic == critic.DETACHED:
+    before_BTD, after_BTD = jax.lax.stop_gradient((before_BTD, after_BTD))
+  elif critic.has_own(forward.model):
+    own = critic.params_of(params, forward.model)
+    if after_BTD is None:
+      before_BTD = states_before(forward, own, traj)
+    else:
+      before_BTD, after_BTD = states_around(forward, own, traj)
+  read = {
+    VALUES: (heads.values, before_BTD),
+    VALUE_HEADS: (heads.all_values, before_BTD),
+    VALUES_AFTER: (heads.values, after_BTD),
+    VALUE_HEADS_AFTER: (heads.all_values, after_BTD),
+  }
+  return {name: f(params, x) for name, (f, x) in read.items() if name in needs}
 
 
 def _movers(on_BT, num_prompts, needs, capacity):

@@ -6,6 +6,7 @@ from typing import Any
 from absl import logging
 
 from rl_jax.checks import INT32, checked, chosen, ranged
+from rl_jax.models import critic as critic_lib
 from rl_jax.models import lora, platform, transformer
 from rl_jax.models.params import TRAINED
 from rl_jax.models.transformer import ModelConfig
@@ -27,8 +28,15 @@ class ModelSource:
   float32 master weights in the optimizer's state: 4 bytes in all, and 2 for
   each copy of a named policy.
   num_values: outputs of the value head, for methods with several returns.
+  critic: what the value head reads. 'shared': states of the policy, whose
+  layers the loss of the values trains, too; 'detached': the same without
+  gradient, so that this loss trains the head alone; 'own': states of layers of
+  its own, which start as a copy of the policy's files (drawn anew without a
+  path), cost a second forward pass and as much memory as the policy, and whose
+  gradient is clipped by itself.
   value_from: a work or model directory whose value head, a reward model's say,
-  is that of the policy at the start; its other weights are not read.
+  is that of the policy at the start. With a critic of its own the layers that
+  this head read come with it; other weights are not read.
   lora_rank: 0 trains all weights; otherwise only adapters of this rank on
   lora_targets are trained, scaled by lora_alpha / lora_rank.
 
@@ -41,6 +49,7 @@ class ModelSource:
   compute_dtype: str = chosen(platform.AUTO, platform.COMPUTE_DTYPES)
   attention: str = chosen(platform.AUTO, platform.ATTENTION)
   value_head: bool = False
+  critic: str = chosen(critic_lib.SHARED, critic_lib.CRITICS)
   num_values: int = ranged(1, 1, INT32)
   value_from: str | None = None
   lora_rank: int = ranged(0, 0, INT32)
@@ -53,6 +62,15 @@ class ModelSource:
     if self.value_from is not None and not self.value_head:
       raise ValueError(
         f'ModelSource.value_from = {self.value_from!r} without value_head=True'
+      )
+    if self.critic != critic_lib.SHARED and not self.value_head:
+      raise ValueError(
+        f'ModelSource.critic = {self.critic!r} without value_head=True'
+      )
+    if self.critic == critic_lib.OWN and self.lora_rank:
+      raise ValueError(
+        "ModelSource.critic = 'own' trains all layers of the critic, and "
+        f"lora_rank = {self.lora_rank} only adapters: set critic='detached'"
       )
     if self.param_dtype not in TRAINED and not self.lora_rank:
       raise ValueError(
@@ -83,6 +101,7 @@ class ModelSource:
       model,
       remat=self.remat,
       value_head=self.value_head,
+      critic=self.critic,
       num_values=self.num_values,
       unscored_id=None,  # losses read the last token of a response
       param_dtype=self.param_dtype,

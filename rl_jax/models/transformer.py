@@ -17,6 +17,7 @@ from rl_jax.checks import INT32, check_numbers, checked, chosen, ranged
 from rl_jax.models import (
   attention,
   attention_kernels,
+  critic,
   experts,
   heads,
   layers,
@@ -78,6 +79,7 @@ class ModelConfig:
   expert_products: str = chosen(experts.ALL, (experts.ALL, experts.CHOSEN))
   remat: bool = False  # keep only the layers' inputs for the backward pass
   value_head: bool = False
+  critic: str = chosen(critic.SHARED, critic.CRITICS)  # what the head reads
   num_values: int = ranged(1, 1, INT32)  # outputs of the value head
   # A token whose state the value head does not score: it takes the last other
   # one, as classifiers of transformers do with their pad token.
@@ -139,7 +141,7 @@ class ModelConfig:
 
 
 def specs(cfg: ModelConfig) -> dict[str, Any]:
-  """The tree of ParamSpec: model and, if switched on, lora and value_head."""
+  """The tree of ParamSpec: model and, if on, lora, value_head and critic."""
   L, D = cfg.num_layers, cfg.width
   H, J, K = cfg.num_heads, cfg.num_kv_heads, cfg.head_size
 
@@ -186,6 +188,8 @@ def specs(cfg: ModelConfig) -> dict[str, Any]:
     tree['lora'] = lora.specs(layers, cfg.lora_targets, cfg.lora_rank)
   if cfg.value_head:
     tree['value_head'] = heads.value_specs(D, cfg.num_values)
+  if critic.has_own(cfg):
+    tree['critic'] = critic.specs(model)
   return tree
 
 

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax import models
+from rl_jax.models.critic import has_own
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +30,7 @@ def model_flops(cfg: models.ModelConfig, shape: Shape, stage: str) -> float:
 
   2 a weight and token forward, three times that for an update; of experts those
   that a token takes; attention over visible positions; a prompt is computed
-  once a group.
+  once a group. A critic with layers of its own is not run while sampling.
   """
   heads = cfg.num_heads * cfg.head_size
   kv = cfg.num_kv_heads * cfg.head_size
@@ -40,13 +41,17 @@ def model_flops(cfg: models.ModelConfig, shape: Shape, stage: str) -> float:
   P, T = shape.prompt_tokens, shape.new_tokens
   fed = N * P + B * (T - 1)  # the last token is never fed
   visible = N * P * (P + 1) / 2 + B * (T - 1) * (P + T / 2)
-  forward = (
-    2 * fed * cfg.num_layers * layer
-    + 4 * visible * cfg.num_layers * heads
-    + 2 * B * T * output
+  layers = (
+    2 * fed * cfg.num_layers * layer + 4 * visible * cfg.num_layers * heads
   )
-  times = {'generate': 1, 'score': 1, 'update': 3, 'step': 4}
-  return forward * times[stage]
+  sampled = layers + 2 * B * T * output
+  scored = sampled + layers * has_own(cfg)
+  return {
+    'generate': sampled,
+    'score': scored,
+    'update': 3 * scored,
+    'step': sampled + 3 * scored,
+  }[stage]
 
 
 def resting_weights(cfg: models.ModelConfig, tokens: int = 1) -> int:

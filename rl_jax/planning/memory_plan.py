@@ -23,7 +23,14 @@ import jax.numpy as jnp
 from rl_jax.config import ExperimentConfig, evaluated_tokens
 from rl_jax.learning import statistics
 from rl_jax.models import attention as attention_lib
-from rl_jax.models import block_pool, experts, kv_cache, spec, transformer
+from rl_jax.models import (
+  block_pool,
+  critic,
+  experts,
+  kv_cache,
+  spec,
+  transformer,
+)
 from rl_jax.models import params as params_lib
 from rl_jax.planning import abstract_run
 from rl_jax.rollouts import decode
@@ -311,7 +318,7 @@ class _Sizes:
     # it those of the one layer that is being computed again.
     saved = m.num_layers * m.width
     saved += products * (1 if m.remat else m.num_layers)
-    saved *= tokens * self.itemsize
+    saved *= tokens * self.itemsize * (1 + critic.has_own(m))
     queries = attention_lib.queries_at_once(S)
     scores = (
       rows * queries * (self.response - 1 + self.prompt)

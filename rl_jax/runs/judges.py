@@ -7,7 +7,7 @@ from absl import logging
 import jax
 
 from rl_jax.config import ExperimentConfig
-from rl_jax.models import platform, transformer
+from rl_jax.models import critic, platform, transformer
 from rl_jax.models.judge_source import Judge
 from rl_jax.models.source import ModelSource
 from rl_jax.rollouts.engine import make_engine
@@ -169,6 +169,11 @@ class _Readers:
       raise ValueError(
         f'judge {self.name!r} reads a value, but {source.path!r} has no value '
         'head'
+      )
+    if critic.has_own(self.model):
+      raise ValueError(
+        f'judge {self.name!r} reads a value at the end of a prompt, and the '
+        f'value head of {source.path!r} reads layers of its own (model.critic)'
       )
     return Reader(**fixed)
 

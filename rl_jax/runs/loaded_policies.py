@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from rl_jax.models import critic
 from rl_jax.models.source import ModelSource
 from rl_jax.pieces.policies import Loaded
 from rl_jax.runs import policy as policy_lib
@@ -16,7 +17,7 @@ def read(
 ) -> dict[str, Any]:
   """Trees in the form of policy.trainable, of the rules Loaded, by name.
 
-  What the model has no weights for, a value head, is that of the policy.
+  What the model has no weights for, a critic, is that of the policy.
 
   Raises: ValueError naming the policy whose model or tokens are others.
   """
@@ -36,7 +37,7 @@ def _read(name, path, policy, mesh):
     )
   found = {}
   for part, own in policy.trainable.items():
-    read = own if part == 'value_head' else params.get(part)
+    read = own if part in critic.PARTS else params.get(part)
     if read is None or _shapes(read) != _shapes(own):
       raise ValueError(
         f'the policy {name!r} ({path}) has another model than the run: its '

@@ -8,8 +8,9 @@ from absl import logging
 import jax
 
 from rl_jax import randomness
+from rl_jax.models import critic as critic_lib
+from rl_jax.models import lora, platform, spec, transformer
 from rl_jax.models import params as params_lib
-from rl_jax.models import platform, transformer
 from rl_jax.models.files import model_dir
 from rl_jax.models.source import ModelSource
 from rl_jax.models.tokenizer import CharTokenizer
@@ -59,7 +60,9 @@ def load(
     model = _with_vocabulary(source.config, tokenizer)
   model = _resolved(source, model, saved, mesh_lib.spans(mesh))
   if source.value_from is not None:
-    params['value_head'] = _value_head(source.value_from, model, mesh)
+    params |= _critic(source.value_from, model, mesh)
+  if critic_lib.has_own(model) and 'model' in params:
+    params = {'critic': critic_lib.copied(params)} | params
   # A head or adapters that the source does not have start fresh.
   params |= params_lib.init_missing(model, params, key, mesh)
   params = {name: params[name] for name in transformer.specs(model)}
@@ -70,18 +73,29 @@ def load(
   )
 
 
-def _value_head(path, model, mesh):
-  """That of another model; raises ValueError if it has none that fits."""
-  _, params, _ = load_checkpoint(path, mesh)
-  shape = transformer.specs(model)['value_head']['w'].shape
-  head = params.get('value_head')
-  found = None if head is None else head['w'].shape
-  if found != shape:
-    raise ValueError(
-      f'model.value_from = {path!r} has a value head of shape {found}, the '
-      f'policy needs {shape}'
-    )
-  return head
+def _critic(path, model, mesh):
+  """Value head, and layers if it has its own, of another model.
+
+  Raises ValueError if it has none that fit.
+  """
+  other, params, _ = load_checkpoint(path, mesh)
+  found = {'value_head': params.get('value_head')}
+  if critic_lib.has_own(model):
+    layers = critic_lib.params_of(params, other)
+    if other.lora_rank and not critic_lib.has_own(other):
+      layers = lora.merge(dict(params), other)
+    found['critic'] = critic_lib.copied(layers)
+  shapes = lambda tree: jax.tree.map(lambda x: x.shape, tree)
+  specs = transformer.specs(model)
+  for name, tree in found.items():
+    needed = shapes(spec.abstract(specs[name]))
+    if shapes(tree) != needed:
+      what = 'a value head' if name == 'value_head' else 'layers'
+      raise ValueError(
+        f'model.value_from = {path!r} has {what} of shape {shapes(tree)}, the '
+        f'policy needs {needed}'
+      )
+  return found
 
 
 def planned_model(

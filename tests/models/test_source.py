@@ -172,3 +172,25 @@ def test_saved_outputs_of_a_value_head_are_kept():
   source = dataclasses.replace(source, num_values=1)
   with pytest.raises(ValueError, match='set model.num_values=2, not 1'):
     source.applied_to(saved, saved)
+
+
+def test_a_critic_of_its_own_starts_from_files(mesh, tmp_path):
+  """As a copy of the policy; value_from brings the layers of its head."""
+  path, other = str(tmp_path / 'model'), str(tmp_path / 'reward')
+  params = params_lib.init_params(MODEL, jax.random.key(0))
+  model_dir.save_model(path, MODEL, params, TOKENIZER)
+  found = load(mesh, path=path, value_head=True, critic='own').trainable
+  jax.tree.map(np.testing.assert_array_equal, found['critic'], params['model'])
+  cfg = dataclasses.replace(MODEL, value_head=True)
+  reward = params_lib.init_params(cfg, jax.random.key(1))
+  model_dir.save_model(other, cfg, reward, TOKENIZER)
+  source = dict(path=path, value_head=True, value_from=other)
+  found = load(mesh, **source, critic='own').trainable
+  jax.tree.map(np.testing.assert_array_equal, found['critic'], reward['model'])
+  jax.tree.map(np.testing.assert_array_equal, found['model'], params['model'])
+  wide = dataclasses.replace(cfg, num_layers=2)
+  reward = params_lib.init_params(wide, jax.random.key(1))
+  model_dir.save_model(other, wide, reward, TOKENIZER)
+  with pytest.raises(ValueError, match='has layers of shape'):
+    load(mesh, **source, critic='own')
+  load(mesh, **source)  # its head alone fits

@@ -42,6 +42,30 @@ def test_another_optimizer_resumes_exactly(config, tmp_path, optimizer):
 
 
 @pytest.mark.slow
+def test_a_critic_of_its_own_resumes_exactly(make_config, toy, tmp_path):
+  """E0: PPO whose critic has layers and a rate of its own; 2 + 1 are 3."""
+  config = make_config(
+    toy.get_method('ppo'),
+    iterations='3',
+    model__value_head='true',
+    model__critic='own',
+    optimizer__critic_multiplier='4.0',
+  )
+  whole = loop.Trainer(config, str(tmp_path / 'whole'))
+  before = jax.device_get(whole.state.params['critic'])
+  whole.run()
+  moved = jax.tree.map(
+    lambda x, y: np.abs(x - y).max(), before, whole.state.params['critic']
+  )
+  assert min(jax.tree.leaves(moved)) > 0
+  parts = str(tmp_path / 'parts')
+  loop.Trainer(override(config, 'iterations', '2'), parts).run()
+  resumed = loop.Trainer(config, parts)
+  resumed.run()
+  jax.tree.map(np.testing.assert_array_equal, resumed.state, whole.state)
+
+
+@pytest.mark.slow
 def test_early_stopping_is_exact(stripped, config, tmp_path):
   """A row is read earlier where the run was interrupted: the same end."""
   changes = {

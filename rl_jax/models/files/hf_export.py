@@ -8,7 +8,7 @@ from flax import traverse_util
 import jax
 import numpy as np
 
-from rl_jax.models import lora
+from rl_jax.models import critic, lora
 from rl_jax.models.files import (
   hf_classifier,
   hf_experts,
@@ -57,6 +57,11 @@ def export_hf(
   """
   if classifier and 'value_head' not in params:
     raise ValueError('a model without value head is no sequence classifier')
+  if classifier and critic.has_own(cfg):
+    raise ValueError(
+      "a value head with layers of its own (model.critic = 'own') is no "
+      'sequence classifier'
+    )
   if 'value_head' in params and not classifier:
     logging.warning('the value head is not exported')
   model = lora.merge(dict(params), cfg)['model']

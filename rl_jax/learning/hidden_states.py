@@ -1,0 +1,70 @@
+"""How a model runs over responses, and the hidden states that it gives."""
+
+import dataclasses
+from typing import Any
+
+import jax.numpy as jnp
+
+from rl_jax import types
+from rl_jax.models import transformer
+from rl_jax.types import Array, Trajectories
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Forward:
+  """How scores and updates run a model over responses; static.
+
+  microbatches: memory only, never mathematics. group_rows: rows of a group in
+  one microbatch, or None, the whole group; memory only, too. capacity: slots
+  for the fed tokens of these rows, or None (packing.capacity); speed and memory
+  only.
+  """
+
+  model: transformer.ModelConfig
+  temperature: float = 1.0
+  microbatches: int = 1
+  group_rows: int | None = None
+  capacity: int | None = None
+
+
+def states_before(
+  forward: Forward, params: Any, traj: Trajectories, routing: bool = False
+) -> Array | tuple[Array, Array]:
+  """Hidden states [B, T, D] that predict each response token, 0 at padding.
+
+  routing: and what routers do there, see transformer.forward.
+  """
+  return transformer.forward(
+    params,
+    forward.model,
+    traj.prompt_NP,
+    traj.prompt_mask_NP,
+    traj.response_BT,
+    (traj.kind_BT != types.PAD).astype(jnp.float32),
+    forward.capacity,
+    routing,
+  )
+
+
+def states_around(
+  forward: Forward, params: Any, traj: Trajectories
+) -> tuple[Array, Array]:
+  """The same, and the states that have read the token, each [B, T, D].
+
+  Each row has one more place, so that its last token is read, too.
+  """
+  one_more = lambda x_BT, value: jnp.pad(
+    x_BT, ((0, 0), (0, 1)), constant_values=value
+  )
+  kind_BT = jnp.roll(one_more(traj.kind_BT, types.POLICY), 1, axis=1)
+  capacity = forward.capacity
+  if capacity is not None:
+    capacity += traj.group_size
+  hidden_BSD = states_before(
+    dataclasses.replace(forward, capacity=capacity),
+    params,
+    traj.replace(response_BT=one_more(traj.response_BT, 0), kind_BT=kind_BT),
+  )
+  on_BT1 = (traj.kind_BT != types.PAD)[..., None]
+  before_BTD, after_BTD = hidden_BSD[:, :-1], hidden_BSD[:, 1:]
+  return jnp.where(on_BT1, before_BTD, 0), jnp.where(on_BT1, after_BTD, 0)

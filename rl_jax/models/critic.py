@@ -1,0 +1,35 @@
+"""What the value head reads: the policy's layers, or a model of its own."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+SHARED, DETACHED, OWN = 'shared', 'detached', 'own'
+CRITICS = (SHARED, DETACHED, OWN)
+# The top-level trees of the parameters that a critic's loss alone trains,
+# unless its layers are the policy's.
+PARTS = ('critic', 'value_head')
+
+
+def has_own(cfg: Any) -> bool:
+  """Whether the model has a second set of layers, for the value head."""
+  return cfg.value_head and cfg.critic == OWN
+
+
+def specs(model: dict[str, Any]) -> dict[str, Any]:
+  """Of a critic's layers: those of the policy without output weights."""
+  return {name: x for name, x in model.items() if name != 'lm_head'}
+
+
+def copied(params: dict[str, Any]) -> dict[str, Any]:
+  """A critic that starts as a copy of the policy's layers.
+
+  Buffers of its own: a training state is donated, each buffer once.
+  """
+  return jax.tree.map(jnp.copy, specs(params['model']))
+
+
+def params_of(params: dict[str, Any], cfg: Any) -> dict[str, Any]:
+  """The parameters with which states for the value head are computed."""
+  return {'model': params['critic']} if has_own(cfg) else params
