@@ -17,7 +17,8 @@ Expected: share of all episodes of 60 iterations that reach the goal with one
   be read have the credit of actions: 0.8 of ten turns are such, without it 2.3,
   but success was higher, 0.72 +- 0.14. With three sub-tasks, 1e-3 and 200
   iterations no seed of HiPER reaches the goal, flat credit ends above 0.99 in
-  all five.
+  all five. With model.critic=own HiPER has 0.78 with one sub-task, 0.75 in the
+  same three seeds without, and 0.00 with three.
 """
 
 import dataclasses
