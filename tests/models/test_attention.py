@@ -58,7 +58,8 @@ def test_gradients_do_not_depend_on_the_blocks(monkeypatch, queries):
   whole = gradients()
   monkeypatch.setattr(attention, 'LEAST_QUERIES', queries)
   for found, expected in zip(gradients(), whole, strict=True):
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    # Sums in another order: float32 rounding of gradients of size 1 to 2.
+    np.testing.assert_allclose(found, expected, rtol=2e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize(
