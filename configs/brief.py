@@ -4,8 +4,8 @@
     --set=model.path=runs/chain_warm --workdir=runs/brief
 configs/chain.py has the command that makes runs/chain_warm.
 Cost: about 20 seconds on 2 CPU cores.
-Expected: 0.39 sampled of the start, 0.84 after GRPO (eight seeds, 0.81 to
-0.85), 0.96 after REINFORCE. See experiments/papers/worlds/README.md.
+Expected: 0.38 sampled of the start, 0.85 after GRPO (eight seeds, 0.78 to
+0.88), 0.97 after REINFORCE. See experiments/papers/worlds/README.md.
 """
 
 import dataclasses
