@@ -48,6 +48,7 @@ EXTRAS = {
   'hit_rank_B': lambda rng, B, T: np.array([1, 0, 2, 1, 0, 3, 0, 1])[:B],
   'logged_B': lambda rng, B, T: np.array([1, 1, 1, 1, 0, 0, 0, 0])[:B],
   'marginal_gain_BT': lambda rng, B, T: rng.uniform(0.0, 1.0, (B, T)),
+  'message_BT': lambda rng, B, T: rng.randint(46, size=(B, T)),
   'mismatched_B': lambda rng, B, T: np.array([0, 0, 0, 1, 0, 0, 0, 0])[:B],
   'mode_B': lambda rng, B, T: np.array([0, 1, 2, 1, 0, 1, 0, 2])[:B],
   'node_BK': lambda rng, B, T: np.array([[0], [0], [1], [1]] * (B // 4)),

@@ -25,6 +25,7 @@ from rl_jax.tasks.environments.program import Program
 from rl_jax.tasks.environments.reflections import Reflections
 from rl_jax.tasks.environments.text_arena import TextArena
 from rl_jax.tasks.environments.text_world import TextWorld
+from rl_jax.tasks.environments.told_key_door import ToldKeyDoor
 from rl_jax.tasks.environments.tool_calls import JsonCalls
 from rl_jax.tasks.environments.two_step_sums import (
   Decompositions,
@@ -96,6 +97,7 @@ __all__ = [
   'PartnerLessons',
   'PlainTemplate',
   'PlannedKeyDoor',
+  'ToldKeyDoor',
   'PreferenceRows',
   'PricedTools',
   'Program',

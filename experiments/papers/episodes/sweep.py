@@ -79,6 +79,9 @@ PLANNED = {
   'rollout.max_response_tokens': 70,
   'optimizer.learning_rate': 1e-3,
 }
+# Answers have a letter more, and the policy earns nothing but at the goal.
+TOLD = {**SPARSE, 'rollout.max_response_tokens': 60}
+FEEDBACK = 'method.shaping.FeedbackReward.'
 SLOW = {**MAZE, 'optimizer.learning_rate': 1e-3, 'iterations': 200}
 MOVES = {'task.noise': 0.3, 'evaluation.every': 0, 'iterations': 100}
 # Eight contexts with one best of eight actions each; others earn up to 0.8.
@@ -107,6 +110,16 @@ WORLDS = {
       {**PLANNED, 'task.subtasks': count, 'iterations': iterations},
     )
     for count, iterations in ((1, 60), (3, 200))
+  },
+  'told': World('told_keydoor', ('turn_ppo', 'oni'), TOLD),
+  **{
+    f'told_{name}': World('told_keydoor', ('oni',), {**TOLD, **changes})
+    for name, changes in (
+      ('undecayed', {FEEDBACK + 'exponent': 0.0}),
+      ('late', {FEEDBACK + 'delay': 20}),
+      ('classified', {FEEDBACK + 'kind': 'classification'}),
+      ('ranked', {FEEDBACK + 'kind': 'ranking'}),
+    )
   },
   'tools': World(
     'priced_tools', ('grpo', 'otc', 'ppo', 'router_r1', 'duration_ppo'), {}
@@ -139,6 +152,7 @@ OUTCOME, CALLS = 'mean/outcome', 'final/calls'
 RIGHT = 'final/outcome'
 # The shortest solution earns -3, ten impossible actions -40.
 NEAR_BEST = -3.0 - 0.05 * 37.0
+_PLAIN, _FARMED = ('told', 'turn_ppo'), ('told_undecayed', 'oni')
 CLAIMS = (
   *(
     Claim('M29', f'PPO above {name.upper()}', (w, 'ppo'), (w, name), OUTCOME)
@@ -250,6 +264,16 @@ CLAIMS = (
       0,
     )
     for world in ('maze', 'maze_slow')
+  ),
+  *(
+    Claim('R30 ONI', text, (world, 'oni'), other, OUTCOME)
+    for text, world, other in (
+      ('above the plain agent', 'told', _PLAIN),
+      ('counts keep messages from being farmed', 'told', _FARMED),
+      ('labels 20 iterations late still help', 'told_late', _PLAIN),
+      ('a classifier above look-up', 'told_classified', ('told', 'oni')),
+      ('a ranking above look-up', 'told_ranked', ('told', 'oni')),
+    )
   ),
   Claim(
     'M28',

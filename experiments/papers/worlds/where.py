@@ -32,6 +32,7 @@ DRIFT = {
   'priced_tools': 0.0,
   'returning': 0.02,
   'stale': 0.15,
+  'told_keydoor': 0.0,
   'unlabelled': 0.02,
   'windows': 0.02,
 }
@@ -112,6 +113,7 @@ WHERE = {
     ('calculator', ('aspo', 'router_r1')),
     ('keydoor', _KEYDOOR),
     ('planned_keydoor', ('hiper',)),
+    ('told_keydoor', ('oni',)),
     ('priced_tools', ('duration_ppo', 'otc')),
     ('boxes', ('gui_g1', 'par', 'vision_r1')),
     ('coverage', ('subpo',)),

@@ -7,12 +7,7 @@ import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
-from rl_jax.pieces.ops.masking import (
-  masked_mean,
-  masked_var,
-  safe_divide,
-  safe_sqrt,
-)
+from rl_jax.pieces.ops import moments
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories, static
 
@@ -39,7 +34,7 @@ class RunningScale:
   def init(self, num_prompts: int) -> dict[str, Array]:
     """No reward has been seen."""
     del num_prompts
-    return {name: jnp.zeros(()) for name in ('count', 'mean', 'squares')}
+    return moments.none()
 
   def __call__(
     self, reward_B: Array, traj: Trajectories, state: dict[str, Array]
@@ -47,20 +42,12 @@ class RunningScale:
     """[B] -> [B]."""
     chex.assert_rank(reward_B, 1)
     valid_B = traj.valid_B * row_inputs.sampled_B(traj)
-    added = valid_B.sum()
-    mean = masked_mean(reward_B, valid_B)
-    count = state['count'] + added
-    step = mean - state['mean']
-    # Chan's update: exact for any split of the stream into rollouts.
-    between = step**2 * safe_divide(state['count'] * added, count)
-    within = masked_var(reward_B, valid_B) * added
-    squares = state['squares'] + within + between
-    mean = state['mean'] + step * safe_divide(added, count)
-    std = safe_sqrt(squares / jnp.maximum(count - 1.0, 1.0))
+    state = moments.merged(state, reward_B, valid_B)
+    mean, std = state['mean'], moments.deviation(state)
     # The std of a constant reward is rounding error: it is not divided by that.
     constant = std <= ROUNDING * jnp.abs(mean)
     scale = jnp.where(constant, 1.0, std) + self.eps
     scaled_B = (reward_B - mean if self.center else reward_B) / scale
     if self.clip is not None:
       scaled_B = jnp.clip(scaled_B, -self.clip, self.clip)
-    return scaled_B, {'count': count, 'mean': mean, 'squares': squares}
+    return scaled_B, state

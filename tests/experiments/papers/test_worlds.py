@@ -175,7 +175,7 @@ def walks(config, tokenizer):
   task, rng = config.task, np.random.default_rng(0)
   prompts = scanned_prompts.encode(config, tokenizer, count=GROUPS)
   turn_tokens = config.rollout.turns.max_turn_tokens
-  traj = prompts.start(SAMPLES, TURNS * (turn_tokens + 4), 0, 0)
+  traj = prompts.start(SAMPLES, TURNS * (turn_tokens + 5), 0, 0)
   B, T = traj.response_BT.shape
   token_BT3 = np.tile(np.array([0, 0, -1], np.int32), (B, T, 1))
   spent_BK3 = np.zeros((B, TURNS, 3), np.float32)

@@ -6,7 +6,7 @@ import pytest
 
 from rl_jax.models.tokenizer import ByteTokenizer, CharTokenizer
 from rl_jax.rollouts.stop import make_stop
-from rl_jax.tasks import KeyDoor, PlannedKeyDoor, PricedTools
+from rl_jax.tasks import KeyDoor, PlannedKeyDoor, PricedTools, ToldKeyDoor
 from rl_jax.tasks.environments import device_text
 from rl_jax.tasks.environments.base import seed_of
 
@@ -50,6 +50,7 @@ def turns_of(task, tokenizer, examples):
     (KeyDoor(size=4, words='word'), ByteTokenizer()),
     pytest.param(KeyDoor(words='phrase'), None, marks=pytest.mark.slow),
     (PlannedKeyDoor(subtasks=2), None),
+    (ToldKeyDoor(), None),
     (PricedTools(), None),
   ],
 )
