@@ -60,6 +60,7 @@ def test_what_was_seen_of_a_method(monkeypatch):
 VERDICTS = {
   'aspo': ('not seen', 'not seen'),
   'hiper': ('contrary',) * 3,
+  'oni': ('seen',) * 3 + ('not seen',) * 2,
   'ppo': ('not seen',) * 2 + ('contrary',) * 2 + ('seen',) * 2,
   'rlprompt': ('seen', 'seen'),
   'router_r1': ('not seen', 'contrary'),
