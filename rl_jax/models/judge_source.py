@@ -1,6 +1,6 @@
 """A reward component that a language model gives when it is asked in text."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 import dataclasses
 import math
 import re
@@ -13,6 +13,8 @@ _SLOTS = {
   ('first', 'second'): PAIRS,
   ('responses',): GROUP,
 }
+# A response, or the turns of an episode: what was done and what was answered.
+Said = str | Sequence[tuple[str, str]]
 _SLOT = re.compile(r'\{(\w+)\}')
 
 
@@ -81,6 +83,10 @@ class Judge:
   of a user. begin, end: only the response behind `begin` and before `end` is
   judged; '[NULL]' without them (RLMT's strict form); '': all of it.
 
+  turn: how an episode is told in place of a response, turn after turn, with the
+  slots {number} (from 1), {action} and {answer}, what was said behind it. The
+  prompt has what was said first. Scores count at the end of an episode.
+
   rubric: the text of the slot {rubric}; revision: who rewrites it, if anybody.
   """
 
@@ -97,6 +103,7 @@ class Judge:
   answer_tokens: int = ranged(256, 1)
   begin: str = ''
   end: str = ''
+  turn: str = '[turn {number}]\n{action}\n[answer]\n{answer}\n'
   rubric: str = ''
   revision: Revision | None = None
 
@@ -109,6 +116,11 @@ class Judge:
     if not sum(abs(w) for _, w in self.criteria):
       raise ValueError(f'Judge.criteria = {self.criteria!r} weigh nothing')
     self._check_labels()
+    if '{action}' not in self.turn:
+      raise ValueError(
+        f'Judge.turn = {self.turn!r} tells no episode: it needs the slot '
+        '{action}'
+      )
     if self.revision and not (self.rubric and '{rubric}' in self.template):
       raise ValueError(
         f'Judge.rubric = {self.rubric!r}, template = {self.template!r}: a '
@@ -152,6 +164,16 @@ class Judge:
         '{response}, or {first} and {second}, or {responses}'
       )
     return _SLOTS[used]
+
+  def told(self, said: Said) -> str:
+    """A response as it is, the turns of an episode as a text."""
+    if isinstance(said, str):
+      return said
+    slots = [
+      {'number': str(n), 'action': action, 'answer': answer}
+      for n, (action, answer) in enumerate(said, 1)
+    ]
+    return ''.join(filled(self.turn, one) for one in slots)
 
   def judged(self, response: str) -> str:
     """The part of a response that is judged."""

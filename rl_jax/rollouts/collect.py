@@ -267,7 +267,9 @@ class Collector:
     texts = responses.Texts(host, own, self.stop)
     outcomes = self._judges.add(
       self.verifier.outcomes(traj, examples, texts, due_B),
-      *(examples, texts, traj.group_size),
+      examples,
+      self.verifier.said(texts, own),
+      traj.group_size,
     )
     weights = self._weights
     components = [o.components for o in outcomes]

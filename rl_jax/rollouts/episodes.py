@@ -39,7 +39,8 @@ class Episodes(Journaled):
   """Plays and judges; see `verifiers` for what a run asks of it.
 
   pool: a SessionPool. journal: a JournaledPool around it.
-  stop: what ends a turn. partners: whom environments may ask.
+  stop: what ends a turn. partners: whom environments may ask. judged: whether
+  judges read episodes, of which all processes then know the texts.
   """
 
   def __init__(
@@ -52,10 +53,12 @@ class Episodes(Journaled):
     stop: Stop,
     turns: TurnConfig,
     partners: Partners = NO_PARTNERS,
+    judged: bool = False,
   ):
     super().__init__(journal)
     self._task, self._pool = task, pool
     self._turns, self._stop, self._partners = turns, stop, partners
+    self._judged = judged
     self._format = turn_format(task, tokenizer, turns)
     self._players = players_of(task)
     self._rounds = 0
@@ -143,7 +146,11 @@ class Episodes(Journaled):
           )
       if not any(side.live_B.any() for side in sides):
         break
-    self._records = gathered([p.record() for p in self._rows])
+    records = [player.record() for player in self._rows]
+    if self._judged:
+      for record, player in zip(records, self._rows, strict=True):
+        record['exchanged'] = player.exchanged()
+    self._records = gathered(records)
     return self._finished(engine, traj, sides[0], examples)
 
   def outcomes(
@@ -169,6 +176,11 @@ class Episodes(Journaled):
           total[name] = total.get(name, 0.0) + value
       found.append(Outcome(total))
     return found
+
+  def said(self, texts: Texts, own: slice) -> list[list[tuple[str, str]]]:
+    """What judges read of own rows: (action, answer) of every turn."""
+    del texts
+    return [one.get('exchanged', []) for one in self._records[own]]
 
   def shown(self) -> Callable[[int], dict[str, Any]]:
     """What is logged of a row, {} if another process has played it."""

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.models import heads, transformer
-from rl_jax.models.judge_source import Judge
+from rl_jax.models.judge_source import Judge, Said
 from rl_jax.rollouts import judge_questions
 from rl_jax.rollouts.engine import Engine
 from rl_jax.rollouts.rubric import Reviser, Rubric
@@ -92,13 +92,13 @@ class Judges:
     self,
     outcomes: Sequence[Outcome],
     examples: Sequence[Any],
-    texts: Sequence[str],
+    texts: Sequence[Said],
     group_size: int,
   ) -> list[Outcome]:
     """The outcomes with a component for each judge; those without stay so.
 
-    texts: of this process' own rows. A row that a question is too long for has
-    no components any more, with the reason.
+    texts: of this process' own rows, or the turns of episodes. A row that a
+    question is too long for has no components any more, with the reason.
     """
     if not self._judges:
       return list(outcomes)
@@ -123,6 +123,7 @@ class Judges:
   def _judged(self, judge, outcomes, examples, texts, due, group_size):
     """Of one judge, in one call for all prompts."""
     source, asked = judge.source, []
+    texts = [source.told(said) for said in texts]
     rubric, judged = self.rubrics[source.name], []
     for n, example in enumerate(examples):
       rows = range(n * group_size, (n + 1) * group_size)

@@ -14,10 +14,6 @@ def check_learned(config: Any) -> None:
   taken = {base.OUTCOME, *config.task.reward_weights}
   taken = _named(models, RewardModel, 'reward_models', taken)
   _named(judges, Judge, 'judges', taken)
-  if judges and rollout.turns is not None:
-    raise ValueError(
-      'judges read single responses, not episodes: rollout.turns must be null'
-    )
   if (models or judges) and rollout.logged_prompts == rollout.num_prompts:
     raise ValueError(
       'reward_models and judges score samples, and rollout.logged_prompts = '

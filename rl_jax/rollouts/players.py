@@ -134,6 +134,15 @@ class Player:
       'cut': self.left_out,
     }
 
+  def exchanged(self) -> list[tuple[str, str]]:
+    """Its actions, each with what it heard before its next one or the end."""
+    own = self._own()
+    ends = [*(n + 1 for n in own), len(self.episode.said)][1:]
+    return [
+      (self.episode.actions[n], self._text(n + 1, end))
+      for n, end in zip(own, ends, strict=True)
+    ]
+
   def shown(self) -> dict[str, Any]:
     """What is logged: for each turn what was read, done and rewarded."""
     said, turns, start = self.episode.said, [], 0

@@ -3,6 +3,7 @@
   play(engine, params, traj, key, examples) -> the rows with their responses
   outcomes(traj, examples, texts, due_B) -> one Outcome for every row of the
     examples; due_B: those that are wanted, None: all
+  said(texts, own) -> what judges read of the rows `own`
   shown() -> function of a row: what more is logged of it
   metrics() -> of the last round
 
@@ -62,6 +63,11 @@ class _OneTurn:
     """Responses, not yet read by the host."""
     del examples
     return engine.generate(params, traj=traj, key=key)
+
+  def said(self, texts: Texts, own: slice) -> Texts:
+    """The responses."""
+    del own
+    return texts
 
   def shown(self) -> Callable[[int], dict[str, Any]]:
     """Nothing but the response."""

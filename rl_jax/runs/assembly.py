@@ -312,6 +312,7 @@ def make_verifier(
     stop=make_stop(tokenizer, config.rollout.stop),
     turns=config.rollout.turns,
     partners=make_partners(config, mesh, run_key(config.seed, mesh)),
+    judged=bool(config.judges),
   )
 
 

@@ -258,7 +258,8 @@ class Evaluator:
       real_examples = examples[:count]
       names += [example.meta.get(base.PART) for example in real_examples]
       outcomes = self._verifier.outcomes(traj, real_examples, texts)
-      outcomes = judges.add(outcomes, real_examples, texts, group_size)
+      said = self._verifier.said(texts, own)
+      outcomes = judges.add(outcomes, real_examples, said, group_size)
       judged += [outcome.components for outcome in outcomes]
       count *= group_size
       parts.append(

@@ -171,3 +171,35 @@ def test_labels_need_different_first_tokens():
   assert label_ids(Judge(labels=('no', 'yes')), tokenizer) == (2, 4)
   with pytest.raises(ValueError, match="'judge': labels .* must differ"):
     label_ids(Judge(labels=('no', 'on', 'one'), values=(0, 0, 1)), tokenizer)
+
+
+def test_an_episode_is_told_by_its_turns(toy):
+  """In the words of the judge; a response stays as it is."""
+  source = Judge(template='{prompt}|{response}')
+  turns = [('u', '01->'), ('t', '')]
+  assert source.told(turns) == (
+    '[turn 1]\nu\n[answer]\n01->\n[turn 2]\nt\n[answer]\n\n'
+  )
+  assert source.told('a {action} b') == 'a {action} b'
+  assert source.told([]) == ''
+  plain = dataclasses.replace(source, turn='{action}{answer}', max_tokens=9)
+  seen = []
+
+  def read(params, ids):
+    seen.extend(''.join(x) for x in ids)
+    return [1.0] * len(ids)
+
+  judges = Judges([Asked(plain, None, lambda q: list(q.text), read)])
+  found = judges.add(
+    [Outcome({'outcome': 0.0})] * 3,
+    [Example('p', '', 0)],
+    [turns, [('{answer}', 'x')], [('d', '01->02->')]],
+    3,
+  )
+  assert seen == ['p|u01->t', 'p|{answer', 'p|d01->02']
+  assert [one.components is None for one in found] == [False, True, True]
+
+
+def test_a_turn_without_its_action_is_refused():
+  with pytest.raises(ValueError, match="Judge.turn = '{answer}'"):
+    Judge(turn='{answer}')

@@ -13,6 +13,7 @@ import pytest
 
 from configs import keydoor
 from configs.methods import grpo, spiral, turn_ppo
+from rl_jax.models.judge_source import Judge
 from rl_jax.pieces.policies import CopyEvery, Frozen
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.rollouts.turns import TurnConfig
@@ -210,3 +211,37 @@ def test_a_killed_run_equals_a_whole_one(tmp_path):
     kill_resume.read_record(whole), kill_resume.read_record(killed)
   )
   assert found == [] and kills >= 2
+
+
+@pytest.mark.slow
+def test_judges_read_episodes(tmp_path):
+  """E0: 4 iterations are 2 and 2; the score counts at the end of a row."""
+  judge = Judge(
+    template='{prompt}{response}',
+    labels=('u', 'd'),
+    turn='{action}{answer}',
+    weight=0.5,
+    max_tokens=64,
+  )
+
+  def run(folder, iterations):
+    config = make_config(turn_ppo.get_method(), iterations, value_head=True)
+    config = dataclasses.replace(config, judges=(judge,))
+    trainer = loop.Trainer(config, str(tmp_path / folder))
+    trainer.run()
+    return trainer
+
+  whole = run('whole', 4)
+  run('parts', 2)
+  parts = run('parts', 4)
+  jax.tree.map(np.testing.assert_array_equal, whole.state, parts.state)
+  rows, _ = record(tmp_path / 'whole')
+  assert rows == record(tmp_path / 'parts')[0]
+  trained = [row for row in rows if 'reward/judge' in row]
+  assert len(trained) == 4
+  for row in trained:
+    assert 0 < row['reward/judge'] < 1
+    task = 0.5 * row['reward/outcome'] + 0.5 * row['reward/progress']
+    total = task + 0.5 * row['reward/judge']
+    np.testing.assert_allclose(row['reward/mean'], total, rtol=1e-5)
+  assert any('evaluation/reward/judge' in row for row in rows)

@@ -1,0 +1,29 @@
+"""Episodes from the place of a player."""
+
+from rl_jax.rollouts.players import PARTNER, Episode, Player
+from rl_jax.tasks.base import Example
+
+
+def played(players, said, actions, roles):
+  """An episode with these observations, actions and who acted."""
+  replies = [{'observation': text} for text in said]
+  return Episode((0, 0), Example('', '', 0), players, replies, actions, roles)
+
+
+def test_what_was_done_and_answered():
+  """The beginning is of the prompt; the last action may have no answer."""
+  episode = played(1, ['begin', 'one', 'two'], ['a', 'b'], [0, 0])
+  assert Player(episode).exchanged() == [('a', 'one'), ('b', 'two')]
+  cut = played(1, ['begin', 'one'], ['a', 'b'], [0, 0])
+  assert Player(cut).exchanged() == [('a', 'one'), ('b', '')]
+  assert Player(played(1, ['begin'], [], [])).exchanged() == []
+
+
+def test_a_player_hears_what_others_and_partners_cause():
+  """Up to its own next action."""
+  said = [('x0', 'y0'), ('x1', 'y1'), ('x2', 'y2'), ('x3', 'y3')]
+  game = played(2, said, ['a', 'b', 'c'], [0, 1, 0])
+  assert Player(game, 0).exchanged() == [('a', 'x1x2'), ('c', 'x3')]
+  assert Player(game, 1).exchanged() == [('b', 'y2y3')]
+  asked = played(1, ['0', '1', '2', '3'], ['a', 'p', 'b'], [0, PARTNER, 0])
+  assert Player(asked).exchanged() == [('a', '12'), ('b', '3')]
