@@ -34,6 +34,7 @@ from rl_jax.tasks.environments.two_step_sums import (
 from rl_jax.tasks.environments.web_form import WebForm
 from rl_jax.tasks.environments.with_tools import WithTools
 from rl_jax.tasks.evaluation_set import EvaluationSet
+from rl_jax.tasks.function_calls import FunctionCalls
 from rl_jax.tasks.gap_split import GapSplit
 from rl_jax.tasks.goal_prompts import GoalPrompts
 from rl_jax.tasks.gym import ReasoningGym
@@ -61,6 +62,7 @@ from rl_jax.tasks.templates import (
 from rl_jax.tasks.word_problems import WordProblems
 
 __all__ = [
+  'FunctionCalls',
   'OUTCOME',
   'Arithmetic',
   'Aviary',

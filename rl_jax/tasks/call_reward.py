@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
+import functools
 import json
 import re
 from typing import Any
@@ -54,7 +55,9 @@ def is_well_formed(text: str, label: str) -> bool:
 
 
 def correct(
-  gold: Sequence[dict[str, Any]], found: Sequence[dict[str, Any]]
+  gold: Sequence[dict[str, Any]],
+  found: Sequence[dict[str, Any]],
+  as_a_whole: bool = False,
 ) -> float:
   """6 s / S - 3, and 3 where the calls are equal, in order.
 
@@ -62,7 +65,8 @@ def correct(
     S = 1 + sum over gold calls of (1 + number of parameters)
 
   Each gold call in turn takes the best unused call of its name, the first of
-  equal ones; one that scores 0 matches nothing. J: jaccard.
+  equal ones; one that scores 0 matches nothing. J: jaccard. as_a_whole: a call
+  has all of its points if its parameters and values are right, else none.
   """
   if list(gold) == list(found):
     return 3.0
@@ -72,8 +76,7 @@ def correct(
     own = call['parameters']
     most += 1 + len(own)
     scores = [
-      jaccard(list(own), list(other['parameters']))
-      + sum(own[k] == x for k, x in other['parameters'].items() if k in own)
+      _matched(own, other['parameters'], as_a_whole)
       if other['name'] == call['name']
       else 0.0
       for other in unused
@@ -83,6 +86,27 @@ def correct(
       score += best
       unused.pop(scores.index(best))
   return 6.0 * score / most - 3.0
+
+
+def _matched(own, other, as_a_whole):
+  """Points of a call for its parameters."""
+  if as_a_whole:
+    return (1.0 + len(own)) * (own == other)
+  equal = sum(own[k] == x for k, x in other.items() if k in own)
+  return jaccard(list(own), list(other)) + equal
+
+
+def _all_or_nothing(gold, found):
+  return 3.0 if list(gold) == list(found) else -3.0
+
+
+# How finely correctness is counted; but for 'fine' reconstructed.
+SCORES = {
+  'fine': correct,
+  'intermediate': functools.partial(correct, as_a_whole=True),
+  'coarse': _all_or_nothing,
+}
+GRANULARITIES = tuple(SCORES)
 
 
 def jaccard(one: Sequence[Hashable], other: Sequence[Hashable]) -> float:

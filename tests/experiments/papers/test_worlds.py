@@ -63,6 +63,9 @@ DRAWN = {
     task, seed=int(rng.integers(99))
   ).target(example),
   'coverage': lambda rng, task, example: ''.join(rng.choice(list('NESW'), 12)),
+  'function_calls': lambda rng, task, example: (
+    task.example('train', int(rng.integers(99))).answer
+  ),
   'multiple_choice': lambda rng, task, example: ''.join(
     rng.permutation(list(task.letters))[: rng.integers(1, 5)]
   ),

@@ -1,0 +1,44 @@
+"""Requests answered by calls, by a decoder of 30,000 parameters.
+
+  python -m experiments.sft --config=configs/function_calls.py --steps=100
+    --learning_rate=1e-3 --max_prompt_tokens=10 --max_response_tokens=33
+    --out=runs/calls_start
+  python -m experiments.train --config=configs/function_calls.py
+    --method=toolrl --set=model.path=runs/calls_start --workdir=runs/calls
+Cost: TODO
+Expected: TODO
+"""
+
+from rl_jax.config import EvaluationConfig, ExperimentConfig
+from rl_jax.learning.optimizers import OptimizerConfig
+from rl_jax.learning.update import UpdateConfig
+from rl_jax.method import Method
+from rl_jax.models import presets
+from rl_jax.models.source import ModelSource
+from rl_jax.rollouts.collect import RolloutConfig
+from rl_jax.tasks import FunctionCalls
+from rl_jax.verification.pool import VerifierConfig
+
+
+def get_config(method: Method) -> ExperimentConfig:
+  """256 responses an iteration."""
+  return ExperimentConfig(
+    iterations=100,
+    task=FunctionCalls(),
+    method=method,
+    model=ModelSource(
+      config=presets.small(
+        num_heads=4, num_kv_heads=4, head_size=16, mlp_size=128
+      )
+    ),
+    rollout=RolloutConfig(
+      num_prompts=32,
+      group_size=8,
+      max_prompt_tokens=10,
+      max_response_tokens=33,
+    ),
+    update=UpdateConfig(minibatch_prompts=16),
+    optimizer=OptimizerConfig(learning_rate=1e-3),
+    evaluation=EvaluationConfig(every=50, num_prompts=256),
+    verifier=VerifierConfig(num_workers=0),
+  )

@@ -1,0 +1,53 @@
+"""Weights of rewards that move."""
+
+import numpy as np
+import pytest
+
+from rl_jax.pieces import shaping
+
+
+def rollout(toy, **parts):
+  """Rows with the components."""
+  rewards = {name: np.asarray(x, np.float32) for name, x in parts.items()}
+  return toy.trajectories(
+    np.ones((2, 1)),
+    group_size=2,
+    rewards=rewards,
+    reward_B=np.array([9.0, 9.0], np.float32),
+  )
+
+
+def shaped(piece, traj, count):
+  """Rewards of the last of some rollouts."""
+  state = piece.init(1)
+  for _ in range(count):
+    found, state = piece(traj.reward_B, traj, state)
+  return np.asarray(found)
+
+
+def test_the_dynamic_variant_by_hand(toy):
+  """2 f + 2/3 c at first, 1.5 f + 5/6 c half way, f + c at the end."""
+  traj = rollout(toy, format=[1, 0], correct=[-3, 1.5])
+  piece = shaping.ScheduledSum(first=(2.0, 2 / 3), steps=4.0)
+  for count, expected in (
+    (1, [0.0, 1.0]),
+    (3, [-1.0, 1.25]),
+    (5, [-2.0, 1.5]),
+    (9, [-2.0, 1.5]),
+  ):
+    np.testing.assert_allclose(
+      shaped(piece, traj, count), expected, rtol=1e-5, atol=1e-6
+    )
+
+
+def test_equal_weights_are_a_sum(toy):
+  """Whatever the reward was, at any time."""
+  traj = rollout(toy, format=[1, 0], correct=[2, -3])
+  for count in (1, 5):
+    found = shaped(shaping.ScheduledSum(), traj, count)
+    np.testing.assert_array_equal(found, [3, -3])
+
+
+def test_bad_weights():
+  with pytest.raises(ValueError, match=r'ScheduledSum.last = \(1.0,\)'):
+    shaping.ScheduledSum(last=(1.0,))
