@@ -205,6 +205,7 @@ def batch(method, *, seed: int = 0, width: int = 6):
     rewards={
       'outcome': np.nan_to_num(reward),
       'format': np.array([1.0, 1, 0, 1, 1, 0, 1, 0]),
+      'correct': np.array([3.0, -3, 1.5, -3, 0, 3, 2, -1.5]),
     },
     extras={
       k: jnp.asarray(widen(x) if x.shape[1:2] == (T,) else x, jnp.float32)

@@ -134,7 +134,7 @@ def scored(toy, shape):
   extras = jax.device_put(extras, mesh_lib.replicated(mesh))
   traj = traj.replace(
     reward_B=reward,
-    rewards={'outcome': reward, 'format': reward},
+    rewards={name: reward for name in ('outcome', 'format', 'correct')},
     extras=extras,
   )
   return traj, jax.device_get(metrics)
