@@ -11,6 +11,7 @@ from rl_jax.tasks.clues import Clues
 from rl_jax.tasks.countdown import Countdown
 from rl_jax.tasks.coverage import Coverage
 from rl_jax.tasks.described import Described
+from rl_jax.tasks.environments.advised_key_door import AdvisedKeyDoor
 from rl_jax.tasks.environments.aviary import Aviary
 from rl_jax.tasks.environments.gymnasium_text import GymnasiumText
 from rl_jax.tasks.environments.hinted_keywords import HintedKeywords
@@ -63,6 +64,7 @@ from rl_jax.tasks.word_problems import WordProblems
 
 __all__ = [
   'FunctionCalls',
+  'AdvisedKeyDoor',
   'OUTCOME',
   'Arithmetic',
   'Aviary',
