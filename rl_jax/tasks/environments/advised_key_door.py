@@ -96,7 +96,7 @@ class Advised:
     wanted = task.letters.index(action) if heard else None
     subgoal = wanted if task.listens else len(SUBGOALS) - 1
     steps = self._walk(subgoal) if subgoal is not None else 0
-    done = reached(self._layout, self._state, 2)
+    done = bool(reached(self._layout, self._state, 2))
     events = [
       reached(self._layout, self._state, n) - reached(self._layout, before, n)
       for n in range(len(SUBGOALS))

@@ -29,7 +29,7 @@ def test_a_learned_agent_reaches_sub_goals_in_their_order():
   replies = play(task, 'KDG')
   assert [one.rewards['followed'] > 0.99 for one in replies[1:]] == [True] * 3
   assert [one.rewards['progress'] for one in replies[1:]] == [0.5, 0.5, 0.0]
-  assert replies[-1].done and replies[-1].rewards['outcome'] == 1
+  assert replies[-1].done is True and replies[-1].rewards['outcome'] == 1
   layout = task.layout(seed_of(task.example('train', 0)))
   steps = sum(one.rewards['steps'] for one in replies[1:])
   assert steps >= len(layout.solution())
