@@ -12,6 +12,7 @@ from rl_jax.tasks.countdown import Countdown
 from rl_jax.tasks.coverage import Coverage
 from rl_jax.tasks.described import Described
 from rl_jax.tasks.environments.advised_key_door import AdvisedKeyDoor
+from rl_jax.tasks.environments.arms import Arms
 from rl_jax.tasks.environments.aviary import Aviary
 from rl_jax.tasks.environments.gymnasium_text import GymnasiumText
 from rl_jax.tasks.environments.hinted_keywords import HintedKeywords
@@ -65,6 +66,7 @@ from rl_jax.tasks.word_problems import WordProblems
 __all__ = [
   'FunctionCalls',
   'AdvisedKeyDoor',
+  'Arms',
   'OUTCOME',
   'Arithmetic',
   'Aviary',

@@ -1,0 +1,52 @@
+"""Bandits of four arms, 20 pulls in one context, by a small decoder.
+
+Command: python -m experiments.train --config=configs/arms.py
+  --method=turn_rloo --workdir=runs/arms
+Cost: TODO
+Expected: TODO
+"""
+
+from rl_jax.config import EvaluationConfig, ExperimentConfig
+from rl_jax.learning.optimizers import OptimizerConfig
+from rl_jax.learning.update import UpdateConfig
+from rl_jax.method import Method
+from rl_jax.models import presets
+from rl_jax.models.source import ModelSource
+from rl_jax.rollouts.collect import RolloutConfig
+from rl_jax.rollouts.turns import TurnConfig
+from rl_jax.tasks import Arms
+from rl_jax.verification.pool import VerifierConfig
+
+
+def get_config(method: Method) -> ExperimentConfig:
+  """128 episodes an iteration, of 20 turns."""
+  task = Arms(num_train=20000)
+  return ExperimentConfig(
+    iterations=300,
+    task=task,
+    method=method,
+    model=ModelSource(
+      config=presets.small(
+        num_layers=2,
+        width=32,
+        num_heads=2,
+        num_kv_heads=2,
+        head_size=16,
+        mlp_size=64,
+      ),
+      value_head=method.reads_values,
+    ),
+    rollout=RolloutConfig(
+      num_prompts=16,
+      group_size=8,
+      max_prompt_tokens=1,
+      max_response_tokens=3 * task.pulls,
+      turns=TurnConfig(
+        max_turns=task.pulls, max_turn_tokens=1, max_observation_tokens=2
+      ),
+    ),
+    update=UpdateConfig(minibatch_prompts=8),
+    optimizer=OptimizerConfig(learning_rate=3e-3),
+    evaluation=EvaluationConfig(every=0),
+    verifier=VerifierConfig(num_workers=0),
+  )
