@@ -19,10 +19,10 @@ from rl_jax.verification.pool import VerifierConfig
 
 
 def get_config(method: Method) -> ExperimentConfig:
-  """128 episodes an iteration, of 20 turns."""
+  """512 episodes an iteration, of 20 turns."""
   task = Arms(num_train=20000)
   return ExperimentConfig(
-    iterations=300,
+    iterations=500,
     task=task,
     method=method,
     model=ModelSource(
@@ -37,7 +37,7 @@ def get_config(method: Method) -> ExperimentConfig:
       value_head=method.reads_values,
     ),
     rollout=RolloutConfig(
-      num_prompts=16,
+      num_prompts=64,
       group_size=8,
       max_prompt_tokens=1,
       max_response_tokens=3 * task.pulls,
@@ -45,8 +45,8 @@ def get_config(method: Method) -> ExperimentConfig:
         max_turns=task.pulls, max_turn_tokens=1, max_observation_tokens=2
       ),
     ),
-    update=UpdateConfig(minibatch_prompts=8),
-    optimizer=OptimizerConfig(learning_rate=3e-3),
+    update=UpdateConfig(minibatch_prompts=32),
+    optimizer=OptimizerConfig(learning_rate=1e-3),
     evaluation=EvaluationConfig(every=0),
     verifier=VerifierConfig(num_workers=0),
   )
