@@ -210,7 +210,7 @@ def test_configurations_and_methods_are_files_anywhere(mine):
   [
     (('../mine/confg.py',), "confg.py: no such file. .*'../mine/config.py'"),
     (('../mine/config',), "unknown config: .*'../mine/config.py'.*NAME.py"),
-    (('bandt',), "'bandit'.* Known: arithmetic, .*NAME.py"),
+    (('bandt',), "'bandit'.* Known: advised_keydoor, .*NAME.py"),
     (('../mine/config.py@hlaf',), "'hlaf'.* 'half'.* Known: half, twice"),
     (('bandit@half',), "variant of bandit: 'half'. Known: none"),
     (('../mine/task.py',), r'task.py has no function get_config\(method\)'),
