@@ -5,6 +5,7 @@ import os
 import random
 import time
 
+from rl_jax.tasks import KeyDoor
 from rl_jax.tasks.environments import Ask, EnvironmentTask, Reply
 
 
@@ -62,12 +63,15 @@ class _Process:
 class Whims:
   """What happens depends on the first letter of the action."""
 
-  def __init__(self, task):
-    self.task = task
+  def __init__(self, task, number):
+    self.task, self.number = task, number
 
   def reset(self, seed):
     """Three letters of the seed."""
     self.steps = 0
+    if self.number in self.task.unable:
+      name, *words = self.task.unable[self.number].split()
+      return MISBEHAVIOUR[name](*words)
     letters = [LETTERS[seed // 7**i % 7] for i in range(3)]
     return Reply(''.join(letters), state='start')
 
@@ -94,17 +98,30 @@ LETTERS = 'abcdefg'
 
 @dataclasses.dataclass(frozen=True)
 class Whimsical(EnvironmentTask):
-  """Actions are letters of an alphabet; failing: letter -> misbehaviour."""
+  """Actions are letters of an alphabet; failing: letter -> misbehaviour.
+
+  unable: example -> misbehaviour of its resets.
+  """
 
   reward_weights: dict = dataclasses.field(
     default_factory=lambda: {'outcome': 1.0, 'bonus': 2.0}
   )
   failing: dict = dataclasses.field(default_factory=dict)
+  unable: dict = dataclasses.field(default_factory=dict)
   alphabet = LETTERS
 
   def make(self, example):
     """Whims."""
-    return Whims(self)
+    return Whims(self, example.id)
+
+
+@dataclasses.dataclass(frozen=True)
+class FewBegin(KeyDoor):
+  """From the fifth initial state on, no episode begins."""
+
+  def make(self, example):
+    """Raises."""
+    return super().make(example) if example.id < 4 else _raise()
 
 
 class Asks:

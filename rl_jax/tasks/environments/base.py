@@ -184,11 +184,14 @@ class Opened(Example):
 
   role: the player whose prompt it is; its id is `players * id + role`.
   others: the same of the other players, in order, if this is the first.
+  failure: kind and detail if its episodes do not begin; the prompt then lacks
+  the observation.
   """
 
   origin: Example | None = None
   observation: str = ''
   role: int = 0
+  failure: tuple[str, str] | None = None
   others: tuple['Opened', ...] = ()
 
 
