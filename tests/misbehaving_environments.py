@@ -42,6 +42,13 @@ class Misbehaving(EnvironmentTask):
 
 
 @dataclasses.dataclass(frozen=True)
+class Unrepeatable(Misbehaving):
+  """As if it asked the network."""
+
+  deterministic = False
+
+
+@dataclasses.dataclass(frozen=True)
 class Different(EnvironmentTask):
   """The seed is not obeyed: another process has another first observation."""
 
@@ -274,6 +281,9 @@ MISBEHAVIOUR = {
   'flag': lambda: Reply('', done='no'),
   'object': lambda: Reply('', info={'x': object()}),
   'calls': lambda: Reply('', calls=-1),
+  'many': lambda: Reply('', calls=2**40),
+  'huge': lambda: Reply('', {'outcome': -1e300}),
+  'endless': lambda: Reply('', duration=1e300),
   'once': lambda path: _once(path, lambda: time.sleep(300)),
   'unsteady': lambda: Reply(f'{os.getpid()}'),
 }

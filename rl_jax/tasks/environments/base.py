@@ -135,6 +135,11 @@ class EnvironmentTask:
   # False if episodes draw from generators of their own alone: several may then
   # share a process without an exchange of the states of the global ones.
   global_random: ClassVar[bool] = True
+  # False if the same actions may be answered in another way, as by a tool of
+  # the network. An episode is then never repeated: it is lost, and counted as a
+  # mismatch, with its process and in a run that continues within it; methods
+  # that repeat episodes are refused. `reset` must depend on its seed alone.
+  deterministic: ClassVar[bool] = True
 
   def make(self, example: Example) -> Environment:
     """An episode that has not begun."""
