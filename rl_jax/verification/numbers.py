@@ -7,7 +7,7 @@ MOST = 1e12  # squares of it, summed over many rows, are finite in float32
 
 
 def check_numbers(components: Any, origin: str) -> dict[str, float]:
-  """Python floats of [-MOST, MOST] by name, or ValueError that names another."""
+  """Python floats in [-MOST, MOST] by name, or ValueError naming another."""
   if not isinstance(components, Mapping):
     raise ValueError(
       f'{origin} returned {type(components).__name__}, not a dict of components'
