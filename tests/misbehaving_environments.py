@@ -3,10 +3,12 @@
 import dataclasses
 import os
 import random
+import subprocess
 import time
 
 from rl_jax.tasks import KeyDoor
 from rl_jax.tasks.environments import Ask, EnvironmentTask, Reply
+from rl_jax.verification import child_processes
 
 
 class Echo:
@@ -46,6 +48,30 @@ class Unrepeatable(Misbehaving):
   """As if it asked the network."""
 
   deterministic = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Leaves(Misbehaving):
+  """Its first step starts a server, and each one a process that it forgets."""
+
+  def make(self, example):
+    """Says which."""
+    return _Leaving()
+
+
+class _Leaving(Echo):
+  def step(self, action):
+    """(the server, the other process), as long as they live."""
+    if not _SERVERS:
+      with child_processes.keeping():
+        _SERVERS.append(subprocess.Popen(['sleep', '300']))
+    alive = _SERVERS[0].poll() is None
+    other = subprocess.Popen(['sleep', '300'])
+    said = f'{_SERVERS[0].pid if alive else 0} {other.pid}'
+    return Reply(said, done=action == 'done')
+
+
+_SERVERS = []  # of this process
 
 
 @dataclasses.dataclass(frozen=True)

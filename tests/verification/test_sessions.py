@@ -166,6 +166,22 @@ def test_what_is_not_deterministic_is_never_repeated(bad, tmp_path):
     pool.close()
 
 
+def test_what_an_episode_starts_ends_with_it_unless_it_is_kept(bad):
+  """A server lives on from round to round, as long as its worker."""
+  alive = lambda pid: os.path.exists(f'/proc/{pid}')
+  with SessionPool(bad.Leaves(), 1) as pool:
+    said = []
+    for number in range(3):
+      played = Played(pool, bad.Leaves(), 2, number)
+      assert played.step({0: 'a', 1: 'done'}) == ['ok', 'ok']
+      assert played.step({0: 'done'}) == ['ok']
+      said += [text.split() for row in (0, 1) for text in played.texts(row)[1:]]
+    servers, others = ({int(x[k]) for x in said} for k in (0, 1))
+    (server,) = servers
+    assert alive(server) and len(others) == 9 and not any(map(alive, others))
+  assert not alive(server)
+
+
 def test_a_repeated_round_hears_what_it_heard_first(bad, tmp_path):
   """A call that fails once only: journaled replies win, later ones are new."""
   task = bad.Misbehaving()

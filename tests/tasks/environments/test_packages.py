@@ -10,6 +10,7 @@ from rl_jax import user_modules
 from rl_jax.tasks import Arithmetic, Aviary, TextWorld, WithTools
 from rl_jax.tasks.environments import mcp_tools, tool_functions
 from rl_jax.tasks.environments.base import seed_of
+from rl_jax.verification.sessions import Request, SessionPool
 
 SERVER = '''
 from mcp.server.mcpserver import MCPServer
@@ -86,10 +87,16 @@ def test_a_real_server(tmp_path):
   own = WithTools(
     task=Arithmetic(digits=1), functions=(reference,), shown='text'
   )
-  task = pickle.loads(pickle.dumps(own))
-  episode = task.make(task.example('train', 0))
+  example = own.example('train', 0)
   call = '<tool_call>{"name": "add", "arguments": {"a": 5}}'
-  assert '\n7\n' in episode.step(call).observation
+  with SessionPool(own, 1) as pool:
+    for number in range(2):  # the server outlives the episodes of a round
+      for actions in ((), (call,), (call, '7')):
+        request = Request((number, 0), example, 0, actions)
+        (answer,) = pool.ask([request])
+        assert answer.kind == 'ok'
+        if actions == (call,):
+          assert '\n7\n' in answer.reply['observation']
 
 
 def test_a_text_world(stub, tmp_path):
