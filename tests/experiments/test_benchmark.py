@@ -175,3 +175,9 @@ def test_pairs_are_timed():
   row = printed('--stage=pairs', '--preset=tiny')
   assert row['num_prompts'] == 2 and row['prompt_tokens'] == 4
   assert row['pairs_per_second'] > 0
+
+
+@pytest.mark.slow
+def test_environments_in_workers_are_waited_for():
+  row = printed('--stage=turns', '--preset=tiny', '--workers=2')
+  assert row['workers'] == 2 and 0 < row['host_share'] < 1
