@@ -244,8 +244,10 @@ def time_out_once(workdir: pathlib.Path) -> None:
     return slow(requests, ask(self, requests), failed)
 
   def note(samples):
+    names = [name(x) for x in samples]
+    seen.update(names)
     with marks.open('a') as file:
-      file.write(''.join(f'{name(x)}\n' for x in samples))
+      file.write(''.join(f'{one}\n' for one in names))
 
   def noted_reward(self, examples, responses):
     nonlocal name
