@@ -140,24 +140,24 @@ def test_a_failure_costs_its_row_alone(bad, whims, workers, Played):
   assert sum(played.counts.values()) - played.counts['ok'] == sum(failed)
 
 
-@pytest.mark.parametrize('kind', ['hang', 'exit', 'nan', 'text', 'flood'])
-def test_a_reset_that_fails_costs_the_rows_of_its_prompt(
-  bad, whims, kind, Played
-):
-  """E0: the others are those of the round without any; nothing is retried."""
-  task = bad.Whimsical(unable={1: kind})
-  played = Played(task, workers=1, seconds=0.5)
+def test_a_reset_that_fails_costs_the_rows_of_its_prompt(bad, whims, Played):
+  """E2: the others are those of a round without any; nothing is retried."""
+  unable = {1: 'hang', 2: 'exit', 4: 'nan', 5: 'text', 6: 'flood'}
+  task = bad.Whimsical(unable=unable)
+  played = Played(task, workers=1, seconds=0.5, num_prompts=7)
   failed = [outcome.error is not None for outcome in played.outcomes]
-  assert failed == [row // G == 1 for row in range(N * G)]
-  for row in np.flatnonzero(np.logical_not(failed)):
-    assert played.outcomes[row] == whims.outcomes[row]
+  assert failed == [row // G in unable for row in range(7 * G)]
+  assert played.outcomes[:G] == whims.outcomes[:G]
+  for name in ('response_BT', 'kind_BT', 'turn_BT'):
     np.testing.assert_array_equal(
-      played.host.response_BT[row], whims.host.response_BT[row]
+      getattr(played.host, name)[:G], getattr(whims.host, name)[:G]
     )
-  assert played.episodes.metrics()['episode/failed_resets'] == G
+  kinds = [played.outcomes[row * G].kind for row in unable]
+  assert kinds == ['timeout', 'died', *3 * ['invalid']]
+  assert played.episodes.metrics()['episode/failed_resets'] == 5 * G
   assert whims.episodes.metrics()['episode/failed_resets'] == 0
-  # At start and as it was drawn; not for each of its rows.
-  assert sum(played.counts.values()) - played.counts['ok'] == 2
+  # Two at start and all as they are drawn; not for each of their rows.
+  assert sum(played.counts.values()) - played.counts['ok'] == 2 + 5
   assert played.episodes.shown()(G)['turns'] == []
 
 
