@@ -266,5 +266,5 @@ class WholeRuns:
     """What cannot happen to episodes on the device."""
     if self.config.rollout.turns is None:
       return {}
-    never = ('episode/cut_observations', 'episode/mismatches')
-    return dict.fromkeys(never, 0 * ones)
+    never = ('cut_observations', 'mismatches', 'failed_resets')
+    return {f'episode/{name}': 0 * ones for name in never}

@@ -89,7 +89,8 @@ def encode(
 def _begun(task: Any) -> Callable:
   """Examples -> the same with the first observations of their episodes."""
 
-  def begin(examples):
+  def begin(examples, kept):
+    del kept
     said = (task.make(one).reset(seed_of(one)).observation for one in examples)
     return [opened(*pair, False) for pair in zip(examples, said, strict=True)]
 
