@@ -118,9 +118,8 @@ def test_edge_weights(toy):
 def test_confidence_by_hand(toy):
   """A gap of ln 3 is 3/4 for sure: |2 p - 1| is 1/2."""
   traj = rows(toy, reward_B=np.array([0.0, np.log(3.0)]))
-  loss = lambda t: value(
-    DPO.replace(weight=pref.Confidence(temperature=t)), traj
-  )[0]
+  weighted = lambda t: DPO.replace(weight=pref.Confidence(temperature=t))
+  loss = lambda t: value(weighted(t), traj)[0]
   np.testing.assert_allclose(loss(1.0), 0.620957 / 2, rtol=1e-5)
   np.testing.assert_allclose(loss(1e-3), 0.620957, rtol=1e-5)
   # Proportional to the gap where all are guesses.
