@@ -23,6 +23,7 @@ ProcessBench, and the first wrong step is the first whose score is below
 from collections.abc import Mapping
 import dataclasses
 import json
+import os
 from typing import Any
 
 from absl import flags
@@ -110,8 +111,9 @@ def by_comparisons(loaded) -> dict[str, Any]:
   if _SCORES_OUT.value is not None:
     pairs = all(len(row['scores']) == 2 for row in rows)
     written = map(as_pair, rows) if pairs else rows
-    with open(_SCORES_OUT.value, 'w', encoding='utf-8') as file:
+    with open(_SCORES_OUT.value + '.tmp', 'w', encoding='utf-8') as file:
       file.writelines(json.dumps(row) + '\n' for row in written)
+    os.replace(_SCORES_OUT.value + '.tmp', _SCORES_OUT.value)
   judged = []
   for one, row in zip(comparisons, rows, strict=True):
     own, count = row['scores'], len(one.right)
