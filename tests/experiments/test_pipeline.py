@@ -151,9 +151,8 @@ def small_stages(name):
     own = [x for x in stage.flags if not x.startswith('--set=iterations')]
     if stage.binary == 'train':
       first = not any('model.path' in flag for flag in own)
-      own += ['--set=evaluation.num_prompts=16', '--set=iterations=3']
-      if first:
-        own += [*SMALL, '--set=iterations=150']
+      own.append(f'--set=iterations={150 if first else 3}')
+      own += [*(SMALL if first else ()), '--set=evaluation.num_prompts=16']
       if not any(flag.startswith('--set=task=') for flag in own):
         own.append('--set=task.task.digits=1')
     stages.append(dataclasses.replace(stage, flags=tuple(own)))
