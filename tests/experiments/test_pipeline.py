@@ -36,7 +36,7 @@ ROWS = ''.join(
 
 @pytest.mark.parametrize('name', RECIPES)
 def test_recipes_become_commands(name, tmp_path):
-  """Folders are filled in, and every flag, --method and --set is known."""
+  """Folders are filled in, every flag, --method and --set is known, once."""
   planned = commands(load(name), str(tmp_path))
   for stage, (_, binary, *arguments) in planned.items():
     values = {key: [] for key in ('config', 'method', 'set', 'add')}
@@ -53,6 +53,8 @@ def test_recipes_become_commands(name, tmp_path):
       pathlib.Path(out).write_text(ROWS)  # of every gap that a split asks for
       continue
     assert values['workdir'] == [str(tmp_path / stage)]
+    paths = [change.partition('=')[0] for change in values['set']]
+    assert len(paths) == len(set(paths))  # which the command refuses
     config = configuration.build(
       values['config'][0], values['method'][0], values['set'], values['add']
     )
