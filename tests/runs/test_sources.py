@@ -7,11 +7,14 @@ import pytest
 
 from configs import preferences
 from rl_jax.config import validate
+from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.overrides import override
 from rl_jax.pieces import row_inputs
 from rl_jax.records.metrics import read_jsonl
+from rl_jax.rollouts.logged import LoggedSet, LoggedSource
 from rl_jax.rollouts.logged_checks import check_recorded
 from rl_jax.runs import loop, sources
+from rl_jax.runs.held_out import HeldOut
 from rl_jax.runs.scanned import program
 from rl_jax.tasks import Arithmetic, EvaluationSet, RulePairs
 
@@ -169,3 +172,13 @@ def test_groups_of_both_kinds_have_the_fields_of_both(toy):
   strange = drawn.replace(extras={**drawn.extras, 'mine_B': drawn.weight_B})
   with pytest.raises(ValueError, match='logged_prompts mixes .* mine_B'):
     sources._join(inputs, strange, rows)
+
+
+def test_one_held_out_row_has_no_other_prompt(mesh):
+  """KTO's baseline of it would be its own response."""
+  task = RulePairs(Arithmetic(digits=1), form='label')
+  own = CharTokenizer(task.alphabet)
+  records = LoggedSet(task, 'validation', own, 6, max_response_tokens=5)
+  source = LoggedSource(records, None, None, mesh, 2, mismatched=True)
+  with pytest.raises(ValueError, match='evaluation.num_prompts: one recorded'):
+    HeldOut(source, None, num_prompts=1)
