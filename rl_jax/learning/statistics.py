@@ -21,7 +21,7 @@ from rl_jax.method import Method
 from rl_jax.models import critic, heads, packing, transformer
 from rl_jax.pieces.logits.transforms import apply_transforms, policies_of
 from rl_jax.pieces.ops import groups
-from rl_jax.pieces.ops.masking import zero_masked
+from rl_jax.pieces.ops.masking import places, zero_masked
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.runtime import layout
 from rl_jax.types import Array, Trajectories
@@ -144,7 +144,7 @@ def token_statistics(
     routed = zip((ROUTER_PROBS, ROUTER_TAKEN), halves, strict=True)
     stats |= {name: x for name, x in routed if name in needs}
   stats = {
-    k: _whole_rows(zero_masked(v, traj.mask_BT)) for k, v in stats.items()
+    k: _whole_rows(zero_masked(v, places(k, traj))) for k, v in stats.items()
   }
   if HIDDEN in needs:
     stats[HIDDEN] = hidden_BTD * traj.mask_BT[:, :, None]
