@@ -5,9 +5,10 @@ Paper: Wang et al., "A Practitioner's Guide to Multi-turn Agentic Reinforcement
 Change: against PPO, gamma and lambda act between turns, and the value at the
   first token of a turn is its baseline. Needs model.value_head=True.
 Defaults: gamma 1, lambda 0.95, clips 0.2 (verl).
-Pieces: TurnRewards(); TurnGAE(gamma=1.0, lam=0.95, bootstrap=False); Whiten(eps=1e-08, ddof=1);
-  PPOClip(clip_low=0.2, clip_high=0.2); ValueClip(coef=0.5, clip=0.2);
-  TokenMean(); TurnLambdaReturn(gamma=1.0, lam=0.95, bootstrap=False)
+Pieces: TurnRewards(); TurnGAE(gamma=1.0, lam=0.95, bootstrap=False);
+  Whiten(eps=1e-08, ddof=1); PPOClip(clip_low=0.2, clip_high=0.2);
+  ValueClip(coef=0.5, clip=0.2); TokenMean(); TurnLambdaReturn(gamma=1.0,
+  lam=0.95, bootstrap=False)
 Headline: none.
 Evidence: reconstructed.
 Command: python -m experiments.train --config=configs/keydoor.py

@@ -1,10 +1,10 @@
 """How a [B, T] loss becomes a scalar: a weight for every token.
 
 Each rule maps (mask_BT, weight_B, group_size), and turn_BT if it says
-`by_turn`, to weights_BT, and the scalar is sum(weights * loss). The row weight is a factor of the weights; denominators
-count rows and tokens, without rows that have weight 0 or no kept token. They
-are those of the whole minibatch, never of a microbatch, and never depend on
-the padded width.
+`by_turn`, to weights_BT, and the scalar is sum(weights * loss). The row weight
+is a factor of the weights; denominators count rows, turns and tokens, without
+rows that have weight 0 or no kept token. They are those of the whole minibatch,
+never of a microbatch, and never depend on the padded width.
 
 Source: verl core_algos.py (agg_loss) and trl grpo_trainer.py.
 """
