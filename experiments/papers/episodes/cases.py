@@ -70,6 +70,13 @@ WEIGHTS = 'task.reward_weights'
 SPARSE = {**GRID, WEIGHTS: "{'outcome': 1.0}"}
 MAZE = {**GRID, WEIGHTS: "{'maze': 1.0}"}
 NO_KL = {**SPARSE, 'method.shaping.KLInReward.coef': 0.0}
+# Begins with well-formed turns of random words; README has its command.
+PLANNED = {
+  **GRID,
+  'model.path': 'runs/planned_start',
+  'rollout.max_response_tokens': 70,
+  'optimizer.learning_rate': 1e-3,
+}
 # Metrics of claims.
 OUTCOME, CALLS = 'mean/outcome', 'final/calls'
 RIGHT = 'final/outcome'

@@ -11,6 +11,7 @@ from experiments.papers.episodes.cases import (
   MAZE,
   NEAR_BEST,
   OUTCOME,
+  PLANNED,
   RIGHT,
   Claim,
   World,
@@ -47,7 +48,15 @@ FAR = {
   'rollout.turns.max_turns': 12,
   'rollout.max_response_tokens': 60,
 }
+# With one turn a segment HiPER's actions have the next value alone.
+ONE_STEP = {
+  **PLANNED,
+  'task.subtasks': 3,
+  'iterations': 200,
+  'method.credit.TurnGAE.lam': 0.0,
+}
 WORLDS = {
+  'planned_3_step': World('planned_keydoor', ('turn_ppo',), ONE_STEP),
   **{f'words_{name}': _words(name, size) for name, size in WORDS.items()},
   'maze_start': World(
     'keydoor',
@@ -71,6 +80,14 @@ WORLDS = {
   ),
 }
 CLAIMS = (
+  Claim(
+    'A214 HiPER',
+    'flat GAE at lambda 0 fails, too',
+    ('planned_3_step', 'turn_ppo'),
+    ('planned_3', 'turn_ppo'),
+    OUTCOME,
+    -1,
+  ),
   *(
     Claim(
       'A126 POAD',

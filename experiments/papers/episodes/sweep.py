@@ -21,6 +21,7 @@ from experiments.papers.episodes.cases import (
   NEAR_BEST,
   NO_KL,
   OUTCOME,
+  PLANNED,
   RIGHT,
   SPARSE,
   WEIGHTS,
@@ -29,13 +30,6 @@ from experiments.papers.episodes.cases import (
 )
 from experiments.sweeps import runs as sweep_runs
 
-# Begins with well-formed turns of random words; README has its command.
-PLANNED = {
-  **GRID,
-  'model.path': 'runs/planned_start',
-  'rollout.max_response_tokens': 70,
-  'optimizer.learning_rate': 1e-3,
-}
 # Answers have a letter more, and the policy earns nothing but at the goal.
 TOLD = {**SPARSE, 'rollout.max_response_tokens': 60}
 FEEDBACK = 'method.shaping.FeedbackReward.'
