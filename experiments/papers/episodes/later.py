@@ -82,7 +82,7 @@ WORLDS = {
 CLAIMS = (
   Claim(
     'A214 HiPER',
-    'flat GAE at lambda 0 fails, too',
+    'flat GAE falls behind at lambda 0',
     ('planned_3_step', 'turn_ppo'),
     ('planned_3', 'turn_ppo'),
     OUTCOME,
