@@ -5,6 +5,8 @@ experiments.pipeline --pipeline=walks --workdir=runs/walks`) or runs/callers,
 whose command is in README.md.
 """
 
+from typing import Any
+
 from experiments.papers.episodes.cases import (
   CALLS,
   GRID,
@@ -20,6 +22,7 @@ from experiments.papers.episodes.cases import (
 
 # Tokens of a turn with the one that ends it: 'u' has none, 'up', 'go up'.
 WORDS = {'letter': 1, 'word': 6, 'phrase': 14}
+REWARD = 'mean/mean'  # key, door and goal
 ALPHAS = (0.0, 0.1, 0.2, 0.4, 0.8)
 # Neither PPO's KL nor POAD's entropy bonus: what differs is where gamma acts.
 _PER_TOKEN = {
@@ -29,7 +32,7 @@ _PER_TOKEN = {
 }
 
 
-def _words(name: str, tokens: int) -> World:
+def _words(name: str, tokens: int, **changes: Any) -> World:
   common = {
     **GRID,
     'task.words': name,
@@ -37,6 +40,7 @@ def _words(name: str, tokens: int) -> World:
     'rollout.turns.max_turn_tokens': tokens,
     'rollout.max_response_tokens': 10 * (tokens + 4),
     'iterations': 40,
+    **changes,
   }
   own = {'ppo': _PER_TOKEN, 'poad': {'method.losses.EntropyBonus.coef': 0.0}}
   return World('keydoor', ('ppo', 'poad'), common, own)
@@ -61,6 +65,11 @@ SCALED = {**GRID, WEIGHTS: "{'maze': 0.05}"}
 WORLDS = {
   'planned_3_step': World('planned_keydoor', ('turn_ppo',), ONE_STEP),
   **{f'words_{name}': _words(name, size) for name, size in WORDS.items()},
+  # At the rate of the others phrases fall apart.
+  **{
+    f'slow_{name}': _words(name, size, **{'optimizer.learning_rate': 1e-3})
+    for name, size in WORDS.items()
+  },
   'maze_start': World(
     'keydoor',
     ('turn_ppo', 'filtered_bc'),
@@ -99,21 +108,23 @@ CLAIMS = (
     Claim(
       'A126 POAD',
       'above PPO that discounts tokens',
-      (f'words_{name}', 'poad'),
-      (f'words_{name}', 'ppo'),
-      OUTCOME,
+      (f'{speed}_{name}', 'poad'),
+      (f'{speed}_{name}', 'ppo'),
+      metric,
     )
+    for speed, metric in (('words', OUTCOME), ('slow', REWARD))
     for name in WORDS
   ),
   *(
     Claim(
       'A126 POAD',
       'the gap to PPO grows with the length of words',
-      (f'words_{name}', 'poad'),
-      ('words_letter', 'poad'),
-      OUTCOME,
+      (f'{speed}_{name}', 'poad'),
+      (f'{speed}_letter', 'poad'),
+      metric,
       base='ppo',
     )
+    for speed, metric in (('words', OUTCOME), ('slow', REWARD))
     for name in ('word', 'phrase')
   ),
   *(
