@@ -106,6 +106,8 @@ def token_statistics(
 ) -> dict[str, Array]:
   """Statistics [B, T] of the response tokens under params, 0 where masked.
 
+  Masked is all but trained tokens, of ObservationLogp all but observations.
+
   logp: log pi(y_t | x, y_<t) at the sampling temperature. entropy: of the same
   distribution, nats. values: of the value head before the token, values_after:
   behind it, as a reward model reads it; both of its first output. value_heads,
