@@ -17,7 +17,7 @@ _CONTROLLED = re.compile(rf'(?:=|[+*]{_THOUGHT})([0-9])')
 # How responses begin with `controls`, by mode: 0, 1, 2.
 MODES = {'instant': '=', 'thought': '+', 'rechecked': '*'}
 _BEGINS = '0123456789', '<'  # without `controls`, of modes 0 and 1
-UNKNOWN = 3  # mode or format of a response that has none of these
+_UNKNOWN = 3  # mode or format of a response that has none of these
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,7 +143,7 @@ class Chain:
       'cluster_id': -1.0,
       'difficulty': len(right) / self.max_operations,
       'format': 0.0,
-      'format_id': float(UNKNOWN),
+      'format_id': float(_UNKNOWN),
       'hit_rank': 0.0,
       'mode': float(self._begun(response[:1])),
       'num_answers': -1.0,
@@ -176,7 +176,7 @@ class Chain:
     """The mode that the first character says, if there is one."""
     begins = MODES.values() if self.controls else _BEGINS
     found = (i for i, text in enumerate(begins) if first and first in text)
-    return next(found, UNKNOWN)
+    return next(found, _UNKNOWN)
 
   def device_answers(self, examples: Sequence[Example], tokenizer: Any) -> Any:
     """(the digit, then a number for each step i32[B, A]; 1 + steps i32[B])."""

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.tasks import base, device_verifiers
-from rl_jax.tasks.chain import UNKNOWN
 
+_UNKNOWN = 3  # mode or format, as in `Chain`
 # Codes of characters: 0..9 are digits, then these; all else is _OTHER.
 _CHARACTERS = '0123456789+-*=;<>'
 _PLUS, _TIMES = 10, 12
@@ -67,7 +67,7 @@ def rewards(
     'cluster_id': of_legal(end['digit'], -1),
     'difficulty': needed_B / max_operations,
     'format': legal_B,
-    'format_id': of_legal(mode_B, UNKNOWN),
+    'format_id': of_legal(mode_B, _UNKNOWN),
     'hit_rank': outcome_B,
     'mode': mode_B,
     'num_answers': of_legal(1, -1),
@@ -82,7 +82,7 @@ def _begun(first_B, controls):
   begins = [(first_B >= 0) & (first_B < 10), first_B == _OPEN]
   if controls:
     begins = [first_B == code for code in (_EQUALS, _PLUS, _TIMES)]
-  return jnp.select(begins, list(range(len(begins))), UNKNOWN)
+  return jnp.select(begins, list(range(len(begins))), _UNKNOWN)
 
 
 def _start(zero_B, controls):
