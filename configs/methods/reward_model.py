@@ -25,6 +25,8 @@ from rl_jax.method import Method
 from rl_jax.pieces import preferences as pref
 from rl_jax.pieces.aggregation import TokenMean
 
+BASELINE = 'dpo'  # what influence compares it with
+
 VARIANTS = {
   'margin': (
     'pairs=AllPairs(margin_scale=1.0)',
