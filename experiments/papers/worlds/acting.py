@@ -25,7 +25,7 @@ import jax
 import jax.numpy as jnp
 
 from experiments.flags import configuration
-from experiments.papers.worlds import sweep, trials, where
+from experiments.papers.worlds import influences, sweep, trials, where
 from experiments.sweeps import runs as sweep_runs
 from rl_jax.learning import influence
 from rl_jax.learning.batch import make_batch
@@ -146,7 +146,9 @@ def missing(world: str, known: Container[tuple[str, str]]) -> list[str]:
   return [
     name
     for name in names
-    if name != sweep.BASELINE and (world, name) not in known
+    if name != sweep.BASELINE
+    and (world, name) not in known
+    and (world, name) not in influences.UNMEASURED
   ]
 
 

@@ -3,11 +3,12 @@
 import pathlib
 from typing import Any
 
-from experiments.papers.worlds import sweep
 from rl_jax.records import metrics
 from rl_jax.runs import influence
 
 FILE = pathlib.Path(__file__).parent / 'influence.jsonl'
+# Rows of the world's rollout do not show it.
+UNMEASURED = {('modes', 'a2fm'): 'a rollout piece forces the modes of rows'}
 NIL = 'does not act here'
 HEADER = ('against', 'cos', 'ratio', 'without a piece')
 Line = dict[str, Any]
@@ -20,8 +21,8 @@ def of_world(world: str) -> dict[str, Line]:
 
 
 def acts(name: str, found: dict[str, Line]) -> bool:
-  """The baseline acts by definition; others as was measured."""
-  return name == sweep.BASELINE or influence.acts(found[name])
+  """As was measured; what was not, as the baseline, counts as acting."""
+  return name not in found or influence.acts(found[name])
 
 
 def cells(line: Line | None) -> list[str]:

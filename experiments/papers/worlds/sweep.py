@@ -166,6 +166,25 @@ WORLDS = {
     other_seeds=1,
     problems=256,
   ),
+  # Without the sets that force a mode: three seeds are then one program.
+  'modes': World(
+    measured='',
+    rates=(3e-4,),
+    best=3e-4,
+    iterations=40,
+    methods=dict.fromkeys(('grpo', 'ada_grpo', 'degrpo', 'a2fm'), {}),
+    start={
+      'model.path': 'runs/modes_warm',
+      'evaluation.sets': (),
+      'evaluation.consensus': (),
+    },
+    claims={
+      'ada_grpo': trials.SHORTER,
+      'degrpo': trials.SHORTER,
+      'a2fm': trials.BETTER,
+    },
+    seeds=3,
+  ),
   'chain': World(
     measured='',
     rates=(3e-4,),

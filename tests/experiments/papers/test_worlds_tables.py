@@ -75,9 +75,11 @@ def test_rates_of_the_trials_are_the_best(world):
 
 @pytest.mark.parametrize('world', [*sweep.COMPARED, *sweep.WORLDS])
 def test_influence_of_every_method_is_known(world):
-  """A row of a table cannot lack it; the baseline needs none."""
+  """But of the baseline, and of methods that are listed with the reason."""
   known = influences.of_world(world)
-  assert set(known) == set(sweep.methods_of(world)) - {sweep.BASELINE}
+  left_out = {n for place, n in influences.UNMEASURED if place == world}
+  left_out.add(sweep.BASELINE)
+  assert set(known) == set(sweep.methods_of(world)) - left_out
   for name, line in known.items():
     assert line['against'] == where.baseline_of(name)
 
@@ -237,15 +239,20 @@ def test_claims_on_entropy():
 
 def test_every_method_has_a_line():
   """Those without a verdict have the headline and the world, or the reason."""
-  judged = landed.judged(metrics.read_jsonl(RESULTS))
-  names = ('dpo', 'gspo', 'hapo', 'grpo')
+  judged = landed.judged(metrics.read_jsonl(RESULTS)) | landed.noted()
+  names = ('dpo', 'did', 'gspo', 'hapo', 'toolrl', 'subpo', 'grpo')
   header, *rows = landed.table(names, judged)
   found = {row[0]: dict(zip(header, row, strict=True)) for row in rows}
   assert tuple(found) == names
   assert found['gspo']['verdict'] == 'contrary'
   assert found['gspo']['world'] == 'stale'
   assert found['dpo']['verdict'] == landed.NOT_MEASURED
-  assert found['dpo']['world'].startswith('learns from pairs of data')
+  assert found['dpo']['world'] == 'preferences'
+  assert found['did']['world'] == where.NOWHERE['did']
+  assert found['toolrl']['measured'] == 'greedy +0.200 [-0.020, +0.420]'
+  assert found['toolrl']['verdict'] == 'not seen'
+  assert found['subpo']['seeds'] == '1'
+  assert found['subpo']['verdict'] == 'not seen'  # one seed
 
 
 @pytest.mark.slow
