@@ -2,9 +2,9 @@
 
   python -m experiments.sft --config=configs/modes.py
     --model=runs/chain_warm --set=task.num_train=100000 --set=task.guesses=0.4
-    --set=task.slips=0.12 --set=task.rechecks=0.3 --steps=300
+    --set=task.slips=0.12 --set=task.rechecks=0.3 --steps=200
     --learning_rate=2e-3 --max_prompt_tokens=14 --max_response_tokens=80
-    --evaluate_every=150 --out=runs/modes_warm
+    --evaluate_every=100 --out=runs/modes_warm
   python -m experiments.train --config=configs/modes.py --method=a2fm
     --set=model.path=runs/modes_warm --workdir=runs/modes
 configs/chain.py has the command that makes runs/chain_warm.

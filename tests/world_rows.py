@@ -165,7 +165,7 @@ def recorded(config, tokenizer, mismatched):
   extras['logged_B'] = (~sampled_B).astype(np.float32)
   last_BT = np.arange(T)[None] == traj.length_B[:, None] - 1
   extras |= {
-    'aspect_label_BA': rng.uniform(size=(B, 3)),
+    'aspect_label_BA': rng.uniform(size=(B, 2)),
     'step_label_BT': np.where(last_BT, traj.reward_B[:, None], -1.0),
     'semantic_distance_B': rng.uniform(0.0, 2.0, B),
   }
