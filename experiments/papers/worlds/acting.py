@@ -15,7 +15,6 @@ lacks against the method without it. Methods that have a line are left out.
 
 from collections.abc import Container
 import dataclasses
-import functools
 import json
 import os
 from typing import Any
@@ -25,7 +24,7 @@ import jax
 import jax.numpy as jnp
 
 from experiments.flags import configuration
-from experiments.papers.worlds import influences, sweep, trials, where
+from experiments.papers.worlds import sweep, trials, where
 from experiments.sweeps import runs as sweep_runs
 from rl_jax.learning import influence
 from rl_jax.learning.batch import make_batch
@@ -60,13 +59,7 @@ def moved_rows(world: str) -> tuple[Any, Any]:
   return groups.take(rows, jnp.arange(GROUPS)), now
 
 
-# It runs once for every method: most of the time is compilation.
-@functools.partial(
-  jax.jit,
-  static_argnums=0,
-  compiler_options={'xla_backend_optimization_level': 0},
-)
-def compared(
+def numbers_of(
   forward: Forward, methods: Any, parts: Any, states: Any
 ) -> dict[str, jax.Array]:
   """Influence on one minibatch; all named policies are the start.
@@ -95,6 +88,14 @@ def compared(
   }
 
 
+# It runs once for every method: most of the time is compilation.
+compared = jax.jit(
+  numbers_of,
+  static_argnums=0,
+  compiler_options={'xla_backend_optimization_level': 0},
+)
+
+
 def measured(world: str, name: str, rows: Any, moved: Any) -> dict[str, Any]:
   """The line of a method."""
   config = sweep_runs.Run(setting_of(world, name)).config
@@ -115,7 +116,6 @@ def measured(world: str, name: str, rows: Any, moved: Any) -> dict[str, Any]:
     before_N = (rows.prompt_id_N + shift) % count
     parts = (policy.trainable, now, rows, before_N)
     forward = Forward(model=policy.model)
-    compare = lambda methods: compared(forward, methods, parts, states)
     paths = influence.lacking(config.method, plain)
     methods = {
       path: x
@@ -123,10 +123,12 @@ def measured(world: str, name: str, rows: Any, moved: Any) -> dict[str, Any]:
       if path in (influence.METHOD, influence.BASELINE, *paths)
     }
     try:
-      found = compare(methods)
+      found = compared(forward, methods, parts, states)
     except (AssertionError, AttributeError, TypeError, ValueError):
       # Tracing each of them takes longer than all at once.
-      found = compare(influence.tracing(compare, methods))
+      traced = lambda methods: numbers_of(forward, methods, parts, states)
+      methods = influence.tracing(traced, methods)
+      found = compared(forward, methods, parts, states)
   found = {n: round(float(x), 5) for n, x in found.items()}
   pieces = {
     path: [found[f'influence/{path}/{n}'] for n in ('cos', 'ratio')]
@@ -150,9 +152,7 @@ def missing(world: str, known: Container[tuple[str, str]]) -> list[str]:
   return [
     name
     for name in names
-    if name != sweep.BASELINE
-    and (world, name) not in known
-    and (world, name) not in influences.UNMEASURED
+    if name != sweep.BASELINE and (world, name) not in known
   ]
 
 

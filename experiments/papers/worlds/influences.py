@@ -7,8 +7,8 @@ from rl_jax.records import metrics
 from rl_jax.runs import influence
 
 FILE = pathlib.Path(__file__).parent / 'influence.jsonl'
-# Rows of the world's rollout do not show it.
-UNMEASURED = {('modes', 'a2fm'): 'a rollout piece forces the modes of rows'}
+# Worlds whose start was not made anew for it.
+UNMEASURED = ('explore',)
 NIL = 'does not act here'
 HEADER = ('against', 'cos', 'ratio', 'without a piece')
 Line = dict[str, Any]
@@ -21,7 +21,7 @@ def of_world(world: str) -> dict[str, Line]:
 
 
 def acts(name: str, found: dict[str, Line]) -> bool:
-  """As was measured; what was not, as the baseline, counts as acting."""
+  """As was measured; without a line, as the baseline, it counts as acting."""
   return name not in found or influence.acts(found[name])
 
 

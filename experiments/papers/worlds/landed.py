@@ -83,7 +83,7 @@ def noted() -> dict[str, list[profile.Seen]]:
       row['metric'],
       gain,
       row['seeds'],
-      worlds_tables.verdict(1, gain),
+      worlds_tables.verdict(row['sign'], gain),
     )
     found.setdefault(row['method'], []).append(one)
   return found

@@ -166,25 +166,6 @@ WORLDS = {
     other_seeds=1,
     problems=256,
   ),
-  # Without the sets that force a mode: three seeds are then one program.
-  'modes': World(
-    measured='',
-    rates=(3e-4,),
-    best=3e-4,
-    iterations=40,
-    methods=dict.fromkeys(('grpo', 'ada_grpo', 'degrpo', 'a2fm'), {}),
-    start={
-      'model.path': 'runs/modes_warm',
-      'evaluation.sets': (),
-      'evaluation.consensus': (),
-    },
-    claims={
-      'ada_grpo': trials.SHORTER,
-      'degrpo': trials.SHORTER,
-      'a2fm': trials.BETTER,
-    },
-    seeds=3,
-  ),
   'chain': World(
     measured='',
     rates=(3e-4,),
@@ -212,8 +193,9 @@ class Later:
 
 
 LATER = {
-  place: Later(of.LATER, of.LATER_CLAIMS, of.FIRST_LATER, of.LATER_SEEDS)
-  for place, of in ((MAIN, trials), (SURVEY, survey))
+  SURVEY: Later(
+    survey.LATER, survey.LATER_CLAIMS, survey.FIRST_LATER, survey.LATER_SEEDS
+  )
 }
 
 
@@ -231,20 +213,19 @@ def table_of(line: dict[str, Any]) -> str:
 
 def claims_of(world: str) -> dict[str, trials.Claim]:
   """Method -> what its paper says against the baseline."""
-  more = LATER[world].claims if world in LATER else {}
   if world in WORLDS:
+    more = LATER[world].claims if world in LATER else {}
     return WORLDS[world].claims | more
   methods = COMPARED[world].methods
-  found = {n: trial.claim for n, trial in methods.items() if n != BASELINE}
-  return found | more
+  return {n: trial.claim for n, trial in methods.items() if n != BASELINE}
 
 
 def methods_of(world: str) -> dict[str, Setting]:
   """Method -> changes of its file, of all methods of the world's tables."""
-  more = LATER[world].methods if world in LATER else {}
   if world in WORLDS:
+    more = LATER[world].methods if world in LATER else {}
     return WORLDS[world].methods | more
-  return {n: x.changes for n, x in COMPARED[world].methods.items()} | more
+  return {n: x.changes for n, x in COMPARED[world].methods.items()}
 
 
 def start_of(world: str) -> Setting:
@@ -256,8 +237,7 @@ def rates_of(world: str) -> dict[str, float]:
   """Method -> the rate at which it is compared."""
   if world in WORLDS:
     return dict.fromkeys(methods_of(world), WORLDS[world].best)
-  found = {n: trial.rate for n, trial in COMPARED[world].methods.items()}
-  return dict.fromkeys(methods_of(world), found[BASELINE]) | found
+  return {n: trial.rate for n, trial in COMPARED[world].methods.items()}
 
 
 def tuning(world: str, name: str) -> list[Setting]:
@@ -299,11 +279,11 @@ def elsewhere(name: str) -> list[Setting]:
 
 def later(name: str) -> list[Setting]:
   """The methods of LATER, judged as the others of the world."""
-  world, of = (WORLDS if name in WORLDS else COMPARED)[name], LATER[name]
+  world, of = WORLDS[name], LATER[name]
   common = {'iterations': world.iterations, **JUDGED, **world.start}
   common |= {'evaluation.every': world.iterations}
   settings = [
-    setting | {trials.RATE: rates_of(name)[method]}
+    setting | {trials.RATE: world.best}
     for method, changes in of.methods.items()
     for setting in sweep_runs.equal_conditions(
       name, (method,), {**common, **changes}, of.seeds

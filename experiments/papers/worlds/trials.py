@@ -65,16 +65,3 @@ STALE = {
   'nft': Trial('discrimination', BETTER, changes=NFT),
   'dppo_tv': Trial('clip', BETTER),
 }
-# More seeds for rows that broke down or lay close to GRPO, and what averaging
-# and the KL do; with seeds of their own and GRPO beside them on a start that
-# was made anew, at 1.5e-4.
-LATER = {
-  **dict.fromkeys(('grpo', 'grpo@token_mean', 'grpo@no_kl'), {}),
-  **{
-    name: STALE[name].changes
-    for name in ('dppo_tv', 'clip_cov', 'kl_cov', 'dr_grpo', 'disco')
-  },
-}
-FIRST_LATER, LATER_SEEDS = 5, 5
-_NONE = Claim('none', sign=None)
-LATER_CLAIMS = dict.fromkeys(('grpo@token_mean', 'grpo@no_kl'), _NONE)

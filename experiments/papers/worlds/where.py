@@ -44,7 +44,7 @@ SAMPLER = {name: 'trainer' for name in DRIFT} | {'mismatch': 'int4'}
 _STALE = (
   *('cispo', 'clip_higher', 'dppo_kl', 'dppo_tv', 'dual_clip_grpo', 'gmpo'),
   *('gspo', 'minpro', 'sapo', 'topr', 'vespo', 'luspo', 'kl_cov', 'clip_cov'),
-  *('dro', 'nft', 'p3o_v1', 'p3o_v2', 'disco', 'pf_ppo', 'dapo'),
+  *('dro', 'nft', 'p3o_v1', 'p3o_v2', 'disco', 'pf_ppo', 'dapo', 'llds'),
 )
 _MISMATCH = ('icepop', 'seq_mask_tis', 'tis', 'tis_sequence')
 _KEYDOOR = (
@@ -67,7 +67,7 @@ _CHAIN = (
     'entropy_quantile',
     'gdc',
   ),
-  *('gpg', 'grpo', 'lambda_grpo', 'lite_ppo', 'llds'),
+  *('gpg', 'grpo', 'lambda_grpo', 'lite_ppo'),
   *('nlpo', 'nthr', 'opo', 'pass_at_k_grpo', 'poad', 'ppo', 'rlmt'),
   *('ppo_max', 'reg_grpo', 'reinforce', 'reinforce_plus_plus'),
   *('reinforce_plus_plus_baseline', 'rep_exp', 'riskpo', 'rloo', 'rlprompt'),
@@ -92,7 +92,6 @@ _CHAIN = (
   # On several reward components.
   *('gtalign', 'mo_grpo', 'parrot', 'rluf', 'rm_ensemble', 'rlvr'),
 )
-# Constants of the papers that do nothing in responses as short as these.
 # On recorded pairs.
 _PREFERENCES = (
   *('alphapo', 'aot', 'apo_down', 'apo_zero', 'bco', 'cdpo', 'cpo', 'discopop'),
@@ -102,6 +101,7 @@ _PREFERENCES = (
   *('slic', 'wpo', 'sem_dpo', 'seppo', 'aspect_reward_model', 'ilql'),
   *('gc_reward_model', 'process_reward_model'),
 )
+# Constants of the papers that do nothing in responses as short as these.
 _SETS = {
   # 1e-5 is for responses of thousands of tokens.
   'apo': ('credit.LongWrongScale.growth=2e-3',),
@@ -174,10 +174,14 @@ VARIANTS = {
     f'ppo_max@{name}': Place('chain')
     for name in (
       *('reward_unscaled', 'reward_centred', 'no_kl', 'whitened'),
-      *('advantage_clip', 'entropy_bonus', 'entropy_target', 'critic_first'),
-      'reward_clip',
+      *('advantage_clip', 'critic_first'),
     )
   },
+  # Rewards of 0 and 1 over their deviation stay below 5, and the entropy terms
+  # below 0.1% of the gradient.
+  'ppo_max@reward_clip': Place('chain', ('shaping.RunningScale.clip=1.0',)),
+  'ppo_max@entropy_bonus': Place('chain', ('losses.EntropyBonus.coef=0.1',)),
+  'ppo_max@entropy_target': Place('chain', ('losses.EntropyTarget.coef=0.1',)),
   'ppo_max@no_policy_clip': Place('stale'),
   'ppo_max@no_value_clip': Place('stale'),
   'ppo_max@ptx': Place('preferences'),
@@ -208,6 +212,10 @@ IDLE: dict[str, dict[str, str]] = {
     'losses.1.KLConstraint': 'rows of a teacher: the log-ratios are no KL, and '
     'their mean lies below the limit'
   },
+  **dict.fromkeys(
+    ('poad', 'starpo'),
+    {'losses.2.EntropyBonus': 'below 0.1% of the gradient at its coefficient'},
+  ),
 }
 
 

@@ -75,11 +75,12 @@ def test_rates_of_the_trials_are_the_best(world):
 
 @pytest.mark.parametrize('world', [*sweep.COMPARED, *sweep.WORLDS])
 def test_influence_of_every_method_is_known(world):
-  """But of the baseline, and of methods that are listed with the reason."""
+  """A row of a table cannot lack it; the baseline needs none."""
   known = influences.of_world(world)
-  left_out = {n for place, n in influences.UNMEASURED if place == world}
-  left_out.add(sweep.BASELINE)
-  assert set(known) == set(sweep.methods_of(world)) - left_out
+  methods = set(sweep.methods_of(world)) - {sweep.BASELINE}
+  assert set(known) == (
+    methods if world not in influences.UNMEASURED else set()
+  )
   for name, line in known.items():
     assert line['against'] == where.baseline_of(name)
 
@@ -155,18 +156,18 @@ def test_a_world_at_one_rate_is_ranked_by_samples(monkeypatch):
 
 
 def test_later_runs_are_judged_apart():
-  """With the GRPO of their own seeds; a row that ran before is judged there."""
-  of = sweep.LATER[sweep.MAIN]
-  values = {'grpo': 0.5, 'clip_cov': 0.6}
-  lines = [made(n, s, x) for n, x in values.items() for s in range(2)]
+  """With the GRPO of their own seeds."""
+  of = sweep.LATER[sweep.SURVEY]
+  make = lambda name, seed, x: made(name, seed, x, world=sweep.SURVEY)
+  lines = [make('grpo', s, 0.5) for s in range(2)]
   for seed in range(of.first, of.first + of.seeds):
     noise = 0.01 * (seed % 2)
-    lines += [made('grpo', seed, 0.9), made('clip_cov', seed, 0.8 + noise)]
-  assert len(worlds_tables.compared(lines, sweep.MAIN)) == 4
-  assert len(worlds_tables.later(lines, sweep.MAIN)) == 2 * of.seeds
+    lines += [make('grpo', seed, 0.9), make('empg', seed, 0.8 + noise)]
+  assert len(worlds_tables.compared(lines, sweep.SURVEY)) == 2
+  assert len(worlds_tables.later(lines, sweep.SURVEY)) == 2 * of.seeds
   tables = {sweep.table_of(line) for line in lines}
-  assert tables == {sweep.MAIN, f'{sweep.MAIN} later'}
-  found = worlds_tables.seen(lines, sweep.MAIN)['clip_cov']
+  assert tables == {sweep.SURVEY, f'{sweep.SURVEY} later'}
+  found = worlds_tables.seen(lines, sweep.SURVEY)['empg']
   assert found.seeds == of.seeds and found.verdict == 'contrary'
 
 
@@ -241,6 +242,7 @@ def test_every_method_has_a_line():
   """Those without a verdict have the headline and the world, or the reason."""
   judged = landed.judged(metrics.read_jsonl(RESULTS)) | landed.noted()
   names = ('dpo', 'did', 'gspo', 'hapo', 'toolrl', 'subpo', 'grpo')
+  names += ('a2fm', 'ada_grpo', 'degrpo')
   header, *rows = landed.table(names, judged)
   found = {row[0]: dict(zip(header, row, strict=True)) for row in rows}
   assert tuple(found) == names
@@ -251,6 +253,9 @@ def test_every_method_has_a_line():
   assert found['did']['world'] == where.NOWHERE['did']
   assert found['toolrl']['measured'] == 'greedy +0.200 [-0.020, +0.420]'
   assert found['toolrl']['verdict'] == 'not seen'
+  assert found['a2fm']['verdict'] == 'contrary'  # its interval excludes 0
+  assert found['degrpo']['verdict'] == 'not seen'
+  assert found['ada_grpo']['verdict'] == 'contrary'
   assert found['subpo']['seeds'] == '1'
   assert found['subpo']['verdict'] == 'not seen'  # one seed
 
