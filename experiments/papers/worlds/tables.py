@@ -219,8 +219,8 @@ def against_grpo(
 def seen(lines: list[Line], world: str) -> dict[str, profile.Seen]:
   """Method -> its claim and what was found, in the order of the world.
 
-  p-values are adjusted for the methods of a part, for each metric alone; a
-  method of two parts is judged in the last.
+  p-values are adjusted for the methods of a part that act, for each metric
+  alone; a method of two parts is judged in the last.
   """
   found = {}
   for runs in judged_together(lines, world):
@@ -233,20 +233,25 @@ def _seen(runs: list[Line], world: str) -> dict[str, profile.Seen]:
   names = {_method(line) for line in runs}
   claimed = sweep.claims_of(world)
   claimed = {name: one for name, one in claimed.items() if name in names}
-  metrics_of = {claim.metric for claim in claimed.values()}
-  numbers = {m: against_grpo(runs, m, world) for m in metrics_of}
-  gains = {m: intervals.against(x, sweep.BASELINE) for m, x in numbers.items()}
-  return {
-    name: profile.Seen(
+  acting, found = influences.of_world(world), {}
+  for name, claim in claimed.items():
+    numbers = against_grpo(runs, claim.metric, world)
+    nil = not influences.acts(name, acting)
+    rows = {
+      n: x
+      for n, x in numbers.items()
+      if n in (name, sweep.BASELINE) or (not nil and influences.acts(n, acting))
+    }
+    gain = intervals.against(rows, sweep.BASELINE)[name]
+    found[name] = profile.Seen(
       world,
       claim.text,
       claim.metric,
-      gains[claim.metric][name],
-      len(numbers[claim.metric][name]),
-      verdict(claim.sign, gains[claim.metric][name]),
+      gain,
+      len(numbers[name]),
+      influences.NIL if nil else verdict(claim.sign, gain),
     )
-    for name, claim in claimed.items()
-  }
+  return found
 
 
 def verdict(sign: int | None, found: intervals.Comparison) -> str:

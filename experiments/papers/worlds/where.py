@@ -122,6 +122,8 @@ _SETS = {
     'shaping.ReferenceSigmoid.free_tokens=3.0',  # of four
   ),
   'nlpo': ('logits.LaggedSupport.min_percent=10',),
+  # At 1e-3 it is below 0.1% of the gradient.
+  'rlmt': ('losses.EntropyBonus.coef=0.1',),
   # An answer that is right has the format, too.
   'rluf': ('shaping.GatedSum.weights=(0.3,1.0)',),
   'riskpo': ('credit.BundleRisk.bundle=3',),
@@ -179,7 +181,7 @@ VARIANTS = {
   },
   # Rewards of 0 and 1 over their deviation stay below 5, and the entropy terms
   # below 0.1% of the gradient.
-  'ppo_max@reward_clip': Place('chain', ('shaping.RunningScale.clip=1.0',)),
+  'ppo_max@reward_clip': Place('chain', ('shaping.RunningScale.clip=0.5',)),
   'ppo_max@entropy_bonus': Place('chain', ('losses.EntropyBonus.coef=0.1',)),
   'ppo_max@entropy_target': Place('chain', ('losses.EntropyTarget.coef=0.1',)),
   'ppo_max@no_policy_clip': Place('stale'),

@@ -155,6 +155,24 @@ def test_a_world_at_one_rate_is_ranked_by_samples(monkeypatch):
   assert rows[1][-4:] == [''] * 4
 
 
+def test_claims_of_what_does_not_act_are_not_judged(monkeypatch):
+  """However clear the difference; the others are not corrected for it."""
+  acting = {'gpg': measured(0.5), 'opo': measured(0.6), 'sapo': measured(1.0)}
+  monkeypatch.setattr(influences, 'of_world', lambda world: acting)
+  gains = {'grpo': 0.0, 'gpg': 0.1, 'opo': 0.0, 'sapo': 0.2}
+  lines = [
+    made(n, s, 0.5 + gain + 0.01 * (s == 1) * (n != 'grpo'), world=sweep.SURVEY)
+    for n, gain in gains.items()
+    for s in range(3)
+  ]
+  found = worlds_tables.seen(lines, sweep.SURVEY)
+  assert found['sapo'].verdict == influences.NIL
+  assert found['sapo'].found.effect == pytest.approx(0.2 + 0.01 / 3)
+  change = 0.1 + 0.01 * np.array([0, 1, 0])
+  assert found['gpg'].verdict == 'seen'  # one of two
+  assert found['gpg'].found.p == pytest.approx(2 * intervals.p_value(change))
+
+
 def test_later_runs_are_judged_apart():
   """With the GRPO of their own seeds."""
   of = sweep.LATER[sweep.SURVEY]
