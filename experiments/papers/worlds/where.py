@@ -77,8 +77,8 @@ _CHAIN = (
     'dno',
     'gepo',
     'irpo',
-    'iterative_dpo',
     'mapl',
+    'iterative_dpo',
     'online_dpo',
     'rebel',
     'rso',
@@ -121,6 +121,9 @@ _SETS = {
     'shaping.ReferenceSigmoid.k=4.0',
     'shaping.ReferenceSigmoid.free_tokens=3.0',  # of four
   ),
+  # A right answer has the format; it may lack steps.
+  'gtalign': ("shaping.CobbDouglas.components=('outcome','steps')",),
+  'xpo': ('losses.Optimism.coef=1e-2',),  # 1e-5: the gradient is the same
   'nlpo': ('logits.LaggedSupport.min_percent=10',),
   # At 1e-3 it is below 0.1% of the gradient.
   'rlmt': ('losses.EntropyBonus.coef=0.1',),
@@ -213,6 +216,10 @@ IDLE: dict[str, dict[str, str]] = {
   'disco': {
     'losses.1.KLConstraint': 'rows of a teacher: the log-ratios are no KL, and '
     'their mean lies below the limit'
+  },
+  'mapl': {
+    'losses.1.StrengthOrder': 'of rewards of 0 and 1 all pairs are equally '
+    'strong, in runs of `chain`, too'
   },
   **dict.fromkeys(
     ('poad', 'starpo'),
