@@ -85,7 +85,7 @@ _CHAIN = (
   ),
   *('sft', 'spo', 'sppo', 'w_dpo'),
   # Against samples of an opponent, for which half of a group stands.
-  *('infalign', 'ipo_md', 'nash_ema', 'nash_md', 'pairwise_rl', 'xpo'),
+  *('infalign', 'ipo_md', 'nash_md', 'pairwise_rl', 'xpo'),
   # With other weights as the policy that they read.
   *('r_to_q', 'rto'),
   'oprm',  # with drawn scores of steps
@@ -169,6 +169,7 @@ NOWHERE = {
   'did': 'measures alone, and trains as online_dpo',
   'ld_dpo': 'pairs of rules have equal lengths (configs/preferences.py)',
   'maxmin': 'the outcome is the smallest component of the chain, as in GRPO',
+  'nash_ema': 'changes the opponent that samples: on rows it is Nash-MD',
   'spin': 'a sample takes the place of a rejected response: on rows it is DPO',
   'spiral': 'compares the roles of a game (configs/kuhn.py): not measured',
   'tr_dpo': 'moves the reference between updates: in each it is DPO',
