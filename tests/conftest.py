@@ -70,6 +70,12 @@ def tiny():
 
 
 @pytest.fixture(scope='session')
+def world_rows():
+  """The module tests/world_rows.py: rows of every world."""
+  return _load('world_rows')
+
+
+@pytest.fixture(scope='session')
 def plain_forward():
   """The function of tests/plain_model.py: row by row, without a cache."""
   return _load('plain_model').plain_forward

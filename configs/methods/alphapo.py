@@ -17,6 +17,8 @@ from rl_jax.method import Method
 from rl_jax.pieces import preferences as pref
 from rl_jax.pieces.aggregation import TokenMean
 
+BASELINE = 'simpo'  # what influence compares it with
+
 
 def get_method() -> Method:
   """A concave reward of the mean log-prob."""

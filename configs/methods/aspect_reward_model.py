@@ -18,6 +18,8 @@ from rl_jax.method import Method
 from rl_jax.pieces import losses
 from rl_jax.pieces.aggregation import TokenMean
 
+BASELINE = 'reward_model'  # what influence compares it with
+
 
 def get_method() -> Method:
   """Rated responses from data; needs model.num_values=2."""

@@ -20,6 +20,8 @@ from rl_jax.method import Method
 from rl_jax.pieces import preferences as pref
 from rl_jax.pieces.aggregation import TokenMean
 
+BASELINE = 'simpo'  # what influence compares it with
+
 
 def get_method() -> Method:
   """No reference."""

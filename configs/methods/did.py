@@ -23,6 +23,8 @@ from rl_jax.method import Method
 from rl_jax.pieces import preferences as pref
 from rl_jax.pieces.aggregation import TokenMean
 
+BASELINE = 'online_dpo'  # what influence compares it with
+
 
 def get_method() -> Method:
   """Best against worst sample, a frozen reference, and the measure."""

@@ -19,6 +19,8 @@ from rl_jax.pieces import preferences as pref
 from rl_jax.pieces import regularizers
 from rl_jax.pieces.aggregation import TokenMean
 
+BASELINE = 'reward_model'  # what influence compares it with
+
 
 def get_method() -> Method:
   """Pairs from data; needs model.value_head."""

@@ -22,6 +22,8 @@ from rl_jax.method import Method
 from rl_jax.pieces import credit, losses, weights
 from rl_jax.pieces.aggregation import TokenMean
 
+BASELINE = 'sft'  # what influence compares it with
+
 
 def get_method() -> Method:
   """Two Q heads, one V head, weighted cloning."""

@@ -19,6 +19,8 @@ from rl_jax.pieces import losses, shaping
 from rl_jax.pieces.aggregation import SeqMeanTokenSum
 from rl_jax.rollouts.wrappers import Against
 
+BASELINE = 'nash_md'  # what influence compares it with
+
 
 def get_method() -> Method:
   """The opponent is not trained."""

@@ -9,8 +9,9 @@ Defaults: reward scaling on, centring and reward clip off, KL 0.01, gamma 1,
   variants: --method=ppo_max@reward_clip; `ptx` also needs rows of data, for
   example --set=rollout.logged_prompts=16 --set=rollout.group_size=1. Its buffer
   gathers two rollouts of the same weights before it trains: that is twice the
-  rollout.num_prompts. Not here: a critic with weights of its own begun from the
-  reward model, and the scripts' repetition penalty.
+  rollout.num_prompts. A critic with weights of its own, begun from the reward
+  model: --set=model.critic=own --set=model.value_from=DIR. Not here: the
+  scripts' repetition penalty.
 Pieces: RunningScale(center=False, eps=1e-08); KLInReward(coef=0.01,
   estimator='k1', level='token'); GAE(gamma=1.0, lam=0.95);
   PPOClip(clip_low=0.2, clip_high=0.2); ValueClip(coef=0.5, clip=0.2);

@@ -18,6 +18,8 @@ from rl_jax.method import Method
 from rl_jax.pieces import losses
 from rl_jax.pieces.aggregation import TokenMean
 
+BASELINE = 'reward_model'  # what influence compares it with
+
 
 def get_method() -> Method:
   """Steps with labels from data; needs model.value_head."""

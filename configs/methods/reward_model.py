@@ -26,6 +26,8 @@ from rl_jax.method import Method
 from rl_jax.pieces import preferences as pref
 from rl_jax.pieces.aggregation import TokenMean
 
+BASELINE = 'dpo'  # what influence compares it with
+
 VARIANTS = {
   'margin': ('pairs=GivenMargin()', 'losses.CenteredScores=null'),
   'flipped': ('pairs=AllPairs()', 'losses.CenteredScores=null'),

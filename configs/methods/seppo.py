@@ -22,6 +22,8 @@ from rl_jax.pieces.aggregation import TokenMean
 from rl_jax.pieces.policies import CopyEvery
 from rl_jax.rollouts.wrappers import BesideRecord
 
+BASELINE = 'spin'  # what influence compares it with
+
 
 def get_method() -> Method:
   """The sign is that of the record's log-ratio."""

@@ -22,6 +22,8 @@ from rl_jax.pieces.aggregation import TokenMean
 from rl_jax.pieces.policies import CopyEvery
 from rl_jax.rollouts.wrappers import BesideRecord
 
+BASELINE = 'dpo'  # what influence compares it with
+
 
 def get_method() -> Method:
   """DPO on record against sample."""

@@ -21,6 +21,8 @@ from rl_jax.pieces import preferences as pref
 from rl_jax.pieces.aggregation import TokenMean
 from rl_jax.pieces.policies import Average
 
+BASELINE = 'dpo'  # what influence compares it with
+
 
 def get_method() -> Method:
   """DPO with a soft update of the reference."""

@@ -20,6 +20,8 @@ from rl_jax.pieces import preferences as pref
 from rl_jax.pieces.aggregation import TokenMean
 from rl_jax.rollouts.wrappers import Against
 
+BASELINE = 'online_dpo'  # what influence compares it with
+
 
 def get_method() -> Method:
   """Samples of the policy against samples of the reference."""

@@ -14,6 +14,7 @@ import dataclasses
 import functools
 from typing import Any
 
+from absl import logging
 from flax import struct
 import jax
 import jax.numpy as jnp
@@ -78,6 +79,31 @@ def variants(method: Method, baseline: Method) -> dict[str, Method]:
     rest = without(method, path)
     if rest is not None:
       found[path] = rest
+  return found
+
+
+def lacking(method: Method, baseline: Method) -> list[str]:
+  """Paths of the pieces that the baseline does not have, constants included."""
+  known = [piece for _, piece in baseline.pieces()]
+  return [path for path, piece in method.pieces() if piece not in known]
+
+
+def tracing(
+  function: Callable, methods: dict[str, Method]
+) -> dict[str, Method]:
+  """METHOD, BASELINE, and the others that are methods at all.
+
+  function: of some of the methods; it is traced, not run. A piece may need one
+  that was taken out.
+  """
+  found = {name: methods[name] for name in (METHOD, BASELINE)}
+  for path in [name for name in methods if name not in found]:
+    always = {name: methods[name] for name in (METHOD, BASELINE)}
+    try:
+      jax.eval_shape(function, {**always, path: methods[path]})
+      found[path] = methods[path]
+    except (AssertionError, AttributeError, TypeError, ValueError) as error:
+      logging.info('influence: the rest needs %s: %s', path, error)
   return found
 
 

@@ -14,8 +14,8 @@ KEYS = {
   ),
   'cluster_id_B': (
     'a number for the final answer, equal for equivalent answers of one '
-    'prompt; below 0: the response has no answer; QuestionAnswer has it with '
-    'clusters=True'
+    'prompt; below 0: the response has no answer; QuestionAnswer and '
+    'WordProblems have it with clusters=True'
   ),
   'cut_BC': 'rising token positions behind which values are known, or NO_CUT',
   'cut_value_BC': 'mean reward of continuations from behind each cut',

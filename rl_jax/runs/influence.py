@@ -5,7 +5,6 @@ import dataclasses
 import functools
 from typing import Any
 
-from absl import logging
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -94,21 +93,11 @@ class Probe:
     )
 
   def _drop_what_fails(self, stage, function):
-    """Leaves out pieces without which the others are no method, once a stage.
-
-    function: of some of the methods; it is traced, not run.
-    """
+    """Leaves out what the others need, once a stage."""
     if stage in self._checked:
       return
     self._checked.add(stage)
-    always = (influence.METHOD, influence.BASELINE)
-    for path in [name for name in self._methods if name not in always]:
-      methods = {name: self._methods[name] for name in (*always, path)}
-      try:
-        jax.eval_shape(function, methods)
-      except (AssertionError, AttributeError, TypeError, ValueError) as error:
-        logging.info('influence: the rest needs %s: %s', path, error)
-        del self._methods[path]
+    self._methods = influence.tracing(function, self._methods)
 
 
 def _with_more(frozen, more):

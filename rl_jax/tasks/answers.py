@@ -6,7 +6,7 @@ All searches are linear in the length of the text; no pattern backtracks.
 from fractions import Fraction
 import re
 
-from rl_jax.tasks import math_answers
+from rl_jax.tasks import draws, math_answers
 
 # A number with its operators: '3/4', '1e3' and '- 3' are numbers, '2^10' and
 # '3*4' none. Thousands separators inside; a sign only if it subtracts nothing.
@@ -117,6 +117,13 @@ def normal_form(answer: str, verifier: str) -> str:
   numeric = verifier == 'number' or computed
   value = parse_number(answer) if numeric else None
   return answer.strip() if value is None else str(value)
+
+
+def cluster_id(form: str | None) -> float:
+  """A number for a normal form, -1 for none; below 2^24: exact in float32."""
+  if form is None:
+    return -1.0
+  return float(draws.stable_hash('answer', form) % (1 << 24))
 
 
 def math_equal(

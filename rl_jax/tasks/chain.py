@@ -16,6 +16,8 @@ _RESPONSE = re.compile(rf'(?:{_THOUGHT})?([0-9])')
 _CONTROLLED = re.compile(rf'(?:=|[+*]{_THOUGHT})([0-9])')
 # How responses begin with `controls`, by mode: 0, 1, 2.
 MODES = {'instant': '=', 'thought': '+', 'rechecked': '*'}
+_BEGINS = '0123456789', '<'  # without `controls`, of modes 0 and 1
+_UNKNOWN = 3  # mode or format of a response that has none of these
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,15 +31,19 @@ class Chain:
     outcome: 1 if the digit is the value of the expression.
     format: 1 if the response has the form.
     steps: share of the expression's steps that stand, equal, at their place.
-    mode, format_id: 0 is a guess, 1 a thought, 2 more steps than operations.
+    mode: 0 is a guess, 1 a thought, 2 more steps than operations. Without the
+      form it is read off the first character, a digit or <; else 3.
+    format_id: the mode of a response that has the form, 3 of all others, also
+      of those that the limit has cut.
     cluster_id: the digit, or -1. num_answers: 1, or -1 without a digit.
     hit_rank: 1 if it is right. difficulty: operations over max_operations.
-  All but `outcome` weigh nothing by default; `row_inputs` explains the last
-  five. What tokens are part of is said by `row_inputs_device`.
+  All but `outcome` weigh nothing by default; `row_inputs` explains those
+  behind `steps`. What tokens are part of is said by `row_inputs_device`.
 
   With `controls` the first character of a response chooses its mode: '=4' is a
   guess, '+<3+4=7;7*2=4>4' a thought, '*<...>4' one that the teacher writes
-  twice; the modes are then what it says, and `modes` has these beginnings.
+  twice; the mode is then what it says, whatever follows, and `modes` has these
+  beginnings.
 
   The difficulty is the number of operations. The hash of a problem decides its
   split, so no problem is in two of them; within a split short problems can
@@ -132,18 +138,18 @@ class Chain:
   def reward(self, example: Example, response: str) -> dict[str, float]:
     """Prefill and the text before the end token are judged."""
     right = steps(_problem(example))
+    response = example.prefill + response
     found = {
       'cluster_id': -1.0,
       'difficulty': len(right) / self.max_operations,
       'format': 0.0,
-      'format_id': 0.0,
+      'format_id': float(_UNKNOWN),
       'hit_rank': 0.0,
-      'mode': 0.0,
+      'mode': float(self._begun(response[:1])),
       'num_answers': -1.0,
       base.OUTCOME: 0.0,
       'steps': 0.0,
     }
-    response = example.prefill + response
     pattern = _CONTROLLED if self.controls else _RESPONSE
     match = pattern.fullmatch(response)
     if match is None:
@@ -151,9 +157,9 @@ class Chain:
     thought, digit = match.groups()
     written = thought.split(';') if thought else []
     equal = sum(a == b for a, b in zip(right, written, strict=False))
-    mode = float(bool(written)) + float(len(written) > len(right))
-    if self.controls:
-      mode = float(list(MODES.values()).index(response[0]))
+    mode = found['mode']
+    if not self.controls:
+      mode += float(len(written) > len(right))
     outcome = float(digit == example.answer)
     return found | {
       'cluster_id': float(digit),
@@ -165,6 +171,12 @@ class Chain:
       base.OUTCOME: outcome,
       'steps': equal / len(right),
     }
+
+  def _begun(self, first):
+    """The mode that the first character says, if there is one."""
+    begins = MODES.values() if self.controls else _BEGINS
+    found = (i for i, text in enumerate(begins) if first and first in text)
+    return next(found, _UNKNOWN)
 
   def device_answers(self, examples: Sequence[Example], tokenizer: Any) -> Any:
     """(the digit, then a number for each step i32[B, A]; 1 + steps i32[B])."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from rl_jax.tasks import base, device_verifiers
 
+_UNKNOWN = 3  # mode or format, as in `Chain`
 # Codes of characters: 0..9 are digits, then these; all else is _OTHER.
 _CHARACTERS = '0123456789+-*=;<>'
 _PLUS, _TIMES = 10, 12
@@ -58,20 +59,17 @@ def rewards(
   end, _ = jax.lax.scan(read, _start(zero_B, controls), (code_BT.T, kept_BT.T))
   legal_B = end['legal'] & (end['place'] == _DONE)
   outcome_B = legal_B & (end['digit'] == answer_BA[:, 0])
-  written_B = end['written']
-  mode_B = (written_B > 0) + (written_B > needed_B).astype(jnp.int32)
-  if controls:
-    mode_B = (end['control'] != _EQUALS) + (end['control'] == _TIMES).astype(
-      jnp.int32
-    )
+  mode_B = _begun(end['first'], controls)
+  if not controls:
+    mode_B += (legal_B & (end['written'] > needed_B)).astype(jnp.int32)
   of_legal = lambda x, other=0: jnp.where(legal_B, x, other)
   found = {
     'cluster_id': of_legal(end['digit'], -1),
     'difficulty': needed_B / max_operations,
     'format': legal_B,
-    'format_id': of_legal(mode_B),
+    'format_id': of_legal(mode_B, _UNKNOWN),
     'hit_rank': outcome_B,
-    'mode': of_legal(mode_B),
+    'mode': mode_B,
     'num_answers': of_legal(1, -1),
     base.OUTCOME: outcome_B,
     'steps': of_legal(end['equal'] / needed_B, 0.0),
@@ -79,11 +77,19 @@ def rewards(
   return {name: x.astype(jnp.float32) for name, x in found.items()}
 
 
+def _begun(first_B, controls):
+  """The mode that the first character says, if there is one."""
+  begins = [(first_B >= 0) & (first_B < 10), first_B == _OPEN]
+  if controls:
+    begins = [first_B == code for code in (_EQUALS, _PLUS, _TIMES)]
+  return jnp.select(begins, list(range(len(begins))), _UNKNOWN)
+
+
 def _start(zero_B, controls):
   """The state before the first character."""
   return dict(
     place=zero_B + (_CONTROL if controls else _START),
-    control=zero_B,  # the character that chose the mode
+    first=zero_B - 1,  # the first character
     number=zero_B,  # of the step that is being read
     digit=zero_B - 1,  # the answer
     written=zero_B,
@@ -141,7 +147,7 @@ def _next(state, code_B):
   return {
     **state,
     'place': next_B,
-    'control': jnp.where(place_B == _CONTROL, code_B, state['control']),
+    'first': jnp.where(state['first'] < 0, code_B, state['first']),
     'number': jnp.where(legal_B & (place_B < _START), number_B, 0),
     'digit': jnp.where(answered_B, code_B, state['digit']),
     'legal': state['legal'] & legal_B,

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from fractions import Fraction
 import re
 
+from rl_jax.tasks import answers, base
+
 MAX_CHARACTERS = 200
 MAX_DIGITS = 6  # of one number
 _ALLOWED = re.compile(r'[0-9+\-*/() ]+')
@@ -53,6 +55,25 @@ def first_line_value(text: str) -> Fraction | None:
     return evaluate(text.lstrip().split('\n', 1)[0])[0]
   except ExpressionError:
     return None
+
+
+def judged(
+  text: str, right: Fraction | None, clusters: bool
+) -> dict[str, float]:
+  """Components of a response whose first line should have the value `right`.
+
+  `outcome`; `format`: the first line is an expression; with `clusters` also
+  `cluster_id`, equal for equal values, -1 without one.
+  """
+  value = first_line_value(text)
+  found = {
+    base.OUTCOME: float(value is not None and value == right),
+    'format': float(value is not None),
+  }
+  if clusters:
+    form = None if value is None else str(value)
+    found['cluster_id'] = answers.cluster_id(form)
+  return found
 
 
 def _value(node: ast.expr, used: list[int]) -> Fraction:

@@ -54,8 +54,9 @@ class QuestionAnswer:
 
   clusters: adds the component `cluster_id`, which methods read that compare
     the answers of a group (empo, copo, seed_grpo): equal for answers of equal
-    value (`normal_form`), -1 without an answer. For data without right answers
-    set answer='0', or any text that the verifier can read.
+    value (`normal_form`; of expressions the exact value), -1 without one. For
+    data without right answers set answer='0', or any text that the verifier can
+    read.
 
   Components: `outcome` and `format` (the response has exactly the form that
   `extract` asks for).
@@ -169,11 +170,8 @@ class QuestionAnswer:
     """Judges prefill + response, the text before the end token."""
     text = example.prefill + response
     if self.verifier == 'expression':
-      value = expressions.first_line_value(text)
-      right = value is not None and value == answers.parse_number(
-        example.answer
-      )
-      return {base.OUTCOME: float(right), 'format': float(value is not None)}
+      right = answers.parse_number(example.answer)
+      return expressions.judged(text, right, self.clusters)
     found = answers.extract(text, self.extract)
     question = example.meta.get('question', '')
     solved = found is not None and self._equal(found, example.answer, question)
@@ -187,13 +185,11 @@ class QuestionAnswer:
     return components
 
   def _cluster(self, answer):
-    """Below 2^24: exact in float32."""
     if answer is None:
-      return -1.0
+      return answers.cluster_id(None)
     if self.verifier == 'math' and self.extract == 'whole':
       answer = answers.last_formula(answer)
-    form = answers.normal_form(answer, self.verifier)
-    return float(draws.stable_hash('answer', form) % (1 << 24))
+    return answers.cluster_id(answers.normal_form(answer, self.verifier))
 
   def _equal(self, found, gold, question):
     if self.verifier == 'text':

@@ -1,6 +1,7 @@
 """Word problems of one operation; the response is an expression."""
 
 import dataclasses
+from fractions import Fraction
 import functools
 
 from rl_jax.checks import checked, ranged
@@ -110,12 +111,15 @@ class WordProblems:
   whose exact value is the answer: a calculator does the arithmetic, so what is
   learned is to understand the question. A bare number is an expression too.
 
-  Components: `outcome`, and `format`: the first line is an expression.
+  Components: `outcome`, and `format`: the first line is an expression; with
+  clusters also `cluster_id` for methods that compare the answers of a group
+  (empo, copo, seed_grpo): equal for expressions of equal value.
   """
 
   template: PlainTemplate = PlainTemplate(text=EXPRESSION_SHOTS)
   num_validation: int = ranged(900, 1)  # prompts, if the split has as many
   num_test: int = ranged(900, 1)
+  clusters: bool = False
   reward_weights: dict[str, float] = base.outcome_only()
 
   def num_prompts(self, split: str) -> int:
@@ -157,11 +161,8 @@ class WordProblems:
 
   def reward(self, example: Example, response: str) -> dict[str, float]:
     """Judges the first line of the text before the end token."""
-    value = expressions.first_line_value(response)
-    return {
-      base.OUTCOME: float(value is not None and str(value) == example.answer),
-      'format': float(value is not None),
-    }
+    right = Fraction(example.answer)
+    return expressions.judged(response, right, self.clusters)
 
 
 def _num_problems() -> int:

@@ -3,14 +3,11 @@
 import itertools
 import re
 
-import jax
 import numpy as np
 import pytest
 
-from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.tasks import BelievedChain, Chain, Example, chain
 
-TOKENIZER = CharTokenizer(Chain.alphabet)
 PROBLEM = Example(prompt='3+4*2-9=', answer='5', id=0)
 RIGHT = '<3+4=7;7*2=4;4-9=5>5'
 FACTS = list(itertools.product(range(10), chain.OPERATIONS, range(10)))
@@ -70,27 +67,6 @@ def test_without_doubt_it_is_chain():
     example = plain.example('test', i)
     assert sure.example('test', i) == example
     assert sure.target(example) == plain.target(example)
-
-
-def test_verifiers_agree():
-  """On targets of the teacher, of which some are right, and on solutions."""
-  task = BelievedChain(min_operations=1, max_operations=4)
-  examples = [task.example('test', i) for i in range(200)]
-  texts = [task.target(e) for e in examples]
-  texts[:20] = [Chain().target(e) for e in examples[:20]]
-  rows = [[*TOKENIZER.encode(text), 1] for text in texts]
-  tokens = np.zeros((len(rows), max(map(len, rows))), np.int32)
-  for row, ids in zip(tokens, rows, strict=True):
-    row[: len(ids)] = ids
-  length = np.asarray([len(ids) for ids in rows], np.int32)
-  answers = task.device_answers(examples, TOKENIZER)
-  found = jax.jit(lambda *x: task.reward_device(*x, TOKENIZER))(
-    tokens, length, *answers
-  )
-  for i, (example, text) in enumerate(zip(examples, texts, strict=True)):
-    mine = {name: float(x[i]) for name, x in found.items()}
-    assert mine == pytest.approx(task.reward(example, text)), text
-  assert 30 < found['outcome'].sum() < 100
 
 
 def test_bad_fields_are_named():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rl_jax.models.tokenizer import CharTokenizer
-from rl_jax.tasks import Chain, Example, chain
+from rl_jax.tasks import BelievedChain, Chain, Example, chain
 from rl_jax.tasks.base import SPLITS
 
 TOKENIZER = CharTokenizer(Chain.alphabet + 'x')  # x is in no grammar
@@ -32,10 +32,11 @@ def test_steps_by_hand():
     ('<3+4=7;7*2=5;4-9=5>5', dict(outcome=1, steps=2 / 3, mode=1)),
     ('<3+4=7>5', dict(outcome=1, steps=1 / 3, mode=1)),
     (RIGHT.replace('>', ';3+4=7>'), dict(outcome=1, steps=1, mode=2)),
-    ('<>5', dict(outcome=0, format=0, mode=0, cluster_id=-1, num_answers=-1)),
-    ('55', dict(outcome=0, format=0)),
-    ('', dict(outcome=0, format=0)),
-    (RIGHT[:-1], dict(outcome=0, format=0, steps=0)),
+    ('<>5', dict(outcome=0, format=0, mode=1, cluster_id=-1, num_answers=-1)),
+    ('55', dict(outcome=0, format=0, mode=0, format_id=3)),
+    ('', dict(outcome=0, format=0, mode=3, format_id=3)),
+    ('=5', dict(outcome=0, format=0, mode=3, format_id=3)),
+    (RIGHT[:-1], dict(outcome=0, format=0, steps=0, mode=1, format_id=3)),
     (RIGHT + '>', dict(outcome=0, format=0)),
     ('5\n', dict(outcome=0, format=0)),
     ('٥', dict(outcome=0, format=0)),  # a digit, but not ASCII
@@ -45,6 +46,27 @@ def test_rewards_by_hand(response, expected):
   found = Chain().reward(PROBLEM, response)
   assert {name: found[name] for name in expected} == pytest.approx(expected)
   assert found['difficulty'] == 3 / 8
+  if found['format']:
+    assert found['format_id'] == found['mode']
+
+
+@pytest.mark.parametrize(
+  'response, mode, format_id',
+  [
+    ('=5', 0, 0),
+    ('*' + RIGHT, 2, 2),
+    ('=55', 0, 3),  # begun as a guess, but no guess
+    ('+' + RIGHT[:9], 1, 3),  # cut
+    ('*', 2, 3),
+    (RIGHT, 3, 3),  # no mode was chosen
+    ('x=5', 3, 3),  # only the first character chooses
+    ('', 3, 3),
+  ],
+)
+def test_what_has_no_form_is_no_guess(response, mode, format_id):
+  """The mode is the one that was chosen; the format is one of its own."""
+  found = Chain(controls=True).reward(PROBLEM, response)
+  assert (found['mode'], found['format_id']) == (mode, format_id)
 
 
 def test_splits_share_no_problem():
@@ -128,9 +150,8 @@ def edits(rng, text):
   return text[:place] + character * rng.integers(2) + rest
 
 
-def agree(examples, rows, controls=False):
+def agree(task, examples, rows):
   """Both verifiers on rows of tokens; the host on their text."""
-  task = Chain(max_operations=4, controls=controls)
   width = max(map(len, rows)) + 1
   tokens = np.zeros((len(rows), width), np.int32)
   for i, row in enumerate(rows):
@@ -149,28 +170,34 @@ def agree(examples, rows, controls=False):
   return found
 
 
-@pytest.mark.parametrize('controls', [False, True])
-def test_verifiers_agree(controls):
+@pytest.mark.parametrize(
+  'kind, fields',
+  [
+    (Chain, dict(max_operations=4, guesses=0.3, slips=0.3, rechecks=0.3)),
+    (Chain, dict(max_operations=4, guesses=0.3, rechecks=0.3, controls=True)),
+    (Chain, dict(max_operations=8, guesses=0.3, slips=0.1, rechecks=0.3)),
+    (BelievedChain, dict(max_operations=4, doubt=1.0, rechecks=0.3)),
+  ],
+)
+def test_verifiers_agree(kind, fields):
   """On 10,000 random responses and 1,000 that are nearly right."""
   rng = np.random.default_rng(0)
-  task = Chain(
-    min_operations=1,
-    max_operations=4,
-    guesses=0.3,
-    slips=0.3,
-    rechecks=0.3,
-    controls=controls,
-  )
+  task = kind(min_operations=1, **fields)
   examples = [task.example('test', i) for i in range(1000)]
   nearly = [TOKENIZER.encode(edits(rng, task.target(e))) for e in examples]
-  found = agree(examples, [[*row, 1] for row in nearly], controls)
-  assert 50 < found['outcome'].sum() < 800 and found['mode'].max() == 2
+  found = agree(task, examples, [[*row, 1] for row in nearly])
+  assert 30 < found['outcome'].sum() < 800
+  assert set(found['mode']) >= {0, 1, 2} and set(found['format_id']) >= {
+    1,
+    2,
+    3,
+  }
   # Any tokens: ends, padding and ids of no character inside the response.
   rows = [
     [int(x) for x in rng.integers(0, TOKENIZER.vocab_size, rng.integers(8))]
     for _ in range(10_000)
   ]
-  agree([examples[i % 1000] for i in range(10_000)], rows, controls)
+  agree(task, [examples[i % 1000] for i in range(10_000)], rows)
 
 
 def test_tokens_are_described():

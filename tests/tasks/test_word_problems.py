@@ -1,5 +1,6 @@
 """Word problems: right answers, splits without overlap, expressions judged."""
 
+import dataclasses
 import json
 
 import pytest
@@ -74,3 +75,21 @@ def test_the_first_line_is_evaluated(response, outcome, form, tmp_path):
   path.write_text(json.dumps({'question': '9 and 5?', 'answer': 14.0}) + '\n')
   task = QuestionAnswer(sources={'train': str(path)}, verifier='expression')
   assert task.reward(task.example('train', 0), response) == found
+
+
+def test_equal_values_are_one_cluster(tmp_path):
+  """Right or wrong, fractions exactly; -1 without a value. Of own rows, too."""
+  own = dataclasses.replace(TASK, clusters=True)
+  path = tmp_path / 'rows.jsonl'
+  path.write_text(json.dumps({'question': '9 and 5?', 'answer': 0}) + '\n')
+  rows = QuestionAnswer(
+    sources={'train': str(path)}, verifier='expression', clusters=True
+  )
+  for task in (own, rows):
+    example = task.example('train', 0)
+    cluster = lambda text, t=task, e=example: t.reward(e, text)['cluster_id']
+    assert cluster(' 9 + 5') == cluster('5+9\n7') == cluster('28 / 2') >= 0.0
+    assert cluster('9 - 5') == cluster('4') != cluster('14')
+    assert cluster('1 / 3') == cluster('2 / 6') != cluster('33 / 100')
+    assert cluster('9/0') == cluster('nine') == cluster('') == -1.0
+  assert 'cluster_id' not in TASK.reward(example, '14')

@@ -1,4 +1,4 @@
-"""Every method on the bandit, after equally many samples.
+"""Methods on the bandit, after equally many samples.
 
 python -m experiments.sweep --paper=bandit_methods --jitted
   --workdir=runs/bandit_methods

@@ -3,14 +3,18 @@
   python -m experiments.papers.worlds.acting
     --out=experiments/papers/worlds/influence.jsonl
 
-The rows are a rollout of the warm start; the weights are those after GRPO's
-optimizer steps on it, so that ratios have moved as far as they do at the end of
-an iteration. All methods see the first GROUPS of these prompts as one
-minibatch; cosine and ratio are against GRPO's gradient there, as
-`experiments.influence` defines them. Methods that have a line are left out.
+In every world that has a table: the rows are a rollout of the start; the
+weights are those after GRPO's optimizer steps on it, so that ratios have moved
+as far as they do at the end of an iteration. All methods see the first GROUPS
+of these prompts as one minibatch, and before it, for what they remember, the
+same rows as those of other prompts (of the same, where prompts return). Cosine
+and ratio are against the gradient of what the method changes (BASELINE of its
+file), as `experiments.influence` defines them, and by piece that the baseline
+lacks against the method without it. Methods that have a line are left out.
 """
 
-import functools
+from collections.abc import Container
+import dataclasses
 import json
 import os
 from typing import Any
@@ -20,9 +24,10 @@ import jax
 import jax.numpy as jnp
 
 from experiments.flags import configuration
-from experiments.papers.worlds import sweep, trials
+from experiments.papers.worlds import sweep, trials, where
 from experiments.sweeps import runs as sweep_runs
 from rl_jax.learning import influence
+from rl_jax.learning.batch import make_batch
 from rl_jax.learning.statistics import Forward
 from rl_jax.pieces.ops import groups
 from rl_jax.records import metrics
@@ -37,15 +42,15 @@ KEY = jax.random.key(0)
 
 def setting_of(world: str, name: str) -> sweep_runs.Setting:
   """One iteration of a method at its rate, without evaluation."""
-  of_world = sweep.COMPARED[world]
-  trial = of_world.methods[name]
-  more = {**of_world.start, 'iterations': 1, **trial.changes}
-  more |= {trials.RATE: trial.rate}
+  rates = sweep.rates_of(world)
+  more = {**sweep.start_of(world), 'iterations': 1}
+  more |= sweep.methods_of(world).get(name, {})
+  more |= {trials.RATE: rates.get(name, min(rates.values()))}
   return sweep_runs.equal_conditions(world, (name,), more, 1)[0]
 
 
 def moved_rows(world: str) -> tuple[Any, Any]:
-  """(rows of the warm start, weights after GRPO's steps on them)."""
+  """(rows of the start, weights after GRPO's steps on them)."""
   config = sweep_runs.Run(setting_of(world, sweep.BASELINE)).config
   whole = program.WholeRuns([config])
   _, state, kept = whole.run_by_stages(keep=lambda traj: traj)
@@ -54,59 +59,101 @@ def moved_rows(world: str) -> tuple[Any, Any]:
   return groups.take(rows, jnp.arange(GROUPS)), now
 
 
-# It runs once for every method: most of the time is compilation.
-@functools.partial(
-  jax.jit,
-  static_argnums=0,
-  compiler_options={'xla_backend_optimization_level': 0},
-)
-def compared(
-  forward: Forward, methods: Any, old: Any, now: Any, rows: Any, states: Any
+def numbers_of(
+  forward: Forward, methods: Any, parts: Any, states: Any
 ) -> dict[str, jax.Array]:
-  """Influence on one minibatch; all named policies are the warm start."""
+  """Influence on one minibatch; all named policies are the start.
+
+  parts: (weights of the start, weights now, rows, ids of the prompts before).
+  """
+  old, now, rows, before_N = parts
   names = {n for method in methods.values() for n in method.policies()}
   frozen = {'policies': {name: old for name in names}} if names else {}
   rows = influence.scored(forward, {**frozen, **old}, rows, methods)
+  earlier = rows.replace(prompt_id_N=before_N)
+  for one in (methods[influence.BASELINE], methods[influence.METHOD]):
+    own = {path: states[path] for path in one.init_state(1)}
+    states = {**states, **make_batch(one, earlier, own)[1]}
   trajs = influence.batches(methods, rows, states)
   found = influence.compare(forward, frozen, now, methods, trajs, KEY, states)
   method = methods[influence.METHOD]
-  changed = influence.rows_changed(forward, {**frozen, **old}, rows, method)
   dropped = 0.0
   if method.group_filter is not None:
     dropped = 1.0 - method.group_filter(rows).mean()
-  return {
-    'cos': found['influence/cos'],
-    'ratio': found['influence/ratio'],
-    'tokens_stopped': found['influence/tokens_stopped'],
-    'rows_changed': changed,
-    'groups_dropped': dropped,
+  return found | {
+    'influence/rows_changed': influence.rows_changed(
+      forward, {**frozen, **old}, rows, method
+    ),
+    'influence/groups_dropped': dropped,
   }
+
+
+# It runs once for every method: most of the time is compilation.
+compared = jax.jit(
+  numbers_of,
+  static_argnums=0,
+  compiler_options={'xla_backend_optimization_level': 0},
+)
 
 
 def measured(world: str, name: str, rows: Any, moved: Any) -> dict[str, Any]:
   """The line of a method."""
   config = sweep_runs.Run(setting_of(world, name)).config
+  against = where.baseline_of(name)
+  plain = configuration.load_method(against)
   count = config.task.num_prompts('train')
+  heads = config.method.reads_values or plain.reads_values
+  model = dataclasses.replace(config.model, value_head=heads)
   mesh = mesh_lib.make_mesh(config.mesh, jax.devices()[:1])
   with jax.set_mesh(mesh):
-    policy = policy_lib.load(config.model, config.task, 0, mesh)
-    method = config.method.as_arrays()
-    baseline = configuration.load_method(sweep.BASELINE).as_arrays()
+    policy = policy_lib.load(model, config.task, 0, mesh)
+    method, baseline = config.method.as_arrays(), plain.as_arrays()
     states = influence.states_of(baseline, method.init_state(count), count)
     learned = method.init_params()
     now = {**policy.trainable, **moved}
     now |= {'pieces': learned} if learned else {}
-    found = compared(
-      Forward(model=policy.model),
-      {influence.METHOD: method, influence.BASELINE: baseline},
-      policy.trainable,
-      now,
-      rows,
-      states,
-    )
-  found = {key: round(float(x), 5) for key, x in found.items()}
-  # What a selector changes is not seen on given rows.
-  return {'world': world, 'method': name, **found, 'selection': 0.0}
+    shift = 0 if world == 'returning' else rows.num_prompts
+    before_N = (rows.prompt_id_N + shift) % count
+    parts = (policy.trainable, now, rows, before_N)
+    forward = Forward(model=policy.model)
+    paths = influence.lacking(config.method, plain)
+    methods = {
+      path: x
+      for path, x in influence.variants(method, baseline).items()
+      if path in (influence.METHOD, influence.BASELINE, *paths)
+    }
+    try:
+      found = compared(forward, methods, parts, states)
+    except (AssertionError, AttributeError, TypeError, ValueError):
+      # Tracing each of them takes longer than all at once.
+      traced = lambda methods: numbers_of(forward, methods, parts, states)
+      methods = influence.tracing(traced, methods)
+      found = compared(forward, methods, parts, states)
+  found = {n: round(float(x), 5) for n, x in found.items()}
+  pieces = {
+    path: [found[f'influence/{path}/{n}'] for n in ('cos', 'ratio')]
+    for path in paths
+    if f'influence/{path}/cos' in found
+  }
+  numbers = ('cos', 'ratio', 'tokens_stopped', 'rows_changed', 'groups_dropped')
+  return {
+    'world': world,
+    'method': name,
+    'against': against,
+    **{n: found[f'influence/{n}'] for n in numbers},
+    'selection': 0.0,  # what a selector changes is not seen on given rows
+    'pieces': pieces,
+  }
+
+
+def missing(world: str, known: Container[tuple[str, str]]) -> list[str]:
+  """Methods of the world's tables that have no line."""
+  names = sweep.methods_of(world)
+  return [
+    name
+    for name in names
+    if name != sweep.BASELINE and (world, name) not in known
+  ]
 
 
 def main(argv):
@@ -115,12 +162,8 @@ def main(argv):
   path = _OUT.value
   lines = metrics.read_jsonl(path) if os.path.exists(path) else []
   known = {(line['world'], line['method']) for line in lines}
-  for world, of_world in sweep.COMPARED.items():
-    names = [
-      name
-      for name in of_world.methods
-      if name != sweep.BASELINE and (world, name) not in known
-    ]
+  for world in (*sweep.COMPARED, *sweep.WORLDS):
+    names = missing(world, known)
     if names:
       rows, moved = moved_rows(world)
     for name in names:

@@ -3,22 +3,27 @@
   python -m experiments.papers.worlds.landed
 
 From the committed results of papers, the docstrings of configs/methods and
-`where`.
+`where`. noted.jsonl has what was measured in runs whose lines were not kept:
+the difference, its paired 95% where there are two seeds or more, and the file
+that has the numbers.
 """
 
 from collections.abc import Mapping, Sequence
 import importlib
 import pathlib
 
+import numpy as np
+
 from experiments.flags import configuration
 from experiments.papers.worlds import profile, sweep, where
 from experiments.papers.worlds import tables as worlds_tables
 from experiments.tables import cells as cells_lib
-from experiments.tables import methods
+from experiments.tables import intervals, methods
 from rl_jax.records import metrics
 
 FOLDER = pathlib.Path(__file__).parent
 PAGE, RESULTS = FOLDER / 'LANDED.md', FOLDER / 'results.jsonl'
+NOTED = FOLDER / 'noted.jsonl'
 NOT_MEASURED = 'not measured'
 PAPERS = (
   'preferences',
@@ -35,9 +40,10 @@ over seeds, and whether it was seen: `seen` is separated in the claimed
 direction, `contrary` in the other; two seeds see nothing. Where the paper
 claims nothing of the kind, the verdict is `higher`, `lower` or `not told
 apart`. In `brief` all methods have one learning rate, the best of those tuned
-in `stale`. Of the others the headline of the paper, as the method's file gives
-it, and the world in which a test shows that the method changes the gradient or
-the rollouts; what they gain there is not measured.
+in `stale`. One seed has no interval and tells nothing. Of the others the
+headline of the paper, as the method's file gives it, and the world in which a
+test shows that the method changes the gradient or the rollouts; what they gain
+there is not measured.
 
 """
 
@@ -61,6 +67,25 @@ def judged_elsewhere() -> dict[str, list[profile.Seen]]:
     rows = metrics.read_jsonl(FOLDER.parent / paper / 'results.jsonl')
     for name, more in own.seen(rows).items():
       found.setdefault(name, []).extend(more)
+  return found
+
+
+def noted() -> dict[str, list[profile.Seen]]:
+  """The same of NOTED; p-values were not kept, so intervals decide."""
+  found: dict[str, list[profile.Seen]] = {}
+  for row in metrics.read_jsonl(NOTED):
+    low, high = row['interval'] or (np.nan, np.nan)
+    p = 0.0 if low > 0 or high < 0 else 1.0
+    gain = intervals.Comparison(*map(np.float64, (row['effect'], low, high, p)))
+    one = profile.Seen(
+      row['world'],
+      f'{row["claim"]} (against {row["against"]})',
+      row['metric'],
+      gain,
+      row['seeds'],
+      worlds_tables.verdict(row['sign'], gain),
+    )
+    found.setdefault(row['method'], []).append(one)
   return found
 
 
@@ -89,8 +114,9 @@ def page() -> str:
   names = configuration.names('configs.methods')
   names = [name for name in names if name != sweep.BASELINE]
   found = judged(metrics.read_jsonl(RESULTS))
-  for name, more in judged_elsewhere().items():
-    found[name] = [*found.get(name, []), *more]
+  for source in (judged_elsewhere(), noted()):
+    for name, more in source.items():
+      found[name] = [*found.get(name, []), *more]
   return HEAD + cells_lib.render(table(names, found), 'markdown')
 
 

@@ -23,7 +23,7 @@ CLAIMS = {
   **dict.fromkeys(
     (
       *('dppo_kl', 'gmpo', 'luspo', 'minpro', 'sapo', 'vespo', 'lambda_grpo'),
-      *('entropy_quantile', 'adora', 'seed_grpo', 'thr', 'apo', 'empg'),
+      *('entropy_quantile', 'adora', 'seed_grpo', 'thr'),
     ),
     trials.BETTER,
   ),
@@ -44,4 +44,24 @@ METHODS = {
   **dict.fromkeys(('grpo', *FAMILY, *CLAIMS), {}),
   'clip_higher': trials.NO_FILTER,
   'riskpo': {'method.credit.BundleRisk.bundle': 4},  # 5 does not divide 32
+}
+# Named before they ran: with seeds of their own and GRPO beside them, as the
+# start was made anew. `grpo@` shows what averaging and the KL do.
+LATER = {
+  **dict.fromkeys(('grpo', 'grpo@token_mean', 'grpo@no_kl'), {}),
+  # A response is one turn; its steps are marked.
+  'empg': {'method.credit.EntropyModulation.segments': 'extras'},
+  # 1e-5 is for responses of thousands of tokens.
+  'apo': {'method.credit.LongWrongScale.growth': 2e-3},
+  # A penalty for what the limit cuts; all thoughts end within 33 tokens.
+  'dapo': trials.NO_FILTER
+  | {
+    'method.shaping.OverlongPenalty.max_tokens': 34,
+    'method.shaping.OverlongPenalty.buffer_tokens': 1,
+  },
+}
+FIRST_LATER, LATER_SEEDS = FIRST_SEEDS + FURTHER_SEEDS, 5
+LATER_CLAIMS = {
+  **dict.fromkeys(('apo', 'dapo', 'empg'), trials.BETTER),
+  **dict.fromkeys(('grpo@token_mean', 'grpo@no_kl'), _NONE),
 }

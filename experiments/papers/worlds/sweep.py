@@ -179,23 +179,64 @@ WORLDS = {
 }
 
 
+@dataclasses.dataclass(frozen=True)
+class Later:
+  """Methods of a world that ran later, on a start that was made anew.
+
+  The baseline is among them. Seeds follow those of the world from `first`.
+  """
+
+  methods: dict[str, Setting]
+  claims: dict[str, trials.Claim]
+  first: int
+  seeds: int
+
+
+LATER = {
+  SURVEY: Later(
+    survey.LATER, survey.LATER_CLAIMS, survey.FIRST_LATER, survey.LATER_SEEDS
+  )
+}
+
+
+def is_later(line: dict[str, Any]) -> bool:
+  """Whether a run is of LATER."""
+  setting = line['setting']
+  of, seed = LATER.get(setting['config']), setting['seed']
+  return of is not None and seed in range(of.first, of.first + of.seeds)
+
+
 def table_of(line: dict[str, Any]) -> str:
   """Lines of one table are of one commit; each world has its own."""
-  return line['setting']['config']
+  return line['setting']['config'] + ' later' * is_later(line)
 
 
 def claims_of(world: str) -> dict[str, trials.Claim]:
   """Method -> what its paper says against the baseline."""
   if world in WORLDS:
-    return WORLDS[world].claims
+    more = LATER[world].claims if world in LATER else {}
+    return WORLDS[world].claims | more
   methods = COMPARED[world].methods
   return {n: trial.claim for n, trial in methods.items() if n != BASELINE}
+
+
+def methods_of(world: str) -> dict[str, Setting]:
+  """Method -> changes of its file, of all methods of the world's tables."""
+  if world in WORLDS:
+    more = LATER[world].methods if world in LATER else {}
+    return WORLDS[world].methods | more
+  return {n: x.changes for n, x in COMPARED[world].methods.items()}
+
+
+def start_of(world: str) -> Setting:
+  """From which weights its methods run, with which lengths."""
+  return (WORLDS if world in WORLDS else COMPARED)[world].start
 
 
 def rates_of(world: str) -> dict[str, float]:
   """Method -> the rate at which it is compared."""
   if world in WORLDS:
-    return dict.fromkeys(WORLDS[world].methods, WORLDS[world].best)
+    return dict.fromkeys(methods_of(world), WORLDS[world].best)
   return {n: trial.rate for n, trial in COMPARED[world].methods.items()}
 
 
@@ -236,6 +277,21 @@ def elsewhere(name: str) -> list[Setting]:
   return found
 
 
+def later(name: str) -> list[Setting]:
+  """The methods of LATER, judged as the others of the world."""
+  world, of = WORLDS[name], LATER[name]
+  common = {'iterations': world.iterations, **JUDGED, **world.start}
+  common |= {'evaluation.every': world.iterations}
+  settings = [
+    setting | {trials.RATE: world.best}
+    for method, changes in of.methods.items()
+    for setting in sweep_runs.equal_conditions(
+      name, (method,), {**common, **changes}, of.seeds
+    )
+  ]
+  return [{**x, 'seed': of.first + x['seed']} for x in settings]
+
+
 def get_sweep() -> list[Setting]:
   """Tuning and comparison of every method, then the other worlds."""
   found = []
@@ -245,4 +301,6 @@ def get_sweep() -> list[Setting]:
       found += final(world, name, trial.rate, trial.seeds)
   for name in WORLDS:
     found += elsewhere(name)
+  for name in LATER:
+    found += later(name)
   return found

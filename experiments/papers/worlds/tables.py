@@ -1,16 +1,19 @@
 """Tables of the worlds from lines that `excerpt` wrote."""
 
 from collections.abc import Iterable, Sequence
-import pathlib
 from typing import Any
 
 import numpy as np
 
-from experiments.papers.worlds import entropy, profile, sweep, trials
+from experiments.papers.worlds import (
+  entropy,
+  influences,
+  profile,
+  sweep,
+  trials,
+)
 from experiments.tables import cells as cells_lib
 from experiments.tables import intervals
-from rl_jax.records import metrics
-from rl_jax.runs import influence
 
 # Name in lines and tables -> metric of the last evaluation.
 METRICS = {
@@ -20,8 +23,6 @@ METRICS = {
   'entropy': 'evaluation/entropy',
   'length': 'evaluation/sample_length',
 }
-INFLUENCE = pathlib.Path(__file__).parent / 'influence.jsonl'
-NIL = 'does not act here'
 ENTROPY_CONTROL = ('clip_cov', 'kl_cov')
 # Methods that people ask about, with all that was measured of them.
 PROFILE = (
@@ -94,7 +95,17 @@ def _method(line: Line) -> str:
 
 
 def compared(lines: Iterable[Line], world: str) -> list[Line]:
-  """The runs of a comparison: each method at its own rate."""
+  """The runs of a comparison but the later ones: methods at their own rates."""
+  runs = _at_their_rates(lines, world)
+  return [line for line in runs if not sweep.is_later(line)]
+
+
+def later(lines: Iterable[Line], world: str) -> list[Line]:
+  """The runs of sweep.LATER."""
+  return [x for x in _at_their_rates(lines, world) if sweep.is_later(x)]
+
+
+def _at_their_rates(lines, world):
   rate = sweep.rates_of(world)
   return [
     line
@@ -108,41 +119,37 @@ def judged_together(lines: Iterable[Line], world: str) -> list[list[Line]]:
   """Runs of a comparison in parts, each with a correction of its own.
 
   Two where a family has further seeds: the first seeds, and those; else one.
+  The later runs are a part of their own.
   """
-  runs = compared(lines, world)
+  lines = list(lines)
+  parts, more = [compared(lines, world)], later(lines, world)
   of = sweep.WORLDS.get(world)
-  if of is None or not of.further_seeds:
-    return [runs]
-  first = [line for line in runs if line['setting']['seed'] < of.seeds]
-  return [first, [line for line in runs if line not in first]]
-
-
-def influences(world: str) -> dict[str, Line]:
-  """Method -> its line of influence.jsonl."""
-  rows = metrics.read_jsonl(INFLUENCE)
-  return {row['method']: row for row in rows if row['world'] == world}
+  if of is not None and of.further_seeds:
+    (runs,) = parts
+    first = [line for line in runs if line['setting']['seed'] < of.seeds]
+    parts = [first, [line for line in runs if line not in first]]
+  return [*parts, more] if more else parts
 
 
 def leaderboard(lines: list[Line], world: str) -> Cells:
   """Methods, best first; those that do not act last, without rank."""
-  lines, acting = compared(lines, world), influences(world)
+  lines, acting = compared(lines, world), influences.of_world(world)
   names = ('sampled', 'greedy', 'pass@4', 'area', 'entropy', 'length')
   found = {name: by_seed(lines, name, _method) for name in names}
   sampled = found['sampled']
-  nil = {name for name in sampled if not _acts(name, acting)}
+  nil = {name for name in sampled if not influences.acts(name, acting)}
   ranked = {name: x for name, x in sampled.items() if name not in nil}
   gains = intervals.against(ranked, sweep.BASELINE)
   header = ['', 'method', 'family', 'rate', 'seeds', 'sampled', 'to GRPO']
-  header += ['95% paired', cells_lib.ADJUSTED, *names[1:], 'cos', 'ratio']
+  header += ['95% paired', cells_lib.ADJUSTED, *names[1:], *influences.HEADER]
   order = sorted(sampled, key=lambda n: (n in nil, -_mean_of(sampled[n])))
   table, rank = [header], 0
   for name in order:
     trial = sweep.COMPARED[world].methods[name]
     rank += name not in nil
-    one = acting.get(name)
     table.append(
       [
-        NIL if name in nil else str(rank),
+        influences.NIL if name in nil else str(rank),
         name,
         trial.family,
         f'{trial.rate:g}',
@@ -150,8 +157,7 @@ def leaderboard(lines: list[Line], world: str) -> Cells:
         _text(sampled[name]),
         *cells_lib.comparison_text(gains.get(name)),
         *(_text(found[n][name]) for n in names[1:]),
-        f'{one["cos"]:.3f}' if one else '',
-        f'{one["ratio"]:.2f}' if one else '',
+        *influences.cells(acting.get(name)),
       ]
     )
   return table
@@ -159,11 +165,6 @@ def leaderboard(lines: list[Line], world: str) -> Cells:
 
 def _mean_of(values: dict[int, float]) -> float:
   return float(np.mean(list(values.values())))
-
-
-def _acts(name: str, acting: dict[str, Line]) -> bool:
-  """The baseline acts by definition; others as was measured."""
-  return name == sweep.BASELINE or influence.acts(acting[name])
 
 
 def claims(lines: list[Line], world: str) -> Cells:
@@ -176,18 +177,26 @@ def claims(lines: list[Line], world: str) -> Cells:
   return table
 
 
-def standing(runs: list[Line]) -> Cells:
-  """Methods of runs that are judged together, best first, against GRPO."""
+def standing(runs: list[Line], world: str) -> Cells:
+  """Methods of runs that are judged together, best first, against GRPO.
+
+  Those that do not act are last, without rank and comparison.
+  """
   found = {name: by_seed(runs, name, _method) for name in METRICS}
-  gains = intervals.against(found['sampled'], sweep.BASELINE)
   first, *others = METRICS
-  table = [['method', 'seeds', first, 'to GRPO', '95% paired']]
-  table[0] += [cells_lib.ADJUSTED, *others]
-  order = sorted(found[first], key=lambda n: -_mean_of(found[first][n]))
-  for name in order:
-    row = [name, str(len(found[first][name])), _text(found[first][name])]
+  acting = influences.of_world(world)
+  nil = {n for n in found[first] if not influences.acts(n, acting)}
+  ranked = {n: x for n, x in found[first].items() if n not in nil}
+  gains = intervals.against(ranked, sweep.BASELINE)
+  table = [['', 'method', 'seeds', first, 'to GRPO', '95% paired']]
+  table[0] += [cells_lib.ADJUSTED, *others, *influences.HEADER]
+  key = lambda n: (n in nil, -_mean_of(found[first][n]))
+  for rank, name in enumerate(sorted(found[first], key=key), start=1):
+    row = [influences.NIL if name in nil else str(rank), name]
+    row += [str(len(found[first][name])), _text(found[first][name])]
     row += cells_lib.comparison_text(gains.get(name))
-    table.append([*row, *(_text(found[n][name]) for n in others)])
+    row += [_text(found[n][name]) for n in others]
+    table.append([*row, *influences.cells(acting.get(name))])
   return table
 
 
@@ -210,8 +219,8 @@ def against_grpo(
 def seen(lines: list[Line], world: str) -> dict[str, profile.Seen]:
   """Method -> its claim and what was found, in the order of the world.
 
-  p-values are adjusted for the methods of a part, for each metric alone; a
-  method of two parts is judged in the last.
+  p-values are adjusted for the methods of a part that act, for each metric
+  alone; a method of two parts is judged in the last.
   """
   found = {}
   for runs in judged_together(lines, world):
@@ -224,20 +233,25 @@ def _seen(runs: list[Line], world: str) -> dict[str, profile.Seen]:
   names = {_method(line) for line in runs}
   claimed = sweep.claims_of(world)
   claimed = {name: one for name, one in claimed.items() if name in names}
-  metrics_of = {claim.metric for claim in claimed.values()}
-  numbers = {m: against_grpo(runs, m, world) for m in metrics_of}
-  gains = {m: intervals.against(x, sweep.BASELINE) for m, x in numbers.items()}
-  return {
-    name: profile.Seen(
+  acting, found = influences.of_world(world), {}
+  for name, claim in claimed.items():
+    numbers = against_grpo(runs, claim.metric, world)
+    nil = not influences.acts(name, acting)
+    rows = {
+      n: x
+      for n, x in numbers.items()
+      if n in (name, sweep.BASELINE) or (not nil and influences.acts(n, acting))
+    }
+    gain = intervals.against(rows, sweep.BASELINE)[name]
+    found[name] = profile.Seen(
       world,
       claim.text,
       claim.metric,
-      gains[claim.metric][name],
-      len(numbers[claim.metric][name]),
-      verdict(claim.sign, gains[claim.metric][name]),
+      gain,
+      len(numbers[name]),
+      influences.NIL if nil else verdict(claim.sign, gain),
     )
-    for name, claim in claimed.items()
-  }
+  return found
 
 
 def verdict(sign: int | None, found: intervals.Comparison) -> str:
@@ -282,11 +296,16 @@ def world(lines: Sequence[Line], name: str) -> Cells:
   key = lambda line: (_method(line), line['setting'][trials.RATE])
   names = (*METRICS, 'area')
   found = {metric: by_seed(lines, metric, key) for metric in names}
-  table = [['method', 'rate', 'seeds', *names]]
+  acting = influences.of_world(name)
+  table = [['method', 'rate', 'seeds', *names, *influences.HEADER]]
   for method, rate in found['sampled']:
     cells = [cell(found[n][method, rate].values()) for n in names]
     seeds = str(len(found['sampled'][method, rate]))
-    table.append([method, f'{rate:g}', seeds, *cells])
+    shown = method
+    if not influences.acts(method, acting):
+      shown += f' ({influences.NIL})'
+    cells += influences.cells(acting.get(method))
+    table.append([shown, f'{rate:g}', seeds, *cells])
   return table
 
 
@@ -340,7 +359,7 @@ def all_tables(lines: list[Line]) -> dict[str, Cells]:
     'claims': claims,
   }
   laws = {'law': law, 'entropy': entropy_claims}
-  survey, family = judged_together(lines, sweep.SURVEY)
+  survey, family, *_ = judged_together(lines, sweep.SURVEY)
   return {
     **{
       f'{name} in {place}': make(lines, place)
@@ -352,8 +371,12 @@ def all_tables(lines: list[Line]) -> dict[str, Cells]:
       for place in sweep.LAWS
       for name, make in laws.items()
     },
-    f'methods in {sweep.SURVEY}': standing(survey),
-    f'family in {sweep.SURVEY}': standing(family),
+    f'methods in {sweep.SURVEY}': standing(survey, sweep.SURVEY),
+    f'family in {sweep.SURVEY}': standing(family, sweep.SURVEY),
+    **{
+      f'later in {name}': standing(later(lines, name), name)
+      for name in sweep.LATER
+    },
     **{
       name: world(lines, name) for name in sweep.WORLDS if name != sweep.SURVEY
     },

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from experiments.flags import configuration
+
 
 @dataclasses.dataclass(frozen=True)
 class Place:
@@ -30,6 +32,7 @@ DRIFT = {
   'multiple_choice': 0.0,
   'planned_keydoor': 0.0,
   'points': 0.0,
+  'preferences': 0.02,
   'priced_tools': 0.0,
   'returning': 0.02,
   'stale': 0.15,
@@ -41,7 +44,7 @@ SAMPLER = {name: 'trainer' for name in DRIFT} | {'mismatch': 'int4'}
 _STALE = (
   *('cispo', 'clip_higher', 'dppo_kl', 'dppo_tv', 'dual_clip_grpo', 'gmpo'),
   *('gspo', 'minpro', 'sapo', 'topr', 'vespo', 'luspo', 'kl_cov', 'clip_cov'),
-  *('dro', 'nft', 'p3o_v1', 'p3o_v2', 'disco', 'pf_ppo'),
+  *('dro', 'nft', 'p3o_v1', 'p3o_v2', 'disco', 'pf_ppo', 'dapo', 'llds'),
 )
 _MISMATCH = ('icepop', 'seq_mask_tis', 'tis', 'tis_sequence')
 _KEYDOOR = (
@@ -52,7 +55,7 @@ _MODES = ('a2fm', 'ada_grpo', 'degrpo')
 _UNLABELLED = ('empo', 'self_certainty')
 _CHAIN = (
   *('adaptive_kl', 'adora', 'apo', 'b_coder', 'balanced_filtering'),
-  *('constrained_rlhf', 'copg', 'copo', 'dapo'),
+  *('constrained_rlhf', 'copg', 'copo'),
   *(
     'digi_q',
     'direct_advantage',
@@ -64,7 +67,7 @@ _CHAIN = (
     'entropy_quantile',
     'gdc',
   ),
-  *('gpg', 'grpo', 'lambda_grpo', 'lite_ppo', 'llds'),
+  *('gpg', 'grpo', 'lambda_grpo', 'lite_ppo'),
   *('nlpo', 'nthr', 'opo', 'pass_at_k_grpo', 'poad', 'ppo', 'rlmt'),
   *('ppo_max', 'reg_grpo', 'reinforce', 'reinforce_plus_plus'),
   *('reinforce_plus_plus_baseline', 'rep_exp', 'riskpo', 'rloo', 'rlprompt'),
@@ -74,20 +77,56 @@ _CHAIN = (
     'dno',
     'gepo',
     'irpo',
-    'iterative_dpo',
     'mapl',
+    'iterative_dpo',
     'online_dpo',
     'rebel',
     'rso',
   ),
   *('sft', 'spo', 'sppo', 'w_dpo'),
+  # Against samples of an opponent, for which half of a group stands.
+  *('infalign', 'ipo_md', 'nash_md', 'pairwise_rl', 'xpo'),
+  # With other weights as the policy that they read.
+  *('r_to_q', 'rto'),
+  'oprm',  # with drawn scores of steps
   # On several reward components.
   *('gtalign', 'mo_grpo', 'parrot', 'rluf', 'rm_ensemble', 'rlvr'),
 )
+# On recorded pairs.
+_PREFERENCES = (
+  *('alphapo', 'aot', 'apo_down', 'apo_zero', 'bco', 'cdpo', 'cpo', 'discopop'),
+  *('cpo_simpo', 'dpo', 'dpop', 'exo', 'f_sft', 'fdpo', 'hinge_dpo', 'hnpg'),
+  *('hypo', 'ipo', 'kto', 'ln_dpo', 'mpo_losses', 'nca', 'orpo', 'd2po'),
+  *('reward_augmented_dpo', 'reward_model', 'robust_dpo', 'rpo', 'simpo'),
+  *('slic', 'wpo', 'sem_dpo', 'seppo', 'aspect_reward_model', 'ilql'),
+  *('gc_reward_model', 'process_reward_model'),
+)
+# Constants of the papers that do nothing in responses as short as these.
 _SETS = {
+  # 1e-5 is for responses of thousands of tokens.
+  'apo': ('credit.LongWrongScale.growth=2e-3',),
+  # A fifth of the limit, as in the paper; the rows of the test have 28 tokens.
+  'dapo': (
+    'shaping.OverlongPenalty.max_tokens=28.0',
+    'shaping.OverlongPenalty.buffer_tokens=5.6',
+  ),
+  # A response is one turn; its steps are marked.
+  'empg': ("credit.EntropyModulation.segments='extras'",),
+  'poad': (
+    "credit.ActionGAE.segments='extras'",
+    "value_target.segments='extras'",
+  ),
   # The rewards of boxes span 1.4, those of the paper's model several units.
-  'par': ('shaping.ReferenceSigmoid.k=4.0',),
+  'par': (
+    'shaping.ReferenceSigmoid.k=4.0',
+    'shaping.ReferenceSigmoid.free_tokens=3.0',  # of four
+  ),
+  # A right answer has the format; it may lack steps.
+  'gtalign': ("shaping.CobbDouglas.components=('outcome','steps')",),
+  'xpo': ('losses.Optimism.coef=1e-2',),  # 1e-5: the gradient is the same
   'nlpo': ('logits.LaggedSupport.min_percent=10',),
+  # At 1e-3 it is below 0.1% of the gradient.
+  'rlmt': ('losses.EntropyBonus.coef=0.1',),
   # An answer that is right has the format, too.
   'rluf': ('shaping.GatedSum.weights=(0.3,1.0)',),
   'riskpo': ('credit.BundleRisk.bundle=3',),
@@ -121,44 +160,81 @@ WHERE = {
     ('function_calls', ('toolrl',)),
     ('multiple_choice', ('tw_grpo',)),
     ('points', ('aepo',)),
+    ('preferences', _PREFERENCES),
     ('chain', _CHAIN),
   )
   for name in names
 } | _PLACES
-_OF_DATA = (
-  *('alphapo', 'aot', 'apo_down', 'apo_zero', 'bco', 'cdpo', 'cpo', 'discopop'),
-  *('cpo_simpo', 'dpo', 'dpop', 'exo', 'f_sft', 'fdpo', 'hinge_dpo', 'hnpg'),
-  *('hypo', 'ipo', 'kto', 'ld_dpo', 'ln_dpo', 'mpo_losses', 'nca', 'orpo'),
-  *(
-    'reward_augmented_dpo',
-    'reward_model',
-    'robust_dpo',
-    'rpo',
-    'simpo',
-    'slic',
-    'tr_dpo',
-    'wpo',
-    'd2po',
-  ),
-  *('aspect_reward_model', 'gc_reward_model', 'ilql', 'process_reward_model'),
-)
-_AGAINST = (
-  *('infalign', 'ipo_md', 'nash_ema', 'nash_md', 'pairwise_rl', 'xpo'),
-)
-_BESIDE_DATA = ('seppo', 'spin')
-_OF_POLICIES = ('r_to_q', 'rto')
 NOWHERE = {
-  **dict.fromkeys(
-    _OF_DATA, 'learns from pairs of data (configs/preferences.py): not measured'
-  ),
-  **dict.fromkeys(
-    _OF_POLICIES, 'reads a DPO policy of a run of its own: not measured'
-  ),
-  **dict.fromkeys(_BESIDE_DATA, 'reads recorded responses: not measured'),
-  **dict.fromkeys(_AGAINST, 'samples an opponent, too: not measured'),
-  'sem_dpo': 'reads distances of the data (embed_pairs): not measured',
   'did': 'measures alone, and trains as online_dpo',
-  'oprm': 'reads a process model of a run of its own: not measured',
-  'spiral': 'compares the roles of a game (configs/kuhn.py): not measured',
+  'ld_dpo': 'pairs of rules have equal lengths (configs/preferences.py)',
   'maxmin': 'the outcome is the smallest component of the chain, as in GRPO',
+  'nash_ema': 'changes the opponent that samples: on rows it is Nash-MD',
+  'spin': 'a sample takes the place of a rejected response: on rows it is DPO',
+  'spiral': 'compares the roles of a game (configs/kuhn.py): not measured',
+  'tr_dpo': 'moves the reference between updates: in each it is DPO',
 }
+# Mechanisms of their own beside a method: against the method without them.
+VARIANTS = {
+  **{
+    f'ppo_max@{name}': Place('chain')
+    for name in (
+      *('reward_unscaled', 'reward_centred', 'no_kl', 'whitened'),
+      *('advantage_clip', 'critic_first'),
+    )
+  },
+  # Rewards of 0 and 1 over their deviation stay below 5, and the entropy terms
+  # below 0.1% of the gradient.
+  'ppo_max@reward_clip': Place('chain', ('shaping.RunningScale.clip=0.5',)),
+  'ppo_max@entropy_bonus': Place('chain', ('losses.EntropyBonus.coef=0.1',)),
+  'ppo_max@entropy_target': Place('chain', ('losses.EntropyTarget.coef=0.1',)),
+  'ppo_max@no_policy_clip': Place('stale'),
+  'ppo_max@no_value_clip': Place('stale'),
+  'ppo_max@ptx': Place('preferences'),
+  **{
+    f'par@{name}': Place('boxes', _SETS['par'])
+    for name in (
+      *('centred', 'tanh', 'arctan', 'polynomial', 'sgfc', 'lsc'),
+      *('scalar_sigmoid', 'scalar_tanh', 'scalar_arctan', 'scalar_polynomial'),
+      'scalar_ceiling',
+    )
+  },
+  'par@meanstd': Place('boxes'),
+  'par@clip': Place('boxes'),
+}
+# What switches a part of a piece off: without it the gradient is another one.
+PARTS = {
+  'dapo': ('losses.PPOClip.clip_high=0.2',),
+  'empg': ('credit.EntropyModulation.zeta=0.0',),
+  'par': ('shaping.ReferenceSigmoid.length_coef=0.0',),
+  'poad': (
+    "credit.ActionGAE.segments='turns'",
+    "value_target.segments='turns'",
+  ),
+}
+# Pieces that their baselines lack and that change nothing there, with reasons.
+IDLE: dict[str, dict[str, str]] = {
+  'disco': {
+    'losses.1.KLConstraint': 'rows of a teacher: the log-ratios are no KL, and '
+    'their mean lies below the limit'
+  },
+  'mapl': {
+    'losses.1.StrengthOrder': 'of rewards of 0 and 1 all pairs are equally '
+    'strong, in runs of `chain`, too'
+  },
+  **dict.fromkeys(
+    ('poad', 'starpo'),
+    {'losses.2.EntropyBonus': 'below 0.1% of the gradient at its coefficient'},
+  ),
+}
+
+
+def place_of(name: str) -> Place:
+  """Of a method of WHERE or VARIANTS."""
+  return VARIANTS[name] if name in VARIANTS else WHERE[name]
+
+
+def baseline_of(name: str) -> str:
+  """What it is compared with: of a variant the method."""
+  method, variant, _ = name.partition('@')
+  return method if variant else configuration.baseline_of(name)

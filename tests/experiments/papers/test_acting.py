@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.papers.worlds import acting, sweep, tables, trials
+from experiments.papers.worlds import acting, influences, sweep, trials, where
 from rl_jax.records.metrics import read_jsonl
 
 pytestmark = pytest.mark.usefixtures('no_mesh_left')
@@ -40,8 +40,8 @@ def test_methods_without_a_line_are_appended(tmp_path, monkeypatch):
   monkeypatch.setattr(acting, 'measured', line)
   names = [
     (world, name)
-    for world, of_world in sweep.COMPARED.items()
-    for name in of_world.methods
+    for world in (*sweep.COMPARED, *sweep.WORLDS)
+    for name in sweep.methods_of(world)
     if name != sweep.BASELINE and (world, name) != (sweep.MAIN, 'gspo')
   ]
   monkeypatch.setattr(acting, '_OUT', types.SimpleNamespace(value=str(path)))
@@ -55,8 +55,10 @@ def test_methods_without_a_line_are_appended(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_the_baseline_acts_as_itself(monkeypatch):
-  """Cosine and ratio 1 to itself; GSPO's are others. Random weights, and
-  rewards of 1 and 0 in turn, as random responses have none."""
+  """Cosine and ratio 1 to itself; APO's are others, also without a piece.
+
+  Random weights, and rewards of 1 and 0 in turn: random responses have none.
+  """
   small = {
     **sweep.SHORT,
     'model.config.num_layers': 1,
@@ -72,11 +74,14 @@ def test_the_baseline_acts_as_itself(monkeypatch):
   rows = rows.replace(reward_B=reward_B, rewards={'outcome': reward_B})
   noise = lambda x: x * (1 + 0.05 * jax.random.normal(acting.KEY, x.shape))
   moved = jax.tree.map(noise, moved)
+  monkeypatch.setattr(where, 'baseline_of', lambda name: 'grpo')
   own, other = (
-    acting.measured(sweep.MAIN, n, rows, moved) for n in ('grpo', 'gspo')
+    acting.measured(sweep.MAIN, n, rows, moved) for n in ('grpo', 'apo')
   )
   np.testing.assert_allclose([own['cos'], own['ratio']], 1.0, atol=1e-4)
   assert own['tokens_stopped'] == own['rows_changed'] == 0.0
-  assert other['cos'] < 0.999 and other['method'] == 'gspo'
+  assert other['cos'] < 0.999 and other['method'] == 'apo'
+  assert own['pieces'] == {} and 'losses.1.DifficultyKL' in other['pieces']
+  assert max(ratio for _, ratio in other['pieces'].values()) > 1.001
   assert own.keys() == other.keys()
-  assert own.keys() == read_jsonl(tables.INFLUENCE)[0].keys()
+  assert own.keys() == read_jsonl(influences.FILE)[0].keys()

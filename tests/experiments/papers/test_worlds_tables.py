@@ -6,16 +6,18 @@ import pytest
 from experiments.papers.worlds import (
   entropy,
   excerpt,
+  influences,
   landed,
   profile,
   sweep,
   trials,
+  where,
 )
 from experiments.papers.worlds import tables as worlds_tables
 from experiments.tables import intervals
 from rl_jax.records import metrics
 
-RESULTS = worlds_tables.INFLUENCE.parent / 'results.jsonl'
+RESULTS = influences.FILE.parent / 'results.jsonl'
 
 
 def made(method, seed, sampled, rate=None, world=sweep.MAIN):
@@ -30,6 +32,13 @@ def made(method, seed, sampled, rate=None, world=sweep.MAIN):
   last = dict.fromkeys(worlds_tables.METRICS, sampled)
   course = {'tokens': [100, 300], 'reward': [0.2, 0.8], 'entropy': [1, 0.5]}
   return {'setting': setting, 'last': last, 'course': course}
+
+
+def measured(cos, **pieces):
+  """A line of influence.jsonl."""
+  numbers = {'rows_changed': 0.0, 'groups_dropped': 0.0, 'selection': 0.0}
+  numbers |= {'cos': cos, 'ratio': 1.0, 'against': 'ppo'}
+  return numbers | {'pieces': pieces}
 
 
 def test_area_by_hand(monkeypatch):
@@ -64,22 +73,23 @@ def test_rates_of_the_trials_are_the_best(world):
   assert best == {name: trial.rate for name, trial in methods.items()}
 
 
-@pytest.mark.parametrize('world', sweep.COMPARED)
+@pytest.mark.parametrize('world', [*sweep.COMPARED, *sweep.WORLDS])
 def test_influence_of_every_method_is_known(world):
-  """A row of the comparison cannot lack it; the baseline needs none."""
-  methods = sweep.COMPARED[world].methods
-  assert set(worlds_tables.influences(world)) == set(methods) - {'grpo'}
+  """A row of a table cannot lack it; the baseline needs none."""
+  known = influences.of_world(world)
+  methods = set(sweep.methods_of(world)) - {sweep.BASELINE}
+  assert set(known) == (
+    methods if world not in influences.UNMEASURED else set()
+  )
+  for name, line in known.items():
+    assert line['against'] == where.baseline_of(name)
 
 
 def test_what_does_not_act_has_no_rank(monkeypatch):
   """Nor is it compared, however good it looks."""
   names = ('grpo', 'gspo', 'reinforce')
-  numbers = {'rows_changed': 0.0, 'groups_dropped': 0.0, 'selection': 0.0}
-  acting = {
-    name: {'cos': cos, 'ratio': 1.0, **numbers}
-    for name, cos in (('gspo', 1.0), ('reinforce', 0.9))
-  }
-  monkeypatch.setattr(worlds_tables, 'influences', lambda world: acting)
+  acting = {'gspo': measured(1.0), 'reinforce': measured(0.9)}
+  monkeypatch.setattr(influences, 'of_world', lambda world: acting)
   values = {'grpo': (0.5, 0.6), 'gspo': (0.9, 0.95), 'reinforce': (0.6, 0.71)}
   lines = [made(n, s, x) for n in names for s, x in enumerate(values[n])]
   lines.append(made('gspo', 0, 0.1, rate=7.0))  # another rate
@@ -88,7 +98,7 @@ def test_what_does_not_act_has_no_rank(monkeypatch):
   assert found == [
     ('1', 'reinforce', '0.655', '+0.105'),
     ('2', 'grpo', '0.550', ''),
-    (worlds_tables.NIL, 'gspo', '0.925', ''),
+    (influences.NIL, 'gspo', '0.925', ''),
   ]
 
 
@@ -115,9 +125,17 @@ def test_verdicts(sign, effect, half, p, expected):
   assert worlds_tables.verdict(sign, found) == expected
 
 
-def test_a_world_at_one_rate_is_ranked_by_samples():
-  """Best first, against GRPO; runs at another rate are left out."""
-  values = {'grpo': 0.6, 'gspo': 0.5, 'gpg': 0.9}
+def test_a_world_at_one_rate_is_ranked_by_samples(monkeypatch):
+  """Best first, against GRPO; runs at another rate are left out, what does not
+  act is last and is not compared."""
+  acting = {
+    'gspo': measured(0.5, **{'losses.0.GSPO': (0.9, 1.0)}),
+    'gpg': measured(0.7, **{'losses.0.Reinforce': (0.9999, 1.0)}),
+    'tis': measured(1.0),
+  }
+  monkeypatch.setattr(influences, 'of_world', lambda world: acting)
+  monkeypatch.setattr(sweep, 'rates_of', lambda world: dict.fromkeys(values, 1))
+  values = {'grpo': 0.6, 'gspo': 0.5, 'gpg': 0.9, 'tis': 0.99}
   lines = [
     made(name, seed, x, world=sweep.SURVEY)
     for name, x in values.items()
@@ -125,12 +143,50 @@ def test_a_world_at_one_rate_is_ranked_by_samples():
   ]
   lines.append(made('gspo', 2, 0.1, 7.0, sweep.SURVEY))
   runs = worlds_tables.compared(lines, sweep.SURVEY)
-  _, *rows = worlds_tables.standing(runs)
-  assert [row[:4] for row in rows] == [
-    ['gpg', '2', '0.900', '+0.300'],
-    ['grpo', '2', '0.600', ''],
-    ['gspo', '2', '0.500', '-0.100'],
+  _, *rows = worlds_tables.standing(runs, sweep.SURVEY)
+  assert [row[:5] for row in rows] == [
+    ['1', 'gpg', '2', '0.900', '+0.300'],
+    ['2', 'grpo', '2', '0.600', ''],
+    ['3', 'gspo', '2', '0.500', '-0.100'],
+    [influences.NIL, 'tis', '2', '0.990', ''],
   ]
+  assert rows[2][-4:] == ['ppo', '0.500', '1.00', 'GSPO 0.900 1.00']
+  assert rows[0][-1] == f'Reinforce {influences.NIL}'
+  assert rows[1][-4:] == [''] * 4
+
+
+def test_claims_of_what_does_not_act_are_not_judged(monkeypatch):
+  """However clear the difference; the others are not corrected for it."""
+  acting = {'gpg': measured(0.5), 'opo': measured(0.6), 'sapo': measured(1.0)}
+  monkeypatch.setattr(influences, 'of_world', lambda world: acting)
+  gains = {'grpo': 0.0, 'gpg': 0.1, 'opo': 0.0, 'sapo': 0.2}
+  lines = [
+    made(n, s, 0.5 + gain + 0.01 * (s == 1) * (n != 'grpo'), world=sweep.SURVEY)
+    for n, gain in gains.items()
+    for s in range(3)
+  ]
+  found = worlds_tables.seen(lines, sweep.SURVEY)
+  assert found['sapo'].verdict == influences.NIL
+  assert found['sapo'].found.effect == pytest.approx(0.2 + 0.01 / 3)
+  change = 0.1 + 0.01 * np.array([0, 1, 0])
+  assert found['gpg'].verdict == 'seen'  # one of two
+  assert found['gpg'].found.p == pytest.approx(2 * intervals.p_value(change))
+
+
+def test_later_runs_are_judged_apart():
+  """With the GRPO of their own seeds."""
+  of = sweep.LATER[sweep.SURVEY]
+  make = lambda name, seed, x: made(name, seed, x, world=sweep.SURVEY)
+  lines = [make('grpo', s, 0.5) for s in range(2)]
+  for seed in range(of.first, of.first + of.seeds):
+    noise = 0.01 * (seed % 2)
+    lines += [make('grpo', seed, 0.9), make('empg', seed, 0.8 + noise)]
+  assert len(worlds_tables.compared(lines, sweep.SURVEY)) == 2
+  assert len(worlds_tables.later(lines, sweep.SURVEY)) == 2 * of.seeds
+  tables = {sweep.table_of(line) for line in lines}
+  assert tables == {sweep.SURVEY, f'{sweep.SURVEY} later'}
+  found = worlds_tables.seen(lines, sweep.SURVEY)['empg']
+  assert found.seeds == of.seeds and found.verdict == 'contrary'
 
 
 def test_a_family_is_judged_on_its_further_seeds():
@@ -202,15 +258,24 @@ def test_claims_on_entropy():
 
 def test_every_method_has_a_line():
   """Those without a verdict have the headline and the world, or the reason."""
-  judged = landed.judged(metrics.read_jsonl(RESULTS))
-  names = ('dpo', 'gspo', 'hapo', 'grpo')
+  judged = landed.judged(metrics.read_jsonl(RESULTS)) | landed.noted()
+  names = ('dpo', 'did', 'gspo', 'hapo', 'toolrl', 'subpo', 'grpo')
+  names += ('a2fm', 'ada_grpo', 'degrpo')
   header, *rows = landed.table(names, judged)
   found = {row[0]: dict(zip(header, row, strict=True)) for row in rows}
   assert tuple(found) == names
   assert found['gspo']['verdict'] == 'contrary'
   assert found['gspo']['world'] == 'stale'
   assert found['dpo']['verdict'] == landed.NOT_MEASURED
-  assert found['dpo']['world'].startswith('learns from pairs of data')
+  assert found['dpo']['world'] == 'preferences'
+  assert found['did']['world'] == where.NOWHERE['did']
+  assert found['toolrl']['measured'] == 'greedy +0.200 [-0.020, +0.420]'
+  assert found['toolrl']['verdict'] == 'not seen'
+  assert found['a2fm']['verdict'] == 'contrary'  # its interval excludes 0
+  assert found['degrpo']['verdict'] == 'not seen'
+  assert found['ada_grpo']['verdict'] == 'contrary'
+  assert found['subpo']['seeds'] == '1'
+  assert found['subpo']['verdict'] == 'not seen'  # one seed
 
 
 @pytest.mark.slow
