@@ -20,7 +20,7 @@ PROMPTS, SAMPLES = 96, 8
 
 
 class Sampler:
-  """Samples of policies that began as those of a seed, judged as in its runs."""
+  """Samples of policies of a seed, judged as in its runs."""
 
   def __init__(self, seed: int):
     setting = next(
