@@ -13,53 +13,58 @@ Arms = Mapping[str, Mapping[int, dict]]
 Cells = list[list[str]]
 
 
-def effects(arms: Arms) -> tuple[dict[str, intervals.Comparison], int]:
-  """(row -> its claim's effect, p adjusted for the claims; the seeds).
+def effects(
+  arms: Arms,
+) -> tuple[dict[str, intervals.Comparison], dict[str, int]]:
+  """(row -> its claim's effect, p adjusted for the claims; row -> seeds).
 
   Of NAIVE the rule's change from the window sweep.PEAK to the end; of the
-  others the rule at the end less NAIVE's. Over seeds that all arms have.
+  others the rule at the end less NAIVE's, over the seeds that both have.
   """
-  seeds = _common(arms)
-  if not seeds:
-    return {}, 0
-  gold = lambda name, window: {
-    seed: arms[name][seed]['course']['gold'][window] for seed in seeds
+  if sweep.NAIVE not in arms:
+    return {}, {}
+  last = {
+    name: {seed: row['course']['gold'][-1] for seed, row in seeds.items()}
+    for name, seeds in arms.items()
   }
-  last = {name: gold(name, -1) for name in arms}
-  naive = {sweep.NAIVE: _change(arms[sweep.NAIVE], seeds)}
-  found = naive | signed_ranks.against(last, sweep.NAIVE)
+  changes = {sweep.NAIVE: _change(arms[sweep.NAIVE])}
+  for name, seeds in last.items():
+    base = last[sweep.NAIVE]
+    shared = sorted(set(seeds) & set(base))
+    if name != sweep.NAIVE and shared:
+      changes[name] = np.array([seeds[s] - base[s] for s in shared])
+  found = {n: signed_ranks.one_sample(x) for n, x in changes.items()}
   p_N = intervals.adjusted([one.p for one in found.values()])
   return {
     name: one._replace(p=p)
     for (name, one), p in zip(found.items(), p_N, strict=True)
-  }, len(seeds)
+  }, {name: len(x) for name, x in changes.items()}
 
 
 def table(arms: Arms) -> Cells:
   """Means over seeds; changes and differences as `signed_ranks` has them."""
   claimed, _ = effects(arms)
-  seeds = _common(arms)
   header = ['run', 'seeds', 'rule at 31 to 40', 'KL', 'rule at the end', 'KL']
   header += ['learned', 'change', '95%', 'fall', 'end to GRPO', '95% paired']
   found = [[*header, cells_lib.ADJUSTED]]
-  for name in arms if seeds else ():
-    rows = [arms[name][seed]['course'] for seed in seeds]
+  for name, seeds in arms.items():
+    rows = [row['course'] for row in seeds.values()]
     mean = lambda key, window, form, rows=rows: format(
       np.mean([row[key][window] for row in rows]), form
     )
-    change = _change(arms[name], seeds)
-    effect, interval, p = cells_lib.comparison_text(claimed[name])
+    change = _change(seeds)
+    ranked = signed_ranks.one_sample(change)
+    effect, interval, p = cells_lib.comparison_text(claimed.get(name))
     if name == sweep.NAIVE:  # its claim is on the change
       effect, interval = '', ''
-    falls = sum(row['gold'][-1] < row['gold'][sweep.PEAK] for row in rows)
     found.append(
       [
         *(name, str(len(seeds))),
         *(mean('gold', sweep.PEAK, '.3f'), mean('kl', sweep.PEAK, '.1f')),
         *(mean('gold', -1, '.3f'), mean('kl', -1, '.1f')),
         mean('learned', -1, '.2f'),
-        *cells_lib.comparison_text(change)[:2],
-        str(falls),
+        *cells_lib.comparison_text(ranked)[:2],
+        str((change < 0).sum()),
         *(effect, interval, p),
       ]
     )
@@ -96,14 +101,6 @@ def fitted(arms: Arms, start: float) -> Cells:
   return found
 
 
-def _common(arms):
-  if sweep.NAIVE not in arms:
-    return []
-  return sorted(set.intersection(*(set(seeds) for seeds in arms.values())))
-
-
-def _change(lines, seeds):
-  gold = [lines[seed]['course']['gold'] for seed in seeds]
-  return signed_ranks.one_sample(
-    np.array([one[-1] - one[sweep.PEAK] for one in gold])
-  )
+def _change(seeds):
+  gold = [row['course']['gold'] for row in seeds.values()]
+  return np.array([one[-1] - one[sweep.PEAK] for one in gold])

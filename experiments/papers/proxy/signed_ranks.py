@@ -4,12 +4,12 @@ For few seeds of which one may differ from the others by a multiple: a mean and
 Student's t would be that seed's.
 """
 
-from collections.abc import Mapping
-
 import numpy as np
 import scipy.stats
 
 from experiments.tables import intervals
+
+FEWEST = 6  # seeds of which an interval of 95% can be made
 
 
 def one_sample(change_S: np.ndarray) -> intervals.Comparison:
@@ -17,7 +17,7 @@ def one_sample(change_S: np.ndarray) -> intervals.Comparison:
 
   [low, high] are the k-th smallest and largest of them, with the largest k for
   which it holds the centre of a symmetric distribution in 95% of cases at
-  least; NaN below six seeds. p: exact, two-sided, of a centre of 0.
+  least; NaN below FEWEST seeds. p: exact, two-sided, of a centre of 0.
   Source: Hodges and Lehmann, "Estimates of Location Based on Rank Tests", 1963.
   """
   change_S = np.asarray(change_S, float)
@@ -29,18 +29,6 @@ def one_sample(change_S: np.ndarray) -> intervals.Comparison:
   low, high = (means[k - 1], means[-k]) if k else (np.nan, np.nan)
   p = scipy.stats.wilcoxon(change_S, method='exact').pvalue
   return intervals.Comparison(np.median(means), low, high, p)
-
-
-def against(
-  rows: Mapping[str, Mapping[int, float]], baseline: str
-) -> dict[str, intervals.Comparison]:
-  """Row -> its differences from the baseline; p not adjusted."""
-  base = rows[baseline]
-  return {
-    name: one_sample(np.array([seeds[s] - base[s] for s in sorted(base)]))
-    for name, seeds in rows.items()
-    if name != baseline
-  }
 
 
 def _ways(count: int) -> np.ndarray:

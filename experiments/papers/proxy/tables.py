@@ -10,6 +10,7 @@ import numpy as np
 from experiments.papers.proxy import (
   again_tables,
   pair_tables,
+  signed_ranks,
   sweep,
   token_tables,
 )
@@ -107,8 +108,8 @@ def _numbers(seeds: BySeed) -> dict[int, dict[str, float]]:
 def seen(rows: Sequence[Line]) -> dict[str, list[profile.Seen]]:
   """Method -> its claim on the rule, and what was found.
 
-  Of the arms of sweep.AGAIN what their own seeds say, of PAR those of
-  `courses`, for whose rows its p-value is adjusted.
+  Of an arm of sweep.AGAIN what its fresh seeds say, if they are enough for an
+  interval, of others those of `courses`, for whose rows p is adjusted.
   """
   last = {
     name: {seed: one['last'] for seed, one in _numbers(seeds).items()}
@@ -118,9 +119,9 @@ def seen(rows: Sequence[Line]) -> dict[str, list[profile.Seen]]:
   effects, counts = again_tables.effects(by_arm(rows, 'again'))
   found = {}
   for name, text in sweep.CLAIMS.items():
-    again = name in effects
+    again = counts.get(name, 0) >= signed_ranks.FEWEST
     effect = effects[name] if again else gains[name]
-    seeds = counts if again else len(last[name])
+    seeds = counts[name] if again else len(last[name])
     verdict = worlds_tables.verdict(1, effect)
     found[sweep.ARMS[name][1]['method']] = [
       profile.Seen('proxy', text, 'rule at the end', effect, seeds, verdict)

@@ -82,21 +82,23 @@ ARMS = {sweep.NAIVE: lines(0.1, 0.01), sweep.PPO: lines(0.3, 0.012)}
 def test_effects_by_hand():
   """NAIVE falls to 0.1 ... 0.19; PPO is 0.2 ... 0.218 above it at the end."""
   found, seeds = again_tables.effects(ARMS)
-  assert seeds == 10
+  assert seeds == {sweep.NAIVE: 10, sweep.PPO: 10}
   assert found[sweep.NAIVE].effect == pytest.approx(-0.155)
   assert found[sweep.PPO].effect == pytest.approx(0.209)
   assert found[sweep.PPO].p == pytest.approx(2 / 1024)
-  assert again_tables.effects({}) == ({}, 0)
+  assert again_tables.effects({}) == ({}, {})
 
 
-def test_only_seeds_that_all_arms_have_count():
-  """An unfinished sweep compares equals with equals."""
+def test_differences_are_of_shared_seeds():
+  """The first six, of which PPO is 0.2 ... 0.21 above GRPO."""
   less = dict(list(ARMS[sweep.PPO].items())[:6])
-  header, naive, ppo = again_tables.table({**ARMS, sweep.PPO: less})
-  for row in (naive, ppo):
-    assert row[header.index('seeds')] == '6'
+  arms = {**ARMS, sweep.PPO: less}
+  assert again_tables.effects(arms)[1] == {sweep.NAIVE: 10, sweep.PPO: 6}
+  header, naive, ppo = again_tables.table(arms)
+  assert [row[header.index('seeds')] for row in (naive, ppo)] == ['10', '6']
   assert naive[header.index('end to GRPO')] == ''
-  assert naive[header.index('fall')] == '6'
+  assert ppo[header.index('end to GRPO')] == '+0.205'
+  assert naive[header.index('fall')] == '10'
   assert ppo[header.index('fall')] == '0'  # 0.3 is no fall
 
 
