@@ -17,18 +17,20 @@ def one_sample(change_S: np.ndarray) -> intervals.Comparison:
 
   [low, high] are the k-th smallest and largest of them, with the largest k for
   which it holds the centre of a symmetric distribution in 95% of cases at
-  least; NaN below FEWEST seeds. p: exact, two-sided, of a centre of 0.
+  least. p: exact, two-sided, of a centre of 0. NaN below FEWEST seeds, which
+  can separate nothing.
   Source: Hodges and Lehmann, "Estimates of Location Based on Rank Tests", 1963.
   """
   change_S = np.asarray(change_S, float)
   count = len(change_S)
   means = (change_S[:, None] + change_S[None]) / 2
   means = np.sort(means[np.triu_indices(count)])
+  if count < FEWEST:
+    return intervals.Comparison(np.median(means), np.nan, np.nan, np.nan)
   tail = np.cumsum(_ways(count)) / 2.0**count  # P(rank sum <= 0, 1, ...)
   k = int((tail <= (1.0 - intervals.LEVEL) / 2).sum())
-  low, high = (means[k - 1], means[-k]) if k else (np.nan, np.nan)
   p = scipy.stats.wilcoxon(change_S, method='exact').pvalue
-  return intervals.Comparison(np.median(means), low, high, p)
+  return intervals.Comparison(np.median(means), means[k - 1], means[-k], p)
 
 
 def _ways(count: int) -> np.ndarray:

@@ -76,7 +76,8 @@ CLAIMS = {
 # Named before the runs of FRESH, after those of SEEDS: under NAIVE the rule
 # falls from the window PEAK, where its mean over SEEDS was the largest, to the
 # end; and each of the others has more of it at the end than NAIVE. Signed-rank
-# tests, as one of SEEDS falls ten times as far as the others; five p-values.
+# tests, as one of SEEDS falls ten times as far as the others; p adjusted for
+# those that have been run.
 AGAIN = (NAIVE, PPO, ENSEMBLE, CONSTRAINED, KL)
 PEAK = 3  # iterations 31 to 40
 # Row of the table of token rewards -> method and what is said of the rule's
