@@ -1,7 +1,7 @@
 """Samples of a run's checkpoints: the rule, the learned reward, the divergence.
 
 Metrics of training would not do for losses on pairs: their batches hold rows of
-data or of an opponent, and their references move.
+data.
 """
 
 import dataclasses

@@ -17,7 +17,9 @@ Cells = list[list[str]]
 
 def by_method(rows: Sequence[Line]) -> dict[str, dict[int, Line]]:
   """Method -> seed -> line of a run that did not fail; PPO of those seeds."""
-  found: dict[str, dict[int, Line]] = {'ppo': {}, 'rto': {}, 'r_to_q': {}}
+  found: dict[str, dict[int, Line]] = {
+    name: {} for name in ('ppo', *sweep.TOKEN_REWARDS)
+  }
   for row in rows:
     setting = row['setting']
     if 'failed' not in row and setting['seed'] in sweep.TOKEN_SEEDS:
@@ -55,7 +57,7 @@ def seen(rows: Sequence[Line]) -> dict[str, list[profile.Seen]]:
   last = _last(rows)
   gains = intervals.against(last, 'ppo')
   found = {}
-  for method, text in sweep.TOKEN_REWARDS.values():
+  for method, text in sweep.TOKEN_REWARDS.items():
     if method in gains:
       sign = None if text is None else 1
       verdict = worlds_tables.verdict(sign, gains[method])
