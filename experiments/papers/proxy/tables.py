@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from experiments.papers.proxy import sweep
+from experiments.papers.proxy import (
+  again_tables,
+  pair_tables,
+  signed_ranks,
+  sweep,
+  token_tables,
+)
 from experiments.papers.worlds import profile
 from experiments.papers.worlds import tables as worlds_tables
 from experiments.tables import cells as cells_lib
@@ -20,6 +26,7 @@ COUNTS = (1, 4, 16, 64, 256)  # of best-of-n
 Line = dict[str, Any]
 Cells = list[list[str]]
 BySeed = dict[int, Line]
+Curve = tuple[Sequence[float], Sequence[float]]
 
 
 def divergence(n: int) -> float:
@@ -30,11 +37,14 @@ def divergence(n: int) -> float:
   return math.log(n) - (n - 1) / n
 
 
-def by_arm(rows: Sequence[Line]) -> dict[str, BySeed]:
-  """Row of the table -> seed -> line of a run that did not fail."""
+def by_arm(rows: Sequence[Line], table: str = 'first') -> dict[str, BySeed]:
+  """Row of the table -> seed -> line of a run that did not fail.
+
+  table: of sweep.table_of, 'first' or 'again'.
+  """
   found: dict[str, BySeed] = {name: {} for name in sweep.ARMS}
   for row in rows:
-    if 'failed' not in row:
+    if 'failed' not in row and sweep.table_of(row) == table:
       setting = row['setting']
       found[sweep.arm(setting)][setting['seed']] = row
   return {name: seeds for name, seeds in found.items() if seeds}
@@ -96,28 +106,27 @@ def _numbers(seeds: BySeed) -> dict[int, dict[str, float]]:
 
 
 def seen(rows: Sequence[Line]) -> dict[str, list[profile.Seen]]:
-  """Method -> its one claim on the last score of the rule, and what was found.
+  """Method -> its claim on the rule, and what was found.
 
-  p-values are adjusted for all rows of `courses`.
+  Of an arm of sweep.AGAIN what its fresh seeds say, if they are enough for an
+  interval, of others those of `courses`, for whose rows p is adjusted.
   """
   last = {
     name: {seed: one['last'] for seed, one in _numbers(seeds).items()}
     for name, seeds in by_arm(rows).items()
   }
   gains = intervals.against(last, sweep.NAIVE)
-  return {
-    sweep.ARMS[name][1]['method']: [
-      profile.Seen(
-        'proxy',
-        text,
-        'rule at the end',
-        gains[name],
-        len(last[name]),
-        worlds_tables.verdict(1, gains[name]),
-      )
+  effects, counts = again_tables.effects(by_arm(rows, 'again'))
+  found = {}
+  for name, text in sweep.CLAIMS.items():
+    again = counts.get(name, 0) >= signed_ranks.FEWEST
+    effect = effects[name] if again else gains[name]
+    seeds = counts[name] if again else len(last[name])
+    verdict = worlds_tables.verdict(1, effect)
+    found[sweep.ARMS[name][1]['method']] = [
+      profile.Seen('proxy', text, 'rule at the end', effect, seeds, verdict)
     ]
-    for name, text in sweep.CLAIMS.items()
-  }
+  return found | pair_tables.seen(rows) | token_tables.seen(rows)
 
 
 def at_levels(rows: Sequence[Line]) -> Cells:
@@ -125,11 +134,8 @@ def at_levels(rows: Sequence[Line]) -> Cells:
 
   Linear between the windows; empty unless all seeds reach it.
   """
-  table = [['run', *(f'KL {level:g}' for level in LEVELS)]]
   curves = {
-    name: [
-      (row['course']['kl'], row['course']['gold']) for row in seeds.values()
-    ]
+    name: [curve(row) for row in seeds.values()]
     for name, seeds in by_arm(rows).items()
   }
   kl = [divergence(n) for n in COUNTS]
@@ -137,6 +143,17 @@ def at_levels(rows: Sequence[Line]) -> Cells:
     (kl, [one['gold'][str(n)] for n in COUNTS])
     for one in metrics.read_jsonl(BEST_OF_N)
   ]
+  return levels_of(curves)
+
+
+def curve(row: Line) -> Curve:
+  """Divergences and scores of the rule along a run."""
+  return row['course']['kl'], row['course']['gold']
+
+
+def levels_of(curves: Mapping[str, Sequence[Curve]]) -> Cells:
+  """A row for each name: means over its curves."""
+  table = [['run', *(f'KL {level:g}' for level in LEVELS)]]
   for name, seeds in curves.items():
     cells = []
     for level in LEVELS:
@@ -174,10 +191,27 @@ def best_of() -> Cells:
   return table
 
 
+def start() -> float:
+  """The rule's score of the untrained policy."""
+  lines = metrics.read_jsonl(BEST_OF_N)
+  return float(np.mean([one['gold']['1'] for one in lines]))
+
+
 def all_tables(rows: Sequence[Line]) -> dict[str, Cells]:
   """Name of a table -> header and rows."""
+  again = by_arm(rows, 'again')
+  of_pairs = {
+    name: [curve(line) for line in seeds.values()]
+    for name, seeds in pair_tables.by_method(rows).items()
+  }
   return {
+    'again': again_tables.table(again),
+    'fits': again_tables.fitted(again, start()),
     'courses': courses(rows),
     'equal divergence': at_levels(rows),
     'best of n': best_of(),
+    'pairs': pair_tables.courses(rows),
+    'pairs at equal divergence': levels_of(of_pairs),
+    'claims on pairs': pair_tables.claims(rows),
+    'token rewards': token_tables.table(rows),
   }

@@ -13,7 +13,9 @@ def run(name, seed, gold, kl):
   setting = next(
     one
     for one in sweep.get_sweep()
-    if one['seed'] == seed and sweep.arm(one) == name
+    if one['seed'] == seed
+    and sweep.table_of({'setting': one}) in ('first', 'again')
+    and sweep.arm(one) == name
   )
   learned = [0.5] * len(gold)
   return {
