@@ -8,6 +8,7 @@ import numpy as np
 
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.tasks.base import Example
+from rl_jax.tasks.environments.base import opened, seed_of
 
 _FIRST = 4  # episodes that are begun at start
 _MOST = 4096  # beginnings that are kept
@@ -68,6 +69,19 @@ class EpisodePrompts(PromptSet):
       (found,) = self._begin([super()._example(example_id)])
       self._opened[example_id] = found
     return self._opened[example_id]
+
+
+def begun(task: Any) -> Callable:
+  """Examples -> the same with the first observations of their episodes.
+
+  In this process: for environments that answer on the device, too.
+  """
+
+  def begin(examples):
+    said = (task.make(one).reset(seed_of(one)).observation for one in examples)
+    return [opened(*pair, False) for pair in zip(examples, said, strict=True)]
+
+  return begin
 
 
 def _players(example):
