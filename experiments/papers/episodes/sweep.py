@@ -92,6 +92,9 @@ TRIGGERS = {
   'evaluation.every': 0,
   'iterations': 200,
 }
+# Bargaining from a clone of scripted buyers; README has its command.
+HAGGLING = {'model.path': 'runs/haggling_start', 'iterations': 100}
+SCORES = {**HAGGLING, WEIGHTS: "{'score': 1.0}"}
 WORLDS = {
   'dense': World(
     'keydoor',
@@ -147,11 +150,20 @@ WORLDS = {
   ),
   'maze': World('keydoor', ('turn_ppo', 'filtered_bc'), MAZE),
   'maze_slow': World('keydoor', ('turn_ppo',), SLOW),
+  'haggling': World('haggling', ('reinforce', 'ppdpp'), HAGGLING),
+  'haggling_scores': World('haggling', ('reinforce', 'epo'), SCORES),
+  'haggling_start': World(
+    'haggling',
+    ('reinforce',),
+    {**HAGGLING, 'optimizer.learning_rate': 0.0, 'iterations': 20},
+  ),
 }
 OUTCOME, CALLS = 'mean/outcome', 'final/calls'
 RIGHT = 'final/outcome'
 # The shortest solution earns -3, ten impossible actions -40.
 NEAR_BEST = -3.0 - 0.05 * 37.0
+RATIO, OPEN = 'final/ratio', 'final/open'  # sale to list; turns without a deal
+_CLONE = ('haggling_start', 'reinforce')
 _PLAIN, _FARMED = ('told', 'turn_ppo'), ('told_undecayed', 'oni')
 CLAIMS = (
   *(
@@ -355,6 +367,25 @@ CLAIMS = (
     ('moves_sft', 'grpo'),
     ('moves', 'grpo'),
     RIGHT,
+  ),
+  *(
+    Claim('M93 PPDPP', text, ('haggling', 'ppdpp'), other, metric, sign)
+    for text, other, metric, sign in (
+      ('more deals than its SFT start', _CLONE, RIGHT, 1),
+      ('a higher sale-to-list ratio than its start', _CLONE, RATIO, 1),
+      ('fewer turns without a deal', _CLONE, OPEN, -1),
+      ('more deals', ('haggling', 'reinforce'), RIGHT, 1),
+      ('a higher ratio', ('haggling', 'reinforce'), RATIO, 1),
+    )
+  ),
+  *(
+    Claim('A78 EPO', text, ('haggling_scores', 'epo'), other, metric)
+    for text, other, metric in (
+      ('more deals than its SFT start', _CLONE, RIGHT),
+      ('a higher sale-to-list ratio than its start', _CLONE, RATIO),
+      ('more deals', ('haggling_scores', 'reinforce'), RIGHT),
+      ('a higher ratio', ('haggling_scores', 'reinforce'), RATIO),
+    )
   ),
 )
 

@@ -36,15 +36,14 @@ class Seller(NamedTuple):
 class Haggling(EnvironmentTask):
   """Buy as cheaply as possible; a turn is a dialogue act and a price, as 'f4'.
 
-  The seller asks the highest price and says '7>'. An act moves the ask down, to
-  the reserve at most: the appeal that suits the seller by 3, a plain offer by
-  1, another appeal by 0. An offer of the new ask or more is a deal, at the old
-  ask at most. Else a point of patience is lost, one more after an appeal that
-  does not suit, and one more if the offer is below half of the old ask less 1;
-  without patience the seller leaves. Any other text is an appeal that does not
-  suit, without an offer. Reserves are 1 to prices / 2, patience is 3 or 5; a
-  quarter of the types is met in validation and test alone, the others in train
-  alone.
+  The seller asks the highest price and says '7>'. The appeal that suits the
+  seller moves the ask down by 3, to the reserve at most. An offer of the new
+  ask or more is a deal, at the old ask at most. Else a point of patience is
+  lost, one more after an appeal that does not suit, and one more if the offer
+  is below half of the old ask less 1; without patience the seller leaves. Any
+  other text is an appeal that does not suit, without an offer. Reserves are 1
+  to prices / 2, patience is 3 or 5; a quarter of the types is met in validation
+  and test alone, the others in train alone.
   Components: `outcome` 1 for a deal, `ratio` (highest - deal) / highest (the
   sale-to-list ratio of a buyer whose target is 0), `open` 1 for a turn without
   a deal, `suits` 1 for the appeal that suits, `score` 1 where it suits, else
@@ -139,11 +138,11 @@ class Haggling(EnvironmentTask):
     style_B, reserve_B, patience_B, ask_B = state.T
     act_B = jnp.where(number_B < 0, -1, number_B // self.prices)
     offer_B = jnp.where(number_B < 0, -1, number_B % self.prices)
-    suits_B, plain_B = act_B == style_B + 1, act_B == 0
-    least_B = jnp.maximum(reserve_B, ask_B - CONCESSION * suits_B - plain_B)
+    suits_B = act_B == style_B + 1
+    least_B = jnp.maximum(reserve_B, ask_B - CONCESSION * suits_B)
     deal_B = offer_B >= least_B
     low_B = (offer_B >= 0) & (2 * offer_B + 2 < ask_B)
-    left_B = patience_B - 1 - ~(suits_B | plain_B) - low_B
+    left_B = patience_B - 1 - ((act_B != 0) & ~suits_B) - low_B
     paid_B = jnp.minimum(offer_B, ask_B)
     ratio_B = deal_B * (self.highest - paid_B).astype(jnp.float32) * self.part
     done_B = deal_B | (left_B <= 0)
@@ -213,8 +212,8 @@ def answered(
 
   act: a place in ACTS, offer: a price; both -1 for other texts.
   """
-  suits, plain = act == seller.style + 1, act == 0
-  least = max(seller.reserve, ask - CONCESSION * suits - plain)
+  suits = act == seller.style + 1
+  least = max(seller.reserve, ask - CONCESSION * suits)
   deal = min(offer, ask) if offer >= least else -1
-  lost = 1 + (not (suits or plain)) + (0 <= offer and 2 * offer + 2 < ask)
+  lost = 1 + (act != 0 and not suits) + (0 <= offer and 2 * offer + 2 < ask)
   return deal, least, seller._replace(patience=seller.patience - lost)

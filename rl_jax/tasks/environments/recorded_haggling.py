@@ -20,9 +20,8 @@ from rl_jax.tasks.environments.haggling import (
 class RecordedHaggling(Haggling):
   """Haggling with a recorded dialogue for every example.
 
-  A share `good` of the buyers tries an appeal with half of the ask; while it
-  suits they do the same again, else they pay the ask, or 1 less if it is still
-  the first one. The others draw acts, and
+  A share `good` of the buyers looks for the appeal that suits, offers half of
+  the ask while it moves and pays it when it does not; the others draw acts, and
   prices from half of the ask to the ask. Every turn of both is with probability `noise` a draw among all
   well-formed ones. The reward is that of the whole dialogue.
   Source: this code, in place of a language model that imagines dialogues
@@ -55,17 +54,24 @@ class RecordedHaggling(Haggling):
 
 
 class _Good:
-  """Tries one appeal, and goes on with it if it suits."""
+  """Looks for the appeal that suits, and goes on with it."""
 
   def __init__(self, stream: draws.Draws):
-    self._act, self._asks = stream.choice(APPEALS), []
+    self._act, self._asks = stream.below(len(APPEALS)), []
 
   def turn(self, ask: int) -> str:
-    """Half of the ask while the appeal works, else what is surely a deal."""
+    """Half of the ask while the appeal works; the ask where it has moved less.
+
+    Where it has not moved at all the next appeal, with what it would lead to.
+    """
     self._asks.append(ask)
-    if len(self._asks) > 1 and self._asks[-2] - ask < CONCESSION:
-      return PLAIN + str(ask - (ask == self._asks[0]))
-    return self._act + str(ask // 2)
+    moved = self._asks[-2] - ask if len(self._asks) > 1 else CONCESSION
+    if ask == self._asks[0] and not moved:
+      self._act = (self._act + 1) % len(APPEALS)
+      return APPEALS[self._act] + str(ask - CONCESSION)
+    if moved < CONCESSION:
+      return PLAIN + str(ask)
+    return APPEALS[self._act] + str(ask // 2)
 
 
 class _Poor:
