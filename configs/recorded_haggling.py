@@ -10,19 +10,29 @@ from configs import haggling
 from rl_jax.config import ExperimentConfig
 from rl_jax.learning.update import UpdateConfig
 from rl_jax.method import Method
+from rl_jax.models.tokenizer import CharTokenizer
+from rl_jax.pieces.logits import ActionValueTilt
+from rl_jax.pieces.statistics.action_values import num_values
 from rl_jax.tasks import RecordedHaggling
 
 
 def get_config(method: Method) -> ExperimentConfig:
   """64 dialogues a step; as many episodes of held-out sellers are played."""
-  config = haggling.get_config(method)
+  config, task = haggling.get_config(method), RecordedHaggling()
+  reads = any(getattr(need, 'value_heads', False) for need in method.needs())
+  outputs = num_values(CharTokenizer(task.alphabet).vocab_size) if reads else 1
   return dataclasses.replace(
     config,
     iterations=300,
-    task=RecordedHaggling(),
+    task=task,
+    model=dataclasses.replace(config.model, num_values=outputs),
     rollout=dataclasses.replace(
       config.rollout, num_prompts=64, logged_prompts=64, group_size=1
     ),
     update=UpdateConfig(minibatch_prompts=64),
-    evaluation=dataclasses.replace(config.evaluation, every=100),
+    evaluation=dataclasses.replace(
+      config.evaluation,
+      every=100,
+      transforms=(ActionValueTilt(),) if reads else (),
+    ),
   )

@@ -95,6 +95,9 @@ TRIGGERS = {
 # Bargaining from a clone of scripted buyers; README has its command.
 HAGGLING = {'model.path': 'runs/haggling_start', 'iterations': 100}
 SCORES = {**HAGGLING, WEIGHTS: "{'score': 1.0}"}
+# Dialogues of scripted buyers, then played with held-out sellers.
+RECORDED = {'optimizer.learning_rate': 3e-3, 'evaluation.every': 300}
+TILT = 'evaluation.transforms.ActionValueTilt.'
 WORLDS = {
   'dense': World(
     'keydoor',
@@ -156,6 +159,19 @@ WORLDS = {
     'haggling',
     ('reinforce',),
     {**HAGGLING, 'optimizer.learning_rate': 0.0, 'iterations': 20},
+  ),
+  **{
+    f'recorded_{percent}': World(
+      'recorded_haggling',
+      ('sft', 'filtered_bc', 'ilql'),
+      {**RECORDED, 'task.good': percent / 100},
+    )
+    for percent in (20, 80)
+  },
+  'recorded_unclipped': World(
+    'recorded_haggling',
+    ('ilql',),
+    {**RECORDED, 'task.good': 0.8, TILT + 'beta': 4.0, TILT + 'clip': None},
   ),
 }
 OUTCOME, CALLS = 'mean/outcome', 'final/calls'
@@ -386,6 +402,28 @@ CLAIMS = (
       ('more deals', ('haggling_scores', 'reinforce'), RIGHT),
       ('a higher ratio', ('haggling_scores', 'reinforce'), RATIO),
     )
+  ),
+  *(
+    Claim(
+      'M75 ILQL',
+      f'above {name} on held-out sellers, {percent}% good dialogues',
+      (f'recorded_{percent}', 'ilql'),
+      (f'recorded_{percent}', method),
+      metric,
+    )
+    for percent in (20, 80)
+    for name, method in (('cloning', 'sft'), ('filtered BC', 'filtered_bc'))
+    for metric in ('held_out/mean', 'greedy/mean')
+  ),
+  *(
+    Claim(
+      'M75 ILQL',
+      'above cloning with beta 4 and no clip, 80% good dialogues',
+      ('recorded_unclipped', 'ilql'),
+      ('recorded_80', 'sft'),
+      metric,
+    )
+    for metric in ('held_out/mean', 'greedy/mean')
   ),
 )
 
