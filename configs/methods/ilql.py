@@ -27,6 +27,7 @@ from rl_jax.method import Method
 from rl_jax.pieces import credit, losses, regularizers
 from rl_jax.pieces.aggregation import TokenMean
 
+BASELINE = 'sft'  # what influence compares it with
 VARIANTS = {
   'awr': ('credit+=ImplicitAdvantage()', 'weights+=ExpAdvantage()'),
 }

@@ -240,18 +240,12 @@ def _logit_functionals(
     name: jax.lax.stop_gradient(heads.logits(policy, model, x_BCD))
     for (name, policy), x_BCD in zip(policies.items(), others_BCD, strict=True)
   }
-  values = _action_values(
-    {'': (params, hidden_BCD)}
-    | {
-      name: (policy, jax.lax.stop_gradient(x_BCD))
-      for (name, policy), x_BCD in zip(
-        policies.items(), others_BCD, strict=True
-      )
-    },
-    model,
-    {need.policy for need in _statistics(needs) if _reads_head(need)}
-    | ({''} if read_values(transforms) else set()),
-  )
+  read = {need.policy for need in _statistics(needs) if _reads_head(need)}
+  if read_values(transforms):
+    read.add('')
+  own = zip(policies.values(), others_BCD, strict=True)
+  states = {'': (params, hidden_BCD), **dict(zip(policies, own, strict=True))}
+  values = _action_values(states, model, read)
   raw_BCV, logits_BCV = (
     logits_BCV,
     apply_transforms(
@@ -294,11 +288,20 @@ def _reads_head(need):
 
 
 def _action_values(states, model, names):
-  """Outputs [B, C, H] of the value heads of these policies, by name."""
-  states = {name: states[name] for name in names}
-  if model.critic == critic.DETACHED:
-    states = {n: (p, jax.lax.stop_gradient(x)) for n, (p, x) in states.items()}
-  return {name: heads.all_values(*pair) for name, pair in states.items()}
+  """Outputs [B, C, H] of the value heads of these policies, by name.
+
+  states: (parameters, hidden states) by name, '' the trained policy, which
+  alone has a gradient.
+  """
+
+  def one(name):
+    policy, hidden_BCD = states[name]
+    if model.critic == critic.DETACHED:
+      hidden_BCD = jax.lax.stop_gradient(hidden_BCD)
+    outputs_BCH = heads.all_values(policy, hidden_BCD)
+    return jax.lax.stop_gradient(outputs_BCH) if name else outputs_BCH
+
+  return {name: one(name) for name in sorted(names)}
 
 
 def _in_chunks(function, arrays, vocab_size):

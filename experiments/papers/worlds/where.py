@@ -23,6 +23,7 @@ DRIFT = {
   'chain': 0.0,
   'coverage': 0.0,
   'function_calls': 0.02,
+  'haggling': 0.0,
   'keydoor': 0.0,
   'lookup': 0.0,
   'mismatch': 0.02,
@@ -31,6 +32,7 @@ DRIFT = {
   'planned_keydoor': 0.0,
   'points': 0.0,
   'priced_tools': 0.0,
+  'recorded_haggling': 0.0,
   'returning': 0.02,
   'stale': 0.15,
   'told_keydoor': 0.0,
@@ -45,8 +47,7 @@ _STALE = (
 )
 _MISMATCH = ('icepop', 'seq_mask_tis', 'tis', 'tis_sequence')
 _KEYDOOR = (
-  *('epo', 'gigpo', 'ppdpp', 'retroformer', 'salt', 'starpo', 'turn_ppo'),
-  'turn_rloo',
+  *('gigpo', 'retroformer', 'salt', 'starpo', 'turn_ppo', 'turn_rloo'),
 )
 _MODES = ('a2fm', 'ada_grpo', 'degrpo')
 _UNLABELLED = ('empo', 'self_certainty')
@@ -112,6 +113,8 @@ WHERE = {
     ('returning', ('hapo',)),
     ('bandit', ('disco_b',)),
     ('calculator', ('aspo', 'router_r1')),
+    ('haggling', ('epo', 'ppdpp')),
+    ('recorded_haggling', ('ilql',)),
     ('keydoor', _KEYDOOR),
     ('planned_keydoor', ('hiper',)),
     ('told_keydoor', ('oni',)),
@@ -140,7 +143,7 @@ _OF_DATA = (
     'wpo',
     'd2po',
   ),
-  *('aspect_reward_model', 'gc_reward_model', 'ilql', 'process_reward_model'),
+  *('aspect_reward_model', 'gc_reward_model', 'process_reward_model'),
 )
 _AGAINST = (
   *('infalign', 'ipo_md', 'nash_ema', 'nash_md', 'pairwise_rl', 'xpo'),

@@ -268,7 +268,8 @@ class WholeRuns:
 
   def _episodes(self, ones):
     """What cannot happen to episodes on the device."""
-    if self.config.rollout.turns is None:
+    rollout = self.config.rollout
+    if rollout.turns is None or rollout.logged_prompts:
       return {}
     never = ('episode/cut_observations', 'episode/mismatches')
     return dict.fromkeys(never, 0 * ones)

@@ -22,8 +22,9 @@ class RecordedHaggling(Haggling):
 
   A share `good` of the buyers looks for the appeal that suits, offers half of
   the ask while it moves and pays it when it does not; the others draw acts, and
-  prices from half of the ask to the ask. Every turn of both is with probability `noise` a draw among all
-  well-formed ones. The reward is that of the whole dialogue.
+  prices from half of the ask to the ask. Every turn of both is with probability
+  `noise` a draw among all well-formed ones. The reward is that of the whole
+  dialogue.
   Source: this code, in place of a language model that imagines dialogues
   ("Zero-Shot Goal-Directed Dialogue via RL on Imagined Conversations").
   """

@@ -16,6 +16,7 @@ from rl_jax.learning.batch import make_batch
 from rl_jax.learning.statistics import Forward
 from rl_jax.models import params as params_lib
 from rl_jax.models.transformer import ModelConfig
+from rl_jax.pieces.statistics import action_values
 from rl_jax.rollouts.logged import logged_rows
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.rounding import rounded
@@ -223,6 +224,9 @@ def with_weights(name, task, tokenizer, traj):
   """What `world` returns for its rows."""
   extras = {**traj.extras, **token_inputs(task, tokenizer, traj)}
   traj = traj.replace(extras=extras)
+  outputs = 3
+  if name == 'recorded_haggling':  # two Q of every token
+    outputs = action_values.num_values(tokenizer.vocab_size)
   cfg = ModelConfig(
     vocab_size=tokenizer.vocab_size,
     num_layers=1,
@@ -232,10 +236,10 @@ def with_weights(name, task, tokenizer, traj):
     head_size=8,
     mlp_size=32,
     value_head=True,
-    num_values=3,
+    num_values=outputs,
   )
   trees = [params_lib.init_params(cfg, jax.random.key(i)) for i in range(3)]
-  head = np.random.default_rng(0).normal(size=(3, cfg.width))
+  head = np.random.default_rng(0).normal(size=(outputs, cfg.width))
   for tree in trees:
     tree['model']['embed'] = tree['model']['embed'] * 15
     tree['value_head']['w'] = jnp.asarray(head, jnp.float32)
