@@ -1,7 +1,14 @@
 """Bargaining with a scripted seller, by a decoder of 20,000 parameters.
 
+Begins with a clone of scripted buyers (configs/recorded_haggling.py).
 Command: python -m experiments.train --config=configs/haggling.py
-  --method=turn_rloo --workdir=runs/haggling
+  --method=reinforce --set=model.path=runs/haggling_start
+  --set=iterations=100 --workdir=runs/haggling
+Cost: about a minute on 2 CPU cores.
+Expected: reward/mean 0.24 +- 0.03 over the last ten iterations and five seeds,
+  with deals in 0.81 of the dialogues at a sale-to-list ratio of 0.37; at the
+  start 0.04, 0.64 and 0.18. Random turns have -0.05, 0.48 and 0.09, the best
+  policy 0.281 (haggling_values), one that is told the type 0.563.
 """
 
 from rl_jax.config import EvaluationConfig, ExperimentConfig
@@ -20,7 +27,7 @@ def get_config(method: Method) -> ExperimentConfig:
   """128 dialogues an iteration, which the seller's patience ends."""
   turns = 5
   return ExperimentConfig(
-    iterations=150,
+    iterations=100,
     task=Haggling(),
     method=method,
     model=ModelSource(

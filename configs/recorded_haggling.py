@@ -1,7 +1,12 @@
-"""Dialogues of scripted buyers, played on held-out sellers.
+"""Dialogues of scripted buyers, then episodes with sellers of other types.
 
 Command: python -m experiments.train --config=configs/recorded_haggling.py
   --method=sft --workdir=runs/haggling_start
+Cost: about 30 seconds on 2 CPU cores.
+Expected: evaluation/reward/mean 0.24 (greedy) and evaluation/sample_reward/mean
+  0.02 at the end with seed 0; the recorded dialogues have 0.055, the best
+  policy on the held-out sellers has 0.302. experiments/papers/episodes compares
+  ILQL with it over seeds.
 """
 
 import dataclasses

@@ -68,6 +68,7 @@ class ImplicitTargets:
   gamma: float = ranged(0.99, 0.0, 1.0)  # discount per token
   decay: float = ranged(0.995, 0.0, 1.0)  # of the copy, an iteration
   role: ClassVar[str] = 'value_target'
+  num_targets: ClassVar[int] = 3
   needs: ClassVar[tuple] = (_OWN, _TARGETS)
 
   @property

@@ -6,7 +6,6 @@ import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
-from rl_jax.pieces.credit.implicit_q import ImplicitTargets
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.statistics.action_values import ActionValues
 from rl_jax.types import Array, Metrics, Trajectories
@@ -32,7 +31,7 @@ class ImplicitQ:
 
   def check_method(self, method) -> None:
     """Raises ValueError unless the targets are those of V and both Q."""
-    if not isinstance(method.value_target, ImplicitTargets):
+    if getattr(method.value_target, 'num_targets', 1) != 3:
       raise ValueError(
         'ImplicitQ needs method.value_target: ImplicitTargets(); it is '
         f'{method.value_target}'
