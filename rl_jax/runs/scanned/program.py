@@ -66,6 +66,9 @@ def _reason(config: ExperimentConfig) -> str | None:
     return 'rollout.speculative: drafts are made in the loop alone'
   if config.rollout.logged_prompts not in (0, config.rollout.num_prompts):
     return 'rollout.logged_prompts: a mixture of data and samples'
+  recorded = config.rollout.logged_prompts and config.rollout.turns is None
+  if recorded and config.evaluation.every:
+    return 'evaluation.every: losses of held-out rows are those of the loop'
   if config.reward_models:
     return 'reward_models: learned rewards belong to the loop'
   if config.judges:
