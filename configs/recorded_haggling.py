@@ -24,7 +24,7 @@ from rl_jax.tasks import RecordedHaggling
 def get_config(method: Method) -> ExperimentConfig:
   """64 dialogues a step; as many episodes of held-out sellers are played."""
   config, task = haggling.get_config(method), RecordedHaggling()
-  reads = any(getattr(need, 'value_heads', False) for need in method.needs())
+  reads = method.reads_action_values
   outputs = num_values(CharTokenizer(task.alphabet).vocab_size) if reads else 1
   return dataclasses.replace(
     config,

@@ -360,6 +360,13 @@ def _check_averages(config: ExperimentConfig) -> None:
 def _check_evaluation(config: ExperimentConfig) -> None:
   """Raises ValueError if an evaluation would have nothing to measure."""
   settings = config.evaluation
+  for transform in settings.transforms:
+    role = getattr(transform, 'role', None)
+    if role not in method_lib.ROLES['logits'] or not callable(transform):
+      raise ValueError(
+        f'evaluation.transforms holds {type(transform).__name__}, which is no '
+        'piece of rl_jax.pieces.logits'
+      )
   recorded = config.rollout.logged_prompts and settings.split is not None
   if settings.every and not (settings.sample or recorded):
     raise ValueError(

@@ -98,8 +98,8 @@ def check_action_values(
 
   transforms: of evaluations.
   """
-  reads = any(getattr(need, 'value_heads', False) for need in method.needs())
-  if not (reads or read_values((*method.logits, *transforms))):
+  acts = read_values((*method.logits, *transforms))
+  if not (acts or method.reads_action_values):
     return
   outputs = action_values.num_values(model.vocab_size)
   for wrong, text in (

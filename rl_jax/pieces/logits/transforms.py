@@ -119,10 +119,19 @@ def apply_transforms(
   """logits / temperature, through the transforms in order.
 
   values: outputs of the policy's value head, for those with `value_heads`.
+
+  Raises: ValueError if these are not computed here.
   """
   logits_RV = logits_RV / temperature
   others = {name: other_RV / temperature for name, other_RV in others.items()}
   for transform in transforms:
-    own = {'values_RH': values_RH} if read_values((transform,)) else {}
+    own = {}
+    if read_values((transform,)):
+      if values_RH is None:
+        raise ValueError(
+          f'{type(transform).__name__} reads the value head, which beam search '
+          'and rollout.speculative do not compute'
+        )
+      own['values_RH'] = values_RH
     logits_RV = transform(logits_RV, others, **own)
   return logits_RV

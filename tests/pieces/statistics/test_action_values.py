@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from configs.methods import ilql
+from experiments.flags import configuration
 from rl_jax import models
+from rl_jax.config import validate
 from rl_jax.learning import statistics
 from rl_jax.models import params as params_lib
 from rl_jax.pieces.logits import ActionValueTilt
@@ -123,6 +125,18 @@ def test_the_sampler_tilts_by_the_head_of_the_policy(tiny):
   np.testing.assert_array_equal(
     traj.response_BT, q.min(axis=-2).argmax(axis=-1)
   )
+
+
+def test_transforms_of_evaluations_are_checked():
+  """No piece of logits; and where no values are computed."""
+  for wrong in (3, ilql.get_method().losses[0]):
+    config = configuration.build('haggling', 'reinforce', [])
+    settings = dataclasses.replace(config.evaluation, transforms=(wrong,))
+    with pytest.raises(ValueError, match='evaluation.transforms holds'):
+      validate(dataclasses.replace(config, evaluation=settings))
+  sampling = SamplingConfig(transforms=(ActionValueTilt(),))
+  with pytest.raises(ValueError, match='ActionValueTilt reads the value head'):
+    sampling.transform(jnp.zeros((1, 11)))
 
 
 def test_the_head_must_fit():
