@@ -82,12 +82,14 @@ test-all: test-fast test-devices smoke test-processes
 test-processes: $(STAMP)
 	$(PYTEST) tests/runtime/test_processes.py
 
-# Kills a run at 43 listed points, also with other ways of sampling, then another
-# every second for two minutes, and compares each with a whole one.
+# Kills a run at 43 listed points, also with other ways of sampling, a run of
+# episodes at 62, then another every second for two minutes, and compares each
+# with a whole one.
 test-faults: $(STAMP)
 	$(RUN) tests/faults/kill_points.py
 	$(RUN) tests/faults/kill_points.py --rollout=parts,staleness,previous
 	$(RUN) tests/faults/kill_points.py --rollout=draft_model
+	$(RUN) tests/faults/kill_points.py --rollout=episodes
 	$(RUN) tests/faults/kill_resume.py --seconds=120
 
 # 2,000 iterations of a bandit: memory, time and compilations must stay flat.

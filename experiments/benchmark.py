@@ -19,7 +19,8 @@ update.
 
 --stage=turns plays episodes of up to 16 turns, 24 tokens of the environment and
 8 of the policy each, with prompts of 64; a step of the environment takes 20
-microseconds. The keys are explained in benchmarks/turns.py.
+microseconds. The keys are explained in benchmarks/turns.py. With --workers=2 it
+measures host_share alone, with environments in so many processes.
 
 Every row generates --new_tokens tokens. With --mean_length rows end at random
 (lengths are geometric), and only seconds and generated tokens are meaningful.
@@ -92,6 +93,9 @@ _SLOTS = _count('slots', None, 'Rows decoded at a time.')
 _CACHE = _count(
   'cache_tokens', None, 'Tokens of responses whose keys and values fit.'
 )
+_WORKERS = flags.DEFINE_integer(
+  'workers', 0, 'Processes of the environments of turns.', lower_bound=0
+)
 _OUT = flags.DEFINE_string('out', None, 'File that also gets the line.')
 
 
@@ -122,6 +126,8 @@ def main(argv):
   tokens = shape.rows * (shape.prompt_tokens + shape.new_tokens)
   if tokens > INT32:
     raise app.UsageError(f'{tokens} tokens in a round, more than {INT32}')
+  if _WORKERS.value and stage != turns.STAGE:
+    raise app.UsageError('--workers is for --stage=turns')
   if stage == pairs.STAGE:
     time_pairs(cfg)
     return
@@ -212,7 +218,11 @@ def time_turns(cfg: Any) -> None:
   shape = _shape(turns.SHAPE)
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=jax.device_count()))
   with jax.set_mesh(mesh):
-    found = turns.measured(cfg, shape, mesh, _REPEATS.value)
+    given = cfg, shape, mesh, _REPEATS.value
+    if _WORKERS.value:
+      found = turns.host_shares(*given, _WORKERS.value)
+    else:
+      found = turns.measured(*given)
   _write(
     {
       'stage': turns.STAGE,

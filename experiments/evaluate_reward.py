@@ -5,19 +5,25 @@ python -m experiments.evaluate_reward --reward_model=runs/rm --data=bench.jsonl
 Rows are {prompt, chosen, rejected} with a text or a list of texts, and maybe
 subset and id, as in RewardBench 2: the score of a subset is how often a right
 completion has the largest score; of the subset Ties see
-experiments/rewards/reward_bench.py. The mean and the standard deviation of all
-scores are printed for RewardModel(center=..., scale=...). --chat reads prompts
-as a user's turn in the template of the model. --scores_out writes the rows with
-the scores, as tasks.PreferenceRows reads them: {prompt, chosen, rejected,
-score_chosen, score_rejected} if all rows are pairs, else {prompt, responses,
-scores}.
+experiments/rewards/reward_bench.py. Pairs may also be conversations or have
+their prompt in front of both responses, as tasks.PreferenceRows reads them.
+The mean and the standard deviation of all scores are printed for
+RewardModel(center=..., scale=...), and how well sigmoid(difference of two
+scores) is calibrated, see experiments/rewards/calibration.py. --chat reads
+prompts that are texts as a user's turn in the template of the model.
+--scores_out writes the rows with the scores, as tasks.PreferenceRows reads
+them: {prompt, chosen, rejected, score_chosen, score_rejected} if all rows are
+pairs, else {prompt, responses, scores}.
 
 --steps is for models of --method=process_reward_model: rows are those of
 ProcessBench, and the first wrong step is the first whose score is below
 --threshold. F1 is of the accuracies on responses with an error and without.
 """
 
+from collections.abc import Mapping
+import dataclasses
 import json
+import os
 from typing import Any
 
 from absl import flags
@@ -25,7 +31,7 @@ import jax
 import numpy as np
 
 from experiments.flags import configuration
-from experiments.rewards import process_bench, reward_bench
+from experiments.rewards import calibration, process_bench, reward_bench
 from rl_jax.learning.final_values import final_values, token_values
 from rl_jax.learning.statistics import Forward
 from rl_jax.rollouts.completions import closing_ids, encode_logged
@@ -33,10 +39,10 @@ from rl_jax.rollouts.logged import logged_rows
 from rl_jax.rollouts.step_labels import step_labels
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.tasks import preference_forms, templates
 from rl_jax.tasks import rows as rows_lib
-from rl_jax.tasks import templates
 from rl_jax.tasks.base import Example, Logged
-from rl_jax.tasks.preference_forms import STEP_END
+from rl_jax.tasks.preference_forms import STEP_END, Text
 from rl_jax.tasks.sources import BadRowError
 
 _MODEL = flags.DEFINE_string(
@@ -65,6 +71,21 @@ _THRESHOLD = flags.DEFINE_float(
 MAX_ROW_BYTES = 10_000_000
 
 
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+  """Right and wrong responses to a prompt, all texts or all conversations.
+
+  arguments: variables of the chat template, of conversations.
+  """
+
+  subset: str
+  id: str
+  prompt: Text
+  right: list[Text]
+  wrong: list[Text]
+  arguments: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+
 def main(argv):
   """Scores all completions and prints the sections as JSON."""
   del argv
@@ -81,50 +102,59 @@ def by_comparisons(loaded) -> dict[str, Any]:
   """The sections of RewardBench 2; loaded: (model, params, tokenizer)."""
   comparisons = read(_DATA.value)
   pairs = [
-    (prompt, text)
-    for _, _, prompt, right, wrong in comparisons
-    for text in (*right, *wrong)
+    (one.prompt, text, one.arguments)
+    for one in comparisons
+    for text in (*one.right, *one.wrong)
   ]
   found = scores(*loaded, pairs, _CHAT.value, _BATCH.value)
   rows = scored_rows(comparisons, found.tolist())
   if _SCORES_OUT.value is not None:
     pairs = all(len(row['scores']) == 2 for row in rows)
     written = map(as_pair, rows) if pairs else rows
-    with open(_SCORES_OUT.value, 'w', encoding='utf-8') as file:
+    with open(_SCORES_OUT.value + '.tmp', 'w', encoding='utf-8') as file:
       file.writelines(json.dumps(row) + '\n' for row in written)
+    os.replace(_SCORES_OUT.value + '.tmp', _SCORES_OUT.value)
   judged = []
-  for (section, name, _, right, _), row in zip(comparisons, rows, strict=True):
-    own = row['scores']
-    judged.append((section, name, own[: len(right)], own[len(right) :]))
+  for one, row in zip(comparisons, rows, strict=True):
+    own, count = row['scores'], len(one.right)
+    judged.append((one.subset, one.id, own[:count], own[count:]))
+  gaps = [x - y for *_, right, wrong in judged for x in right for y in wrong]
   return {
     **reward_bench.sections(judged),
     'score_mean': float(found.mean()),
     'score_std': float(found.std()),
     'completions': len(found),
+    **calibration.of_gaps(gaps),
   }
 
 
-def scored_rows(comparisons, found: list[float]) -> list[dict[str, Any]]:
+def scored_rows(
+  comparisons: list[Comparison], found: list[float]
+) -> list[dict[str, Any]]:
   """{prompt, responses, scores}, the right responses first.
 
   found: the scores of all responses, in the order of the comparisons.
   """
   rows, at = [], 0
-  for _, _, prompt, right, wrong in comparisons:
-    texts = [*right, *wrong]
+  for one in comparisons:
+    texts, more = [*one.right, *one.wrong], dict(one.arguments)
     own = found[at : at + len(texts)]
-    rows.append({'prompt': prompt, 'responses': texts, 'scores': own})
+    fields = {'tools': more.pop('tools', None), 'chat_template_kwargs': more}
+    fields = {name: value for name, value in fields.items() if value}
+    rows.append(
+      {'prompt': one.prompt, 'responses': texts, 'scores': own, **fields}
+    )
     at += len(texts)
   return rows
 
 
 def as_pair(row: dict[str, Any]) -> dict[str, Any]:
   """One of `scored_rows` with one right and one wrong response, with labels."""
-  names = ('chosen', 'rejected')
-  responses = zip(names, row['responses'], strict=True)
-  scored = zip(names, row['scores'], strict=True)
+  names, more = ('chosen', 'rejected'), dict(row)
+  responses = zip(names, more.pop('responses'), strict=True)
+  scored = zip(names, more.pop('scores'), strict=True)
   return {
-    'prompt': row['prompt'],
+    **more,
     **dict(responses),
     **{f'score_{name}': score for name, score in scored},
   }
@@ -171,17 +201,28 @@ def _records(path):
     yield f'{file}{number}', record
 
 
-def read(path: str) -> list[tuple[str, str, str, list[str], list[str]]]:
-  """(subset, id, prompt, right texts, wrong texts) of every row.
+def read(path: str) -> list[Comparison]:
+  """The rows.
 
   Raises: BadRowError naming file and row of a field that is missing or wrong.
   """
   found = []
   for where, record in _records(path):
-    texts = [_texts(record, name, where) for name in ('chosen', 'rejected')]
-    prompt = rows_lib.as_text(record.get('prompt'), 'prompt', where)
-    name = str(record.get('id', where))
-    found.append((str(record.get('subset', 'all')), name, prompt, *texts))
+    names = str(record.get('subset', 'all')), str(record.get('id', where))
+    sides = [record.get(name) for name in ('chosen', 'rejected')]
+    turns = any(
+      isinstance(side, (list, tuple))
+      and any(isinstance(x, Mapping) for x in side)
+      for side in sides
+    )
+    if turns or (record.get('prompt') is None and all(sides)):
+      prompt, pair = preference_forms.parse(record, 'pair', where)
+      texts = [[logged.messages or logged.text] for logged in pair]
+    else:
+      texts = [_texts(record, name, where) for name in ('chosen', 'rejected')]
+      prompt = rows_lib.as_text(record.get('prompt'), 'prompt', where)
+    arguments = preference_forms.arguments(record, prompt, where)
+    found.append(Comparison(*names, prompt, *texts, arguments))
   return found
 
 
@@ -198,9 +239,12 @@ def _texts(record, name, where):
 def scores(model, params, tokenizer, pairs, chat, batch_size) -> np.ndarray:
   """The value behind the last token of each (prompt, completion), [n].
 
+  A pair may have arguments of the chat template, too.
+
   Raises: ValueError if one is longer than the positions of the model.
   """
-  encoded = [_encoded(tokenizer, *pair, chat) for pair in pairs]
+  encoded = [_encoded(tokenizer, chat, *pair) for pair in pairs]
+  chat = chat or any(not isinstance(prompt, str) for prompt, *_ in pairs)
   if chat and model.unscored_id is not None:  # as `transformers` reads chats
     more = closing_ids(tokenizer)
     encoded = [
@@ -218,7 +262,7 @@ def step_scores(
   for prompt, steps in rows:
     zeros = tuple(0.0 for _ in steps)
     logged = Logged(text=''.join(steps), steps=steps, step_labels=zeros)
-    encoded.append(_encoded(tokenizer, prompt, logged, chat))
+    encoded.append(_encoded(tokenizer, chat, prompt, logged))
   values = _values(token_values, model, params, encoded, batch_size)
   records = [logged for _, (logged, *_) in encoded]
   ends = step_labels(records, tokenizer, values.shape[1]) >= 0
@@ -254,13 +298,20 @@ def _values(function, model, params, encoded, batch_size):
   return np.concatenate(found)
 
 
-def _encoded(tokenizer, prompt, text, chat):
-  """(ids of the prompt, the record) of a text or of a Logged."""
-  fields = {'prompt': prompt, 'answer': '', 'id': 0}
-  if chat:
+def _encoded(tokenizer, chat, prompt, response, arguments=None):
+  """(ids of the prompt, the record) of a text, of messages or of a Logged."""
+  fields = {'prompt': '', 'answer': '', 'id': 0}
+  if not isinstance(prompt, str):
+    fields |= {'messages': prompt, 'arguments': arguments or {}}
+  elif chat:
     fields['messages'] = ({'role': 'user', 'content': prompt},)
-  example = Example(**fields)
-  logged = Logged(text=text) if isinstance(text, str) else text
+  else:
+    fields['prompt'] = prompt
+  example, logged = Example(**fields), response
+  if isinstance(response, str):
+    logged = Logged(text=response)
+  elif not isinstance(response, Logged):
+    logged = Logged(messages=response)
   ids = templates.encode_prompt(example, tokenizer)
   return ids, (logged, *encode_logged(example, logged, tokenizer))
 

@@ -137,6 +137,8 @@ def by_policy(
       begin=episodes.open,
     )
     examples, *arrays = prompts.batch([index])
+    if examples[0].failure:
+      raise ValueError(f'the episode does not begin: {examples[0].failure}')
     traj = engine.start(*arrays, index, 0)
     key = assembly.run_key(seed or 0, mesh)
     traj = jax.device_get(episodes.play(engine, params, traj, key, examples))

@@ -8,8 +8,11 @@ guards.log_rollouts prompts of every iteration: rollout.num_prompts are all.
 Each row is written once, as tasks.PreferenceRows reads it:
   pair      {prompt, chosen, rejected}: the samples of a prompt in one iteration
             with the largest and the smallest reward, each the first of its
-            kind; --min_reward <= the largest, and the smallest is below it
+            kind; --min_reward <= the largest, and the smallest is below it.
+            --shorter: of the right samples the shortest against the longest
+            wrong one, if it has fewer characters
   label     {prompt, completion, label: reward >= --min_reward}
+  scores    {prompt, responses, scores: rewards}, if all samples were judged
   response  {prompt, completion} of every sample with reward >= --min_reward
   text      {text}: prompt and response of these samples as one text
 A response is written with the stop text that ended it. Samples that could not
@@ -37,6 +40,9 @@ _LEAST = flags.DEFINE_float(
 _LAST = flags.DEFINE_integer(
   'last', None, 'Only so many last iterations of a run.', lower_bound=1
 )
+_SHORTER = flags.DEFINE_bool(
+  'shorter', False, 'Pairs of a right response and a longer wrong one.'
+)
 _CHAT = flags.DEFINE_bool('chat', False, 'Texts are turns of a conversation.')
 
 
@@ -45,6 +51,8 @@ def main(argv):
   del argv
   if _CHAT.value and _FORM.value == 'text':
     raise ValueError('--chat with --form=text: a text has no turns')
+  if _SHORTER.value and _FORM.value != 'pair':
+    raise ValueError(f'--shorter with --form={_FORM.value}: it is for pairs')
   found: dict[str, None] = {}  # in order, each once
   for workdir in _WORKDIRS.value:
     path = os.path.join(workdir, metrics.ROLLOUTS)
@@ -55,7 +63,9 @@ def main(argv):
     if _LAST.value and samples:
       after = samples[-1]['step'] - _LAST.value
       samples = [sample for sample in samples if sample['step'] > after]
-    for row in rows(samples, _FORM.value, _LEAST.value, _CHAT.value):
+    for row in rows(
+      samples, _FORM.value, _LEAST.value, _CHAT.value, _SHORTER.value
+    ):
       found[json.dumps(row) + '\n'] = None
   if not found:
     raise ValueError(

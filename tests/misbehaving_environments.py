@@ -3,9 +3,12 @@
 import dataclasses
 import os
 import random
+import subprocess
 import time
 
+from rl_jax.tasks import KeyDoor
 from rl_jax.tasks.environments import Ask, EnvironmentTask, Reply
+from rl_jax.verification import child_processes
 
 
 class Echo:
@@ -41,6 +44,37 @@ class Misbehaving(EnvironmentTask):
 
 
 @dataclasses.dataclass(frozen=True)
+class Unrepeatable(Misbehaving):
+  """As if it asked the network."""
+
+  deterministic = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Leaves(Misbehaving):
+  """Its first step starts a server, and each one a process that it forgets."""
+
+  def make(self, example):
+    """Says which."""
+    return _Leaving()
+
+
+class _Leaving(Echo):
+  def step(self, action):
+    """(the server, the other process), as long as they live."""
+    if not _SERVERS:
+      with child_processes.keeping():
+        _SERVERS.append(subprocess.Popen(['sleep', '300']))
+    alive = _SERVERS[0].poll() is None
+    other = subprocess.Popen(['sleep', '300'])
+    said = f'{_SERVERS[0].pid if alive else 0} {other.pid}'
+    return Reply(said, done=action == 'done')
+
+
+_SERVERS = []  # of this process
+
+
+@dataclasses.dataclass(frozen=True)
 class Different(EnvironmentTask):
   """The seed is not obeyed: another process has another first observation."""
 
@@ -62,12 +96,15 @@ class _Process:
 class Whims:
   """What happens depends on the first letter of the action."""
 
-  def __init__(self, task):
-    self.task = task
+  def __init__(self, task, number):
+    self.task, self.number = task, number
 
   def reset(self, seed):
     """Three letters of the seed."""
     self.steps = 0
+    if self.number in self.task.unable:
+      name, *words = self.task.unable[self.number].split()
+      return MISBEHAVIOUR[name](*words)
     letters = [LETTERS[seed // 7**i % 7] for i in range(3)]
     return Reply(''.join(letters), state='start')
 
@@ -94,17 +131,30 @@ LETTERS = 'abcdefg'
 
 @dataclasses.dataclass(frozen=True)
 class Whimsical(EnvironmentTask):
-  """Actions are letters of an alphabet; failing: letter -> misbehaviour."""
+  """Actions are letters of an alphabet; failing: letter -> misbehaviour.
+
+  unable: example -> misbehaviour of its resets.
+  """
 
   reward_weights: dict = dataclasses.field(
     default_factory=lambda: {'outcome': 1.0, 'bonus': 2.0}
   )
   failing: dict = dataclasses.field(default_factory=dict)
+  unable: dict = dataclasses.field(default_factory=dict)
   alphabet = LETTERS
 
   def make(self, example):
     """Whims."""
-    return Whims(self)
+    return Whims(self, example.id)
+
+
+@dataclasses.dataclass(frozen=True)
+class FewBegin(KeyDoor):
+  """From the fifth initial state on, no episode begins."""
+
+  def make(self, example):
+    """Raises."""
+    return super().make(example) if example.id < 4 else _raise()
 
 
 class Asks:
@@ -257,6 +307,9 @@ MISBEHAVIOUR = {
   'flag': lambda: Reply('', done='no'),
   'object': lambda: Reply('', info={'x': object()}),
   'calls': lambda: Reply('', calls=-1),
+  'many': lambda: Reply('', calls=2**40),
+  'huge': lambda: Reply('', {'outcome': -1e300}),
+  'endless': lambda: Reply('', duration=1e300),
   'once': lambda path: _once(path, lambda: time.sleep(300)),
   'unsteady': lambda: Reply(f'{os.getpid()}'),
 }

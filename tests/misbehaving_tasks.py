@@ -115,6 +115,10 @@ class Misbehaving:
     """An infinity in another component."""
     return {'outcome': 1.0, 'length': float('inf')}
 
+  def huge(self):
+    """Finite in float64 alone."""
+    return {'outcome': 1e300}
+
   def number(self):
     """Not a dict."""
     return 1.0

@@ -42,6 +42,8 @@ ALLOWED['planning'] = {*ALLOWED}
 # Verifiers of tasks on the device are arrays in, arrays out.
 EXCEPTIONS = {
   ('tasks/device_verifiers', 'types'),
+  # A server that outlives the episodes of its worker.
+  ('tasks/environments/mcp_tools', 'verification/child_processes'),
   ('rollouts/wrappers/opponent', 'pieces/policies'),  # a rule, as of a method
 }
 PART_OF_PIECES = (

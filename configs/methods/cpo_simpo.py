@@ -10,8 +10,8 @@ Pieces: PairLoss(score=MeanLogp(beta=0.1), link=Sigmoid(label_smoothing=0.0,
   gamma=0.5), coef=1.0); ChosenLikelihood(coef=1.0, average='token');
   TokenMean(); Given()
 Headline: unverified.
-Evidence: verified in code (TRL cpo_trainer.py, by a digest; the values of TRL's
-  defaults from memory).
+Evidence: verified in code (TRL cpo_trainer.py, by a digest; gamma and the
+  coefficient as in copies of CPOConfig).
 Command: python -m experiments.train --config=configs/preferences.py
   --method=cpo_simpo
 """

@@ -11,6 +11,8 @@ Pieces: WinRate(with_self=0.0, against='group', center=0.0);
   TokenMean(); AllPairs(min_gap=0.0, margin_scale=1.0); CopyEvery(iterations=20)
 Headline: unverified.
 Evidence: read in paper (digest; Algorithm 1).
+Paper and code: samples with equal win rates make no edge; in Algorithm 1 they
+  have q = 1/2, which pulls their log-ratios together.
 Command: python -m experiments.train --config=configs/bandit.py --method=dno
 """
 

@@ -4,7 +4,7 @@ Paper: Pal et al., "Smaug: Fixing Failure Modes of Preference Optimisation with
   DPO-Positive", 2024.
 Change: against DPO, the logit loses lambda times the fall of the chosen
   response below the reference.
-Defaults: beta 0.3, lambda 50 (from memory of the paper).
+Defaults: beta 0.3, lambda 50 (unverified).
 Pieces: PairLoss(score=LogRatio(beta=0.3, length='sum'),
   link=Positive(coef=50.0), coef=1.0); TokenMean(); Given()
 Headline: unverified.

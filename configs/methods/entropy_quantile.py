@@ -8,8 +8,8 @@ Defaults: fraction 0.2, clip 0.2/0.28, groups of equal rewards dropped.
 Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2,
   clip_high=0.28); EntropyQuantile(fraction=0.2); TokenMean(); ZeroVariance()
 Headline: unverified.
-Evidence: reconstructed (from memory of the paper, not checked against its
-  code).
+Evidence: verified in code (trl grpo_trainer.py, get_high_entropy_mask, in
+  copies of it); clip-higher with DAPO's filter below it is reconstructed.
 Paper and code: trl (top_entropy_quantile) keeps the entropies from the linearly
   interpolated quantile on: floor(0.2 (n - 1)) + 1 of n tokens, one more than
   floor(0.2 n) unless 5 divides n. Dropped tokens stay in the denominator.

@@ -6,8 +6,9 @@ Change: against DPO, the log-ratio D becomes g(D) of the divergence's
   derivative.
 Defaults: beta 0.1, Jensen-Shannon.
   method.losses.PairLoss.score.divergence=forward_kl or alpha for the others.
-Pieces: PairLoss(score=DivergenceRatio(divergence='js', beta=0.1, alpha=0.5),
-  link=Sigmoid(label_smoothing=0.0, gamma=0.0), coef=1.0); TokenMean(); Given()
+Pieces: PairLoss(score=DivergenceRatio(divergence='js', beta=0.1, alpha=0.5,
+  length='sum'), link=Sigmoid(label_smoothing=0.0, gamma=0.0), coef=1.0);
+  TokenMean(); Given()
 Headline: unverified.
 Evidence: verified in code (TRL dpo_trainer.py, by a digest of the code).
 Command: python -m experiments.train --config=configs/preferences.py

@@ -5,16 +5,27 @@ Paper: "Group Equivalent Preference Optimization", in OORL (reinforcement
 Change: against DPO, the mean log-ratio of a group of winners against that of
   losers; winners that mean the same get the same log-ratio.
 Defaults: variance 1 (paper); beta 0.1 (ours, unverified there).
-Pieces: GroupContrast(beta=0.1, variance=1.0); TokenMean();
+Pieces: GroupContrast(beta=0.1, variance=1.0, coef=1.0); TokenMean();
   AllPairs(min_gap=0.0, margin_scale=0.0)
 Headline: unverified.
 Evidence: read in paper (digest; equations inferred from the text).
 Command: python -m experiments.train --config=configs/bandit.py --method=gepo
+gepo@oorl adds the loss to REINFORCE++ on the same samples, with coefficient
+0.01 (paper), where OORL has groups of equivalent programs beside them.
 """
 
 from rl_jax.method import Method
 from rl_jax.pieces import preferences as pref
 from rl_jax.pieces.aggregation import TokenMean
+
+VARIANTS = {
+  'oorl': (
+    'losses.GroupContrast.coef=0.01',
+    'credit+=DiscountedReturn(gamma=1.0)',
+    'credit+=Whiten()',
+    'losses+=PPOClip()',
+  ),
+}
 
 
 def get_method() -> Method:

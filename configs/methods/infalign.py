@@ -15,6 +15,7 @@ Headline: unverified.
 Evidence: reconstructed (abstract and secondary sources).
 Command: python -m experiments.train --config=configs/bandit.py
   --method=infalign
+experiments.best_of_wins has the win rate of the best of n samples of two runs.
 """
 
 from rl_jax.method import Method

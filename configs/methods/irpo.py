@@ -10,7 +10,8 @@ Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'),
   ChosenLikelihood(coef=1.0, average='row_mean'); TokenMean();
   BestWorst(min_gap=0.0, margin_scale=0.0); CopyEvery(iterations=50)
 Headline: unverified.
-Evidence: reconstructed (from memory of the paper).
+Evidence: reconstructed (its abstract: DPO and a likelihood term in rounds; the
+  mean over tokens and the numbers above are unverified).
 Command: python -m experiments.train --config=configs/bandit.py --method=irpo
 """
 

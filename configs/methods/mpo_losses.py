@@ -11,8 +11,9 @@ Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'),
   PairLoss(score=LogRatio(beta=0.1, length='sum'), link=BCOPair(), coef=0.2);
   ChosenLikelihood(coef=1.0, average='token'); TokenMean(); Given()
 Headline: unverified.
-Evidence: verified in code (TRL dpo_trainer.py, by a digest); its bco_pair has
-  no shift by a running mean, which the paper takes from BCO.
+Evidence: verified in code (TRL dpo_trainer.py, by a digest).
+Paper and code: bco_pair has no shift here, as in recent versions of TRL;
+  earlier ones subtract a running mean of the rewards, as the method bco does.
 Command: python -m experiments.train --config=configs/preferences.py
   --method=mpo_losses
 """

@@ -11,9 +11,9 @@ Defaults: intrinsic 0.4, exponent 3, eta 0.5 (released); theta 0, extrinsic 1
 Pieces: TurnRewards(); FeedbackReward(kind='retrieval', factors=(5, 9),
   helpful=(2, 3, 4), extrinsic=1.0, intrinsic=0.4, exponent=3.0, error=0.0,
   labels=10, delay=0, eta=0.5, theta=0.0, rate=1.0, steps=32, seed=0);
-  TurnGAE(gamma=1.0, lam=0.95); Whiten(eps=1e-08, ddof=1);
+  TurnGAE(gamma=1.0, lam=0.95, bootstrap=False); Whiten(eps=1e-08, ddof=1);
   PPOClip(clip_low=0.2, clip_high=0.2); ValueClip(coef=0.5, clip=0.2);
-  TokenMean(); TurnLambdaReturn(gamma=1.0, lam=0.95)
+  TokenMean(); TurnLambdaReturn(gamma=1.0, lam=0.95, bootstrap=False)
 Headline: best on sparse NetHack tasks without offline data (abstract,
   unverified).
 Evidence: reconstructed (facebookresearch/oni, by a digest). There the policy

@@ -7,10 +7,10 @@ Change: against PPO, the end of a step earns the change of the least score of
   model: --add='reward_models=RewardModel(path=..., steps="min", weight=0.0)'.
 Defaults: scores above 0.5 cost nothing, bonus 0.25 in all, KL 0.01, clips 0.2,
   value loss 0.1; learning rate 2e-5.
-Pieces: StepScores(start=0.5, bonus=0.25, scale=1.0); KLInReward(coef=0.01,
-  estimator='k1', level='token'); GAE(gamma=1.0, lam=0.95); Whiten(eps=1e-08,
-  ddof=1); PPOClip(clip_low=0.2, clip_high=0.2); ValueClip(coef=0.1, clip=0.2);
-  TokenMean(); LambdaReturn(gamma=1.0, lam=0.95)
+Pieces: StepScores(start=0.5, bonus=0.25, scale=1.0, scheme='min');
+  KLInReward(coef=0.01, estimator='k1', level='token'); GAE(gamma=1.0,
+  lam=0.95); Whiten(eps=1e-08, ddof=1); PPOClip(clip_low=0.2, clip_high=0.2);
+  ValueClip(coef=0.1, clip=0.2); TokenMean(); LambdaReturn(gamma=1.0, lam=0.95)
 Headline: 34.0% on MATH500 with a 7B model that was supervised on levels 1 to 3.
 Evidence: verified in code (Edward-Sun/easy-to-hard math_rl_utils.py, by a
   digest; its whitened rewards and penalty on not ending are left out).

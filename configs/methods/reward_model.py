@@ -13,9 +13,10 @@ Headline: unverified.
 Evidence: verified in code (TRL reward_trainer.py, by a digest of the code).
 Command: python -m experiments.train --config=configs/preferences.py
   --method=reward_model
-reward_model@margin is for data with scores, as means of several reward models:
-their difference is the margin, and where it contradicts a label the pair is
-turned round (Wang et al., "Secrets of RLHF Part II", 2024; reconstructed).
+reward_model@margin and reward_model@flipped are for data with scores, as means
+of several reward models (Wang et al., "Secrets of RLHF Part II", 2024, by a
+secondary source): their difference, of either sign, is the margin of the label;
+or a pair whose scores contradict its label is turned round.
 reward_model@rankings is for several responses with scores: all pairs of a
 prompt, which count as many as it has (InstructGPT; Okapi, whose released model
 reads one pair of four ranked responses).
@@ -26,10 +27,8 @@ from rl_jax.pieces import preferences as pref
 from rl_jax.pieces.aggregation import TokenMean
 
 VARIANTS = {
-  'margin': (
-    'pairs=AllPairs(margin_scale=1.0)',
-    'losses.CenteredScores=null',
-  ),
+  'margin': ('pairs=GivenMargin()', 'losses.CenteredScores=null'),
+  'flipped': ('pairs=AllPairs()', 'losses.CenteredScores=null'),
   'rankings': ('pairs=AllPairs()', 'losses.CenteredScores=null'),
 }
 

@@ -10,7 +10,8 @@ Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'),
   link=Sigmoid(label_smoothing=0.0, gamma=0.0), coef=1.0); TokenMean();
   RecordWins(); BesideRecord(coef=1.0); CopyEvery(iterations=50)
 Headline: unverified.
-Evidence: reconstructed (from memory of the paper).
+Evidence: verified in code (uclaml/SPIN spin/alignment/trainer.py, spin_loss);
+  its rounds are files of samples, which a pipeline of commands makes.
 Command: python -m experiments.train --config=configs/arithmetic.py
   --method=spin --set=rollout.group_size=2
 """

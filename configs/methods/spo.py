@@ -10,11 +10,14 @@ Pieces: WinRate(with_self=0.0, against='group', center=0.0); GroupCenter();
 Headline: unverified.
 Evidence: reconstructed (the form for groups of samples).
 Command: python -m experiments.train --config=configs/bandit.py --method=spo
+spo@queue compares with the samples of earlier rollouts to the same prompt.
 """
 
 from rl_jax.method import Method
 from rl_jax.pieces import credit, losses, shaping
 from rl_jax.pieces.aggregation import SeqMeanTokenSum
+
+VARIANTS = {'queue': ('shaping.WinRate=null', 'shaping+=QueueWinRate()')}
 
 
 def get_method() -> Method:

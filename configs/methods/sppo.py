@@ -13,6 +13,7 @@ Pieces: WinRate(temperature=1.0, with_self=1.0, against='group', center=0.0);
 Headline: unverified.
 Evidence: verified in code (uclaml/SPPO, by a digest; rounds reconstructed).
 Command: python -m experiments.train --config=configs/bandit.py --method=sppo
+sppo@single has the probability of the pair in place of both win rates.
 """
 
 from rl_jax.method import Method
@@ -20,6 +21,15 @@ from rl_jax.pieces import preferences as pref
 from rl_jax.pieces import shaping
 from rl_jax.pieces.aggregation import TokenMean
 from rl_jax.pieces.policies import CopyEvery
+
+VARIANTS = {
+  'single': (
+    'shaping.WinRate=null',
+    'losses.WinRateRegression=null',
+    'losses+=PairLoss(score=LogRatio(beta=1.0), link=PairTargets())',
+    'pairs.margin_scale=1.0',
+  ),
+}
 
 
 def get_method() -> Method:

@@ -10,7 +10,8 @@ Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'),
   link=Sigmoid(label_smoothing=0.0, gamma=0.0), coef=1.0); TokenMean(); Given();
   Average(decay=0.4, iterations=512)
 Headline: unverified.
-Evidence: reconstructed (the rule and TRL's defaults from memory).
+Evidence: verified in code (TRL DPOConfig: ref_model_mixup_alpha,
+  ref_model_sync_steps, by copies of the file).
 Command: python -m experiments.train --config=configs/preferences.py
   --method=tr_dpo
 """

@@ -4,7 +4,8 @@ Paper: Ahmadian et al., "Back to Basics: Revisiting REINFORCE-Style
   Optimization for Learning from Human Feedback in LLMs", 2024, for one turn.
 Change: against RLOO, A_k = G_k - mean of the other rows' G_k, with the rewards
   from turn k on; a row that is alone at its turn keeps G_k. Unbiased.
-Defaults: gamma 1; sum over tokens, mean over rows.
+Defaults: gamma 1; sum over tokens, mean over rows. turn_rloo@turn_mean is the
+  mean over turns of the mean over their tokens.
 Pieces: TurnRewards(); TurnLeaveOneOut(gamma=1.0); Reinforce();
   SeqMeanTokenSum()
 Headline: none.
@@ -18,6 +19,7 @@ from rl_jax.pieces import credit, losses, shaping
 from rl_jax.pieces.aggregation import SeqMeanTokenSum
 
 BASELINE = 'rloo'  # what influence compares it with
+VARIANTS = {'turn_mean': ('aggregation=TurnMean()',)}
 
 
 def get_method() -> Method:

@@ -8,8 +8,9 @@ Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'),
   link=Sigmoid(label_smoothing=0.0, gamma=0.0), weight=OnPolicy(), coef=1.0);
   TokenMean(); Given()
 Headline: unverified.
-Evidence: verified in code (TRL dpo_trainer.py, by a digest; the limit from
-  memory).
+Evidence: verified in code (TRL dpo_trainer.py, use_weighting, in copies of it).
+Paper and code: TRL divides by the collision probability of each token, as here;
+  the limit 1 is a clamp of the product over both responses.
 Command: python -m experiments.train --config=configs/preferences.py
   --method=wpo
 """

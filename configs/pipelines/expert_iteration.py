@@ -27,7 +27,7 @@ def get_stages() -> tuple[Stage, ...]:
       Stage(
         name=f'samples_{n}',
         flags=(
-          *(*sums.CONFIG, '--method=reinforce', *sums.SAMPLES, last),
+          *(*sums.CONFIG, '--method=reinforce', *sums.DRAWN, last),
           *('--set=optimizer.learning_rate=0.0', f'--set=seed={n}'),
           *('--set=iterations=40', '--set=evaluation.every=0'),
         ),

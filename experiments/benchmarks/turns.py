@@ -70,8 +70,17 @@ class Constant(EnvironmentTask):
 class Turns:
   """Episodes of so many turns; those of fewer are the first turns of them."""
 
-  def __init__(self, cfg: Any, shape: costs.Shape, mesh: Any, turns: int):
-    self._shape, self._turns, self._clock = shape, turns, own_clock()
+  def __init__(
+    self,
+    cfg: Any,
+    shape: costs.Shape,
+    mesh: Any,
+    turns: int,
+    workers: int = 0,
+  ):
+    self._shape, self._turns = shape, turns
+    # Of this process alone, unless it waits for others.
+    self._clock = time.perf_counter if workers else own_clock()
     self._size = turns * (shape.new_tokens + SAID) - SAID
     limits = TurnConfig(
       max_turns=turns,
@@ -89,7 +98,7 @@ class Turns:
         turns=limits,
       )
     )
-    pool = SessionPool(task)
+    pool = SessionPool(task, workers)
     self._episodes = Episodes(
       task,
       pool,
@@ -138,6 +147,16 @@ class Turns:
       self.engine, self._params, self._empty, self._key, self._examples
     )
     jax.block_until_ready(traj)
+
+  def host_share(self) -> float:
+    """Of whole episodes, the time in which the device waits."""
+    started = self._clock()
+    self.play()
+    return 1 - sum(self.device_seconds) / (self._clock() - started)
+
+  def close(self) -> None:
+    """Ends the workers."""
+    self._episodes.close()
 
   def generate(self) -> None:
     """One response of as many tokens, as tasks without turns have."""
@@ -224,4 +243,21 @@ def measured(
     'host_share': float(np.median(shares)),
     'single_turn_over_generate': float(np.median(pairs)),
     'times_without_caches': without,
+  }
+
+
+def host_shares(
+  cfg: Any, shape: costs.Shape, mesh: Any, repeats: int, workers: int
+) -> dict[str, Any]:
+  """host_share as of `measured`, by the wall clock, with worker processes."""
+  one = Turns(cfg, shape, mesh, LENGTHS[-1], workers)
+  try:
+    one.play()  # compiles
+    shares = [one.host_share() for _ in range(repeats)]
+  finally:
+    one.close()
+  return {
+    'workers': workers,
+    'host_share': float(np.median(shares)),
+    'host_shares': shares,
   }

@@ -4,18 +4,22 @@ from collections.abc import Iterable, Iterator, Sequence
 import itertools
 from typing import Any
 
-FORMS = ('pair', 'label', 'response', 'text')
+FORMS = ('pair', 'label', 'scores', 'response', 'text')
 # Of a line, which has more.
 KEYS = frozenset(('step', 'prompt', 'response', 'reward', 'error'))
 
 
 def rows(
-  samples: Sequence[dict[str, Any]], form: str, least: float, chat: bool
+  samples: Sequence[dict[str, Any]],
+  form: str,
+  least: float,
+  chat: bool,
+  shorter: bool = False,
 ) -> Iterator[dict[str, Any]]:
   """Those of one log, in its order; samples: its lines."""
-  judged = [x for x in samples if x['error'] is None and _said(x)]
   turn = lambda role, text: [{'role': role, 'content': text}] if chat else text
-  for (_, prompt), group in _groups(judged):
+  for (_, prompt), every in _groups(samples):
+    group = [x for x in every if x['error'] is None and _said(x)]
     asked = turn('user', prompt)
     right = [_said(x) for x in group if x['reward'] >= least]
     if form == 'text':
@@ -27,11 +31,35 @@ def rows(
     elif form == 'response':
       said = (turn('assistant', text) for text in right)
       yield from ({'prompt': asked, 'completion': text} for text in said)
+    elif form == 'scores':
+      if len(group) == len(every) > 1:
+        said = [turn('assistant', _said(x)) for x in group]
+        scores = [x['reward'] for x in group]
+        yield {'prompt': asked, 'responses': said, 'scores': scores}
     else:
-      best, worst = (f(group, key=_reward) for f in (max, min))
-      if worst['reward'] < least <= best['reward']:
-        texts = [turn('assistant', _said(x)) for x in (best, worst)]
+      pair = (_shorter if shorter else _extremes)(group, least)
+      if pair is not None:
+        texts = [turn('assistant', text) for text in pair]
         yield {'prompt': asked, 'chosen': texts[0], 'rejected': texts[1]}
+
+
+def _extremes(group, least):
+  """(best, worst) by reward; None unless the best alone is right."""
+  if not group:
+    return None
+  best, worst = (f(group, key=_reward) for f in (max, min))
+  right = worst['reward'] < least <= best['reward']
+  return (_said(best), _said(worst)) if right else None
+
+
+def _shorter(group, least):
+  """(shortest right, longest wrong), None unless the former is shorter."""
+  right = [_said(x) for x in group if x['reward'] >= least]
+  wrong = [_said(x) for x in group if x['reward'] < least]
+  if not (right and wrong):
+    return None
+  chosen, rejected = min(right, key=len), max(wrong, key=len)
+  return (chosen, rejected) if len(chosen) < len(rejected) else None
 
 
 def _groups(samples: Iterable[dict[str, Any]]):

@@ -8,12 +8,12 @@ WARM = (
   '--set=task.form=right',
   '--set=rollout.group_size=1',
 )
-# Samples instead of data.
-SAMPLES = (
+# Samples instead of data, and the learning rate for them.
+DRAWN = (
   *('--set=rollout.logged_prompts=0', '--set=rollout.num_prompts=32'),
   *('--set=rollout.group_size=8', '--set=guards.log_rollouts=32'),
-  '--set=optimizer.learning_rate=3e-4',
 )
+SAMPLES = (*DRAWN, '--set=optimizer.learning_rate=3e-4')
 
 
 def on_rows(

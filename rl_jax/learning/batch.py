@@ -47,6 +47,9 @@ def make_batch(
     traj = traj.replace(weight_B=traj.weight_B * keep_B)
     metrics['batch/kept_group_fraction'] = (keep_N > 0).mean()
   credit = _through(method, 'credit', reward, traj, states)
+  for piece in method.credit:
+    if hasattr(piece, 'measure'):
+      metrics |= piece.measure(traj)
   traj = traj.replace(advantages_BT=_token_credit(credit, traj))
   if method.value_target is not None:
     path = f'value_target.{type(method.value_target).__name__}'
@@ -120,7 +123,11 @@ def _token_credit(credit: Array, traj: Trajectories) -> Array:
 
 
 def _metrics(traj: Trajectories) -> Metrics:
-  """Standard metrics of the rollout, over valid rows of the prompt itself."""
+  """Standard metrics of the rollout, over valid rows of the prompt itself.
+
+  reward/group_std: mean of the standard deviations (ddof 1) inside groups,
+  which falls before success does where training collapses (RAGEN).
+  """
   reward_B, valid_B = traj.reward_B, traj.valid_B
   # Rows with a hint, in a mode not chosen or not yet ended do not count.
   for key in ('foreign_B', 'forced_B', 'waits_B'):
@@ -133,6 +140,10 @@ def _metrics(traj: Trajectories) -> Metrics:
   metrics = {
     'reward/mean': masked_mean(reward_B, valid_B),
     'reward/std': safe_sqrt(masked_var(reward_B, valid_B)),
+    'reward/group_std': masked_mean(
+      safe_sqrt(masked_var(reward_NG, valid_NG, axis=1, ddof=1)),
+      (valid_NG.sum(axis=1) > 1).astype(jnp.float32),
+    ),
     'reward/zero_variance_fraction': (high_N <= low_N).mean(),
     'rollout/valid_fraction': (traj.valid_B > 0).mean(),
     'rollout/length': traj.length_B.astype(jnp.float32).mean(),

@@ -12,6 +12,7 @@ from rl_jax.pieces.ops.masking import (
   loss_mask,
   masked_center,
   masked_max,
+  places,
   safe_divide,
   zero_masked,
 )
@@ -77,7 +78,7 @@ def terms(
   states: of the pieces, by path; learned: their parameters, which have a
   gradient. Returns the states after this step, without gradient.
   """
-  stats = {name: zero_masked(x, traj.mask_BT) for name, x in stats.items()}
+  stats = {n: zero_masked(x, places(n, traj)) for n, x in stats.items()}
   fixed, states = jax.lax.stop_gradient((stats, dict(states)))
   metrics: dict[str, Any] = _diagnostics(fixed, traj)
   products: dict[str, Array] = {}  # by role of the loss, [B, T]
@@ -109,7 +110,10 @@ def terms(
     if value.ndim:
       chex.assert_equal_shape([value, traj.mask_BT])
       aggregation = getattr(loss, 'aggregation', None) or method.aggregation
-      token_BT = aggregation(traj.mask_BT, traj.weight_B, traj.group_size)
+      args = traj.mask_BT, traj.weight_B, traj.group_size
+      if getattr(aggregation, 'by_turn', False):
+        args = *args, traj.turn_BT
+      token_BT = aggregation(*args)
       token_BT = token_BT * products.get(loss.role, 1.0)
       value = (jnp.where(token_BT != 0, value, 0.0) * token_BT).sum()
     total += value

@@ -25,7 +25,7 @@ from rl_jax.pieces.logits.transforms import (
   read_values,
 )
 from rl_jax.pieces.ops import groups
-from rl_jax.pieces.ops.masking import zero_masked
+from rl_jax.pieces.ops.masking import places, zero_masked
 from rl_jax.pieces.statistics import action_values
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.runtime import layout
@@ -135,6 +135,8 @@ def token_statistics(
 ) -> dict[str, Array]:
   """Statistics [B, T] of the response tokens under params, 0 where masked.
 
+  Masked is all but trained tokens, of ObservationLogp all but observations.
+
   logp: log pi(y_t | x, y_<t) at the sampling temperature. entropy: of the same
   distribution, nats. values: of the value head before the token, values_after:
   behind it, as a reward model reads it; both of its first output. value_heads,
@@ -173,7 +175,7 @@ def token_statistics(
     routed = zip((ROUTER_PROBS, ROUTER_TAKEN), halves, strict=True)
     stats |= {name: x for name, x in routed if name in needs}
   stats = {
-    k: _whole_rows(zero_masked(v, traj.mask_BT)) for k, v in stats.items()
+    k: _whole_rows(zero_masked(v, places(k, traj))) for k, v in stats.items()
   }
   if HIDDEN in needs:
     stats[HIDDEN] = hidden_BTD * traj.mask_BT[:, :, None]

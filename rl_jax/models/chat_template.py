@@ -6,8 +6,10 @@ can only be stopped in a separate process. That process runs this file as a
 script: it reads and writes one line of JSON per conversation.
 """
 
+from collections.abc import Mapping, Sequence
 import functools
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +20,8 @@ import weakref
 SECONDS = 10.0  # of one rendering
 MEMORY_BYTES = 1 << 30
 OUTPUT_CHARACTERS = 1 << 22
+# Parts of a message that a template must not leave out in silence.
+MUST_READ = ('tool_calls', 'reasoning_content', 'thinking')
 
 
 class ChatTemplate:
@@ -71,6 +75,17 @@ class ChatTemplate:
       return None
     line = self._process.stdout.readline()
     return json.loads(line) if line.endswith(b'\n') else None
+
+
+def check_read(messages: Sequence[Mapping[str, Any]], template: str) -> None:
+  """Raises ValueError for what messages have and a template does not name."""
+  for name in MUST_READ:
+    named = re.search(rf'\b{name}\b', template)
+    if not named and any(name in message for message in messages):
+      raise ValueError(
+        f'the messages have {name}, which the chat template of this tokenizer '
+        'does not read'
+      )
 
 
 def _end(process: subprocess.Popen) -> None:

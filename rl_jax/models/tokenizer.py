@@ -15,11 +15,12 @@ import re
 from typing import Any, Protocol
 
 from rl_jax.models import token_bytes
-from rl_jax.models.chat_template import ChatTemplate
+from rl_jax.models.chat_template import ChatTemplate, check_read
 from rl_jax.models.files.optional import require
 
 _MARK = '\ufdd0'  # a noncharacter: no text has it
-Message = Mapping[str, str]  # role: system, user or assistant; content
+# role (system, user, ...), content, and what else a template reads of a turn.
+Message = Mapping[str, Any]
 # Messages, and whether the assistant's turn is open at their end.
 Conversation = tuple[Sequence[Message], bool]
 
@@ -120,6 +121,7 @@ class _PlainText:
         f'{type(self).__name__} has no chat template, which could read '
         + ', '.join(variables)
       )
+    check_read(messages, '')
     return '\n'.join(message['content'] for message in messages)
 
 
@@ -260,7 +262,7 @@ class HFTokenizer:
     self, messages: Sequence[Message], prefill: str = '', **variables: Any
   ) -> list[int]:
     """See Tokenizer; the template itself writes what begins a text."""
-    text = self.chat(self._safe(messages), **variables)
+    text = self.chat(self._safe(messages), **self._safe(variables))
     return self._encode_escaped(text + prefill)
 
   def encode_added(
@@ -268,17 +270,20 @@ class HFTokenizer:
   ) -> list[int]:
     """See Tokenizer; special tokens are read in the template alone."""
     texts = [
-      self.chat(self._safe(messages), is_open, **variables)
+      self.chat(self._safe(messages), is_open, **self._safe(variables))
       for messages, is_open in (before, after)
     ]
     return self._encode_escaped(_added(*texts))
 
-  def _safe(self, messages: Sequence[Message]) -> list[Message]:
-    """Messages in which special tokens are marked as text."""
-    return [
-      {k: self._escaped(v) if isinstance(v, str) else v for k, v in m.items()}
-      for m in messages
-    ]
+  def _safe(self, value: Any) -> Any:
+    """Messages or variables in which special tokens are marked as text."""
+    if isinstance(value, str):
+      return self._escaped(value)
+    if isinstance(value, Mapping):
+      return {self._safe(k): self._safe(x) for k, x in value.items()}
+    if isinstance(value, (list, tuple)):
+      return [self._safe(x) for x in value]
+    return value
 
   def _escaped(self, text: str) -> str:
     """With a mark within every special token that the text spells."""
@@ -338,14 +343,15 @@ class HFTokenizer:
       **variables: switches of the template, `enable_thinking=False` say.
 
     Raises: ValueError without a template, for a variable that it does not
-      name, or from the template itself, also if it exceeds the limits of time
-      and memory of `chat_template`.
+      name (or a part of messages, see check_read), or from the template itself,
+      also if it exceeds the limits of time and memory of `chat_template`.
     """
     unknown = [x for x in variables if x not in (self.chat_template or x)]
     if unknown:
       raise ValueError(
         f'the chat template of this tokenizer reads no {", ".join(unknown)}'
       )
+    check_read(messages, self.chat_template or '')
     return self._template.render(
       messages=[dict(message) for message in messages],
       add_generation_prompt=add_generation_prompt,

@@ -1,10 +1,10 @@
 """How a [B, T] loss becomes a scalar: a weight for every token.
 
-Each rule maps (mask_BT, weight_B, group_size) to weights_BT, and the scalar is
-sum(weights * loss). The row weight is a factor of the weights; denominators
-count rows and tokens, without rows that have weight 0 or no kept token. They
-are those of the whole minibatch, never of a microbatch, and never depend on
-the padded width.
+Each rule maps (mask_BT, weight_B, group_size), and turn_BT if it says
+`by_turn`, to weights_BT, and the scalar is sum(weights * loss). The row weight
+is a factor of the weights; denominators count rows, turns and tokens, without
+rows that have weight 0 or no kept token. They are those of the whole minibatch,
+never of a microbatch, and never depend on the padded width.
 
 Source: verl core_algos.py (agg_loss) and trl grpo_trainer.py.
 """
@@ -15,6 +15,7 @@ import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, safe_divide
+from rl_jax.pieces.ops.segments import segment_means, turn_starts
 from rl_jax.pieces.ops.sequences import live_rows
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array
@@ -92,3 +93,35 @@ class GroupTokenMean:
     groups = (tokens_N > 0).sum().astype(jnp.float32)
     row_B = safe_divide(weight_B, jnp.repeat(tokens_N, group_size) * groups)
     return mask_BT * row_B[:, None]
+
+
+@piece
+class TurnMean:
+  """Mean over turns of the mean over a turn's tokens: turns count alike.
+
+    weight of a token = weight_B / (tokens of its turn x turns of live rows)
+
+  Without turn_BT every run of trained tokens is a turn, so that a row of one
+  response counts as in SeqMeanTokenMean. The mean over a row's tokens instead
+  makes the tokens of a turn weigh more the shorter the row's turns are.
+  Source: this code.
+  """
+
+  role: ClassVar[str] = 'aggregation'
+  by_turn: ClassVar[bool] = True
+
+  def __call__(
+    self,
+    mask_BT: Array,
+    weight_B: Array,
+    group_size: int,
+    turn_BT: Array | None = None,
+  ) -> Array:
+    """Weights [B, T]."""
+    del group_size
+    live_B, _ = live_rows(mask_BT, weight_B)
+    start_BT = turn_starts(mask_BT, turn_BT)
+    _, tokens_BK, index_BT = segment_means(mask_BT, start_BT, mask_BT)
+    tokens_BT = jnp.take_along_axis(tokens_BK, index_BT, axis=1)
+    turns = (live_B * start_BT.sum(axis=1)).sum()
+    return safe_divide(mask_BT * weight_B[:, None], tokens_BT * turns)

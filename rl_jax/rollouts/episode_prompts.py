@@ -1,24 +1,27 @@
 """Prompts that end with what an environment says first."""
 
 from collections.abc import Callable, Sequence
-import contextlib
 from typing import Any
 
 import numpy as np
 
+from rl_jax.rollouts.beginnings import Kept
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments.base import opened, seed_of
+from rl_jax.tasks.environments.base import Opened, opened, seed_of
 
 _FIRST = 4  # episodes that are begun at start
-_MOST = 4096  # beginnings that are kept
+_MOST = 4096  # answers of beginnings that are kept
 
 
 class EpisodePrompts(PromptSet):
   """Prompts that end with the first observations of episodes.
 
-  begin: examples -> the examples with them; ValueError if one does not begin.
-  A few are opened at start, the others as they are drawn.
+  begin: (examples, what was said before) -> the examples with them. A few are
+  opened at start, the others as they are drawn. An episode that does not begin
+  keeps its place: its rows, which have one token for a prompt, fail.
+
+  Raises: ValueError if none of those at start begins.
   """
 
   def __init__(
@@ -29,26 +32,31 @@ class EpisodePrompts(PromptSet):
     max_prompt_tokens: int,
     overlong: str = 'error',
     *,
-    begin: Callable[[Sequence[Example]], list[Example]],
+    begin: Callable[[Sequence[Example], Kept], list[Opened]],
   ):
-    self._begin, self._opened = begin, {}
+    self._begin = begin
+    self._kept: Kept = {}
+    self._opened: dict[int, Opened] = {}  # of the newest batch
     super().__init__(task, split, tokenizer, max_prompt_tokens, overlong)
+    first = list(self._opened.values())
+    if all(one.failure for one in first):
+      kind, detail = first[0].failure
+      raise ValueError(
+        f'{type(task).__name__}: none of {len(first)} episodes of split '
+        f'{split!r} begins; the first one, seed {seed_of(first[0])}: {kind}: '
+        f'{detail.strip()[-500:]}'
+      )
 
   def batch(
     self, indices: Sequence[int]
   ) -> tuple[list[Any], np.ndarray, np.ndarray, np.ndarray]:
     """See PromptSet; of a game the prompts of all players, side by side.
 
-    Those that are new are opened in one call.
+    They are opened in one call.
     """
-    ids = dict.fromkeys(map(self.example_id, indices))
-    new = [i for i in ids if i not in self._opened]
-    if len(self._opened) + len(new) > _MOST:
-      self._opened.clear()
-      new = list(ids)
-    examples = [super(EpisodePrompts, self)._example(i) for i in new]
-    with contextlib.suppress(ValueError):  # then one by one
-      self._opened |= zip(new, self._begin(examples), strict=True)
+    if len(self._kept) > _MOST:
+      self._kept.clear()
+    self._opened = self._open(dict.fromkeys(map(self.example_id, indices)))
     first = [self.example(i) for i in indices]
     examples = [one for example in first for one in _players(example)]
     return examples, *self.arrays(examples)
@@ -62,13 +70,23 @@ class EpisodePrompts(PromptSet):
     return all(usable(one) for one in _players(example))
 
   def _checked_ids(self):
-    return range(min(self._total, _FIRST))
+    ids = range(min(self._total, _FIRST))
+    self._opened = self._open(ids)
+    return ids
 
   def _example(self, example_id):
     if example_id not in self._opened:
-      (found,) = self._begin([super()._example(example_id)])
-      self._opened[example_id] = found
+      self._opened |= self._open([example_id])
     return self._opened[example_id]
+
+  def _open(self, ids):
+    examples = [super(EpisodePrompts, self)._example(i) for i in ids]
+    return dict(zip(ids, self._begin(examples, self._kept), strict=True))
+
+  def _encode(self, example):
+    if example.failure:
+      return [self.tokenizer.pad_id]
+    return super()._encode(example)
 
 
 def begun(task: Any) -> Callable:
@@ -77,7 +95,8 @@ def begun(task: Any) -> Callable:
   In this process: for environments that answer on the device, too.
   """
 
-  def begin(examples):
+  def begin(examples, kept):
+    del kept
     said = (task.make(one).reset(seed_of(one)).observation for one in examples)
     return [opened(*pair, False) for pair in zip(examples, said, strict=True)]
 

@@ -7,12 +7,14 @@ say behind the rows.
 """
 
 from collections.abc import Callable, Sequence
+import functools
 import time
 from typing import Any
 
 import jax
 import numpy as np
 
+from rl_jax.rollouts import beginnings
 from rl_jax.rollouts.engine import Engine
 from rl_jax.rollouts.partners import NO_PARTNERS, Partners
 from rl_jax.rollouts.players import Episode, Player
@@ -27,8 +29,7 @@ from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments.base import Opened, opened, players_of, seed_of
-from rl_jax.tasks.environments.several import begins_in_chat
+from rl_jax.tasks.environments.base import Opened, players_of, seed_of
 from rl_jax.types import Trajectories, Turns
 from rl_jax.verification.pool import Outcome
 
@@ -67,28 +68,21 @@ class Episodes(Journaled):
     self._records: list[dict[str, Any]] = []  # of all rows
     self._seconds = 0.0
 
-  def open(self, examples: Sequence[Example]) -> list[Opened]:
-    """The examples with their first observations.
-
-    Raises: ValueError if one does not begin.
-    """
-    found = []
+  def open(
+    self, examples: Sequence[Example], kept: beginnings.Kept
+  ) -> list[Opened]:
+    """The examples with their first observations; see `beginnings`."""
     self._rounds += 1
-    episodes = [
-      Episode((self._rounds, n), example, self._players)
-      for n, example in enumerate(examples)
-    ]
-    self._partners.play_on(self._pool.ask, episodes)
-    for episode in episodes:
-      if episode.failure is not None:
-        kind, detail = episode.failure
-        raise ValueError(
-          f'{self._named(episode.example)} does not begin: {kind}: {detail}'
-        )
-      text = episode.beginning()
-      chat = begins_in_chat(self._task, episode.example)
-      found.append(opened(episode.example, text, chat))
-    return found
+    return beginnings.open_all(
+      self._task,
+      examples,
+      functools.partial(
+        self._journal.ask,
+        ask=functools.partial(beginnings.ask_once, self._pool.ask, kept),
+      ),
+      self._partners,
+      self._rounds,
+    )
 
   def play(
     self,
@@ -121,7 +115,7 @@ class Episodes(Journaled):
       for row, player in zip(range(own.start, own.stop), seats[0], strict=True):
         player.episode.cut = not recorded.live_B[row]
     games = {id(p.episode): p.episode for rows in seats for p in rows}
-    self._ask([game for game in games.values() if not game.cut])
+    self._ask([x for x in games.values() if not (x.cut or x.failure)])
     for rows in seats:
       for row, player in zip(range(own.start, own.stop), rows, strict=True):
         self._check_start(player, examples[row // traj.group_size])
@@ -202,6 +196,7 @@ class Episodes(Journaled):
       'episode/calls': mean([sum(r['calls']) for r in records]),
       'episode/cut_observations': sum(r['cut'] for r in records),
       'episode/mismatches': kinds.count('mismatch'),
+      'episode/failed_resets': sum(not r['begun'] for r in records),
       'time/environment_seconds': self._seconds,
       **self._partners.metrics(),
     }
@@ -232,7 +227,9 @@ class Episodes(Journaled):
         place = n * group_size + sample
         if place not in games:
           example = getattr(examples[n], 'origin', examples[n])
-          games[place] = Episode((self._rounds, place), example, P)
+          failure = getattr(examples[n], 'failure', None)
+          key = (self._rounds, place)
+          games[place] = Episode(key, example, P, failure=failure)
         seats[-1].append(Player(games[place], role))
     return seats
 

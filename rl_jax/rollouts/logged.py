@@ -55,7 +55,7 @@ class LoggedSet(PromptSet):
     example = super()._example(example_id)
     if not is_environment(self.task):
       return example
-    return begun(self.task)([example])[0]
+    return begun(self.task)([example], {})[0]
 
   def _encode(self, example: base.Example) -> list[int]:
     ids = super()._encode(example)
@@ -86,8 +86,7 @@ class LoggedSet(PromptSet):
 
     Raises: OverlongPromptError names a response with too many tokens.
     """
-    where = f'{type(self.task).__name__} {self.split}[{example.id}]'
-    found = []
+    where, found = self.where(example), []
     records = base.logged(self.task, example)[: self.num_responses]
     for number, logged in enumerate(records):
       try:
@@ -109,7 +108,8 @@ class LoggedSource:
   """Groups of recorded responses; made like a Collector and called like it.
 
   mismatched: each group gets one more row, the first response to the prompt
-  before it in the batch, with weight 0 (KTO's reference point).
+  before it in the batch (of pairs the chosen one), with weight 0 (KTO's
+  reference point).
   """
 
   prompts: LoggedSet
@@ -118,6 +118,13 @@ class LoggedSource:
   mesh: jax.sharding.Mesh
   num_prompts: int
   mismatched: bool = False
+
+  def __post_init__(self):
+    if self.mismatched and min(self.num_prompts, len(self.prompts)) < 2:
+      raise ValueError(
+        f'the split {self.prompts.split!r} has one row in a batch, and the '
+        'method reads the response to another prompt: it needs two'
+      )
 
   @functools.cached_property
   def stop(self) -> Stop:

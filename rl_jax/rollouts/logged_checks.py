@@ -35,6 +35,11 @@ def check_logged(
           'and AllPairs'
         )
     return
+  if count == 1 and reads_mismatched(method):
+    raise ValueError(
+      'rollout.logged_prompts = 1, but the method reads the response to '
+      'another prompt of the batch: set it to 2 or more'
+    )
   if rollout.turns is not None and not hasattr(task, 'logged'):
     raise ValueError(
       f'rollout.logged_prompts = {count} with rollout.turns: the data of '

@@ -128,6 +128,7 @@ class Player:
       'actions': [replies[n]['action'] for n in heard],
       'calls': [replies[n]['calls'] for n in heard],
       'duration': [replies[n]['duration'] for n in heard],
+      'begun': bool(said),
       'turns': len(own),
       'failure': self.episode.failure,
       'finished': bool(replies) and replies[-1]['done'],

@@ -8,7 +8,7 @@ import numpy as np
 
 from rl_jax.checks import INT32
 from rl_jax.runtime.repeated_warnings import RepeatedWarnings
-from rl_jax.tasks.base import SPLITS, Example
+from rl_jax.tasks.base import PLACE, SPLITS, Example
 from rl_jax.tasks.environments.base import players_of
 from rl_jax.tasks.templates import encode_prompt
 
@@ -137,9 +137,18 @@ class PromptSet:
     """Token ids of one prompt; raises if it is empty or too long."""
     return self._encode(self._example(example_id))
 
+  def where(self, example: Example) -> str:
+    """Task, split and index, and where data have it."""
+    name = f'{type(self.task).__name__} {self.split}[{example.id}]'
+    place = example.meta.get(PLACE)
+    return f'{name} ({place})' if place else name
+
   def _encode(self, example: Example) -> list[int]:
-    ids = encode_prompt(example, self.tokenizer)
-    where = f'{type(self.task).__name__} {self.split}[{example.id}]'
+    where = self.where(example)
+    try:
+      ids = encode_prompt(example, self.tokenizer)
+    except ValueError as error:
+      raise ValueError(f'{where}: {error}') from error
     if not ids:
       raise ValueError(f'{where}: the prompt is empty')
     if len(ids) > self.max_prompt_tokens:

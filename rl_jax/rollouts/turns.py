@@ -64,6 +64,11 @@ def check(task: Any, rollout: Any, method: Any) -> None:
         f'method.rollout = {type(method.rollout).__name__} repeats episodes of '
         f'one player, but {name} has {players}: set it to null'
       )
+    if replays and not getattr(task, 'deterministic', True):
+      raise ValueError(
+        f'method.rollout = {type(method.rollout).__name__} repeats episodes, '
+        f'but {name} has deterministic = False: set it to null'
+      )
     if method.rollout is not None and not (plays or replays):
       raise ValueError(
         f'method.rollout = {type(method.rollout).__name__} is for single '

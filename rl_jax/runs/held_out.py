@@ -35,6 +35,11 @@ class HeldOut:
         f'evaluation: {count} recorded rows of the split '
         f'{source.prompts.split!r} do not fill {shards} devices'
       )
+    if source.mismatched and self._size < 2:
+      raise ValueError(
+        'evaluation.num_prompts: one recorded row, and the method reads the '
+        'response to another prompt: it needs two'
+      )
     self._batches = count // self._size
     self._source, self._whole = source, mesh_lib.replicated(source.mesh)
     forward = stages.functions.forward

@@ -8,6 +8,7 @@ a checkpoint holds; and `stop`, what ends a response.
 
 from collections.abc import Callable
 import dataclasses
+import functools
 from typing import Any
 
 import jax
@@ -16,6 +17,7 @@ import numpy as np
 
 from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
+from rl_jax.pieces import row_inputs
 from rl_jax.pieces.selection import ShuffledPass
 from rl_jax.rollouts.collect import Collector
 from rl_jax.rollouts.host_selector import HostSelector
@@ -182,17 +184,33 @@ class _Selectors:
       part.state = value[name]
 
 
+# What pieces read of rows of one kind (row_inputs.KEYS) on those of the other:
+# no label, no distance, no judged step, no answer.
+_ABSENT = {
+  'logged_B': 0.0,
+  'chosen_B': -1.0,
+  'mismatched_B': 0.0,
+  'semantic_distance_B': 0.0,
+  'aspect_label_BA': row_inputs.NO_LABEL,
+  'step_label_BT': -1.0,
+  'step_score_BT': -1.0,
+  'cluster_id_B': -1.0,
+}
+
+
 class MixedSource:
   """Sampled groups followed by recorded ones, a fixed number of each.
 
-  Sampled rows have logged_B 0 and, where the data have labels, chosen_B -1.
+  Sampled rows have logged_B 0 and no labels, whatever the data have; recorded
+  ones have no scores of reward models.
   """
 
   def __init__(self, sampled: Collector, logged: LoggedSource, score: Any):
     self._sampled, self._logged, self._score = sampled, logged, score
     self.stop = sampled.stop
     self.selector = _Selectors(sampled.selector, logged.selector)
-    self._join = jax.jit(_join, out_shardings=sampled.whole)
+    join = functools.partial(_join, sampled.row_inputs)
+    self._join = jax.jit(join, out_shardings=sampled.whole)
 
   def collect(
     self,
@@ -221,11 +239,38 @@ class MixedSource:
     return traj, metrics, [done], np.concatenate([lengths, more])
 
 
-def _join(drawn: Trajectories, rows: Trajectories) -> Trajectories:
-  """The groups of both, the sampled ones first."""
-  absent = {'logged_B': 0.0, 'chosen_B': -1.0, 'mismatched_B': 0.0}
-  extras = {
-    name: jnp.full_like(drawn.weight_B, absent[name]) for name in rows.extras
+def _join(
+  token_inputs: Callable[[Trajectories], dict[str, jax.Array]],
+  drawn: Trajectories,
+  rows: Trajectories,
+) -> Trajectories:
+  """The groups of both, the sampled ones first.
+
+  token_inputs: what the task says of tokens, which sampled rows have already.
+
+  Raises: ValueError for extras of one of them that nobody knows of the other.
+  """
+  rows = rows.replace(extras={**rows.extras, **token_inputs(rows)})
+  return join_rounds((_with_all(drawn, rows), _with_all(rows, drawn)))
+
+
+def _with_all(traj: Trajectories, other: Trajectories) -> Trajectories:
+  """With the extras and rewards of the other, absent by _ABSENT."""
+  missing = {k: x for k, x in other.extras.items() if k not in traj.extras}
+  unknown = sorted(missing.keys() - _ABSENT.keys())
+  if unknown:
+    raise ValueError(
+      f'rollout.logged_prompts mixes data and samples, of which only one kind '
+      f'has {", ".join(unknown)}: set it to 0 or to rollout.num_prompts'
+    )
+  B = len(traj.weight_B)
+  fill = lambda name, x: jnp.full((B, *x.shape[1:]), _ABSENT[name], x.dtype)
+  rewards = {
+    name: fill(f'{name}_B', x)
+    for name, x in other.rewards.items()
+    if name not in traj.rewards and f'{name}_B' in _ABSENT
   }
-  drawn = drawn.replace(extras=extras)
-  return join_rounds((drawn, rows))
+  return traj.replace(
+    extras={**traj.extras, **{k: fill(k, x) for k, x in missing.items()}},
+    rewards={**traj.rewards, **rewards},
+  )

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 SPLITS = ('train', 'validation', 'test')
 OUTCOME = 'outcome'  # the component that every task returns: 1 is solved
+PLACE = 'place'  # in Example.meta: file and row of the data
 PART = 'mixture_part'  # in Example.meta: the name that metrics are split by
 
 
@@ -29,7 +30,7 @@ class Example:
   answer: str
   id: int  # stable index in its split
   meta: dict[str, Any] = dataclasses.field(default_factory=dict)
-  messages: tuple[dict[str, str], ...] = ()
+  messages: tuple[dict[str, Any], ...] = ()
   prefill: str = ''
   parts: tuple[str, ...] = ()
   arguments: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -59,7 +60,7 @@ class Logged:
   """
 
   text: str = ''
-  messages: tuple[dict[str, str], ...] = ()
+  messages: tuple[dict[str, Any], ...] = ()
   turns: tuple[tuple[str, str], ...] = ()
   reward: float = 1.0
   label: int | None = None

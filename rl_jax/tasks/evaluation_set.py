@@ -95,6 +95,11 @@ class Several:
     """If any task has it."""
     return any(getattr(t, 'global_random', True) for t in self._tasks())
 
+  @property
+  def deterministic(self) -> bool:
+    """If every task is."""
+    return all(getattr(t, 'deterministic', True) for t in self._tasks())
+
   def weights_of(self, example: Example) -> dict[str, float]:
     """Of the example's own task."""
     return self.task_of(example).reward_weights

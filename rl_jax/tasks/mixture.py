@@ -121,6 +121,11 @@ class Mixture:
     return any(getattr(p.task, 'global_random', True) for p in self.parts)
 
   @property
+  def deterministic(self) -> bool:
+    """If every part is."""
+    return all(getattr(p.task, 'deterministic', True) for p in self.parts)
+
+  @property
   def hinted(self) -> Any:
     """As of the parts, if all have hints; else AttributeError."""
     hints = {p.name: p.task.hinted for p in self.parts}

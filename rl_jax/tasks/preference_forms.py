@@ -12,7 +12,9 @@
   text      {text}: all of it is learned but its first character, the prompt
 
 `response` may stand for `completion`. Texts are strings, or conversations:
-lists of {role, content}. All other fields are ignored.
+lists of turns (tasks.messages). Of a row with conversations `tools` and
+`chat_template_kwargs` are variables of the chat template. All other fields are
+ignored.
 """
 
 from collections.abc import Mapping
@@ -22,12 +24,12 @@ import os
 from typing import Any
 
 from rl_jax.tasks.base import Logged
+from rl_jax.tasks.messages import read_message, template_arguments
 from rl_jax.tasks.sources import BadRowError
 
 FORMS = ('pair', 'label', 'scores', 'steps', 'response', 'text')
 STEP_END = '\n'
-ROLES = ('system', 'user', 'assistant', 'tool')
-Text = str | tuple[dict[str, str], ...]  # plain, or a conversation
+Text = str | tuple[dict[str, Any], ...]  # plain, or a conversation
 
 
 def form_of(record: Mapping[str, Any], where: str) -> str:
@@ -83,6 +85,24 @@ def parse(
   else:
     prompt, text = row.prompt_and_completion()
   return prompt, (_logged(text, 1.0, None),)
+
+
+def arguments(
+  record: Mapping[str, Any], prompt: Text, where: str
+) -> dict[str, Any]:
+  """What a record says to the chat template that renders its prompt.
+
+  Raises: BadRowError if it is malformed, or if the prompt is plain text, which
+    no template renders.
+  """
+  row = _Row(record, where)
+  found = template_arguments(record, row.fail)
+  if found and isinstance(prompt, str):
+    row.fail(
+      'wrong_type',
+      f'{", ".join(found)} for a chat template, but the texts are no messages',
+    )
+  return found
 
 
 def aspects(
@@ -141,24 +161,10 @@ class _Row:
       )
     if not value:
       self.fail(f'empty_{name}', f'field {name!r} has no messages')
-    return tuple(self._message(m, name, i) for i, m in enumerate(value))
-
-  def _message(self, message, name, number):
-    place = f'message {number} of field {name!r}'
-    if not isinstance(message, Mapping):
-      self.fail('wrong_type', f'{place} is {type(message).__name__}, no object')
-    role, content = message.get('role'), message.get('content')
-    if role not in ROLES:
-      known = ', '.join(ROLES)
-      self.fail(
-        'wrong_roles', f'{place} has the role {role!r}, none of {known}'
-      )
-    if not isinstance(content, str):
-      kind = type(content).__name__
-      self.fail('wrong_type', f'{place}: the content is {kind}, not text')
-    if role == 'assistant' and not content:
-      self.fail(f'empty_{name}', f'{place} is empty')
-    return {'role': role, 'content': content}
+    return tuple(
+      read_message(turn, name, number, self.fail)
+      for number, turn in enumerate(value)
+    )
 
   def completion(self, value, name, prompt) -> Text:
     """A text of the kind of the prompt; a conversation goes on with a turn of

@@ -23,7 +23,8 @@ class PreferenceRows:
   the assistant's turns are trained. The last num_validation rows are held out.
   bad_rows: 'error' names file and row of the first bad row, 'skip' counts them.
   The outcome of a sampled response is equality with the first recorded one.
-  arguments: variables of the chat template, such as enable_thinking.
+  arguments: variables of the chat template, such as enable_thinking; a row may
+  have further ones, and `tools`.
   aspects: fields with a number that rates the response of a row; null and
   fields that are not there are labels that are missing.
   """
@@ -56,16 +57,17 @@ class PreferenceRows:
     """The index-th row of the split."""
     base.check_index(self, split, index)
     first = 0 if split == 'train' else self.num_prompts('train')
-    prompt, logged = _decoded(self._rows()[first + index])
+    row = self._rows()[first + index]
+    prompt, logged = _decoded(row)
     more = {}
     if not isinstance(prompt, str):
       more['messages'], prompt = prompt, prompt[-1]['content']
-      more['arguments'] = dict(self.arguments)
+      more['arguments'] = {**self.arguments, **json.loads(row.answer)}
     return Example(
       prompt=prompt,
       answer=_text(logged[0]),
       id=index,
-      meta={'logged': logged},
+      meta={'logged': logged, base.PLACE: row.where},
       **more,
     )
 
@@ -113,8 +115,9 @@ def _load(path, form, bad_rows, max_row_bytes, aspects):
         f'this row has {shape}, the first one {expected}: one file, one form',
       )
     first.update(shape)
-    texts = json.dumps(prompt), json.dumps([_encoded(x) for x in logged])
-    return None, rows_lib.Row(texts[0], '', texts[1], where)
+    arguments = preference_forms.arguments(record, prompt, where)
+    texts = (prompt, arguments, [_encoded(x) for x in logged])
+    return None, rows_lib.Row(*map(json.dumps, texts), where)
 
   return rows_lib.collect(path, 'train', reader, bad_rows, max_row_bytes)
 

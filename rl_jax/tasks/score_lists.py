@@ -8,6 +8,7 @@ import re
 
 from rl_jax.tasks.base import Example
 
+_THOUGHT = re.compile(r'<think>(.*?)</think>', re.DOTALL)
 _OBJECT = re.compile(r'\{[^{}]*\}')
 
 
@@ -47,9 +48,10 @@ def reward_anything(example: Example, response: str) -> dict[str, float]:
   A pair weighs 1 + |difference of its true scores|; the penalty is the weight
   where the response reverses it, half of it where only the response has a tie.
   Form as in `urpo`; without scores 0. outcome: no penalty. A reward function:
-  `--reward=rl_jax.tasks.score_lists:reward_anything=1`.
-  Source: zhuohaoyu/RewardAnything processing.py, by a digest; the reward of the
-  form beside it, and the weights of both, are not known.
+  `--reward=rl_jax.tasks.score_lists:reward_anything=1`; the one of the form is
+  beside it, how both were weighted in training is not known.
+  Source: zhuohaoyu/RewardAnything processing.py
+  (calculate_weighted_pair_penalty).
   """
   gold, found = _both(example, response)
   if found is None:
@@ -61,6 +63,63 @@ def reward_anything(example: Example, response: str) -> dict[str, float]:
     penalty += weight * (1.0 if reverses else 0.5 * (a != b and x == y))
     total += weight
   return {'reward': 1 - penalty / total, 'outcome': float(penalty == 0.0)}
+
+
+def reward_anything_form(example: Example, response: str) -> float:
+  """In [0, 1]: thinking, then a JSON object of scores and a ranking.
+
+    0.15  <think> and </think> (one of them alone: 0.05)
+    0.05  more than 50 characters between them
+    0.20  a JSON object behind them; 0.15 if other text surrounds it
+    0.10  its key "scores"            0.10  its key "best-to-worst"
+    0.20  times the share of the names 1, 2, ... that have a score
+    0.20  times the share of neighbours in the ranking that the scores order
+          alike, equal scores included
+
+  The answer of the example is as in `urpo`. A reward function:
+  `--reward=rl_jax.tasks.score_lists:reward_anything_form=1`.
+  Source: zhuohaoyu/RewardAnything processing.py (format_reward); its last test
+  is not in the released file, and reconstructed here; its repair of malformed
+  JSON is left out.
+  """
+  thought = _THOUGHT.search(response)
+  tags = ('<think>' in response) + ('</think>' in response)
+  total = (0.0, 0.05, 0.15)[tags]
+  total += 0.05 * bool(thought and len(thought[1].strip()) > 50)
+  found, alone = _object(_THOUGHT.sub('', response).strip())
+  if not found:
+    return total
+  total += 0.20 if alone else 0.15
+  scores, ranking = found.get('scores'), found.get('best-to-worst')
+  total += 0.10 * ('scores' in found) + 0.10 * ('best-to-worst' in found)
+  scores = scores if isinstance(scores, dict) else {}
+  names = {str(i + 1) for i in range(len(json.loads(example.answer)))}
+  total += 0.20 * len(names & scores.keys()) / len(names)
+  if isinstance(ranking, list):
+    total += 0.20 * _agreement(scores, ranking)
+  return total
+
+
+def _object(text):
+  """(the JSON object of a text or {}, whether it is all of the text)."""
+  inside = text[text.find('{') : text.rfind('}') + 1]
+  for part in (text, inside):
+    try:
+      found = json.loads(part)
+    except ValueError:
+      continue
+    return (found if isinstance(found, dict) else {}), part == text
+  return {}, False
+
+
+def _agreement(scores, ranking):
+  """Share of neighbours in the ranking whose scores do not rise."""
+  try:
+    given = [float(scores[str(name)]) for name in ranking]
+  except (KeyError, TypeError, ValueError):
+    return 0.0
+  steps = [a >= b for a, b in itertools.pairwise(given)]
+  return sum(steps) / len(steps) if steps else 0.0
 
 
 def _both(example, response) -> tuple[list[float], Sequence[float] | None]:

@@ -52,11 +52,19 @@ class JournaledPool:
     )
     return [Outcome(*outcome) for outcome in outcomes]
 
-  def ask(self, requests: Sequence[Request]) -> list[Answer]:
-    """As SessionPool.ask, or what it said the first time."""
+  def ask(
+    self,
+    requests: Sequence[Request],
+    ask: Callable[[Sequence[Request]], list[Answer]] | None = None,
+  ) -> list[Answer]:
+    """As SessionPool.ask, or what it said the first time.
+
+    ask: what is called instead of the pool's.
+    """
+    ask = ask or self._pool.ask
     answers = self._known(
       lambda: [[r.example.id, r.seed, *r.actions] for r in requests],
-      lambda: [[a.reply, a.kind, a.detail] for a in self._pool.ask(requests)],
+      lambda: [[a.reply, a.kind, a.detail] for a in ask(requests)],
     )
     return [Answer(*answer) for answer in answers]
 

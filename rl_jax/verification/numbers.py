@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+MOST = 1e12  # squares of it, summed over many rows, are finite in float32
+
 
 def check_numbers(components: Any, origin: str) -> dict[str, float]:
-  """Finite Python floats by name, or ValueError that names what is not one."""
+  """Python floats in [-MOST, MOST] by name, or ValueError naming another."""
   if not isinstance(components, Mapping):
     raise ValueError(
       f'{origin} returned {type(components).__name__}, not a dict of components'
@@ -20,6 +22,8 @@ def check_numbers(components: Any, origin: str) -> dict[str, float]:
         f'component {name!r} is {type(value).__name__}, not a number'
       )
     checked[name] = float(value)
-    if checked[name] - checked[name] != 0.0:
-      raise ValueError(f'component {name!r} is {checked[name]}')
+    if not -MOST <= checked[name] <= MOST:
+      raise ValueError(
+        f'component {name!r} is {checked[name]}, not in [-{MOST:g}, {MOST:g}]'
+      )
   return checked

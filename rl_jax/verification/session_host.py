@@ -21,6 +21,7 @@ BUSY = 'busy'  # the kind of a message that asks for more time
 _MAX_CHARACTERS = 50_000  # of an observation; a longer one is an error
 _MAX_NAME_CHARACTERS = 200  # of a state or an action
 _MAX_INFO_CHARACTERS = 20_000  # as JSON
+_MAX_CALLS = 1_000_000  # of an action; sums of them are int32
 _FLAGS = ('done', 'truncated')
 
 
@@ -68,8 +69,10 @@ def check_reply(reply: Any, origin: str) -> dict[str, Any]:
     if type(found[name]).__name__ not in ('bool', 'bool_'):
       raise ValueError(f'{origin}: {name} = {found[name]!r:.80} is no bool')
     found[name] = bool(found[name])
-  if type(found['calls']) is not int or found['calls'] < 0:
-    raise ValueError(f'{origin}: calls = {found["calls"]!r:.80} is no count')
+  if type(found['calls']) is not int or not 0 <= found['calls'] <= _MAX_CALLS:
+    raise ValueError(
+      f'{origin}: calls = {found["calls"]!r:.80} is no count up to {_MAX_CALLS}'
+    )
   if action is not None and not isinstance(action, str):
     raise ValueError(f'{origin}: action = {action!r:.80} is not text')
   found['ask'] = _checked_ask(found, origin)
@@ -150,6 +153,7 @@ class Host:
   def __init__(self, task: Any):
     self._task = task
     self._swaps = getattr(task, 'global_random', True)
+    self._repeats = getattr(task, 'deterministic', True)
     self.live: dict[Any, tuple[Any, int, Any]] = {}
     self._round = None
 
@@ -201,6 +205,8 @@ class Host:
     environment, made, state = self.live.get(episode, (None, None, None))
     if environment is None or made != len(actions) - 1:
       self._end(episode)
+      if actions and not self._repeats:
+        raise _Mismatch('its process has ended; deterministic = False: lost')
       if self._swaps:
         _seed(seed)
       environment = self._task.make(example)
@@ -238,7 +244,7 @@ class Host:
 
 
 class _Mismatch(Exception):
-  """An episode that was repeated went another way."""
+  """An episode went another way as it was repeated, or cannot be."""
 
 
 class _Invalid(Exception):

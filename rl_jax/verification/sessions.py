@@ -30,9 +30,10 @@ class Answer(Result):
   """What an environment said, fields of a Reply; None unless kind is 'ok'.
 
   error: it raised. invalid: it returned no Reply, or one with wrong types, with
-  a reward that is not finite or with too long a text. timeout: its process was
-  killed at the time limit. died: its process ended, twice. mismatch: it was
-  repeated in another process and said something else.
+  a number that is not finite or huge, or with too long a text. timeout: its
+  process was killed at the time limit. died: its process ended, twice.
+  mismatch: it was repeated in another process and said something else, or its
+  process has ended and the task is not `deterministic`.
   """
 
   reply: dict[str, Any] | None

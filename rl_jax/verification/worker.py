@@ -6,6 +6,7 @@ milliseconds and no process with threads of JAX is forked. This module must not
 import JAX.
 """
 
+import contextlib
 import ctypes
 import functools
 import json
@@ -24,7 +25,7 @@ import types
 from typing import Any
 
 from rl_jax import user_modules
-from rl_jax.verification import numbers, session_host
+from rl_jax.verification import child_processes, numbers, session_host
 
 # Commands to the nursery: letter (f: fork, k: kill), process id.
 COMMAND = struct.Struct('=cI')
@@ -129,7 +130,7 @@ def _serve(control, parent, children, task, settings):
     elif pid in children:
       _end(pid)
       children.discard(pid)
-      _end_orphans(children)
+      _end_orphans(children | child_processes.kept)
     control.sendall(REPLY.pack(pid))
 
 
@@ -140,14 +141,15 @@ def _end(pid):
       kill(target, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
       pass
-  os.waitpid(pid, 0)
+  with contextlib.suppress(ChildProcessError):  # another thread has done it
+    os.waitpid(pid, 0)
 
 
-def _end_orphans(workers):
-  """Kills the remaining processes of killed workers, until none is left."""
+def _end_orphans(others):
+  """Kills the processes that calls have left, but for `others`."""
   if sys.platform != 'linux':
     return
-  while orphans := _children() - workers:
+  while orphans := child_processes.children() - others:
     for pid in orphans:
       _end(pid)
 
@@ -161,25 +163,11 @@ def _has_children():
   return True
 
 
-def _children():
-  """Process ids of the direct children of this process."""
-  found = set()
-  for name in filter(str.isdigit, os.listdir('/proc')):
-    try:
-      with open(f'/proc/{name}/stat') as file:
-        parent = file.read().rpartition(')')[2].split()[1]
-    except OSError:
-      continue  # it has ended
-    if int(parent) == os.getpid():
-      found.add(int(name))
-  return found
-
-
 def _work(task, fd, settings):
   """Reads chunks of numbered requests, writes a line of JSON for each.
 
   Processes that a call has left are killed before its reply is sent; those of
-  an episode live as long as it does.
+  an episode live as long as it does, and `child_processes.kept` as this one.
   """
   code = 1
   try:
@@ -207,7 +195,7 @@ def _work(task, fd, settings):
           busy = functools.partial(send, number, session_host.BUSY, None, '')
           reply = host.answer(*request, busy=busy)
         if not (host and host.live) and _has_children():
-          _end_orphans(set())
+          _end_orphans(child_processes.kept)
         send(number, *reply)
   except (EOFError, OSError):
     code = 0  # the trainer has closed the connection

@@ -128,8 +128,8 @@ def test_bad_groups_are_refused_before_compiling():
   assert 'Traceback' not in found.stderr
 
 
-def printed(*flags):
-  """The line of a benchmark of two groups of two short rows."""
+def line(*flags):
+  """What a benchmark of two groups of two short rows prints."""
   out = subprocess.run(
     [
       sys.executable,
@@ -146,7 +146,12 @@ def printed(*flags):
     capture_output=True,
     text=True,
   ).stdout
-  row = json.loads(out)
+  return json.loads(out)
+
+
+def printed(*flags):
+  """The line of a benchmark that compares with plain products."""
+  row = line(*flags)
   assert row['seconds_median'] > 0 and row['share_of_matrix_product'] > 0
   return row
 
@@ -175,3 +180,9 @@ def test_pairs_are_timed():
   row = printed('--stage=pairs', '--preset=tiny')
   assert row['num_prompts'] == 2 and row['prompt_tokens'] == 4
   assert row['pairs_per_second'] > 0
+
+
+@pytest.mark.slow
+def test_environments_in_workers_are_waited_for():
+  row = line('--stage=turns', '--preset=tiny', '--workers=2')
+  assert row['workers'] == 2 and 0 < row['host_share'] < 1

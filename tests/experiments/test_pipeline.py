@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import shlex
 import signal
 import subprocess
 import sys
@@ -35,7 +36,7 @@ ROWS = ''.join(
 
 @pytest.mark.parametrize('name', RECIPES)
 def test_recipes_become_commands(name, tmp_path):
-  """Folders are filled in, and every flag, --method and --set is known."""
+  """Folders are filled in, every flag, --method and --set is known, once."""
   planned = commands(load(name), str(tmp_path))
   for stage, (_, binary, *arguments) in planned.items():
     values = {key: [] for key in ('config', 'method', 'set', 'add')}
@@ -48,10 +49,15 @@ def test_recipes_become_commands(name, tmp_path):
         repr(key) in module.read_text() for key in values if values[key]
       )
       (out,) = values.get('out') or values['scores_out']
+      if binary == 'experiments.sft':  # a model
+        assert out == str(tmp_path / stage)
+        continue
       assert out == str(tmp_path / f'{stage}.jsonl')
       pathlib.Path(out).write_text(ROWS)  # of every gap that a split asks for
       continue
     assert values['workdir'] == [str(tmp_path / stage)]
+    paths = [change.partition('=')[0] for change in values['set']]
+    assert len(paths) == len(set(paths))  # which the command refuses
     config = configuration.build(
       values['config'][0], values['method'][0], values['set'], values['add']
     )
@@ -137,25 +143,79 @@ def rows_of(folder):
   ]
 
 
-@pytest.mark.slow
-def test_a_recipe_runs_small(tmp_path):
-  """Every stage of a few iterations, with the files that pass between them."""
+SMALL = tuple(
+  f'--set=model.config.{field}'
+  for field in ('num_layers=1', 'width=16', 'mlp_size=32')
+)
+
+
+def small_stages(name):
+  """The recipe on one-digit sums: a short warm start, then a few iterations."""
   stages = []
-  for stage in load('mpo'):
+  for stage in load(name):
     own = [x for x in stage.flags if not x.startswith('--set=iterations')]
     if stage.binary == 'train':
-      own.append('--set=iterations=3')
+      first = not any('model.path' in flag for flag in own)
+      own.append(f'--set=iterations={150 if first else 3}')
+      own += [*(SMALL if first else ()), '--set=evaluation.num_prompts=16']
+      if not any(flag.startswith('--set=task=') for flag in own):
+        own.append('--set=task.task.digits=1')
     stages.append(dataclasses.replace(stage, flags=tuple(own)))
-  recipe = tmp_path / 'recipe.py'
-  recipe.write_text(
+  return stages
+
+
+def write_recipe(path, stages):
+  """A file for --pipeline."""
+  path.write_text(
     'from experiments.pipelines.stages import Stage\n\n\n'
     f'def get_stages():\n  return {stages!r}\n'
   )
-  command = [sys.executable, '-m', 'experiments.pipeline']
-  command += [f'--pipeline={recipe}', f'--workdir={tmp_path / "run"}']
-  subprocess.run(command, check=True)
+  return [sys.executable, '-m', 'experiments.pipeline', f'--pipeline={path}']
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+  'name',
+  ['expert_iteration', 'fevo', 'iterative_dpo', 'mpo', 'tulu3', 'veripo'],
+)
+def test_a_recipe_runs_small(name, tmp_path):
+  """Every stage of a few iterations, with the files that pass between them."""
+  stages = small_stages(name)
+  command = write_recipe(tmp_path / 'recipe.py', stages)
+  subprocess.run([*command, f'--workdir={tmp_path / "run"}'], check=True)
   done = json.loads((tmp_path / 'run' / pipeline.STATE).read_text())
   assert list(done) == [stage.name for stage in stages]
+
+
+@pytest.mark.slow
+def test_killed_stages_between_trainings_are_repeated(tmp_path):
+  """Rows of a run and scores of a reward model: all of a file or none of it."""
+  stages, workdir = small_stages('mpo')[:4], tmp_path / 'run'
+  command = write_recipe(tmp_path / 'recipe.py', stages)
+  command.append(f'--workdir={workdir}')
+  subprocess.run(command, check=True)
+  names = ('pairs', 'scores')
+  assert [stage.name for stage in stages[2:]] == list(names)
+  files = {name: workdir / f'{name}.jsonl' for name in names}
+  whole = {name: path.read_bytes() for name, path in files.items()}
+  state = workdir / pipeline.STATE
+  for name in names:
+    done = json.loads(state.read_text())
+    state.write_text(json.dumps({k: v for k, v in done.items() if k != name}))
+    files[name].unlink()
+    cut = subprocess.Popen(
+      command, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert next(line for line in cut.stdout if line.startswith('--- ')) == (
+      f'--- {name}: ' + shlex.join(['python', *done[name]['command']]) + '\n'
+    )
+    os.killpg(cut.pid, signal.SIGKILL)
+    assert cut.wait() == -signal.SIGKILL
+    cut.stdout.close()
+    assert not files[name].exists()
+    assert name not in json.loads(state.read_text())
+    subprocess.run(command, check=True)
+    assert files[name].read_bytes() == whole[name]
 
 
 @pytest.mark.slow

@@ -39,6 +39,11 @@ LINES = [
     ('response', 0.3, [('p', 'good'), ('p', 'also'), ('q', 'half')]),
     ('text', 1.0, [('pgood',), ('palso',)]),
     (
+      'scores',  # not of a prompt with a failed call or a cut response
+      1.0,
+      [('p', ['bad', 'good', 'also'], [0.0, 1.0, 1.0])],
+    ),
+    (
       'label',
       0.5,
       [('p', text, text != 'bad') for text in ('bad', 'good', 'also')]
@@ -51,6 +56,18 @@ def test_rows_by_hand(form, least, expected):
   """Samples of one iteration alone are compared; a failed call is no sample."""
   found = rows(LINES, form, least, chat=False)
   assert [tuple(row.values()) for row in found] == expected
+
+
+def test_shorter_and_right_beats_longer_and_wrong():
+  """The shortest right sample against the longest wrong one, or no pair."""
+  texts = {'long': 0.0, 'bad': 0.0, 'right': 1.0, 'ok': 1.0}
+  lines = [sample(1, 'p', text, reward) for text, reward in texts.items()]
+  lines += [
+    sample(1, 'q', text, reward) for text, reward in (('no', 0), ('yes', 1))
+  ]
+  found = list(rows(lines, 'pair', 1.0, False, shorter=True))
+  assert found == [{'prompt': 'p', 'chosen': 'ok', 'rejected': 'long'}]
+  assert len(list(rows(lines, 'pair', 1.0, False))) == 2
 
 
 def test_responses_have_what_ended_them():

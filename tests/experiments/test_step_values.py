@@ -40,7 +40,7 @@ def test_success_of_random_actions(game):
   task, example, _, grid = game
   uniform_SA = np.full(grid.next_SA.shape, 1 / 6)
   found = walks.success(grid, uniform_SA, 12)
-  assert found == pytest.approx(task.random_outcome(example, 12))
+  assert found == pytest.approx(task.random_return(example, 12))
 
 
 def test_values_and_pairs_behind_a_shortest_way(game):

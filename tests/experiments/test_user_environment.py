@@ -1,4 +1,7 @@
-"""A user's own environment, in a file outside of the repository."""
+"""The environment of README, in a file outside of the repository."""
+
+import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -9,36 +12,16 @@ from rl_jax.runs import loop
 
 pytestmark = pytest.mark.usefixtures('no_mesh_left')
 
-FILE = """
-import dataclasses, random
-from configs import keydoor
-from rl_jax.tasks.environments import EnvironmentTask, Reply
-
-class Game:
-  def reset(self, seed):
-    self.number, self.left = random.Random(seed).randrange(4), 3
-    return Reply('?')
-
-  def step(self, action):
-    self.left -= 1
-    right = action == str(self.number)
-    says = '<' if action < str(self.number) else '>'
-    return Reply(says, {'outcome': float(right)}, done=right or not self.left)
-
-@dataclasses.dataclass(frozen=True)
-class Guess(EnvironmentTask):
-  alphabet = '0123?<>'
-  def make(self, example):
-    return Game()
-
-def get_config(method):
-  return dataclasses.replace(keydoor.get_config(method), task=Guess())
-"""
+README = pathlib.Path(__file__).parents[2] / 'README.md'
 
 
 def test_a_file_of_the_user_trains(tmp_path):
-  """With workers, which import the file, too."""
-  (tmp_path / 'guess.py').write_text(FILE)
+  """In 20 lines; with workers, which import the file, too."""
+  (source,) = re.findall(
+    r'```python\n(# guess.py\n.*?)```', README.read_text(), re.DOTALL
+  )
+  assert sum(bool(line) for line in source.split('\n')[1:]) <= 20
+  (tmp_path / 'guess.py').write_text(source)
   config = configuration.build(
     str(tmp_path / 'guess.py'),
     'grpo',

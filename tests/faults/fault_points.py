@@ -24,6 +24,10 @@ COLLECT = 'rl_jax.rollouts.collect'
 SELECTOR = 'rl_jax.rollouts.host_selector:HostSelector'
 WRITER = 'rl_jax.records.metrics:MetricsWriter'
 JOURNAL = 'rl_jax.verification.journal:JournaledPool'
+EPISODES = 'rl_jax.rollouts.episodes:Episodes'
+# Of a process: the calls of `ask` that open the first prompts of training, and
+# of evaluation, at start; then those of each rollout.
+_OPENS, _RESETS, _FIRST_TURN = 3, 4, 5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,8 +55,8 @@ class Fault:
     return f'{self.kind}: {when} call {self.call} of {name}{inside}'
 
 
-def faults() -> list[Fault]:
-  """All points, in an order of their own."""
+def faults(episodes: bool = False) -> list[Fault]:
+  """All points of runs with or without episodes, in an order of their own."""
   draw = random.Random(0)
   prune, commit = f'{SAVER}._prune', f'{FILES}:commit'
   points = [
@@ -79,7 +83,6 @@ def faults() -> list[Fault]:
     ('rounds', f'{COLLECT}:Collector.judge', 4, 'after'),
     ('rounds', f'{COLLECT}:Collector._fill', 2, 'before'),
     ('rounds', f'{COLLECT}:Collector._fill', 3, 'after'),
-    ('journal', f'{JOURNAL}.reward', 4, 'after'),
     ('journal', f'{JOURNAL}._append', 4, 'half'),
     ('journal', f'{JOURNAL}.mark', 2, 'after'),
     ('writer', f'{WRITER}._append', 4, 'before'),
@@ -95,6 +98,9 @@ def faults() -> list[Fault]:
     ('writer', f'{WRITER}.offsets', 3, 'after'),
     ('writer', f'{WRITER}.truncate_to', 1, 'after'),
   ]
+  points += (
+    _turns() if episodes else [('journal', f'{JOURNAL}.reward', 4, 'after')]
+  )
   found = [Fault(*point) for point in points]
   found += [
     Fault('term', 'rl_jax.runs.loop:Trainer.iteration', 2, 0.01),
@@ -109,6 +115,32 @@ def faults() -> list[Fault]:
   ]
   draw.shuffle(found)
   return found
+
+
+def _turns() -> list[tuple]:
+  """Between the calls of environments, and within them."""
+  ask, pool = f'{JOURNAL}.ask', 'rl_jax.verification.sessions:SessionPool.ask'
+  opens = 'rl_jax.rollouts.beginnings:open_all'
+  turns = range(_FIRST_TURN, _FIRST_TURN + 3)
+  points = [
+    (ask, _OPENS, 'before'),
+    (ask, _OPENS, 'after'),
+    (opens, 3, 'after'),
+    (ask, _RESETS, 'before'),
+    (ask, _RESETS, 'after'),
+    *((ask, turn, 'before') for turn in turns),
+    *((ask, turn, 'after') for turn in turns),
+    (ask, 4 * _FIRST_TURN, 'after'),
+    (pool, _FIRST_TURN, 0.001),
+    (pool, _FIRST_TURN + 1, 'after'),
+    (f'{JOURNAL}._append', _FIRST_TURN + 1, 'half'),
+    (f'{EPISODES}._act', 2, 'after'),
+    (f'{EPISODES}._observations', 2, 'before'),
+    (f'{EPISODES}._observations', 3, 'after'),
+    (f'{EPISODES}._finished', 1, 'before'),
+    (f'{EPISODES}._finished', 2, 'after'),
+  ]
+  return [('turns', *point) for point in points]
 
 
 def _resolve(target: str) -> tuple[object, str]:
@@ -179,32 +211,59 @@ def arm(fault: Fault) -> None:
 
 
 def time_out_once(workdir: pathlib.Path) -> None:
-  """Every eighth sample times out the first time that it is verified."""
+  """Every eighth sample times out the first time that it is verified.
+
+  So do calls of environments. Whether a beginning does depends on its seed, not
+  on the call: a process that continues asks for beginnings that others knew.
+  """
   from rl_jax.verification.journal import JournaledPool
   from rl_jax.verification.pool import Outcome, VerifierPool
+  from rl_jax.verification.sessions import Answer, SessionPool
 
   marks = workdir / 'verified_before.txt'
   seen = set(marks.read_text().split()) if marks.exists() else set()
-  inner, outer = VerifierPool.reward, JournaledPool.reward
-  current = None
+  reward, ask = VerifierPool.reward, SessionPool.ask
+  journaled_reward, journaled_ask = JournaledPool.reward, JournaledPool.ask
+  name = None  # of a sample of the call that is made
 
-  def slow(self, examples, responses):
-    outcomes = inner(self, examples, responses)
-    if current in seen:
-      return outcomes
-    return [
-      Outcome(None, 'timeout', 'killed after a while')
-      if zlib.crc32(f'{current}/{i}'.encode()) % 8 == 0
-      else outcome
-      for i, outcome in enumerate(outcomes)
+  def slow(samples, outcomes, failed):
+    late = [
+      name(x) not in seen and zlib.crc32(name(x).encode()) % 8 == 0
+      for x in samples
     ]
+    pairs = zip(late, outcomes, strict=True)
+    return [failed if is_late else outcome for is_late, outcome in pairs]
 
-  def journaled(self, examples, responses):
-    nonlocal current
-    current = str(self._calls)
-    outcomes = outer(self, examples, responses)
+  def slow_reward(self, examples, responses):
+    outcomes = reward(self, examples, responses)
+    failed = Outcome(None, 'timeout', 'killed after a while')
+    return slow(range(len(examples)), outcomes, failed)
+
+  def slow_ask(self, requests):
+    failed = Answer(None, 'timeout', 'killed after a while')
+    return slow(requests, ask(self, requests), failed)
+
+  def note(samples):
+    names = [name(x) for x in samples]
+    seen.update(names)
     with marks.open('a') as file:
-      file.write(f'{current}\n')
+      file.write(''.join(f'{one}\n' for one in names))
+
+  def noted_reward(self, examples, responses):
+    nonlocal name
+    name = f'{self._calls}/{{}}'.format
+    outcomes = journaled_reward(self, examples, responses)
+    note(range(len(examples)))
     return outcomes
 
-  VerifierPool.reward, JournaledPool.reward = slow, journaled
+  def noted_ask(self, requests, **opens):
+    nonlocal name
+    call, name = self._calls, lambda r: f'seed/{r.seed}'
+    if not opens:
+      name = lambda r: f'{call}/{r.episode[1]}'
+    answers = journaled_ask(self, requests, **opens)
+    note(requests)
+    return answers
+
+  VerifierPool.reward, SessionPool.ask = slow_reward, slow_ask
+  JournaledPool.reward, JournaledPool.ask = noted_reward, noted_ask

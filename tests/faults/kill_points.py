@@ -2,9 +2,10 @@
 
   python tests/faults/kill_points.py
   python tests/faults/kill_points.py --rollout=parts,staleness,previous
+  python tests/faults/kill_points.py --rollout=episodes
 
 The run has dynamic sampling, a critic, a history reward (HAPO), a posterior
-selector (MoPPS), reward workers, and an asynchronous save of every iteration.
+selector (MoPPS), workers, and an asynchronous save of every iteration.
 Each kill is a process of its own: it continues the run and ends itself at the
 n-th call of a function, before it, after it, within it, or a while later (see
 fault_points.py). A run left in --workdir is continued. In addition some samples
@@ -38,19 +39,29 @@ def _load(name):
 fault_points = _load('fault_points')
 
 ARGUMENTS = """
---config=configs/bandit.py --method=ppo --set=model.value_head=True
+--method=ppo --set=model.value_head=True
 --add=method.shaping=HistoryLength() --add=method.shaping=KLInReward(coef=0.01)
 --set=method.shaping.0=null
 --set=method.selector=BetaPosterior(candidate_ratio=2)
 --set=method.group_filter=ZeroVariance()
---set=task.num_contexts=16 --set=task.reward_weights={'value':1.0}
 --set=rollout.num_prompts=4 --set=rollout.group_size=4
---set=rollout.max_response_tokens=3 --set=rollout.max_rounds=3
+--set=rollout.max_rounds=3
 --set=evaluation.every=25 --set=evaluation.num_prompts=16
 --set=verifier.num_workers=1 --set=checkpoint.every=1
 """.split()
+RESPONSES = """
+--config=configs/bandit.py --set=rollout.max_response_tokens=3
+--set=task.num_contexts=16 --set=task.reward_weights={'value':1.0}
+""".split()
+# In place of RESPONSES.
+EPISODES = """
+--config=configs/keydoor.py --set=rollout.max_response_tokens=20
+--set=rollout.turns.max_turns=4 --set=task.num_train=16
+--set=update.minibatch_prompts=null
+""".split()
 # By name in --rollout. The draft model is a run of two iterations.
 ROLLOUTS = {
+  'episodes': EPISODES,
   'parts': ['--set=rollout.parts=2'],
   'staleness': [
     '--set=rollout.staleness=2',
@@ -150,9 +161,11 @@ def _check_grace(output, say):
 def _arguments(base, rollout, iterations) -> list[str]:
   """Of the run; trains its draft model first if it has one."""
   draft = base / 'draft'
-  if 'draft_model' in rollout and run(draft, ['--set=iterations=2']):
+  short = [*RESPONSES, '--set=iterations=2']
+  if 'draft_model' in rollout and run(draft, short):
     sys.exit(f'the draft model cannot be trained: see {draft}')
-  found = [text for name in rollout for text in ROLLOUTS[name]]
+  found = [] if 'episodes' in rollout else list(RESPONSES)
+  found += [text for name in rollout for text in ROLLOUTS[name]]
   found = [text.replace('{draft}', str(draft)) for text in found]
   return [f'--set=iterations={iterations}', *found]
 
@@ -173,16 +186,20 @@ def _flags() -> argparse.Namespace:
   given = parser.parse_args()
   if wrong := set(given.rollout) - set(ROLLOUTS):
     parser.error(f'--rollout: {sorted(wrong)}, not of {", ".join(ROLLOUTS)}')
-  known = {point.kind for point in fault_points.faults()}
+  known = {point.kind for point in _points(given)}
   if wrong := set(given.kinds) - known:
     parser.error(f'--kinds: {sorted(wrong)}, not of {", ".join(sorted(known))}')
   return given
 
 
+def _points(given) -> list[fault_points.Fault]:
+  return fault_points.faults('episodes' in given.rollout)
+
+
 def main() -> None:
   """One line per kill; exit status 1 unless all fired and the runs agree."""
   given = _flags()
-  points = fault_points.faults()
+  points = _points(given)
   if given.kinds:
     points = [point for point in points if point.kind in given.kinds]
   base = pathlib.Path(given.workdir or tempfile.mkdtemp(prefix='kill_points'))

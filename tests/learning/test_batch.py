@@ -67,6 +67,8 @@ def test_a_reward_that_is_not_a_number_costs_its_own_row_only(toy):
   np.testing.assert_allclose(traj.advantages_BT[2, 0], 0.707106, rtol=1e-4)
   np.testing.assert_allclose(metrics['reward/mean'], 2 / 3, rtol=1e-6)
   np.testing.assert_allclose(metrics['rollout/valid_fraction'], 0.75)
+  # A group of one row has no deviation.
+  np.testing.assert_allclose(metrics['reward/group_std'], 0.5**0.5, rtol=1e-6)
 
 
 def test_metrics_by_hand(toy):
@@ -82,6 +84,8 @@ def test_metrics_by_hand(toy):
   np.testing.assert_allclose(metrics['reward/std'], 1.299038, rtol=1e-6)
   np.testing.assert_allclose(metrics['reward/outcome'], 0.75)
   np.testing.assert_allclose(metrics['reward/zero_variance_fraction'], 0.5)
+  # 1 / sqrt(2) and 0, of two groups.
+  np.testing.assert_allclose(metrics['reward/group_std'], 0.5**1.5, rtol=1e-6)
   np.testing.assert_allclose(metrics['rollout/length'], 1.75)
   np.testing.assert_allclose(metrics['rollout/finished_fraction'], 0.75)
   np.testing.assert_allclose(metrics['batch/trained_tokens'], 7.0)

@@ -10,7 +10,7 @@ import numpy as np
 from rl_jax.learning.objective import is_per_token, objective
 from rl_jax.method import Method
 from rl_jax.pieces import losses, regularizers
-from rl_jax.pieces.aggregation import SeqMeanTokenSum, TokenMean
+from rl_jax.pieces.aggregation import SeqMeanTokenSum, TokenMean, TurnMean
 
 KEY = jax.random.key(0)
 MASK = np.array([[1, 1, 1, 0], [1, 0, 0, 0]], np.float32)
@@ -53,6 +53,16 @@ def method(*pieces, weights=(), aggregation=None):
   return Method(
     losses=pieces, weights=weights, aggregation=aggregation or TokenMean()
   )
+
+
+def test_the_record_of_turns_reaches_a_mean_over_turns(toy):
+  """Turns (1, 2), 3 and 4: (1.5 + 3 + 4) / 3; without a record (2 + 4) / 2."""
+  one = method(losses.Reinforce(), aggregation=TurnMean())
+  turn = np.array([[0, 0, 1, -1], [0, -1, -1, -1]])
+  value, _ = objective(one, MINUS_ONE, record(toy, turn_BT=turn), KEY)
+  np.testing.assert_allclose(value, 8.5 / 3, rtol=1e-6)
+  value, _ = objective(one, MINUS_ONE, record(toy), KEY)
+  np.testing.assert_allclose(value, 3.0, rtol=1e-6)
 
 
 def test_a_loss_may_override_the_aggregation(toy):

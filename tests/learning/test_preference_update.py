@@ -27,7 +27,7 @@ def batch(tiny, toy, name):
   B = traj.weight_B.shape[0]
   label = jnp.arange(B) % 2 == 0
   traj = traj.replace(
-    reward_B=label.astype(jnp.float32),
+    reward_B=label * (1.0 + jnp.arange(B)),  # gaps of other sizes
     extras={
       'chosen_B': label.astype(jnp.float32),
       'logged_B': jnp.ones(B),
@@ -68,10 +68,13 @@ SLOW = pytest.mark.slow
 @pytest.mark.parametrize(
   'name',
   [
-    'aot',  # sorted over the minibatch: two passes
+    *('aot', 'kto', 'bco'),  # of the whole minibatch: two passes
     *(
       pytest.param(name, marks=SLOW)
-      for name in ('dpo', 'kto', 'bco', 'orpo', 'wpo', 'ld_dpo')
+      for name in (
+        *('dpo', 'orpo', 'wpo', 'ld_dpo'),
+        *('mapl', 'gc_reward_model'),  # of the whole minibatch, too
+      )
     ),
   ],
 )
@@ -89,7 +92,11 @@ def test_microbatches_change_nothing(tiny, toy, name):
 
 
 @pytest.mark.parametrize(
-  'name', ['aot', *(pytest.param(name, marks=SLOW) for name in ('kto', 'bco'))]
+  'name',
+  [
+    'aot',
+    *(pytest.param(x, marks=SLOW) for x in ('kto', 'bco', 'mapl')),
+  ],
 )
 def test_padding_and_order_change_nothing(tiny, toy, name):
   """E1: wider rows, groups turned round, for losses over the minibatch."""

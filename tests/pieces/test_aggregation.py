@@ -21,6 +21,8 @@ RULES = [
   (aggregation.SeqMeanTokenSumNorm(length=4.0), 1.25),
   # one group of two rows: 10 / 4 tokens
   (aggregation.GroupTokenMean(), 2.5),
+  # two turns: (6 / 3 + 4 / 1) / 2
+  (aggregation.TurnMean(), 3.0),
 ]
 IDS = [type(rule).__name__ for rule, _ in RULES]
 
@@ -71,7 +73,7 @@ def test_equal_lengths_agree_up_to_a_constant():
   loss = jnp.arange(8.0).reshape(2, 4)
   values = [total(rule, loss, mask, ONES) for rule, _ in RULES]
   np.testing.assert_allclose(
-    np.array(values) / values[0], [1, 3, 1, 0.75, 1], rtol=1e-6
+    np.array(values) / values[0], [1, 3, 1, 0.75, 1, 1], rtol=1e-6
   )
 
 
@@ -80,6 +82,40 @@ def test_group_mean_weighs_prompts_alike():
   loss = jnp.where(MASK > 0, jnp.array([[1.0], [4.0]]) * jnp.ones((2, 4)), 0.0)
   rule = aggregation.GroupTokenMean()
   assert total(rule, loss, MASK, ONES, group_size=1) == pytest.approx(2.5)
+
+
+# Row 0: turns (1, 2), 3 that touch, an observation, and (5); row 1: one turn.
+EPISODES = {
+  'loss': jnp.array([[1.0, 2.0, 3.0, 9.0, 5.0], [4.0, 0.0, 0.0, 0.0, 0.0]]),
+  'mask': jnp.array([[1.0, 1.0, 1.0, 0.0, 1.0], [1.0, 0.0, 0.0, 0.0, 0.0]]),
+  'turn': jnp.array([[0, 0, 1, 2, 2], [0, -1, -1, -1, -1]]),
+}
+
+
+def test_turns_count_alike():
+  """(1.5 + 3 + 5 + 4) / 4; without the record (2 + 5 + 4) / 3 runs."""
+  rule, weigh = aggregation.TurnMean(), EPISODES['mask']
+  weights = rule(weigh, ONES, 2, EPISODES['turn'])
+  expected = [[1 / 8, 1 / 8, 1 / 4, 0, 1 / 4], [1 / 4, 0, 0, 0, 0]]
+  np.testing.assert_allclose(weights, expected, rtol=1e-6)
+  assert float((weights * EPISODES['loss']).sum()) == pytest.approx(13.5 / 4)
+  assert total(rule, EPISODES['loss'], weigh, ONES) == pytest.approx(11 / 3)
+
+
+def test_longer_turns_and_other_rows_change_no_share_of_a_turn():
+  """Three copies of every token: each turn keeps its sum of weights."""
+  rule = aggregation.TurnMean()
+  mask, turn = (jnp.repeat(EPISODES[k], 3, axis=1) for k in ('mask', 'turn'))
+  weights = rule(mask, ONES, 2, turn)
+  once = rule(EPISODES['mask'], ONES, 2, EPISODES['turn'])
+  np.testing.assert_allclose(
+    weights.reshape(2, 5, 3).sum(axis=2), once, rtol=1e-6
+  )
+  np.testing.assert_allclose(
+    rule(EPISODES['mask'], jnp.array([1.0, 0.0]), 2, EPISODES['turn'])[0],
+    once[0] * 4 / 3,
+    rtol=1e-6,
+  )
 
 
 def test_length_must_be_positive():

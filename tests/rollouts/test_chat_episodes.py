@@ -25,6 +25,7 @@ from rl_jax.tasks import (
 )
 from rl_jax.tasks.environments import EnvironmentTask, Reply
 from rl_jax.types import ENVIRONMENT, POLICY
+from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.sessions import SessionPool
 
 CHATML = (
@@ -142,7 +143,7 @@ def _episodes(task, tokenizer):
   return Episodes(
     task,
     pool,
-    pool,
+    JournaledPool(pool),
     tokenizer=tokenizer,
     stop=make_stop(tokenizer),
     turns=TURNS,

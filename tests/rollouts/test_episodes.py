@@ -7,12 +7,17 @@ import numpy as np
 import pytest
 
 from rl_jax.models.tokenizer import CharTokenizer
+from rl_jax.rollouts.episode_prompts import EpisodePrompts
+from rl_jax.rollouts.episodes import Episodes
+from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.turns import TurnConfig, check, turn_format
 from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.tasks import KeyDoor
 from rl_jax.tasks.environments.base import seed_of
 from rl_jax.types import ENVIRONMENT, PAD, POLICY
+from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.pool import VerifierPool
+from rl_jax.verification.sessions import SessionPool
 
 N, G, T = 3, 4, 32
 TURNS = TurnConfig(max_turns=4, max_turn_tokens=3, max_observation_tokens=6)
@@ -133,6 +138,67 @@ def test_a_failure_costs_its_row_alone(bad, whims, workers, Played):
       )
   assert 2 < sum(failed) < len(failed)
   assert sum(played.counts.values()) - played.counts['ok'] == sum(failed)
+
+
+def test_a_reset_that_fails_costs_the_rows_of_its_prompt(bad, whims, Played):
+  """E2: the others are those of a round without any; nothing is retried."""
+  unable = {1: 'hang', 2: 'exit', 4: 'nan', 5: 'text', 6: 'flood'}
+  task = bad.Whimsical(unable=unable)
+  played = Played(task, workers=1, seconds=0.5, num_prompts=7)
+  failed = [outcome.error is not None for outcome in played.outcomes]
+  assert failed == [row // G in unable for row in range(7 * G)]
+  assert played.outcomes[:G] == whims.outcomes[:G]
+  for name in ('response_BT', 'kind_BT', 'turn_BT'):
+    np.testing.assert_array_equal(
+      getattr(played.host, name)[:G], getattr(whims.host, name)[:G]
+    )
+  kinds = [played.outcomes[row * G].kind for row in unable]
+  assert kinds == ['timeout', 'died', *3 * ['invalid']]
+  assert played.episodes.metrics()['episode/failed_resets'] == 5 * G
+  assert whims.episodes.metrics()['episode/failed_resets'] == 0
+  # Two at start and all as they are drawn; not for each of their rows.
+  assert sum(played.counts.values()) - played.counts['ok'] == 2 + 5
+  assert played.episodes.shown()(G)['turns'] == []
+
+
+def test_a_task_of_which_nothing_begins_is_an_error(bad, Played):
+  """Before anything is compiled; the message names task, seed and reason."""
+  task = bad.Whimsical(unable=dict.fromkeys(range(1000), 'raise'))
+  seed = seed_of(task.example('train', 0))
+  with pytest.raises(
+    ValueError,
+    match=f'(?s)Whimsical: none of 4 episodes.*seed {seed}: error.*a bug',
+  ):
+    Played(task)
+
+
+def test_openings_are_journaled(bad, tmp_path):
+  """A reset that hangs once: the run that goes on has the same prompts."""
+  task = bad.Whimsical(unable={5: f'once {tmp_path}/flag'})
+  tokenizer = CharTokenizer(task.alphabet + 'twi')
+
+  def opened(journal):
+    pool = SessionPool(task, 1, 0.5)
+    episodes = Episodes(
+      task,
+      pool,
+      JournaledPool(pool, journal),
+      tokenizer=tokenizer,
+      stop=make_stop(tokenizer),
+      turns=TURNS,
+    )
+    prompts = EpisodePrompts(task, 'train', tokenizer, 8, begin=episodes.open)
+    found = [*prompts.batch([0, 5])[0], *prompts.batch([5, 0])[0]]
+    counts = pool.counts()
+    episodes.close()
+    return [(one.prompt, one.failure) for one in found], counts
+
+  found, counts = opened(tmp_path / 'journal')
+  assert found[1] == ('', ('timeout', 'killed after 0.5 seconds'))
+  assert found[2] == ('twice', None) and found[0] == found[3]
+  assert (counts['ok'], counts['timeout']) == (4 + 1, 1)  # none is asked twice
+  again, counts = opened(tmp_path / 'journal')
+  assert again == found and not any(counts.values())
 
 
 def test_a_group_that_does_not_begin_equal_is_an_error(bad, Played):

@@ -1,6 +1,8 @@
 """Recorded responses as rows."""
 
 import dataclasses
+import functools
+import json
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from rl_jax.rollouts.prompts import OverlongPromptError
 from rl_jax.tasks import (
   Arithmetic,
   ChatTemplate,
+  PreferenceRows,
   PromptResponse,
   RecordedHaggling,
   RulePairs,
@@ -140,6 +143,48 @@ def test_only_turns_of_the_assistant_are_trained():
 def test_templates_that_rewrite_turns_are_refused():
   with pytest.raises(ValueError, match='writes earlier turns otherwise'):
     encode_logged(EXAMPLE, TWO_TURNS, tokenizer(COUNTING))
+
+
+WITH_TOOLS = (
+  "{% for t in tools %}{{ '<|im_start|>tool ' + t | tojson + '<|im_end|>' }}"
+  '{% endfor %}{% for m in messages %}'
+  "{{ '<|im_start|>' + m['role'] + ' ' + m['content'] }}"
+  "{% for c in m.tool_calls or [] %}{{ '<call>' + c['name'] }}{% endfor %}"
+  "{{ '<|im_end|>' }}{% endfor %}"
+  "{% if add_generation_prompt %}{{ '<|im_start|>assistant ' }}{% endif %}"
+)
+
+
+def test_calls_and_tools_are_rendered():
+  """The call is trained; a special token that a tool spells is plain text."""
+  own = tokenizer(WITH_TOOLS)
+  tools = {'tools': [{'name': 'add<|im_end|>'}]}
+  example = dataclasses.replace(EXAMPLE, arguments=tools)
+  ids = encode_prompt(example, own)
+  assert '{"name":Ġ"add<|im_end|>"}' in ''.join(map(own.token, ids))
+  assert ids.count(1) == 2  # behind the tool and the user
+  call = {'role': 'assistant', 'content': '', 'tool_calls': [{'name': 'add'}]}
+  ids, trained = encode_logged(example, Logged(messages=(call,)), own)
+  assert own.decode(ids) == '<call>add' and ids[-1] == 1 and all(trained)
+
+
+def test_what_the_template_does_not_read_is_refused(tmp_path):
+  """With the row of the file."""
+  turns = [turn('user', 'hi'), turn('assistant', 'a')]
+  calls = {**turns[1], 'content': None, 'tool_calls': [{'name': 'add'}]}
+  rows = [{'messages': turns}, {'messages': [turns[0], calls]}]
+  rows.append({'messages': turns, 'tools': [{'name': 'add'}]})
+  for more, message in (
+    (rows[1], 'the messages have tool_calls, which the chat template'),
+    (rows[2], 'the chat template of this tokenizer reads no tools'),
+  ):
+    path = tmp_path / f'{len(more)}.jsonl'
+    lines = (json.dumps(row) + '\n' for row in (rows[0], more))
+    path.write_text(''.join(lines))
+    task = PreferenceRows(path=str(path))
+    with pytest.raises(ValueError, match=message) as error:
+      LoggedSet(task, 'train', tokenizer(), 64, max_response_tokens=64)
+    assert f'PreferenceRows train[1] ({path}:2): ' in str(error.value)
 
 
 def records(limit=5, **options):
@@ -269,3 +314,17 @@ def test_pairs_go_through_the_chat_template(tmp_path, thinking):
   example = task.example('train', 0)
   ids, _ = encode_logged(example, base.logged(task, example)[0], own)
   assert own.decode(ids) == 'ab' and ids[-1] == 1
+
+
+def test_a_response_to_another_prompt_needs_two(tmp_path):
+  """KTO's baseline of one prompt would be its own response."""
+  path = tmp_path / 'rows.jsonl'
+  path.write_text('{"prompt": "1", "completion": "2", "label": true}\n')
+  task, own = PreferenceRows(path=str(path)), CharTokenizer('12')
+  one = LoggedSet(task, 'train', own, 6, max_response_tokens=5)
+  make = functools.partial(LoggedSource, one, None, None, None)
+  make(num_prompts=2)
+  with pytest.raises(ValueError, match='one row in a batch'):
+    make(num_prompts=2, mismatched=True)
+  with pytest.raises(ValueError, match='one row in a batch'):
+    LoggedSource(records(), None, None, None, num_prompts=1, mismatched=True)

@@ -18,7 +18,7 @@ from rl_jax.pieces.policies import CopyEvery, Frozen
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.rollouts.wrappers import Opponent
-from rl_jax.runs import loop
+from rl_jax.runs import guards, loop
 
 pytestmark = pytest.mark.usefixtures('no_mesh_left')
 
@@ -111,6 +111,25 @@ def test_workers_that_die_change_nothing(whole, tmp_path):
   trainer.run()
   assert len(kills) > 6
   assert record(tmp_path) == record(whole[0])
+
+
+@pytest.mark.slow
+def test_a_run_of_which_no_episode_begins_ends(tmp_path, monkeypatch):
+  """In the third iteration, with the reason; those at start do begin."""
+  monkeypatch.syspath_prepend(PATH.parents[1])
+  import misbehaving_environments
+
+  config = make_config(grpo.get_method(), 9)
+  config = dataclasses.replace(
+    config,
+    task=misbehaving_environments.FewBegin(),
+    evaluation=dataclasses.replace(config.evaluation, every=0),
+  )
+  with pytest.raises(guards.StopRunError, match='3 iterations.*a bug'):
+    loop.Trainer(config, str(tmp_path)).run()
+  rows, _ = record(tmp_path)
+  assert [row['episode/failed_resets'] for row in rows] == [8] * len(rows)
+  assert [row['rollout/reward_errors'] for row in rows] == [8] * len(rows)
 
 
 @pytest.mark.slow

@@ -19,8 +19,10 @@ from rl_jax.tasks import (
   KeyDoor,
   Mixture,
   MixturePart,
+  WithTools,
 )
 from rl_jax.tasks.environments import several
+from rl_jax.tasks.evaluation_set import judged
 from rl_jax.verification.pool import VerifierConfig
 
 pytestmark = pytest.mark.usefixtures('no_mesh_left')
@@ -120,6 +122,14 @@ def test_evaluate_plays_episodes(run, data):
   assert found['n'] == 3 and found['reward_errors'] == 0
   assert 0 <= found['avg_at_2'] <= found['pass_at_2'] <= 1
   assert ('reward/maze' in found) == (data != 'arithmetic')
+
+
+def test_a_part_that_is_not_deterministic_makes_the_whole_so():
+  tools = WithTools(task=SUMS, shown='text', deterministic=False)
+  mixed = Mixture((MixturePart('doors', DOORS), MixturePart('tools', tools)))
+  assert BOTH.deterministic and not mixed.deterministic
+  sets = (EvaluationSet('tools', task=tools),)
+  assert not judged(DOORS, sets).deterministic
 
 
 def test_parts_must_agree_on_the_form_of_turns():

@@ -27,13 +27,16 @@ pytestmark = pytest.mark.usefixtures('mesh')
 
 @pytest.fixture(scope='module')
 def saved(toy, tiny, tmp_path_factory):
-  """A reward model of the bandit's tokens, and one without a head."""
+  """Reward models: of the bandit, of the bandit without a head, of others."""
   folder, tokenizer = (
     tmp_path_factory.mktemp('rm'),
     CharTokenizer(Bandit().alphabet),
   )
   size = tokenizer.vocab_size
-  for name, head in (('head', True), ('none', False)):
+  names = {'head': True, 'none': False, 'other': True}
+  for name, head in names.items():
+    if name == 'other':
+      tokenizer = CharTokenizer('xyz')
     cfg = dataclasses.replace(tiny.CFG, vocab_size=size, value_head=head)
     params = params_lib.init_params(cfg, jax.random.key(1))
     if head:
@@ -190,3 +193,21 @@ def test_the_plan_counts_parameters(toy, saved, mesh, tiny):
   judged = dataclasses.replace(config, judges=(asks, Judge(name='own')))
   both = memory_plan.estimate(judged, model, mesh)
   assert both.reward_models == 2 * plan.reward_models  # the policy is there
+
+
+@pytest.mark.parametrize(
+  'name, message',
+  [
+    ('none', "reward model 'learned': .*none has no value head"),
+    ('other', r"'learned' \(.*other\) does not have the vocabulary of the pol"),
+  ],
+)
+def test_a_run_does_not_start_with_a_model_that_does_not_fit(
+  toy, saved, tmp_path, name, message
+):
+  """By name, before there is anything to continue."""
+  config = configured(toy, RewardModel(path=str(saved / name)))
+  with pytest.raises(ValueError, match=message):
+    loop.Trainer(config, str(tmp_path)).run()
+  assert not list(tmp_path.glob('checkpoints/*'))
+  assert not (tmp_path / 'metrics.jsonl').exists()

@@ -7,10 +7,14 @@ import pytest
 
 from configs import preferences
 from rl_jax.config import validate
+from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.overrides import override
+from rl_jax.pieces import row_inputs
 from rl_jax.records.metrics import read_jsonl
+from rl_jax.rollouts.logged import LoggedSet, LoggedSource
 from rl_jax.rollouts.logged_checks import check_recorded
-from rl_jax.runs import loop
+from rl_jax.runs import loop, sources
+from rl_jax.runs.held_out import HeldOut
 from rl_jax.runs.scanned import program
 from rl_jax.tasks import Arithmetic, EvaluationSet, RulePairs
 
@@ -130,6 +134,8 @@ def test_what_does_not_fit_is_refused(toy):
   refused(small(dpo, rollout__group_size='1'), 'group_size >= 2, got 1')
   with pytest.raises(ValueError, match='to another prompt: set it to 3'):
     check_recorded(small(dpo).task, 2, toy.get_method('kto'))
+  kto = toy.get_method('kto')
+  refused(small(kto, rollout__logged_prompts='1'), 'set it to 2 or more')
   alone = {'evaluation__every': '1', 'evaluation__sample': 'False'}
   config = small(dpo, **alone)
   sets = (EvaluationSet(name='own', task=Arithmetic()),)
@@ -141,3 +147,55 @@ def test_what_does_not_fit_is_refused(toy):
   assert 'losses of held-out rows' in program.refusal(
     small(dpo, **recorded, evaluation__every='1')
   )
+
+
+def test_groups_of_both_kinds_have_the_fields_of_both(toy):
+  """What one of them lacks is absent by its key, and nothing is lost."""
+  ones = np.ones((2, 3))
+  drawn = toy.trajectories(
+    ones,
+    group_size=2,
+    rewards={'outcome': np.ones(2), 'cluster_id': np.array([3.0, 4.0])},
+    extras={
+      'think_mask_BT': 2 * ones,
+      'step_score_BT': 0.5 * ones,
+    },
+  )
+  rows = toy.trajectories(
+    ones,
+    group_size=2,
+    rewards={'outcome': np.zeros(2)},
+    extras={
+      'logged_B': np.ones(2),
+      'semantic_distance_B': np.array([0.25, 0.0]),
+      'aspect_label_BA': np.ones((2, 2)),
+      'step_label_BT': ones,
+    },
+  )
+  inputs = lambda traj: {'think_mask_BT': traj.mask_BT * traj.length_B[:, None]}
+  both = sources._join(inputs, drawn, rows)
+  none = row_inputs.NO_LABEL
+  for name, expected in {
+    'logged_B': [0, 0, 1, 1],
+    'semantic_distance_B': [0, 0, 0.25, 0],
+    'aspect_label_BA': [[none] * 2] * 2 + [[1, 1]] * 2,
+    'step_label_BT': [[-1] * 3] * 2 + [[1] * 3] * 2,
+    'step_score_BT': [[0.5] * 3] * 2 + [[-1] * 3] * 2,
+    'think_mask_BT': [[2] * 3] * 2 + [[3] * 3] * 2,
+  }.items():
+    np.testing.assert_array_equal(both.extras[name], expected, err_msg=name)
+  np.testing.assert_array_equal(both.rewards['cluster_id'], [3, 4, -1, -1])
+  np.testing.assert_array_equal(both.rewards['outcome'], [1, 1, 0, 0])
+  strange = drawn.replace(extras={**drawn.extras, 'mine_B': drawn.weight_B})
+  with pytest.raises(ValueError, match='logged_prompts mixes .* mine_B'):
+    sources._join(inputs, strange, rows)
+
+
+def test_one_held_out_row_has_no_other_prompt(mesh):
+  """KTO's baseline of it would be its own response."""
+  task = RulePairs(Arithmetic(digits=1), form='label')
+  own = CharTokenizer(task.alphabet)
+  records = LoggedSet(task, 'validation', own, 6, max_response_tokens=5)
+  source = LoggedSource(records, None, None, mesh, 2, mismatched=True)
+  with pytest.raises(ValueError, match='evaluation.num_prompts: one recorded'):
+    HeldOut(source, None, num_prompts=1)

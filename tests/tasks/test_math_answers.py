@@ -84,9 +84,9 @@ def test_formulas_that_cannot_be_evaluated_are_wrong_at_once():
   golds = ('5', r'\sqrt{2}', 'x^2+1', '(1,2)', r'\{1,2\}', 'y=2x', '2^{10}')
   for bomb in BOMBS:
     for gold in golds:
-      start = time.monotonic()
+      start = time.process_time()
       assert not answers.math_equal(bomb, gold), (bomb, gold)
-      assert time.monotonic() - start < 2.0, (bomb, gold)
+      assert time.process_time() - start < 2.0, (bomb, gold)
 
 
 @pytest.mark.parametrize(

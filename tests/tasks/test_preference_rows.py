@@ -119,6 +119,50 @@ def test_parquet_equals_jsonl(tmp_path):
       assert task.logged(one) == whole.logged(other)
 
 
+CALL = {'name': 'add', 'arguments': {'a': 2}}
+
+
+def test_what_templates_read_of_conversations(tmp_path):
+  """Tools, template arguments, calls without content, parts, developers."""
+  calls = [{'type': 'function', 'function': CALL}]
+  tools = [{'name': 'add', 'description': None}]
+  rows = [
+    {
+      'messages': [
+        {'role': 'developer', 'content': 'Be short.'},
+        {
+          'role': 'user',
+          'content': [{'type': 'text', 'text': x} for x in 'ab'],
+        },
+        {'role': 'assistant', 'content': None, 'tool_calls': calls},
+        {'role': 'tool', 'name': 'add', 'content': '5', 'tool_calls': None},
+        FIVE,
+      ],
+      'tools': json.dumps(tools),
+      'chat_template_kwargs': {'enable_thinking': False, 'mode': None},
+    },
+    {'messages': [USER, FIVE], 'tools': [], 'chat_template_kwargs': None},
+  ]
+  path = tmp_path / 'rows.jsonl'
+  path.write_text(''.join(json.dumps(row) + '\n' for row in rows))
+  task = PreferenceRows(path=str(path), arguments={'mode': 'fast'})
+  first, second = (task.example('train', index) for index in range(2))
+  assert first.messages == (rows[0]['messages'][0], {**USER, 'content': 'ab'})
+  assert first.arguments == {
+    'mode': 'fast',
+    'enable_thinking': False,
+    'tools': [{'name': 'add'}],
+  }
+  (whole,) = task.logged(first)
+  assert whole.messages == (
+    {'role': 'assistant', 'content': '', 'tool_calls': calls},
+    {'role': 'tool', 'name': 'add', 'content': '5'},
+    FIVE,
+  )
+  assert second.arguments == {'mode': 'fast'}
+  assert first.meta['place'] == f'{path}:1'
+
+
 PAIR = {'prompt': 'a', 'chosen': 'b', 'rejected': 'c'}
 CHAT = {'prompt': [USER], 'chosen': [FIVE], 'rejected': [FIVE]}
 SCORED = {'prompt': 'a', 'responses': ['b', 'c'], 'scores': [1, 0]}
@@ -147,7 +191,7 @@ SCORED = {'prompt': 'a', 'responses': ['b', 'c'], 'scores': [1, 0]}
     (
       {**CHAT, 'chosen': [{'role': 'bot', 'content': 'x'}]},
       'wrong_roles',
-      "role 'bot', none of system, user",
+      "role 'bot', none of system, developer",
     ),
     (
       {'prompt': 'a', 'completion': 'b', 'label': 1},
@@ -173,6 +217,24 @@ SCORED = {'prompt': 'a', 'responses': ['b', 'c'], 'scores': [1, 0]}
       {**PAIR, 'semantic_distance': 0.5},
       'other_form',
       'one file, one form',
+    ),
+    ({**PAIR, 'tools': [{}]}, 'wrong_type', 'tools for a chat template, but'),
+    ({**PAIR, 'tools': '[{'}, 'wrong_type', "'tools' is no JSON"),
+    ({**PAIR, 'tools': ['add']}, 'wrong_type', "'tools' is no list of objects"),
+    (
+      {**PAIR, 'chat_template_kwargs': {'messages': []}},
+      'wrong_type',
+      "'chat_template_kwargs' sets messages",
+    ),
+    (
+      {**CHAT, 'chosen': [{**FIVE, 'content': None}]},
+      'wrong_type',
+      'the content is NoneType, not text',
+    ),
+    (
+      {**CHAT, 'chosen': [{**FIVE, 'content': [{'type': 'image'}]}]},
+      'wrong_type',
+      "has a part {'type': 'image'}",
     ),
     ({**SCORED, 'scores': [1]}, 'wrong_length', '2 responses and 1 scores'),
     ({**SCORED, 'scores': [1, True]}, 'wrong_score', 'True in scores'),

@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 from rl_jax.tasks.base import Example
-from rl_jax.tasks.score_lists import reward_anything, urpo
+from rl_jax.tasks.score_lists import (
+  reward_anything,
+  reward_anything_form,
+  urpo,
+)
 
 THREE = Example('', '[5, 3, 1]', 0)
 
@@ -43,3 +47,37 @@ def test_only_the_order_of_the_scores_counts(reward):
 def test_an_answer_without_scores_is_named():
   with pytest.raises(ValueError, match='holds no two true scores'):
     urpo(Example('', '[1]', 0), said(1))
+
+
+THOUGHT = '<think>' + 'x' * 51 + '</think>'
+RANKED = (
+  '{"scores": {"1": 5, "2": 3, "3": 1}, "best-to-worst": ["1", "2", "3"]}'
+)
+
+
+@pytest.mark.parametrize(
+  'text, expected',
+  [
+    (THOUGHT + RANKED, 1.0),
+    ('<think>' + 'x' * 50 + '</think>' + RANKED, 0.95),
+    ('<think>' + RANKED, 0.05 + 0.15 + 0.2 + 0.2 + 0.2),
+    (RANKED, 0.8),
+    (THOUGHT + 'So ' + RANKED, 0.95),
+    (THOUGHT, 0.2),
+    (THOUGHT + '[1]', 0.2),
+    # Two of three names, and a ranking of which one of two steps falls.
+    (
+      '{"scores": {"1": 5, "2": 3}, "best-to-worst": ["2", "1", "2"]}',
+      0.4 + 0.2 * 2 / 3 + 0.1,
+    ),
+    ('{"scores": 3, "best-to-worst": []}', 0.4),
+    ('{"scores": {"1": 1, "2": 1, "3": 1}}', 0.2 + 0.1 + 0.2),
+  ],
+)
+def test_form_by_hand(text, expected):
+  assert reward_anything_form(THREE, text) == pytest.approx(expected)
+
+
+def test_scores_in_a_ranked_object_are_read():
+  """The other reward reads the same responses."""
+  assert reward_anything(THREE, THOUGHT + RANKED)['outcome'] == 1.0

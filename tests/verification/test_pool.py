@@ -66,6 +66,7 @@ def test_bad_values_affect_only_their_sample(bad, num_workers):
     ('leave', 'error', 'SystemExit'),
     ('nan', 'invalid', 'nan'),
     ('infinite', 'invalid', 'length'),
+    ('huge', 'invalid', '1e+300, not in [-1e+12, 1e+12]'),
     ('number', 'invalid', 'float'),
     ('text', 'invalid', 'str'),
     ('vector', 'invalid', 'ndarray'),
@@ -80,9 +81,9 @@ def test_bad_values_affect_only_their_sample(bad, num_workers):
       assert outcome.components is None
       assert words in outcome.error
     assert pool.counts() == {
-      'ok': 8,
+      'ok': 9,
       'error': 2,
-      'invalid': 6,
+      'invalid': 7,
       'timeout': 0,
       'died': 0,
       'stray': 0,

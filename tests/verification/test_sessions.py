@@ -93,6 +93,9 @@ def test_each_failure_costs_one_row(bad):
     ('flag', 'invalid', "done = 'no'"),
     ('object', 'invalid', 'info is not JSON'),
     ('calls', 'invalid', 'calls = -1'),
+    ('many', 'invalid', 'calls = 1099511627776'),
+    ('huge', 'invalid', "'outcome' is -1e+300, not in [-1e+12, 1e+12]"),
+    ('endless', 'invalid', "'duration' is 1e+300"),
     ('fork', 'ok', ''),
     ('print', 'ok', ''),
     ('good', 'ok', ''),
@@ -111,7 +114,7 @@ def test_each_failure_costs_one_row(bad):
     texts = [played.texts(row) for row in good]
     counts = pool.counts()
   assert texts[0] == texts[1] and texts[0][-1].startswith('3:three:')
-  assert counts['timeout'] == 1 and counts['invalid'] == 9
+  assert counts['timeout'] == 1 and counts['invalid'] == 12
   with SessionPool(task, 0) as pool:  # never interrupted
     whole = Played(pool, task, 1)
     for action in ('one', 'good', 'three'):
@@ -141,6 +144,42 @@ def test_an_episode_that_repeats_differently_is_counted(bad):
     assert played.step({0: 'good', 1: 'good'}) == ['mismatch', 'ok']
     assert pool.counts()['mismatch'] == 1
   assert 'reply 1 differs' in played.answers[0].detail
+
+
+def test_what_is_not_deterministic_is_never_repeated(bad, tmp_path):
+  """A killed worker and a run that continues cost the episodes they break."""
+  task = bad.Unrepeatable()
+  with SessionPool(task, 1) as pool:
+    played = Played(pool, task, 2)
+    assert played.step({0: 'a', 1: 'a'}) == ['ok', 'ok']
+    os.kill(pool.worker_pids()[0], signal.SIGKILL)
+    assert played.step({0: 'b', 1: 'b'}) == ['mismatch', 'mismatch']
+    assert 'deterministic = False' in played.answers[0].detail
+    assert pool.counts()['mismatch'] == 2
+    assert Played(pool, task, 1, number=1).step({0: 'a'}) == ['ok']
+  for kinds in (['ok'], ['mismatch']):  # the second run has no process of it
+    pool = JournaledPool(SessionPool(task, 1), tmp_path / 'journal')
+    played = Played(pool, task, 1)
+    assert played.step({0: 'a'}) == ['ok']
+    if kinds == ['mismatch']:
+      assert played.step({0: 'b'}) == kinds
+    pool.close()
+
+
+def test_what_an_episode_starts_ends_with_it_unless_it_is_kept(bad):
+  """A server lives on from round to round, as long as its worker."""
+  alive = lambda pid: os.path.exists(f'/proc/{pid}')
+  with SessionPool(bad.Leaves(), 1) as pool:
+    said = []
+    for number in range(3):
+      played = Played(pool, bad.Leaves(), 2, number)
+      assert played.step({0: 'a', 1: 'done'}) == ['ok', 'ok']
+      assert played.step({0: 'done'}) == ['ok']
+      said += [text.split() for row in (0, 1) for text in played.texts(row)[1:]]
+    servers, others = ({int(x[k]) for x in said} for k in (0, 1))
+    (server,) = servers
+    assert alive(server) and len(others) == 9 and not any(map(alive, others))
+  assert not alive(server)
 
 
 def test_a_repeated_round_hears_what_it_heard_first(bad, tmp_path):

@@ -9,76 +9,27 @@ python -m experiments.papers.episodes.excerpt --workdir=runs/episodes
 python -m experiments.table --paper=episodes --update
 """
 
-import dataclasses
 import functools
 import json
 from typing import Any
 
+from experiments.papers.episodes import bargaining, later
+from experiments.papers.episodes.cases import (
+  CALLS,
+  GRID,
+  MAZE,
+  NEAR_BEST,
+  NO_KL,
+  OUTCOME,
+  PLANNED,
+  RIGHT,
+  SPARSE,
+  WEIGHTS,
+  Claim,
+  World,
+)
 from experiments.sweeps import runs as sweep_runs
 
-
-@dataclasses.dataclass(frozen=True)
-class World:
-  """Runs under equal conditions: methods x seeds; the first is the baseline."""
-
-  config: str
-  methods: tuple[str, ...]
-  common: dict[str, Any]
-
-  def settings(self) -> list[sweep_runs.Setting]:
-    """A run for each method and seed."""
-    return sweep_runs.equal_conditions(
-      self.config, self.methods, self.common, SEEDS
-    )
-
-
-@dataclasses.dataclass(frozen=True)
-class Claim:
-  """Row of the table: a (world, method) against another or against a number.
-
-  metric: of a line's `last`, or 'A per B' of two. sign: of the claimed
-  difference; 0: not worse. base: method whose values are subtracted in both
-  worlds; '' none.
-  """
-
-  source: str
-  text: str
-  one: tuple[str, str]
-  other: tuple[str, str] | float
-  metric: str
-  sign: int = 1
-  base: str = ''
-
-
-SEEDS = 5
-# A grid whose shortest solution has four actions: a policy that begins with
-# random letters finds it. A run takes five seconds of a core.
-GRID = {
-  'task.seed': 58,
-  'task.num_train': 1,
-  'model.config.num_layers': 1,
-  'model.config.width': 32,
-  'model.config.num_heads': 2,
-  'model.config.num_kv_heads': 2,
-  'model.config.mlp_size': 64,
-  'rollout.num_prompts': 8,
-  'rollout.turns.max_turns': 10,
-  'rollout.max_response_tokens': 50,
-  'update.minibatch_prompts': 4,
-  'optimizer.learning_rate': 3e-3,
-  'iterations': 60,
-}
-WEIGHTS = 'task.reward_weights'
-SPARSE = {**GRID, WEIGHTS: "{'outcome': 1.0}"}
-MAZE = {**GRID, WEIGHTS: "{'maze': 1.0}"}
-NO_KL = {**SPARSE, 'method.shaping.KLInReward.coef': 0.0}
-# Begins with well-formed turns of random words; README has its command.
-PLANNED = {
-  **GRID,
-  'model.path': 'runs/planned_start',
-  'rollout.max_response_tokens': 70,
-  'optimizer.learning_rate': 1e-3,
-}
 # Answers have a letter more, and the policy earns nothing but at the goal.
 TOLD = {**SPARSE, 'rollout.max_response_tokens': 60}
 FEEDBACK = 'method.shaping.FeedbackReward.'
@@ -92,12 +43,6 @@ TRIGGERS = {
   'evaluation.every': 0,
   'iterations': 200,
 }
-# Bargaining from a clone of scripted buyers; README has its command.
-HAGGLING = {'model.path': 'runs/haggling_start', 'iterations': 100}
-SCORES = {**HAGGLING, WEIGHTS: "{'score': 1.0}"}
-# Dialogues of scripted buyers, then played with held-out sellers.
-RECORDED = {'optimizer.learning_rate': 3e-3, 'evaluation.every': 300}
-TILT = 'evaluation.transforms.ActionValueTilt.'
 WORLDS = {
   'dense': World(
     'keydoor',
@@ -153,33 +98,9 @@ WORLDS = {
   ),
   'maze': World('keydoor', ('turn_ppo', 'filtered_bc'), MAZE),
   'maze_slow': World('keydoor', ('turn_ppo',), SLOW),
-  'haggling': World('haggling', ('reinforce', 'ppdpp'), HAGGLING),
-  'haggling_scores': World('haggling', ('reinforce', 'epo'), SCORES),
-  'haggling_start': World(
-    'haggling',
-    ('reinforce',),
-    {**HAGGLING, 'optimizer.learning_rate': 0.0, 'iterations': 20},
-  ),
-  **{
-    f'recorded_{percent}': World(
-      'recorded_haggling',
-      ('sft', 'filtered_bc', 'ilql'),
-      {**RECORDED, 'task.good': percent / 100},
-    )
-    for percent in (20, 80)
-  },
-  'recorded_unclipped': World(
-    'recorded_haggling',
-    ('ilql',),
-    {**RECORDED, 'task.good': 0.8, TILT + 'beta': 4.0, TILT + 'clip': None},
-  ),
+  **later.WORLDS,
+  **bargaining.WORLDS,
 }
-OUTCOME, CALLS = 'mean/outcome', 'final/calls'
-RIGHT = 'final/outcome'
-# The shortest solution earns -3, ten impossible actions -40.
-NEAR_BEST = -3.0 - 0.05 * 37.0
-RATIO, OPEN = 'final/ratio', 'final/open'  # sale to list; turns without a deal
-_CLONE = ('haggling_start', 'reinforce')
 _PLAIN, _FARMED = ('told', 'turn_ppo'), ('told_undecayed', 'oni')
 CLAIMS = (
   *(
@@ -384,47 +305,8 @@ CLAIMS = (
     ('moves', 'grpo'),
     RIGHT,
   ),
-  *(
-    Claim('M93 PPDPP', text, ('haggling', 'ppdpp'), other, metric, sign)
-    for text, other, metric, sign in (
-      ('more deals than its SFT start', _CLONE, RIGHT, 1),
-      ('a higher sale-to-list ratio than its start', _CLONE, RATIO, 1),
-      ('fewer turns without a deal', _CLONE, OPEN, -1),
-      ('more deals', ('haggling', 'reinforce'), RIGHT, 1),
-      ('a higher ratio', ('haggling', 'reinforce'), RATIO, 1),
-    )
-  ),
-  *(
-    Claim('A78 EPO', text, ('haggling_scores', 'epo'), other, metric)
-    for text, other, metric in (
-      ('more deals than its SFT start', _CLONE, RIGHT),
-      ('a higher sale-to-list ratio than its start', _CLONE, RATIO),
-      ('more deals', ('haggling_scores', 'reinforce'), RIGHT),
-      ('a higher ratio', ('haggling_scores', 'reinforce'), RATIO),
-    )
-  ),
-  *(
-    Claim(
-      'M75 ILQL',
-      f'above {name} on held-out sellers, {percent}% good dialogues',
-      (f'recorded_{percent}', 'ilql'),
-      (f'recorded_{percent}', method),
-      metric,
-    )
-    for percent in (20, 80)
-    for name, method in (('cloning', 'sft'), ('filtered BC', 'filtered_bc'))
-    for metric in ('held_out/mean', 'greedy/mean')
-  ),
-  *(
-    Claim(
-      'M75 ILQL',
-      'above cloning with beta 4 and no clip, 80% good dialogues',
-      ('recorded_unclipped', 'ilql'),
-      ('recorded_80', 'sft'),
-      metric,
-    )
-    for metric in ('held_out/mean', 'greedy/mean')
-  ),
+  *later.CLAIMS,
+  *bargaining.CLAIMS,
 )
 
 

@@ -25,7 +25,7 @@ class ComponentScale:
   hardly count; here each counts with its weight. Replaces the credit; one
   component of weight 1 is GroupCenter and GroupScale.
   Source: Ichihara et al., "MO-GRPO: Mitigating Reward Hacking of GRPO on
-  Multi-Objective Problems", 2025 (from memory, not compared).
+  Multi-Objective Problems", 2025 (reconstructed, not compared).
   Raises ValueError unless every component has its weight.
   """
 

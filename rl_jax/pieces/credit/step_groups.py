@@ -9,9 +9,27 @@ import jax.numpy as jnp
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, safe_divide, safe_sqrt
 from rl_jax.pieces.ops.masking import ungroup as ungrouped
-from rl_jax.pieces.ops.turns import turn_view
+from rl_jax.pieces.ops.turns import TurnView, turn_view
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.types import Array, Metrics, Trajectories, static
+
+
+def _known(view: TurnView, traj: Trajectories) -> Array:
+  """1 on turns of valid rows whose state is known, [B, K]."""
+  known_BK = view.played_BK * (traj.valid_B > 0)[:, None]
+  return known_BK * (view.state_BK >= 0)
+
+
+def _numbers(state_GK: Array, known_GK: Array) -> tuple[Array, int]:
+  """(a number below the second result for each turn of a group, that)."""
+  # States and actions of a group are numbered together.
+  width = 2 * state_GK.size + 2
+  return jnp.where(known_GK > 0, state_GK, width - 1).ravel(), width
+
+
+def _visits(state_GK: Array, known_GK: Array) -> Array:
+  """Turns of a group by state, [C]."""
+  return jax.ops.segment_sum(known_GK.ravel(), *_numbers(state_GK, known_GK))
 
 
 @piece
@@ -43,27 +61,32 @@ class StepGroups:
     if traj.turns is not None:
       reward_BK = traj.turns.reward_BK
     return_BK = view.returns(reward_BK, self.gamma)
-    known_BK = view.played_BK * (traj.valid_B > 0)[:, None]
-    known_BK = known_BK * (view.state_BK >= 0)
-    step_BK = ungrouped(
-      jax.vmap(self._compared)(
-        *(by_group(x, traj.group_size) for x in (return_BK, view.state_BK)),
-        by_group(known_BK, traj.group_size),
-      )
+    grouped = (
+      by_group(x, traj.group_size)
+      for x in (return_BK, view.state_BK, _known(view, traj))
     )
+    step_BK = ungrouped(jax.vmap(self._compared)(*grouped))
     return view.on_tokens(credit_B[:, None] + self.weight * step_BK)
+
+  def measure(self, traj: Trajectories) -> Metrics:
+    """The share of states of a group that are met once: at 1 this is GRPO."""
+    view = turn_view(traj)
+    grouped = (
+      by_group(x, traj.group_size) for x in (view.state_BK, _known(view, traj))
+    )
+    count_NC = jax.vmap(_visits)(*grouped)
+    alone = safe_divide((count_NC == 1).sum(), (count_NC > 0).sum())
+    return {'credit/singleton_fraction': alone}
 
   def _compared(self, return_GK, state_GK, known_GK):
     """Centred returns of the turns of one group, by state."""
-    # States and actions of a group are numbered together.
-    width = 2 * state_GK.size + 2
-    state_S = jnp.where(known_GK > 0, state_GK, width - 1).ravel()
+    state_S, width = _numbers(state_GK, known_GK)
     known_S, return_S = known_GK.ravel(), return_GK.ravel()
     total = lambda x_S: jax.ops.segment_sum(x_S * known_S, state_S, width)
     # Off the smallest, so that equal returns have exactly 0.
     low_C = jax.ops.segment_min(return_S, state_S, width)
     shifted_S = jnp.where(known_S > 0, return_S - low_C[state_S], 0.0)
-    count_C = total(jnp.ones_like(return_S))
+    count_C = _visits(state_GK, known_GK)
     mean_C = safe_divide(total(shifted_S), count_C)
     centered_S = jnp.where(count_C[state_S] > 1, shifted_S - mean_C[state_S], 0)
     centered_S = centered_S * known_S

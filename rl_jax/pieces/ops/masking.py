@@ -8,9 +8,10 @@ gradients depend on them (the double `where`).
 import jax
 import jax.numpy as jnp
 
-from rl_jax.types import Array
+from rl_jax.types import ENVIRONMENT, Array
 
 Axis = int | tuple[int, ...] | None
+OBSERVATION_LOGP = 'observation_logp'
 
 
 def safe_divide(x: Array, y: Array) -> Array:
@@ -93,6 +94,13 @@ def ungroup(x: Array) -> Array:
 def loss_mask(traj) -> Array:
   """mask_BT without the rows of weight 0: the tokens that are trained."""
   return traj.mask_BT * (traj.weight_B != 0).astype(jnp.float32)[:, None]
+
+
+def places(name: str, traj) -> Array:
+  """1 where a statistic is kept, [B, T]: on trained tokens, or observations."""
+  if name == OBSERVATION_LOGP:
+    return (traj.kind_BT == ENVIRONMENT).astype(jnp.float32)
+  return traj.mask_BT
 
 
 def at_last_token(x_B: Array, mask_BT: Array) -> Array:

@@ -14,17 +14,24 @@ from rl_jax.types import Array, Trajectories
 SOURCES = ('turns', 'extras')
 
 
+def turn_starts(mask_BT: Array, turn_BT: Array | None) -> Array:
+  """1 on the first trained token of every turn, [B, T] bool.
+
+  turn_BT: of every token; None: every run of trained tokens is a turn.
+  """
+  begins_BT = run_starts(mask_BT) > 0
+  if turn_BT is None:
+    return begins_BT
+  # An observation may be empty, so that two turns touch.
+  before_BT = jnp.pad(turn_BT[:, :-1], ((0, 0), (1, 0)), constant_values=-1)
+  return (mask_BT > 0) & (begins_BT | (turn_BT != before_BT))
+
+
 def segment_starts(traj: Trajectories, source: str) -> Array:
   """1 on the first trained token of every segment, [B, T] bool."""
-  kept_BT = traj.mask_BT > 0
-  if source == 'turns' and traj.turn_BT is not None:
-    # An observation may be empty, so that two turns touch.
-    turn_BT = traj.turn_BT
-    before_BT = jnp.pad(turn_BT[:, :-1], ((0, 0), (1, 0)), constant_values=-1)
-    begins_BT = (run_starts(traj.mask_BT) > 0) | (turn_BT != before_BT)
-    return kept_BT & begins_BT
   if source == 'turns':
-    return run_starts(traj.mask_BT) > 0
+    return turn_starts(traj.mask_BT, traj.turn_BT)
+  kept_BT = traj.mask_BT > 0
   first_BT = kept_BT & (jnp.cumsum(kept_BT, axis=1) == 1)
   given_BT = row_inputs.read(traj, 'segment_start_BT') > 0
   return first_BT | (kept_BT & given_BT)

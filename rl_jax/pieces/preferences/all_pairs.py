@@ -43,6 +43,24 @@ class Given:
 
 
 @piece
+class GivenMargin(Given):
+  """As Given; margin_NE = scale (reward_win - reward_lose), of either sign.
+
+  A negative margin says that the rewards contradict the label, which stays.
+  Source: the adaptive margin of "Secrets of RLHF Part II" (rewards are then
+  means of several reward models; by a secondary source). scale 0 is Given.
+  """
+
+  scale: float = ranged(1.0, 0.0)
+
+  def __call__(self, reward: Array, traj: Trajectories) -> Edges:
+    """G (G - 1) / 2 edges."""
+    edges = Given.__call__(self, reward, traj)
+    win_NE, lose_NE = ends(row_reward(reward, traj), edges)
+    return edges.replace(margin_NE=self.scale * (win_NE - lose_NE))
+
+
+@piece
 class RecordWins(Given):
   """The recorded response beats every sample beside it; margin 0.
 

@@ -20,8 +20,9 @@ class BCO:
   + where the label is 1, - where it is 0; D is the sum of logp - logp_ref over
   the row's trained tokens. delta, without gradient, is the mean of beta D over
   all labelled rows since the start of the run, this minibatch included.
-  Source: TRL (bco_pair of dpo_trainer.py, read in copies of the file); without
-  its density ratio for shifted prompts.
+  Source: TRL (bco_pair of dpo_trainer.py in versions with RunningMoments, whose
+  mean is over batches; read in copies of the file), without the density ratio
+  for shifted prompts. Later versions have no delta: BCOPair.
   """
 
   beta: float = ranged(0.1, 0.0, open_low=True)

@@ -16,7 +16,7 @@ class DecayedRatio:
 
   decay 1 is DPO. Source: D2PO, "Earlier Tokens Contribute More: Learning Direct
   Preference Optimization From Temporal Decay Perspective" (reconstructed from
-  its abstract and a summary; the default decay is from memory).
+  its abstract and a summary; the default decay is unverified).
   """
 
   beta: float = ranged(0.1, 0.0, open_low=True)  # per nat

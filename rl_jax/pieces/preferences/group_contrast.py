@@ -20,17 +20,20 @@ from rl_jax.types import Array, Metrics, Trajectories
 
 @piece
 class GroupContrast:
-  """L = mean over groups of -ls(beta (mean_win D - mean_lose D)) + c var_win D.
+  """L = coef mean over groups of G + c var_win D.
+
+    G = -ls(beta (mean_win D - mean_lose D)), c = variance
 
   D is the sum of logp - logp_ref over a row's trained tokens; winners are the
-  rows that win an edge, losers those that lose one; c = variance. The variance
-  (ddof 0) ties equivalent winners together. One winner and one loser: DPO.
+  rows that win an edge, losers those that lose one. Their variance (ddof 0)
+  ties equivalent winners together. One winner and one loser: DPO.
   Source: "Group Equivalent Preference Optimization" (GEPO), read in paper by a
   digest; that D and not beta D is penalised is inferred there.
   """
 
   beta: float = ranged(0.1, 0.0, open_low=True)
   variance: float = ranged(1.0, 0.0)  # lambda of the paper, per nat squared
+  coef: float = ranged(1.0, 0.0)
   aggregation: Any = None  # a scalar loss is not aggregated
   role: ClassVar[str] = 'policy'
   per_token: ClassVar[bool] = False
@@ -53,7 +56,7 @@ class GroupContrast:
     spread_N = masked_var(ratio_NG, win_NG, axis=1)
     loss_N = self.variance * spread_N - jax.nn.log_sigmoid(self.beta * gap_N)
     live_B = jnp.maximum(win_NG, lose_NG).ravel()
-    return mean_over_groups(loss_N, live_B), {
+    return self.coef * mean_over_groups(loss_N, live_B), {
       'preference/margin': self.beta * mean_over_groups(gap_N, live_B),
       'preference/winner_variance': mean_over_groups(spread_N, live_B),
     }

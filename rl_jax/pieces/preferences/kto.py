@@ -22,7 +22,9 @@ class KTO:
   gradient, is max(0, mean D) over the rows of the minibatch that hold the
   response to another prompt ('mismatched'), over the labelled rows ('batch'),
   or 0 ('zero': APO-zero for unpaired data).
-  Source: TRL kto_trainer.py and HALOs KTOTrainer, by a digest of the code.
+  Source: TRL kto_trainer.py and HALOs KTOTrainer, by a digest of the code. They
+  rotate all completions of a batch, as here for data with one response to a
+  prompt; of pairs the chosen responses alone are rotated here.
   """
 
   beta: float = ranged(0.1, 0.0, open_low=True)

@@ -40,6 +40,7 @@ class SoftTarget:
 
   The margin is the logit of the probability that the winner is better: scores
   are fitted to it, not past it. Source: DNO, Algorithm 1 (read in paper).
+  Edges of margin 0, where q = 1/2, are what AllPairs leaves out.
   """
 
   role: ClassVar[str] = 'link'

@@ -62,7 +62,8 @@ class Positive:
 
   With the score beta D, win < 0 says that the chosen response is less likely
   than under the reference. Source: "Smaug: Fixing Failure Modes of Preference
-  Optimisation with DPO-Positive" (from memory of the paper; not compared).
+  Optimisation with DPO-Positive" (Eq. 3, by a summary: the penalty is inside
+  the log-sigmoid; that beta multiplies it is inferred).
   """
 
   coef: float = ranged(50.0, 0.0)  # lambda of the paper

@@ -50,12 +50,15 @@ class DivergenceRatio:
     'reverse_kl' D   'forward_kl' -exp(-D)   'js' log sigmoid(D)
     'alpha' exp((alpha - 1) D) / (alpha - 1)
 
-  Exponents stop at 80. Source: f-DPO as in TRL dpo_trainer.py (by a digest).
+  By length='mean' s = beta g(D) / T: g is that of the sum, as IPO and the
+  length-normalised DPO have it. Exponents stop at 80. Source: f-DPO as in TRL
+  dpo_trainer.py (by a digest).
   """
 
   divergence: str = chosen('js', ('reverse_kl', 'forward_kl', 'js', 'alpha'))
   beta: float = ranged(0.1, 0.0, open_low=True)
   alpha: float = ranged(0.5, 0.0, 1.0, open_high=True)  # of 'alpha' alone
+  length: str = chosen('sum', ('sum', 'mean'))
   role: ClassVar[str] = 'score'
   needs: ClassVar[tuple[str, ...]] = _REFERENCE
 
@@ -70,6 +73,8 @@ class DivergenceRatio:
       power = self.alpha - 1.0
       exponent_B = jnp.minimum(power * ratio_B, _LARGEST_EXPONENT)
       ratio_B = jnp.exp(exponent_B) / power
+    if self.length == 'mean':
+      ratio_B = safe_divide(ratio_B, traj.mask_BT.sum(1))
     return self.beta * ratio_B
 
 

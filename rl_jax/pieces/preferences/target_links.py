@@ -7,6 +7,7 @@ otherwise.
 
 from typing import ClassVar
 
+import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -73,3 +74,21 @@ class Targets:
     del margin
     target = 0.5 / self.beta
     return (win - target) ** 2 + (lose + target) ** 2
+
+
+@piece
+class PairTargets:
+  """((win - t)^2 + (lose + t)^2) / 2, t = (sigmoid(margin) - 1/2) / beta.
+
+  sigmoid(margin) is the probability that the winner is better than the loser:
+  of a reward model, with margin_scale 1. On scores D itself (beta of the score
+  1). Source: uclaml/SPPO trainer.py (sppo_single; by a digest of the code).
+  """
+
+  beta: float = ranged(0.1, 0.0, open_low=True)
+  role: ClassVar[str] = 'link'
+
+  def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
+    """[N, E]."""
+    target = (jax.nn.sigmoid(margin) - 0.5) / self.beta
+    return 0.5 * ((win - target) ** 2 + (lose + target) ** 2)

@@ -14,7 +14,8 @@ class Ensemble:
 
   The variance is that of the K components (ddof 0); coef 0 is their mean.
   Source: Coste et al., "Reward Model Ensembles Help Mitigate
-  Overoptimization", 2023 (mean, UWO, WCO; from memory, not compared).
+  Overoptimization", 2023; tlc4418/llm_optimization src/reward_modeling/scoring/
+  ppo_reward_functions.py (mean, UWO, WCO), where the variance has ddof 1.
   """
 
   components: tuple[str, ...] = static(default=('outcome', 'format'))

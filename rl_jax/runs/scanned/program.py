@@ -274,5 +274,5 @@ class WholeRuns:
     rollout = self.config.rollout
     if rollout.turns is None or rollout.logged_prompts:
       return {}
-    never = ('episode/cut_observations', 'episode/mismatches')
-    return dict.fromkeys(never, 0 * ones)
+    never = ('cut_observations', 'mismatches', 'failed_resets')
+    return {f'episode/{name}': 0 * ones for name in never}

@@ -135,6 +135,11 @@ class EnvironmentTask:
   # False if episodes draw from generators of their own alone: several may then
   # share a process without an exchange of the states of the global ones.
   global_random: ClassVar[bool] = True
+  # False if the same actions may be answered in another way, as by a tool of
+  # the network. An episode is then never repeated: it is lost, and counted as a
+  # mismatch, with its process and in a run that continues within it; methods
+  # that repeat episodes are refused. `reset` must depend on its seed alone.
+  deterministic: ClassVar[bool] = True
 
   def make(self, example: Example) -> Environment:
     """An episode that has not begun."""
@@ -184,11 +189,14 @@ class Opened(Example):
 
   role: the player whose prompt it is; its id is `players * id + role`.
   others: the same of the other players, in order, if this is the first.
+  failure: kind and detail if its episodes do not begin; the prompt then lacks
+  the observation.
   """
 
   origin: Example | None = None
   observation: str = ''
   role: int = 0
+  failure: tuple[str, str] | None = None
   others: tuple['Opened', ...] = ()
 
 

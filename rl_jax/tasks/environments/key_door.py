@@ -56,6 +56,15 @@ class Layout:
     beside = (x, y) == (self.wall - 1, self.door)
     return (x, y, 2) if beside and holds == 1 else state
 
+  def rewards(self, before: State, after: State) -> dict[str, float]:
+    """Components of a step; of one that changes nothing, too."""
+    done, impossible = after[:2] == self.goal, after == before
+    return {
+      base.OUTCOME: float(done),
+      'progress': (after[2] - before[2]) / 2,
+      'maze': 0.0 if done else -4.0 if impossible else -1.0,
+    }
+
   def solution(self, holds: int = 0) -> list[int]:
     """A shortest sequence of actions from the start to the goal."""
     begin = (*self.start, holds)
@@ -153,18 +162,23 @@ class KeyDoor(EnvironmentTask):
     found = self.layout(example.meta[SEED]).solution()
     return [words[action] for action in found]
 
-  def random_outcome(self, example: Example, turns: int) -> float:
-    """P(goal within so many turns) of uniform actions, by value iteration."""
+  def random_return(
+    self, example: Example, turns: int, component: str = base.OUTCOME
+  ) -> float:
+    """Mean sum of a component within so many uniform actions, exact.
+
+    Of `outcome` the share of episodes that reach the goal.
+    """
     layout = self.layout(example.meta[SEED])
 
     @functools.cache
     def value(state, left):
-      if state[:2] == layout.goal:
-        return 1.0
-      if not left:
+      if state[:2] == layout.goal or not left:
         return 0.0
       after = [layout.next(state, a) for a in range(len(ACTIONS))]
-      return sum(value(s, left - 1) for s in after) / len(ACTIONS)
+      paid = [layout.rewards(state, s)[component] for s in after]
+      rest = [value(s, left - 1) for s in after]
+      return (sum(paid) + sum(rest)) / len(ACTIONS)
 
     return value((*layout.start, 0), turns)
 
@@ -189,16 +203,11 @@ class Walk:
       self._state,
       self._layout.next(self._state, number),
     )
-    done = self._state[:2] == self._layout.goal
-    impossible = self._state == before
+    rewards = self._layout.rewards(before, self._state)
     return Reply(
       told(self._state),
-      rewards={
-        base.OUTCOME: float(done),
-        'progress': (self._state[2] - before[2]) / 2,
-        'maze': 0.0 if done else -4.0 if impossible else -1.0,
-      },
-      done=done,
+      rewards=rewards,
+      done=rewards[base.OUTCOME] > 0,
       state=self._state,
       action=ACTIONS[number] if known else '',
     )

@@ -19,6 +19,8 @@ import shlex
 import threading
 from typing import Any
 
+from rl_jax.verification import child_processes
+
 _TYPES = {
   'string': str,
   'integer': int,
@@ -102,7 +104,9 @@ class _Server:
     self.thread = threading.Thread(
       target=asyncio.run, args=(main,), daemon=True
     )
-    self.thread.start()
+    with child_processes.keeping():
+      self.thread.start()
+      futures.wait([started])
     self._loop, self._client, self._ended, self.tools = started.result()
     atexit.register(self.end)
 

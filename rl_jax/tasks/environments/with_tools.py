@@ -39,6 +39,8 @@ class WithTools:
     the system message (or before a plain prompt), for models whose template
     knows no tools; 'none' adds nothing: the task's own prompt shows calls.
   form: of calls in the text of a turn, JsonCalls or MarkedCalls.
+  deterministic: False if a tool may answer the same call in another way, see
+    EnvironmentTask.
 
   A call that fails is answered with what is wrong. Components: those of the
   task's reward of the last turn, `calls`, and `cost`, the sum of their prices,
@@ -52,7 +54,7 @@ class WithTools:
   shown: str = chosen('template', ('template', 'text', 'none'))
   form: JsonCalls | MarkedCalls = JsonCalls()
   reward_weights: dict[str, float] = base.outcome_only()
-  global_random = False
+  deterministic: bool = True
 
   def __post_init__(self):
     named = []

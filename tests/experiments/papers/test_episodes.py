@@ -63,9 +63,16 @@ VERDICTS = {
   'oni': ('seen',) * 3 + ('not seen',) * 2,
   'ppo': ('not seen',) * 2 + ('contrary',) * 2 + ('seen',) * 2,
   'rlprompt': ('seen', 'seen'),
-  'router_r1': ('not seen', 'contrary'),
-  'salt': ('not seen',),
-  'turn_ppo': ('not seen', 'seen', 'not seen') + ('contrary',) * 3,
+  'router_r1': (
+    *('not seen', 'contrary'),
+    *('not seen', 'not seen', 'not seen', 'seen'),
+    *('not seen', 'not seen', 'not seen', 'contrary'),
+  ),
+  'salt': ('not seen', 'not seen'),
+  'turn_ppo': (
+    *('not seen', 'seen', 'not seen', 'contrary', 'contrary', 'contrary'),
+    *('seen', 'contrary', 'contrary', 'contrary', 'seen'),
+  ),
 }
 
 

@@ -1,13 +1,14 @@
 """The rules of RewardBench 2, by hand."""
 
 import json
+import pathlib
 
 import jax
 import numpy as np
 import pytest
 
 from experiments import evaluate_reward
-from experiments.rewards import reward_bench
+from experiments.rewards import calibration, reward_bench
 from rl_jax.models import params as params_lib
 from rl_jax.models.tokenizer import ByteTokenizer
 from rl_jax.models.transformer import ModelConfig
@@ -75,8 +76,9 @@ def test_rows_are_read_and_named(tmp_path):
   path = tmp_path / 'bench.jsonl'
   row = {'prompt': 'p', 'chosen': ['a'], 'rejected': 'b', 'subset': 'Math'}
   path.write_text(json.dumps(row) + '\n')
-  ((subset, _, *rest),) = evaluate_reward.read(str(path))
-  assert (subset, *rest) == ('Math', 'p', ['a'], ['b'])
+  (one,) = evaluate_reward.read(str(path))
+  assert (one.subset, one.prompt) == ('Math', 'p')
+  assert (one.right, one.wrong) == (['a'], ['b'])
   path.write_text(json.dumps(row | {'chosen': []}) + '\n')
   with pytest.raises(BadRowError, match="bench.jsonl.*'chosen' is no text"):
     evaluate_reward.read(str(path))
@@ -84,7 +86,10 @@ def test_rows_are_read_and_named(tmp_path):
 
 def test_scores_are_rows_of_preferences(tmp_path):
   """A file of comparisons becomes one of scored responses, in its order."""
-  comparisons = [('s', '1', 'p', ['a'], ['b']), ('s', '2', 'q', ['c'], ['d'])]
+  comparisons = [
+    evaluate_reward.Comparison('s', *row)
+    for row in (('1', 'p', ['a'], ['b']), ('2', 'q', ['c'], ['d']))
+  ]
   rows = evaluate_reward.scored_rows(comparisons, [1.0, 0.5, 2.0, 3.0])
   path = tmp_path / 'scores.jsonl'
   path.write_text(''.join(json.dumps(row) + '\n' for row in rows))
@@ -92,3 +97,54 @@ def test_scores_are_rows_of_preferences(tmp_path):
   logged = [task.logged(task.example('train', i)) for i in range(2)]
   assert [[x.text for x in row] for row in logged] == [['a', 'b'], ['c', 'd']]
   assert [[x.reward for x in row] for row in logged] == [[1.0, 0.5], [2.0, 3.0]]
+
+
+FOLDER = pathlib.Path(__file__).parents[2] / 'tasks' / 'preferences'
+
+
+@pytest.mark.parametrize(
+  'name', ['implicit', 'conversational', 'implicit_conversational']
+)
+def test_pairs_of_other_forms_are_those_of_the_task(name, tmp_path):
+  """And what is written with scores is read as the same pairs."""
+  comparisons = evaluate_reward.read(str(FOLDER / f'{name}.jsonl'))
+  found = evaluate_reward.scored_rows(comparisons, [float(x) for x in range(4)])
+  path = tmp_path / 'scores.jsonl'
+  lines = (json.dumps(evaluate_reward.as_pair(row)) + '\n' for row in found)
+  path.write_text(''.join(lines))
+  task = PreferenceRows(path=str(FOLDER / f'{name}.jsonl'))
+  scored = PreferenceRows(path=str(path))
+  for index, one in enumerate(comparisons):
+    pair = task.logged(task.example('train', index))
+    assert [*one.right, *one.wrong] == [x.messages or x.text for x in pair]
+    again = scored.logged(scored.example('train', index))
+    assert [x.messages or x.text for x in again] == [*one.right, *one.wrong]
+    assert [x.reward for x in again] == [2 * index, 2 * index + 1]
+
+
+def test_tools_are_kept_beside_scores(tmp_path):
+  path, tools = tmp_path / 'bench.jsonl', [{'name': 'add'}]
+  turn = lambda role, text: {'role': role, 'content': text}
+  row = {'prompt': [turn('user', 'p')], 'tools': tools}
+  row |= {x: [turn('assistant', x)] for x in ('chosen', 'rejected')}
+  path.write_text(json.dumps(row) + '\n')
+  (one,) = evaluate_reward.read(str(path))
+  assert one.arguments == {'tools': tools}
+  (written,) = evaluate_reward.scored_rows([one], [1.0, 0.0])
+  assert written['tools'] == tools and 'chat_template_kwargs' not in written
+
+
+def test_calibration_by_hand():
+  """Gaps ln 3 (twice) and -ln 3: confidence 0.75, right in two of three."""
+  third = np.log(3.0)
+  found = calibration.of_gaps([third, third, -third])
+  assert found['pairwise_accuracy'] == pytest.approx(2 / 3)
+  assert found['calibration_error'] == pytest.approx(0.75 - 2 / 3)
+  expected = -(2 * np.log(0.75) + np.log(0.25)) / 3
+  assert found['pairwise_nll'] == pytest.approx(expected)
+  # Calibrated: right in three of four, at 0.75; ties are half right at 0.5.
+  assert calibration.of_gaps([third] * 3 + [-third])['calibration_error'] == (
+    pytest.approx(0.0, abs=1e-12)
+  )
+  tied = calibration.of_gaps([0.0])
+  assert tied['calibration_error'] == 0 and tied['pairwise_accuracy'] == 0.5

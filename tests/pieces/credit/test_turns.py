@@ -159,6 +159,57 @@ def test_gae_of_turns_by_hand(toy):
   np.testing.assert_allclose(found[0, 0], 0.625 + 0.35, rtol=1e-6)
 
 
+def test_gae_of_turns_goes_on_behind_a_cut_episode(toy):
+  """V (.5, .25, then .75 at the last token), r (1, 2), gamma .5, lam 1.
+
+  delta_1 = 2 + .5 .75 - .25 = 2.125, A_0 = 1 + .125 - .5 + .5 2.125 = 1.6875;
+  the second row has finished, and in the third the last turn is the first.
+  """
+  values = np.array([[0.5, 9.0, 9.0, 0.25, 0.75]] * 3)
+  traj = make(
+    toy,
+    [[1.0, 2.0], [1.0, 2.0], [1.0, 0.0]],
+    mask=[[1, 1, 0, 1, 1], [1, 1, 0, 1, 1], [0, 0, 0, 1, 1]],
+    turn=[[0, 0, 1, 1, 1], [0, 0, 1, 1, 1], [0, 0, 0, 0, 0]],
+    values_BT=values,
+    finished_B=np.array([False, True, False]),
+  )
+  reward = shaping.TurnRewards()(traj.reward_B, traj)
+  fields = {'gamma': 0.5, 'lam': 1.0}
+  found = credit.TurnGAE(**fields, bootstrap=True)(reward, traj)
+  np.testing.assert_allclose(
+    found,
+    [
+      [1.6875, 1.6875, 0, 2.125, 2.125],
+      [1.5, 1.5, 0, 1.75, 1.75],
+      [0, 0, 0, 1.125, 1.125],
+    ],
+    rtol=1e-6,
+  )
+  target = credit.TurnLambdaReturn(**fields, bootstrap=True)(reward, traj)
+  np.testing.assert_allclose(target[0], [2.1875] * 2 + [0] + [2.375] * 2)
+  plain = credit.TurnGAE(**fields)(reward, traj)
+  np.testing.assert_allclose(plain[0], found[1], rtol=1e-6)
+
+
+@pytest.mark.parametrize('lam', [0.0, 0.7])
+def test_behind_turns_of_one_token_is_what_t_ppo_has(toy, lam):
+  """Reduction: ExtendedGAE, with rewards by token."""
+  rng = np.random.default_rng(4)
+  reward = rng.normal(size=(2, 5))
+  traj = make(
+    toy,
+    reward,
+    values_BT=rng.normal(size=(2, 5)),
+    finished_B=np.array([False, True]),
+    **tokens_of(reward),
+  )
+  shaped = shaping.TurnRewards()(traj.reward_B, traj)
+  expected = credit.ExtendedGAE(gamma=0.9, lam=lam)(shaped, traj)
+  found = credit.TurnGAE(gamma=0.9, lam=lam, bootstrap=True)(shaped, traj)
+  np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize('lam', [0.0, 0.7, 1.0])
 def test_gae_of_turns_of_one_token_is_gae(toy, lam):
   rng = np.random.default_rng(0)
@@ -241,6 +292,20 @@ def test_step_groups_reduce_to_the_episode(toy):
   np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+def test_states_that_are_met_once(toy):
+  """Of s0, s1, s2 one; of two rows in other states all; none of one shared."""
+  share = lambda traj: float(
+    credit.StepGroups().measure(traj)['credit/singleton_fraction']
+  )
+  assert share(make(toy, REWARD, **ROWS)) == pytest.approx(1 / 3)
+  other = {**ROWS, 'state': [[0, 1, 2], [3, 4, -1]]}
+  assert share(make(toy, REWARD, **other)) == 1
+  same = {**ROWS, 'state': [[0, 0, 0], [0, 0, -1]]}
+  assert share(make(toy, REWARD, **same)) == 0
+  alone = make(toy, REWARD, valid_B=np.array([1.0, 0.0]), **ROWS)
+  assert share(alone) == 1
+
+
 def test_step_groups_leave_out_invalid_rows(toy):
   traj = make(toy, REWARD, valid_B=np.array([1.0, 0.0]), **ROWS)
   found = credit.StepGroups()(jnp.zeros(2), traj)
@@ -292,6 +357,26 @@ def test_shared_steps_preserve_the_sum(toy):
   np.testing.assert_array_equal(found, np.tile(np.float32(FOUR), (6, 1)).T)
   same = shared(toy, [[0, 1, 2]] * 4, [[3, 3, 3]] * 4)
   np.testing.assert_allclose(same, np.zeros((4, 3)), atol=1e-6)
+
+
+def test_shared_steps_lower_the_variance_of_advantages(toy):
+  """A mean over equal steps: by what it varies within them, here exactly.
+
+  Rows with A 0.866 and -0.866 share a step of variance 0.75; the other eight
+  steps are met once: 0.75 8 / 10 is left.
+  """
+  rng = np.random.default_rng(3)
+  state, action = rng.integers(0, 2, (2, 4, 6))
+  found = np.asarray(shared(toy, state, action))
+  assert found.var() < np.var(FOUR)
+  state = np.arange(10).reshape(2, 5)
+  state[1, 0] = 0
+  action = np.zeros((2, 5), int)
+  state[1, 1] = state[0, 1]  # the same next state
+  apart = np.asarray(
+    shared(toy, state, action, advantage=[0.866, -0.866]), np.float64
+  )
+  np.testing.assert_allclose(apart.var(), 0.866**2 * 0.8, rtol=1e-5)
 
 
 def test_order_of_rows_changes_nothing(toy):

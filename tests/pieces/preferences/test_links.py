@@ -18,6 +18,7 @@ from rl_jax.pieces.preferences import (
   BCOPair,
   DiscoPOP,
   Hinge,
+  PairTargets,
   Positive,
   Robust,
   Sigmoid,
@@ -74,6 +75,7 @@ GOLDEN = [
   ),
   (Positive(), 0.620957),  # the winner has not fallen
   (Targets(beta=0.1), (0.1 - 5.0) ** 2 + (-0.05 + 5.0) ** 2),
+  (PairTargets(beta=0.1), 0.5 * (0.1**2 + 0.05**2)),
 ]
 
 
@@ -96,6 +98,10 @@ def test_worked_example(link, expected):
     (Hinge(delta=3.0), -10.0, -12.0, 0.0, 1.0),
     # SPPO's hard targets, on log-ratios.
     (Targets(beta=0.1), 1.0, -0.5, 0.0, 36.25),
+    # SPPO single: the pair is won with 4/5, so the targets are 3 and -3.
+    (PairTargets(beta=0.1), 1.0, -0.5, float(np.log(4.0)), 5.125),
+    # Won for sure: half of the hard one's loss.
+    (PairTargets(beta=0.1), 1.0, -0.5, 100.0, 18.125),
     # DNO: win rates 0.8 and 0.3.
     (SoftTarget(), 0.1, -0.05, 0.5, 0.677588),
     # DPOP: a winner that has fallen by 0.1 loses 50 times as much.

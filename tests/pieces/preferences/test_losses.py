@@ -115,6 +115,32 @@ def test_edge_weights(toy):
   np.testing.assert_allclose(value(none, traj)[0], 0.620957, rtol=1e-5)
 
 
+def test_confidence_by_hand(toy):
+  """A gap of ln 3 is 3/4 for sure: |2 p - 1| is 1/2."""
+  traj = rows(toy, reward_B=np.array([0.0, np.log(3.0)]))
+  weighted = lambda t: DPO.replace(weight=pref.Confidence(temperature=t))
+  loss = lambda t: value(weighted(t), traj)[0]
+  np.testing.assert_allclose(loss(1.0), 0.620957 / 2, rtol=1e-5)
+  np.testing.assert_allclose(loss(1e-3), 0.620957, rtol=1e-5)
+  # Proportional to the gap where all are guesses.
+  wide = rows(toy, reward_B=np.array([0.0, 2 * np.log(3.0)]))
+  doubled = value(weighted(1e3), wide)[0] / loss(1e3)
+  np.testing.assert_allclose(doubled, 2.0, rtol=1e-4)
+
+
+def test_importance_by_hand(toy):
+  """Of both rows together: e^(0.5 - 0.6), or by token e^(0.1 - 0.1) = 1."""
+  behaviour = LOGP - MASK * np.array([[0.1], [-0.1]])
+  traj = rows(toy, logp_behaviour_BT=behaviour)
+  loss = lambda **x: value(DPO.replace(weight=pref.Importance(**x)), traj)[0]
+  np.testing.assert_allclose(loss(), 0.620957 * np.exp(-0.1), rtol=1e-5)
+  np.testing.assert_allclose(loss(length='mean'), 0.620957, rtol=1e-5)
+  np.testing.assert_allclose(loss(limit=0.5), 0.620957 / 2, rtol=1e-5)
+  # The policy that sampled.
+  traj = rows(toy, logp_behaviour_BT=LOGP)
+  np.testing.assert_allclose(loss(), 0.620957, rtol=1e-5)
+
+
 def test_company_by_hand(toy):
   """ORPO 2.069315; RPO 0.625957 and 1.020957; SLiC with delta 3: 2.0."""
   orpo = pref.PairLoss(score=pref.LogOdds(), link=pref.Sigmoid(), coef=0.1)
@@ -303,6 +329,8 @@ def test_groups_of_winners(toy):
   loss, metrics = value(pref.GroupContrast(), traj, ratio)
   np.testing.assert_allclose(loss, 0.620957 + 0.25, rtol=1e-5)
   assert metrics['preference/winner_variance'] == pytest.approx(0.25)
+  weighted = value(pref.GroupContrast(coef=0.01), traj, ratio)[0]
+  np.testing.assert_allclose(weighted, 0.01 * loss, rtol=1e-5)
   # One of each is DPO.
   one = value(pref.GroupContrast(), rows(toy))[0]
   np.testing.assert_allclose(one, 0.620957, rtol=1e-5)

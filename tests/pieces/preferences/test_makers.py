@@ -153,6 +153,9 @@ def test_outcomes_count_before_processes(toy):
   # Equal process scores: the outcomes alone, as AllPairs.
   plain = process_weights(toy, [1.0, 0, 0], [0.5, 0.5, 0.5])
   assert plain == [(0, 1, 1), (0, 2, 1)]
+  # Process scores of any size: the larger graded outcome still wins.
+  graded = process_weights(toy, [0.5, 0.25, 0.25], [0.0, 9.0, 5.0])
+  assert graded == [(0, 1, 1), (0, 2, 1), (1, 2, 4)]
   # A number added to all process scores changes nothing.
   moved = process_weights(toy, [1.0, 1, 0, 0], [0.1, 0.4, 0.8, 0.8])
   assert moved == found

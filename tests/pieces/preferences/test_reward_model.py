@@ -74,16 +74,35 @@ def test_only_centering_sees_a_number_added_to_all_scores(toy):
   assert evaluate(center, traj, moved)[0] == pytest.approx(0.01 * (81 + 36) / 2)
 
 
-def test_margins_are_differences_of_scores_of_the_data(toy):
-  """-ls(1 - 0.5) = 0.474077; a score that contradicts the order turns it."""
-  method = configuration.load_method('reward_model@margin')
-  traj, stats = pairs(toy)
+@pytest.mark.parametrize(
+  'variant, second', [('margin', 1.910224), ('flipped', 0.126928)]
+)
+def test_scores_that_contradict_a_label(variant, second, toy):
+  """Margins 0.5 and -0.25 keep their labels: -ls(1 - 0.5) = 0.474077, and
+  -ls(-2 + 0.25). Or the second pair is turned round: -ls(1) and -ls(2)."""
+  method = configuration.load_method(f'reward_model@{variant}')
+  chosen = {'chosen_B': np.float32([1, 0, 1, 0])}
+  traj, stats = pairs(toy, extras=chosen)
   reward_B = np.float32([0.7, 0.2, 0.0, 0.25])
   traj = traj.replace(edges=method.pairs(reward_B, traj))
-  assert traj.edges.win_NE.tolist() == [[0], [1]]
+  flipped = variant == 'flipped'
+  assert traj.edges.win_NE.tolist() == [[0], [int(flipped)]]
   loss = 2 * evaluate(method.losses[0], traj, stats)[0]
-  second = 0.160224  # -ls(1 + 1 - 0.25)
-  assert loss == pytest.approx(0.474077 + second, abs=2e-6)
+  first = 0.313262 if flipped else 0.474077
+  assert loss == pytest.approx(first + second, abs=2e-6)
+
+
+def test_negative_margin_of_the_digest(toy):
+  """d = 1 and mu = -0.5: -ls(1.5) = 0.201413."""
+  traj, stats = pairs(toy, extras={'chosen_B': np.float32([1, 0, -1, -1])})
+  edges = pref.GivenMargin()(np.float32([0.0, 0.5, 9, 9]), traj)
+  np.testing.assert_array_equal(edges.weight_NE, [[1.0], [0.0]])
+  loss = pref.PairLoss(score=pref.FinalValue(), link=pref.Sigmoid())
+  value, _ = evaluate(loss, traj.replace(edges=edges), stats)
+  assert value == pytest.approx(0.201413, abs=1e-6)
+  plain = pref.GivenMargin(scale=0.0)(np.float32([0.0, 0.5, 9, 9]), traj)
+  given = pref.Given()(None, traj)
+  np.testing.assert_array_equal(plain.margin_NE, given.margin_NE)
 
 
 def test_rankings_are_all_their_pairs(toy):

@@ -55,6 +55,15 @@ def scored(score, toy, logp=LOGP, mask=MASK, ref=REF, **fields):
       DivergenceRatio(divergence='alpha', alpha=0.5),
       [-0.2 * np.exp(-0.5), -0.2 * np.exp(0.25)],
     ),
+    # g of the sum, by 5 and 6 tokens.
+    (
+      DivergenceRatio(divergence='forward_kl', length='mean'),
+      [-0.02 * np.exp(-1.0), -0.1 / 6 * np.exp(0.5)],
+    ),
+    (
+      DivergenceRatio(divergence='reverse_kl', length='mean'),
+      [0.02, -0.05 / 6],  # LogRatio(length='mean')
+    ),
     # The sixth token of the second row, log-ratio -1/12, counts half.
     (CommonLengthRatio(), [0.1, 0.1 * (-5 / 12 - 1 / 24)]),
     (CommonLengthRatio(alpha=1.0), [0.1, -0.05]),

@@ -26,6 +26,18 @@ def test_by_hand(toy):
   )
 
 
+def test_products_by_hand(toy):
+  """0.9, 0.36, 0.216, 0.0432 from 0.5: each step but the first takes some."""
+  expected = [[0, 0, -0.14, -0.144, -0.1728, 0]]
+  found = evaluate(toy, scheme='prod', bonus=0.0)
+  np.testing.assert_allclose(found, expected, atol=1e-6)
+  # Steps that are sure cost nothing in either scheme.
+  sure = np.where(SCORES >= 0, 1.0, -1.0)
+  for scheme in ('min', 'prod'):
+    total = evaluate(toy, scores=sure, scheme=scheme).sum()
+    np.testing.assert_allclose(total, 0.25, atol=1e-6)
+
+
 def test_without_scale_the_reward_is_that_of_before(toy):
   """E0: on the last token."""
   np.testing.assert_array_equal(

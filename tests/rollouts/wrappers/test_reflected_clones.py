@@ -1,5 +1,6 @@
 """Clones behind a reflection: which, from where, and their probability."""
 
+import dataclasses
 import math
 import types
 
@@ -15,7 +16,7 @@ from rl_jax.rollouts import turns
 from rl_jax.rollouts.clones import texts_with_mu
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.rollouts.wrappers.reflected_clones import ReflectedClones
-from rl_jax.tasks import Arithmetic
+from rl_jax.tasks import Arithmetic, WithTools
 from rl_jax.types import ENVIRONMENT, FORCED, PAD, POLICY
 
 TEXTS = ('ab', 'ac', 'b')
@@ -160,3 +161,11 @@ def test_bad_arguments_are_named():
     ValueError, match='ReflectedClones repeats episodes, but Ar'
   ):
     turns.check(Arithmetic(), rollout, method)
+  own = WithTools(task=Arithmetic(), shown='text')
+  rollout = RolloutConfig(turns=turns.TurnConfig())
+  turns.check(own, rollout, method)
+  own = dataclasses.replace(own, deterministic=False)
+  with pytest.raises(
+    ValueError, match='ReflectedClones repeats .* WithTools has deterministic'
+  ):
+    turns.check(own, rollout, method)

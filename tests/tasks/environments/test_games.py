@@ -1,7 +1,6 @@
 """Gymnasium, TextArena, OpenSpiel: with the packages, stubs, or neither."""
 
 import sys
-import types
 
 import pytest
 
@@ -13,53 +12,10 @@ from rl_jax.verification.sessions import Request, SessionPool
 WORDS = ('left', 'down', 'right', 'up')
 
 
-class _Text:
-  def contains(self, text):
-    """Words of small letters."""
-    return text.islower()
-
-
-class _Discrete:
-  def __init__(self, n):
-    self.start, self.n = 0, n
-
-
-class _Line:
-  """From 0 to 3; steps right cost 1, the end is worth 5."""
-
-  def __init__(self, space):
-    self.action_space = space
-
-  def reset(self, seed):
-    """At 0."""
-    self.place = 0
-    return self.place, {}
-
-  def step(self, action):
-    """2 is to the right."""
-    self.place += int(action == 2 or action == 'right')
-    done = self.place == 3
-    return self.place, 5.0 if done else -1.0, done, self.place < 0, {}
-
-  def render(self):
-    """With a mark as terminals have it."""
-    return f'a\x1b[41m{self.place}\x1b[0mb'
-
-  def close(self):
-    """Nothing."""
-
-
-@pytest.fixture(name='stub')
-def _stub(monkeypatch):
+@pytest.fixture(name='lines')
+def _lines(stub):
   """A package with one environment."""
-  spaces = types.SimpleNamespace(Text=_Text, Discrete=_Discrete)
-
-  def make(name, render_mode=None, actions=4, **options):
-    del name, render_mode, options
-    return _Line(_Text() if actions == 'text' else _Discrete(actions))
-
-  package = types.SimpleNamespace(spaces=spaces, make=make)
-  monkeypatch.setitem(sys.modules, 'gymnasium', package)
+  stub('gymnasium')
 
 
 def said(task, actions):
@@ -73,7 +29,7 @@ def said(task, actions):
     return [pool.ask([request])[0].reply for request in asked]
 
 
-def test_an_episode_of_words(stub):
+def test_an_episode_of_words(lines):
   """Rewards sum to 3 of at least `solved`; what is no word costs a turn."""
   actions = ['right', 'jump', ' right', 'right']
   found = said(GymnasiumText(words=WORDS, solved=3.0), actions)
@@ -88,7 +44,7 @@ def test_an_episode_of_words(stub):
   assert unsolved[4]['rewards']['outcome'] == 0
 
 
-def test_actions_of_text_and_rendered_observations(stub):
+def test_actions_of_text_and_rendered_observations(lines):
   task = GymnasiumText(
     options={'actions': 'text'}, shown='ansi', prompt='Go.\n'
   )
@@ -99,7 +55,7 @@ def test_actions_of_text_and_rendered_observations(stub):
   assert task.example('train', 0).prompt == 'Go.\n'
 
 
-def test_spaces_and_words_that_do_not_fit_are_named(stub):
+def test_spaces_and_words_that_do_not_fit_are_named(lines):
   with pytest.raises(
     ValueError, match='GymnasiumText.words: FrozenLake-v1 has'
   ):

@@ -72,8 +72,8 @@ def test_random_outcome_is_that_of_random_walks():
   task = KeyDoor()
   example = task.example('train', 3)
   shortest = len(task.actions(example))
-  assert task.random_outcome(example, shortest - 1) == 0
-  assert task.random_outcome(example, shortest) >= 6.0**-shortest
+  assert task.random_return(example, shortest - 1) == 0
+  assert task.random_return(example, shortest) >= 6.0**-shortest
   turns, found, rng = 40, 0, random.Random(0)
   layout = task.layout(seed_of(example))
   for _ in range(4000):
@@ -83,8 +83,26 @@ def test_random_outcome_is_that_of_random_walks():
       if state[:2] == layout.goal:
         found += 1
         break
-  exact = task.random_outcome(example, turns)
+  exact = task.random_return(example, turns)
   assert abs(found / 4000 - exact) < 4 * (exact * (1 - exact) / 4000) ** 0.5
+
+
+def test_random_return_by_hand():
+  """Start on the key, in a corner: up and take are possible, of six.
+
+  After up these are up and down, after take up and open.
+  """
+  task = KeyDoor(seed=58, num_train=1)
+  example = task.example('train', 0)
+  assert task.layout(seed_of(example)).told() == 'k02d12g22:'
+  of = lambda turns, name: task.random_return(example, turns, name)
+  assert of(1, 'maze') == -(2 * 1 + 4 * 4) / 6
+  assert of(2, 'maze') == pytest.approx(2 * of(1, 'maze'))
+  assert of(1, 'progress') == 0.5 / 6
+  # Any of the two turns takes the key unless it has left; the door after take.
+  stays, goes, opens = 4 / 6, 1 / 6, 1 / 6
+  expected = 0.5 * (goes + stays * goes) + 0.5 * goes * opens
+  assert of(2, 'progress') == pytest.approx(expected)
 
 
 def test_grids_of_the_splits_differ():

@@ -1,6 +1,5 @@
 """MCP servers, TextWorld and Aviary: with stubs, or with the packages."""
 
-import os
 import pickle
 import sys
 import types
@@ -11,6 +10,7 @@ from rl_jax import user_modules
 from rl_jax.tasks import Arithmetic, Aviary, TextWorld, WithTools
 from rl_jax.tasks.environments import mcp_tools, tool_functions
 from rl_jax.tasks.environments.base import seed_of
+from rl_jax.verification.sessions import Request, SessionPool
 
 SERVER = '''
 from mcp.server.mcpserver import MCPServer
@@ -22,58 +22,11 @@ def add(a: int, b: int = 2) -> int:
   return a + b
 server.run()
 '''
-SCHEMA = {
-  'properties': {
-    'b': {'anyOf': [{'type': 'integer'}, {'type': 'null'}]},
-    'a': {'type': 'integer', 'description': 'the\nfirst'},
-  },
-  'required': ['a'],
-}
-
-
-class _Client:
-  """A server with a tool that adds, and one with a wrong schema."""
-
-  def __init__(self, server):
-    self.server = server
-
-  async def __aenter__(self):
-    if self.server.command == 'broken':
-      raise OSError('no such program')
-    return self
-
-  async def __aexit__(self, *error):
-    self.server.ended.append(error)
-
-  async def list_tools(self):
-    """Both."""
-    wrong = {'properties': {'x': {'type': 'null'}}}
-    names = types.SimpleNamespace
-    tools = [
-      names(name='add', description='Adds\n two.', input_schema=SCHEMA),
-      names(name='odd', description=None, input_schema=wrong),
-    ]
-    return names(tools=tools)
-
-  async def call_tool(self, name, arguments):
-    """1 is no number that it can add."""
-    part = types.SimpleNamespace(text=f'{name} {sorted(arguments.items())}')
-    other = types.SimpleNamespace(data='of an image')
-    return types.SimpleNamespace(
-      content=[part, other, part], is_error=arguments.get('a') == 1
-    )
-
-
-def _parameters(command, args):
-  return types.SimpleNamespace(command=command, args=args, ended=[])
 
 
 @pytest.fixture(name='served')
-def _served(monkeypatch):
-  package = types.SimpleNamespace(
-    Client=_Client, StdioServerParameters=_parameters
-  )
-  monkeypatch.setitem(sys.modules, 'mcp', package)
+def _served(stub):
+  stub('mcp')
   yield
   mcp_tools._server.cache_clear()
 
@@ -134,67 +87,25 @@ def test_a_real_server(tmp_path):
   own = WithTools(
     task=Arithmetic(digits=1), functions=(reference,), shown='text'
   )
-  task = pickle.loads(pickle.dumps(own))
-  episode = task.make(task.example('train', 0))
+  example = own.example('train', 0)
   call = '<tool_call>{"name": "add", "arguments": {"a": 5}}'
-  assert '\n7\n' in episode.step(call).observation
+  with SessionPool(own, 1) as pool:
+    for number in range(2):  # the server outlives the episodes of a round
+      for actions in ((), (call,), (call, '7')):
+        request = Request((number, 0), example, 0, actions)
+        (answer,) = pool.ask([request])
+        assert answer.kind == 'ok'
+        if actions == (call,):
+          assert '\n7\n' in answer.reply['observation']
 
 
-class _Game:
-  """A game of one command; `now` as EnvInfos asks for it."""
-
-  def __init__(self, infos):
-    self.infos = infos
-
-  def seed(self, seed):
-    """Of what is drawn in the game."""
-
-  def reset(self):
-    """In a room with a lamp."""
-    return types.SimpleNamespace(
-      objective='Take the lamp.',
-      description='-= Room =-\nA lamp is here.\n\n',
-      feedback='a banner',
-      admissible_commands=['look', 'take lamp'],
-      facts=['lamp in room', 'at room'],
-      score=0,
-      max_score=2,
-      won=False,
-    )
-
-  def step(self, command):
-    """One of two points for the lamp, which ends the game."""
-    now = self.reset()
-    if command == 'take lamp':
-      now.won, now.score, now.facts = True, 1, ['lamp in hand']
-    now.feedback = f'You {command}.\n>   -= Room =-0/7\n'
-    return now, now.score, now.won
-
-  def close(self):
-    """Nothing."""
-
-
-def test_a_text_world(monkeypatch, tmp_path):
+def test_a_text_world(stub, tmp_path):
   """Games are written once; commands, rewards, states."""
-  written = []
-
-  def make(options):
-    written.append((options.nb_rooms, options.quest_length, options.seeds))
-    for suffix in ('.z8', '.json'):
-      with open(options.path.replace('.z8', suffix), 'w') as file:
-        file.write(suffix)
-
-  package = types.SimpleNamespace(
-    GameOptions=types.SimpleNamespace,
-    make=make,
-    EnvInfos=lambda **names: names,
-    start=lambda path, infos: _Game(infos) if os.path.exists(path) else None,
-  )
-  monkeypatch.setitem(sys.modules, 'textworld', package)
+  package = stub('textworld')
   task = TextWorld(folder=str(tmp_path), rooms=3)
   example = task.example('train', 0)
   assert task.example('train', 0) == example
-  assert written == [(3, 4, seed_of(example))]
+  assert package.written == [(3, 4, seed_of(example))]
   assert len(list(tmp_path.iterdir())) == 2
   episode = task.make(example)
   first = episode.reset(seed_of(example))

@@ -3,6 +3,7 @@
 import json
 import pickle
 import sqlite3
+import sys
 
 import pytest
 
@@ -107,3 +108,13 @@ def test_search_finds_the_text_with_the_words(tmp_path):
   bad.write_text('{"text": "a"}\n{"words": 1}\n')
   with pytest.raises(ValueError, match='bad.jsonl:2: no field "text"'):
     tool_makers.search(str(bad))
+
+
+def test_search_without_the_package_names_the_extra(monkeypatch, tmp_path):
+  monkeypatch.setitem(sys.modules, 'bm25s', None)
+  path = tmp_path / 'other.jsonl'
+  path.write_text('{"text": "a"}')
+  with pytest.raises(ImportError, match=r"'search'.*rl_jax\[search\]"):
+    WithTools(
+      task=Arithmetic(digits=1), functions=(f'search:{path}',), shown='text'
+    )

@@ -35,6 +35,16 @@ def weather(city: str, days: int = 1, exact: bool | None = None) -> dict:
 '''
 
 
+DRAWS = '''
+import random
+import numpy as np
+
+def draw() -> str:
+  """Draws two numbers."""
+  return f'{random.random()} {np.random.random()}'
+'''
+
+
 def make_task(tmp_path, **fields):
   path = tmp_path / 'rows.jsonl'
   path.write_text(json.dumps({'question': '12 times 13?', 'answer': 156}))
@@ -256,3 +266,21 @@ def test_a_users_tool_runs_in_a_worker(tmp_path):
     ]
   assert said[1]['observation'] == '{"city": "Ulm", "fine": [true, true]}'
   assert said[2]['observation'] == "error: weather: KeyError: 'nowhere'"
+
+
+def test_what_a_users_tool_draws_is_of_its_episode(tmp_path):
+  """Two episodes of one process, whose calls alternate, and a later one."""
+  (tmp_path / 'my_draws.py').write_text(DRAWS)
+  task = make_task(tmp_path, functions=(f'{tmp_path}/my_draws.py:draw',))
+  example, said = task.example('train', 0), []
+  with SessionPool(task, 1) as pool:
+    for number, rows in ((0, 2), (1, 1)):
+      for turns in range(3):
+        actions = (call('draw'),) * turns
+        answers = pool.ask(
+          [Request((number, row), example, 7, actions) for row in range(rows)]
+        )
+        said.append([answer.reply['observation'] for answer in answers])
+  first, later = said[1:3], said[4:6]
+  assert first == [[text] * 2 for (text,) in later]
+  assert first[0] != first[1]

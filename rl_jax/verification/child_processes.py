@@ -1,0 +1,34 @@
+"""Child processes of this one, and those that outlive the calls of a task.
+
+Workers end what calls and episodes leave behind, but for what is `kept`.
+"""
+
+from collections.abc import Iterator
+import contextlib
+import os
+import sys
+
+kept: set[int] = set()
+
+
+def children() -> set[int]:
+  """Process ids of the direct children of this process; Linux only."""
+  found = set()
+  for name in filter(str.isdigit, os.listdir('/proc')):
+    try:
+      with open(f'/proc/{name}/stat') as file:
+        parent = file.read().rpartition(')')[2].split()[1]
+    except OSError:
+      continue  # it has ended
+    if int(parent) == os.getpid():
+      found.add(int(name))
+  return found
+
+
+@contextlib.contextmanager
+def keeping() -> Iterator[None]:
+  """What is started within lives as long as this process, as a server does."""
+  before = children() if sys.platform == 'linux' else set()
+  yield
+  if sys.platform == 'linux':
+    kept.update(children() - before)

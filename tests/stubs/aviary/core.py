@@ -1,0 +1,54 @@
+"""A world with one tool, which ends it."""
+
+import types
+
+
+class Message(types.SimpleNamespace):
+  """What is said."""
+
+
+class ToolCall(types.SimpleNamespace):
+  """Of a function's name and arguments."""
+
+
+class ToolRequestMessage(Message):
+  """With tool calls."""
+
+  tool_calls = ()
+
+
+class _World:
+  """Says how often it was spoken to; a call of print_story is right."""
+
+  async def reset(self):
+    """(messages, tools)."""
+    self.steps = 0
+    dump = lambda mode, by_alias: {'name': 'print_story', 'mode': mode}
+    told = [Message(content='Write a story')]
+    return told, [types.SimpleNamespace(model_dump=dump)]
+
+  async def step(self, said):
+    """(messages, reward, done, truncated)."""
+    self.steps += 1
+    if not getattr(said, 'tool_calls', ()):
+      return [Message(content=f'{self.steps}: no call')], 0.0, False, False
+    (call,) = said.tool_calls
+    told = Message(content=str(call.function['arguments']), tool_call_id='0')
+    return [told], 1.0, True, False
+
+  async def close(self):
+    """Nothing."""
+
+
+class TaskDataset:
+  """One that is without end."""
+
+  @classmethod
+  def from_name(cls, name, **options):
+    """The data set of a name."""
+    assert name == 'dummy' and not options
+    return cls()
+
+  def get_new_env(self):
+    """A world."""
+    return _World()

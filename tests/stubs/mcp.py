@@ -1,0 +1,51 @@
+"""Stands in for mcp: a server with a tool that adds, and one that is odd."""
+
+import types
+
+_SCHEMA = {
+  'properties': {
+    'b': {'anyOf': [{'type': 'integer'}, {'type': 'null'}]},
+    'a': {'type': 'integer', 'description': 'the\nfirst'},
+  },
+  'required': ['a'],
+}
+
+
+class Client:
+  """A running server."""
+
+  def __init__(self, server):
+    self.server = server
+
+  async def __aenter__(self):
+    if self.server.command == 'broken':
+      raise OSError('no such program')
+    return self
+
+  async def __aexit__(self, *error):
+    self.server.ended.append(error)
+
+  async def list_tools(self):
+    """Both."""
+    wrong = {'properties': {'x': {'type': 'null'}}}
+    names = types.SimpleNamespace
+    tools = [
+      names(name='add', description='Adds\n two.', input_schema=_SCHEMA),
+      names(name='odd', description=None, input_schema=wrong),
+    ]
+    return names(tools=tools)
+
+  async def call_tool(self, name, arguments):
+    """1 is no number that it can add."""
+    part = types.SimpleNamespace(text=f'{name} {sorted(arguments.items())}')
+    other = types.SimpleNamespace(data='of an image')
+    return types.SimpleNamespace(
+      content=[part, other, part], is_error=arguments.get('a') == 1
+    )
+
+
+class StdioServerParameters:
+  """What a server is started with."""
+
+  def __init__(self, command, args):
+    self.command, self.args, self.ended = command, args, []
