@@ -65,8 +65,8 @@ def configured(
   critic = config.method.reads_values or other.reads_values
   model = config.model
   if critic:
-    outputs = max(config.method.num_values, other.num_values)
-    model = dataclasses.replace(model, value_head=True, num_values=outputs)
+    outputs = [one.num_values for one in (config.method, other, model)]
+    model = dataclasses.replace(model, value_head=True, num_values=max(outputs))
   return dataclasses.replace(
     config,
     iterations=iterations,

@@ -36,6 +36,7 @@ class EvaluationConfig:
     runs on such rows (rollout.logged_prompts) evaluate in any case.
   null is what the rollout does: its temperature, the transforms of the method,
   its limit. top_k and top_p, if one is given, take the place of the transforms.
+  transforms: further ones, of evaluations alone (pieces.logits).
 
   borda_power: not null adds the accuracy of one answer by votes of the samples,
     weighted by self-certainty to this power (runs.best_of; released code: 0.5).
@@ -55,6 +56,7 @@ class EvaluationConfig:
   temperature: float | None = ranged(None, 0.0, open_low=True)
   top_k: int | None = ranged(None, 1)
   top_p: float | None = ranged(None, 0.0, 1.0, open_low=True)
+  transforms: tuple[Any, ...] = ()
   max_response_tokens: int | None = ranged(None, 1)
   borda_power: float | None = ranged(None, 0.0)
   consensus: tuple[str, ...] = ()
@@ -359,6 +361,13 @@ def _check_averages(config: ExperimentConfig) -> None:
 def _check_evaluation(config: ExperimentConfig) -> None:
   """Raises ValueError if an evaluation would have nothing to measure."""
   settings = config.evaluation
+  for transform in settings.transforms:
+    role = getattr(transform, 'role', None)
+    if role not in method_lib.ROLES['logits'] or not callable(transform):
+      raise ValueError(
+        f'evaluation.transforms holds {type(transform).__name__}, which is no '
+        'piece of rl_jax.pieces.logits'
+      )
   recorded = config.rollout.logged_prompts and settings.split is not None
   if settings.every and not (settings.sample or recorded):
     raise ValueError(

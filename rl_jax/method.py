@@ -105,7 +105,12 @@ class Method:
   @property
   def reads_values(self) -> bool:
     """Whether a piece needs a value head: a critic, or a reward model."""
-    return not self.needs().isdisjoint(_VALUES)
+    return not self.needs().isdisjoint(_VALUES) or self.reads_action_values
+
+  @property
+  def reads_action_values(self) -> bool:
+    """Whether a piece reads values of every token of the vocabulary."""
+    return any(getattr(need, 'value_heads', False) for need in self.needs())
 
   @property
   def num_values(self) -> int:
@@ -195,7 +200,9 @@ def validate(
         f'rollout.group_size >= {least}, got {group_size}'
       )
     needs = getattr(piece, 'needs', ())
-    if not _VALUES.isdisjoint(needs) and not has_value_head:
+    reads = not _VALUES.isdisjoint(needs)
+    reads |= any(getattr(need, 'value_heads', False) for need in needs)
+    if reads and not has_value_head:
       raise ValueError(
         f'method.{path} needs a value head: set model.value_head=True'
       )

@@ -18,6 +18,9 @@ VOCAB_SIZE = 5
 # Statistic named in `needs` -> array of the current policy for [B, T] tokens.
 # One that is not listed is uniform on [0, 1], [B, T].
 STATISTICS = {
+  'action_normalisers': lambda rng, B, T: rng.normal(size=(B, T, 2)),
+  'action_values': lambda rng, B, T: rng.normal(size=(B, T, 3)),
+  'action_values_targets': lambda rng, B, T: rng.normal(size=(B, T, 3)),
   'entropy': lambda rng, B, T: rng.uniform(0.1, 2.0, (B, T)),
   # The same for all rows of a group of 4, at every position.
   'group_divergence': lambda rng, B, T: np.repeat(
@@ -34,6 +37,8 @@ STATISTICS = {
 # traj.extras entries that a piece may read: name -> array, B rows, T tokens.
 # Keys that a piece documents by itself, in `reads`, get values by their shape.
 EXTRAS = {
+  'action_values': STATISTICS['action_values'],
+  'action_values_targets': STATISTICS['action_values_targets'],
   'aspect_label_BA': lambda rng, B, T: rng.choice([-(2.0**100), 0, 1], (B, 2)),
   'chosen_B': lambda rng, B, T: np.array([1, 0, 1, -1, 0, 1, 1, 0])[:B],
   'cluster_id_B': lambda rng, B, T: np.array([3, 3, 7, -1, 5, 2, 2, 9])[:B],

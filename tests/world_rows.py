@@ -11,6 +11,7 @@ from experiments.flags import configuration
 from experiments.papers.worlds import where
 from rl_jax.models import params as params_lib
 from rl_jax.models.transformer import ModelConfig
+from rl_jax.pieces.statistics import action_values
 from rl_jax.rollouts.logged import LoggedSet, LoggedSource, logged_rows
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.rounding import rounded
@@ -254,6 +255,9 @@ def with_weights(name, task, tokenizer, traj):
   if name != 'preferences':  # no verifier has read them
     extras |= token_inputs(task, tokenizer, traj)
   traj = traj.replace(extras=extras)
+  outputs = 3
+  if name == 'recorded_haggling':  # two Q of every token
+    outputs = action_values.num_values(tokenizer.vocab_size)
   cfg = ModelConfig(
     vocab_size=tokenizer.vocab_size,
     num_layers=1,
@@ -263,11 +267,11 @@ def with_weights(name, task, tokenizer, traj):
     head_size=8,
     mlp_size=32,
     value_head=True,
-    num_values=3,
+    num_values=outputs,
   )
   trees = [params_lib.init_params(cfg, jax.random.key(i)) for i in range(4)]
   # Small, or the losses of the values were all of the gradient.
-  head = 0.1 * np.random.default_rng(0).normal(size=(3, cfg.width))
+  head = 0.1 * np.random.default_rng(0).normal(size=(outputs, cfg.width))
   for tree in trees:
     tree['model']['embed'] = tree['model']['embed'] * 15
     tree['value_head']['w'] = jnp.asarray(head, jnp.float32)

@@ -10,7 +10,10 @@ Pieces: TurnRewards(); EpisodeStandardised(gamma=0.999, eps=1e-08); Reinforce();
 Headline: unverified.
 Evidence: verified in code (dengyang17/PPDPP agent.py, by digest).
 Paper and code: two turns are always +-1/sqrt(2), whatever they earned.
-Command: python -m experiments.train --config=configs/keydoor.py --method=ppdpp
+  On bargaining it closes every deal, at the asked price (experiments/papers/
+  episodes).
+Command: python -m experiments.train --config=configs/haggling.py --method=ppdpp
+  --set=model.path=runs/haggling_start
 """
 
 from rl_jax.method import Method

@@ -19,9 +19,14 @@ from rl_jax.learning.hidden_states import (
 )
 from rl_jax.method import Method
 from rl_jax.models import critic, heads, packing, transformer
-from rl_jax.pieces.logits.transforms import apply_transforms, policies_of
+from rl_jax.pieces.logits.transforms import (
+  apply_transforms,
+  policies_of,
+  read_values,
+)
 from rl_jax.pieces.ops import groups
 from rl_jax.pieces.ops.masking import places, zero_masked
+from rl_jax.pieces.statistics import action_values
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.runtime import layout
 from rl_jax.types import Array, Trajectories
@@ -84,6 +89,30 @@ def check_router(
       raise ValueError(
         f'method.losses: a piece reads {ROUTER_PROBS}, but {text}'
       )
+
+
+def check_action_values(
+  transforms: tuple, method: Method, model: transformer.ModelConfig
+) -> None:
+  """Raises ValueError if values of every token are read that nobody has.
+
+  transforms: of evaluations.
+  """
+  acts = read_values((*method.logits, *transforms))
+  if not (acts or method.reads_action_values):
+    return
+  outputs = action_values.num_values(model.vocab_size)
+  for wrong, text in (
+    (not model.value_head, 'model.value_head = False: set it to True'),
+    (
+      model.num_values != outputs,
+      f'model.num_values = {model.num_values}: set it to {outputs}, for V and '
+      f'two Q of each of {model.vocab_size} tokens',
+    ),
+    (critic.has_own(model), "model.critic = 'own': set it to 'detached'"),
+  ):
+    if wrong:
+      raise ValueError(f'a piece reads values of every token, but {text}')
 
 
 def _policies(transforms, needs, params):
@@ -213,9 +242,18 @@ def _logit_functionals(
     name: jax.lax.stop_gradient(heads.logits(policy, model, x_BCD))
     for (name, policy), x_BCD in zip(policies.items(), others_BCD, strict=True)
   }
+  read = {need.policy for need in _statistics(needs) if _reads_head(need)}
+  if read_values(transforms):
+    read.add('')
+  own = zip(policies.values(), others_BCD, strict=True)
+  states = {'': (params, hidden_BCD), **dict(zip(policies, own, strict=True))}
+  values = _action_values(states, model, read)
   raw_BCV, logits_BCV = (
     logits_BCV,
-    apply_transforms(transforms, temperature, logits_BCV, others),
+    apply_transforms(
+      *(transforms, temperature, logits_BCV, others),
+      jax.lax.stop_gradient(values.get('')),
+    ),
   )
   if transforms:
     # Rounding may put a token on the other side of a limit than in the sampler.
@@ -227,8 +265,12 @@ def _logit_functionals(
     token_BC=token_BC,
     mask_BC=mask_BC,
     group_tokens_NU=group_tokens_NU,
+    values=values,
     others={
-      name: apply_transforms(transforms, temperature, x_BCV, others)
+      name: apply_transforms(
+        *(transforms, temperature, x_BCV, others),
+        jax.lax.stop_gradient(values.get('')),
+      )
       for name, x_BCV in others.items()
     },
   )
@@ -241,6 +283,27 @@ def _logit_functionals(
     finite_BCV = jnp.where(p_BCV > 0, logits_BCV, 0.0)
     stats[ENTROPY] = log_z_BC - jnp.sum(p_BCV * finite_BCV, axis=-1)
   return stats | {need.name: need(chunk) for need in _statistics(needs)}
+
+
+def _reads_head(need):
+  return getattr(need, 'value_heads', False)
+
+
+def _action_values(states, model, names):
+  """Outputs [B, C, H] of the value heads of these policies, by name.
+
+  states: (parameters, hidden states) by name, '' the trained policy, which
+  alone has a gradient.
+  """
+
+  def one(name):
+    policy, hidden_BCD = states[name]
+    if model.critic == critic.DETACHED:
+      hidden_BCD = jax.lax.stop_gradient(hidden_BCD)
+    outputs_BCH = heads.all_values(policy, hidden_BCD)
+    return jax.lax.stop_gradient(outputs_BCH) if name else outputs_BCH
+
+  return {name: one(name) for name in sorted(names)}
 
 
 def _in_chunks(function, arrays, vocab_size):

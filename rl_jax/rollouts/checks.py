@@ -13,7 +13,9 @@ def check(config: Any) -> None:
   """Raises ValueError, of an ExperimentConfig, naming two fields."""
   rollout, method = config.rollout, config.method
   turns.check(config.task, rollout, method)
-  check_logged(rollout, method, on_device=config.verifier.on_device)
+  check_logged(
+    config.task, rollout, method, on_device=config.verifier.on_device
+  )
   windows.check(rollout, method)
   check_learned(config)
   partners.check(config)

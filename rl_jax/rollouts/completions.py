@@ -27,22 +27,27 @@ def encode_logged(
   A text is closed by the tokenizer's end token; its steps, if it has such, are
   encoded one by one. Of a conversation the turns of the assistant are trained,
   each to its end token; what the template and other turns write between them is
-  not.
+  not. Of the turns of an episode what was said is trained, without end tokens.
 
   Raises: ValueError if the template writes earlier turns otherwise when the
     conversation goes on.
   """
-  end = tokenizer.eos_ids[0]
-  if not logged.messages:
-    parts = logged.steps or (logged.text,)
-    ids = [*(i for part in parts for i in tokenizer.encode(part)), end]
-    return ids, [True] * len(ids)
   ids, trained = [], []
 
   def add(more, by_policy):
     ids.extend(more)
     trained.extend([by_policy] * len(more))
 
+  if logged.turns:
+    for said, told in logged.turns:
+      add(tokenizer.encode(said), True)
+      add(tokenizer.encode(told), False)
+    return ids, trained
+  end = tokenizer.eos_ids[0]
+  if not logged.messages:
+    parts = logged.steps or (logged.text,)
+    add([*(i for part in parts for i in tokenizer.encode(part)), end], True)
+    return ids, trained
   messages, closed = list(example.messages), None
   for turn in logged.messages:
     if turn['role'] == 'assistant':

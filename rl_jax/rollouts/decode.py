@@ -290,8 +290,11 @@ class Decoder:
       models.logits(w, self.cfg, hidden_RD)
       for w, hidden_RD in zip(self.weights, hidden, strict=True)
     ]
+    values_RH = None
+    if self.sampling.reads_values:
+      values_RH = models.all_values(self.weights[0], hidden[0])
     return sample_token(
-      self.sampling.transform(*logits),
+      self.sampling.transform(*logits, values_RH=values_RH),
       randomness.token_uniform(rows.key_B[row_R], step_R),
       self.sampling.greedy,
     )

@@ -8,7 +8,7 @@ import numpy as np
 from rl_jax.rollouts.beginnings import Kept
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments.base import Opened, seed_of
+from rl_jax.tasks.environments.base import Opened, opened, seed_of
 
 _FIRST = 4  # episodes that are begun at start
 _MOST = 4096  # answers of beginnings that are kept
@@ -87,6 +87,20 @@ class EpisodePrompts(PromptSet):
     if example.failure:
       return [self.tokenizer.pad_id]
     return super()._encode(example)
+
+
+def begun(task: Any) -> Callable:
+  """Examples -> the same with the first observations of their episodes.
+
+  In this process: for environments that answer on the device, too.
+  """
+
+  def begin(examples, kept):
+    del kept
+    said = (task.make(one).reset(seed_of(one)).observation for one in examples)
+    return [opened(*pair, False) for pair in zip(examples, said, strict=True)]
+
+  return begin
 
 
 def _players(example):

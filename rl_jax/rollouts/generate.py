@@ -132,7 +132,9 @@ def decoded_rows(
     for policy in policies
   ]
   # Cast and gathered over fsdp once, not at every step.
-  weights = [prepare_weights(policy, cfg) for policy in policies]
+  weights = [
+    prepare_weights(policy, cfg, sampling.reads_values) for policy in policies
+  ]
   rows_in_all = traj.length_B.shape[0]
 
   def shard(weights, sampling, begun, rows, shared, by_prompt):
@@ -203,10 +205,13 @@ def _stop_states(traj, sampling):
   return jax.lax.fori_loop(0, traj.length_B.max(), step, start_B)
 
 
-def prepare_weights(params: dict[str, Any], cfg: models.ModelConfig) -> Any:
+def prepare_weights(
+  params: dict[str, Any], cfg: models.ModelConfig, values: bool = False
+) -> Any:
   """Weights of decode_step: compute dtype, whole over fsdp, one tree a layer.
 
-  Scales of norms keep their dtype: forward applies them in float32.
+  Scales of norms keep their dtype: forward applies them in float32. values:
+  with the value head, as it is.
   """
   specs = models.specs(cfg)
 
@@ -223,4 +228,5 @@ def prepare_weights(params: dict[str, Any], cfg: models.ModelConfig) -> Any:
     for name in ('model', 'lora')
     if name in params
   }
-  return models.unstacked(whole, cfg)
+  head = {'value_head': params['value_head']} if values else {}
+  return models.unstacked(whole, cfg) | head

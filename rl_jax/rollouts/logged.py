@@ -18,6 +18,7 @@ import numpy as np
 from rl_jax.method import Method
 from rl_jax.pieces import row_inputs
 from rl_jax.rollouts.completions import encode_logged
+from rl_jax.rollouts.episode_prompts import begun
 from rl_jax.rollouts.host_selector import HostSelector
 from rl_jax.rollouts.prompts import OverlongPromptError, PromptSet
 from rl_jax.rollouts.rounds import Round
@@ -26,6 +27,7 @@ from rl_jax.rollouts.stop import Stop, make_stop
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
 from rl_jax.tasks import base
+from rl_jax.tasks.environments.base import is_environment
 from rl_jax.types import ENVIRONMENT, PAD, POLICY, Trajectories
 
 _DISTANCE = 'semantic_distance_B'  # of chosen rows, 0 on others
@@ -33,7 +35,7 @@ _DISTANCE = 'semantic_distance_B'  # of chosen rows, 0 on others
 
 class LoggedSet(PromptSet):
   """Prompts whose recorded responses also fit; over-long ones are handled
-  alike.
+  alike. Those of an environment end with its first observation.
 
   num_responses: the first of each prompt that count; None: all.
   """
@@ -48,6 +50,12 @@ class LoggedSet(PromptSet):
     self.max_response_tokens = max_response_tokens
     self.num_responses = num_responses
     super().__init__(*args, **kwargs)
+
+  def _example(self, example_id: int) -> base.Example:
+    example = super()._example(example_id)
+    if not is_environment(self.task):
+      return example
+    return begun(self.task)([example], {})[0]
 
   def _encode(self, example: base.Example) -> list[int]:
     ids = super()._encode(example)

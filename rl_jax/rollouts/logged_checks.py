@@ -13,7 +13,7 @@ def reads_mismatched(method: Method) -> bool:
 
 
 def check_logged(
-  rollout: RolloutConfig, method: Method, *, on_device: bool
+  task: Any, rollout: RolloutConfig, method: Method, *, on_device: bool
 ) -> None:
   """Raises ValueError if rows from data and the method do not fit.
 
@@ -40,10 +40,15 @@ def check_logged(
       'rollout.logged_prompts = 1, but the method reads the response to '
       'another prompt of the batch: set it to 2 or more'
     )
-  if rollout.turns is not None:
+  if rollout.turns is not None and not hasattr(task, 'logged'):
     raise ValueError(
-      f'rollout.logged_prompts = {count} with rollout.turns: data hold no '
-      'episodes'
+      f'rollout.logged_prompts = {count} with rollout.turns: the data of '
+      f'{type(task).__name__} hold no episodes'
+    )
+  if rollout.turns is not None and count < rollout.num_prompts:
+    raise ValueError(
+      f'rollout.logged_prompts = {count} with rollout.turns: no batch mixes '
+      f'recorded and played episodes; set it to {rollout.num_prompts}'
     )
   for name in ('group_filter', 'rollout'):
     if getattr(method, name) is not None:

@@ -8,7 +8,11 @@ from flax import struct
 import jax.numpy as jnp
 
 from rl_jax.checks import checked, ranged
-from rl_jax.pieces.logits.transforms import apply_transforms, policy_names
+from rl_jax.pieces.logits.transforms import (
+  apply_transforms,
+  policy_names,
+  read_values,
+)
 from rl_jax.rollouts.rounding import TRAINER
 from rl_jax.rollouts.stop import Stop
 from rl_jax.runtime import layout
@@ -50,11 +54,19 @@ class SamplingConfig:
     state_B = jnp.where(state_B < 0, ~state_B, state_B)
     return table_SV[state_B, token_B].astype(state_B.dtype)
 
-  def transform(self, logits_RV: Array, *others: Array) -> Array:
+  @property
+  def reads_values(self) -> bool:
+    """Whether a transform reads outputs of the policy's value head."""
+    return read_values(self.transforms)
+
+  def transform(
+    self, logits_RV: Array, *others: Array, values_RH: Array | None = None
+  ) -> Array:
     """The logits that tokens are drawn from; replayed when scoring.
 
     others: logits of the other policies that transforms read, in the order of
-      policies_of; none where the parameters hold none.
+      policies_of; none where the parameters hold none. values: see
+      apply_transforms.
     """
     names = policy_names(self.transforms) if others else ()
     return apply_transforms(
@@ -62,6 +74,7 @@ class SamplingConfig:
       self.temperature,
       logits_RV,
       dict(zip(names, others, strict=True)),
+      values_RH,
     )
 
 

@@ -88,7 +88,9 @@ def begin(
     models.prefill(policy, cfg, traj.prompt_NP, traj.prompt_mask_NP)
     for policy in policies
   ]
-  weights = [prepare_weights(policy, cfg) for policy in policies]
+  weights = [
+    prepare_weights(policy, cfg, sampling.reads_values) for policy in policies
+  ]
 
   def shard(weights, sampling, begun, rows):
     total = rows.length_B.shape[0]

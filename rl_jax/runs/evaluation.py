@@ -50,6 +50,7 @@ def sampling_of(config: ExperimentConfig) -> SamplingConfig:
     transforms += (TopK(k=settings.top_k),)
   if settings.top_p is not None and settings.top_p < 1.0:
     transforms += (TopP(p=settings.top_p),)
+  transforms += settings.transforms
   temperature = settings.temperature
   if temperature is None:
     temperature = config.rollout.temperature

@@ -86,6 +86,9 @@ def make_functions(
   """
   rollout = config.rollout
   statistics.check_router(config.method, model, config.mesh.sequence)
+  statistics.check_action_values(
+    config.evaluation.transforms, config.method, model
+  )
   minibatch = config.update.minibatch_prompts or rollout.num_prompts
   microbatch = config.update.microbatch_prompts or minibatch
   rows = config.update.microbatch_rows or rollout.group_size

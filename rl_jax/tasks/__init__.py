@@ -15,6 +15,7 @@ from rl_jax.tasks.environments.advised_key_door import AdvisedKeyDoor
 from rl_jax.tasks.environments.arms import Arms
 from rl_jax.tasks.environments.aviary import Aviary
 from rl_jax.tasks.environments.gymnasium_text import GymnasiumText
+from rl_jax.tasks.environments.haggling import Haggling
 from rl_jax.tasks.environments.hinted_keywords import HintedKeywords
 from rl_jax.tasks.environments.key_door import KeyDoor
 from rl_jax.tasks.environments.marked_calls import MarkedCalls
@@ -24,6 +25,7 @@ from rl_jax.tasks.environments.open_spiel import OpenSpiel
 from rl_jax.tasks.environments.planned_key_door import PlannedKeyDoor
 from rl_jax.tasks.environments.priced_tools import PricedTools
 from rl_jax.tasks.environments.program import Program
+from rl_jax.tasks.environments.recorded_haggling import RecordedHaggling
 from rl_jax.tasks.environments.reflections import Reflections
 from rl_jax.tasks.environments.text_arena import TextArena
 from rl_jax.tasks.environments.text_world import TextWorld
@@ -83,6 +85,7 @@ __all__ = [
   'Described',
   'EvaluationSet',
   'Example',
+  'Haggling',
   'HintedKeywords',
   'InMode',
   'GapSplit',
@@ -111,6 +114,7 @@ __all__ = [
   'PythonFunction',
   'QuestionAnswer',
   'ReasoningGym',
+  'RecordedHaggling',
   'ReferencedPairs',
   'Reflections',
   'RewardFunctions',

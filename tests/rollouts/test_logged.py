@@ -7,6 +7,8 @@ import json
 import numpy as np
 import pytest
 
+from experiments.flags import configuration
+from rl_jax import config as config_lib
 from rl_jax.models.files import gguf_import
 from rl_jax.models.tokenizer import CharTokenizer, HFTokenizer
 from rl_jax.rollouts.completions import closing_ids, encode_logged
@@ -17,6 +19,7 @@ from rl_jax.tasks import (
   ChatTemplate,
   PreferenceRows,
   PromptResponse,
+  RecordedHaggling,
   RulePairs,
   base,
   encode_prompt,
@@ -75,6 +78,49 @@ def test_a_text_is_closed_by_the_end_token():
     EXAMPLE, Logged(text='12'), CharTokenizer('0123')
   )
   assert ids == [3, 4, 1] and trained == [True] * 3
+
+
+def test_turns_of_episodes_end_by_their_length():
+  """What was said is trained; no end token, and nothing behind the last."""
+  logged = Logged(turns=(('12', '3'), ('0', '')))
+  ids, trained = encode_logged(EXAMPLE, logged, CharTokenizer('0123'))
+  assert ids == [3, 4, 5, 2] and trained == [True, True, False, True]
+
+
+def test_recorded_episodes_begin_with_the_first_observation():
+  """Each row is the dialogue, and its reward."""
+  task = RecordedHaggling(num_train=3)
+  tokenizer = CharTokenizer(task.alphabet)
+  records = LoggedSet(task, 'train', tokenizer, 2, max_response_tokens=20)
+  source = LoggedSource(records, None, None, None, 3)
+  traj, examples = source.read(np.arange(3), 0)
+  for row, example in enumerate(examples):
+    assert tokenizer.decode(traj.prompt_NP[row]) == '7>'
+    (logged,) = task.logged(task.example('train', row))
+    length, said = traj.length_B[row], traj.mask_BT[row] > 0
+    text = tokenizer.decode(traj.response_BT[row, :length])
+    assert text == ''.join(said + told for said, told in logged.turns)
+    assert tokenizer.decode(traj.response_BT[row][said]) == ''.join(
+      said for said, _ in logged.turns
+    )
+    assert traj.reward_B[row] == np.float32(logged.reward)
+    assert example.observation == '7>'
+
+
+@pytest.mark.parametrize(
+  ('name', 'count', 'wrong'),
+  [
+    ('recorded_haggling', 32, 'no batch mixes recorded and played episodes'),
+    ('haggling', 64, 'the data of Haggling hold no episodes'),
+  ],
+)
+def test_recorded_episodes_are_checked(name, count, wrong):
+  """Before anything is read; both fields are named."""
+  sets = [f'rollout.logged_prompts={count}', 'rollout.num_prompts=64']
+  sets += ['rollout.group_size=1', 'update.minibatch_prompts=64']
+  config = configuration.build(name, 'sft', sets)
+  with pytest.raises(ValueError, match='rollout.turns: ' + wrong):
+    config_lib.validate(config)
 
 
 def test_only_turns_of_the_assistant_are_trained():

@@ -65,6 +65,21 @@ def test_a_mixture_continues_bit_for_bit(toy, tmp_path):
   assert lines == read_jsonl(tmp_path / 'cut' / 'rollouts.jsonl')
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(('method', 'rows'), [('dpo', '2'), ('kto', '3')])
+def test_recorded_rows_in_one_program(toy, tmp_path, method, rows):
+  """E1: losses of the loop, and its rows of other prompts."""
+  config = small(
+    toy.get_method(method), task__task__digits='1', rollout__group_size=rows
+  )
+  loop.Trainer(config, str(tmp_path)).run()
+  metrics, *_ = program.WholeRuns([config]).run()
+  found = program.rows(metrics, 0, 0)
+  for row, expected in zip(found, rows_of(tmp_path), strict=True):
+    for name in ('train/loss', 'reward/mean', 'rollout/tokens_total'):
+      np.testing.assert_allclose(row[name], expected[name], rtol=1e-4)
+
+
 def test_labels_with_a_reference_point(toy, tmp_path):
   """KTO on single labels: a row of its own for the reference point."""
   task = RulePairs(Arithmetic(digits=2, signed=False), form='label')
@@ -127,8 +142,10 @@ def test_what_does_not_fit_is_refused(toy):
   elsewhere = dataclasses.replace(config.evaluation, split=None, sets=sets)
   refused(dataclasses.replace(config, evaluation=elsewhere), 'a split')
   refused(small(toy.get_method('dapo')), 'method.group_filter draws further')
-  assert 'read on the host' in program.refusal(
-    small(dpo, task__task__digits='1')
+  recorded = {'task__task__digits': '1'}
+  assert program.refusal(small(dpo, **recorded)) is None
+  assert 'losses of held-out rows' in program.refusal(
+    small(dpo, **recorded, evaluation__every='1')
   )
 
 

@@ -4,7 +4,8 @@
     --out=experiments/papers/episodes/results.jsonl
 
 A line a run that --out does not have yet: what the comparison reads, and of
-every reward component the mean over all iterations and over the last tenth.
+every reward component the mean over all iterations and over the last tenth, and
+in the last evaluation, if there is one, of drawn and of greedy episodes.
 """
 
 from typing import Any
@@ -15,6 +16,10 @@ from experiments.flags import configuration
 from experiments.sweeps import courses, excerpts
 
 _REWARD = 'reward/'
+_EVALUATED = {
+  'evaluation/sample_reward/': 'held_out/',
+  'evaluation/reward/': 'greedy/',
+}
 
 
 def components(rows: list[dict[str, Any]]) -> dict[str, float]:
@@ -28,10 +33,21 @@ def components(rows: list[dict[str, Any]]) -> dict[str, float]:
   return found
 
 
+def evaluated(row: dict[str, Any]) -> dict[str, float]:
+  """'held_out/NAME' of drawn and 'greedy/NAME' of greedy responses."""
+  return {
+    short + key.removeprefix(prefix): row[key]
+    for prefix, short in _EVALUATED.items()
+    for key in row
+    if key.startswith(prefix)
+  }
+
+
 def line(row: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
   """A line of results.jsonl and the metrics of its run, small enough."""
   last = {name: row['last'][name] for name in courses.NAMES}
   last |= components([r for r in rows if 'rollout/reward' in r])
+  last |= evaluated(rows[-1])
   return excerpts.kept(row) | {
     'seconds': round(row['seconds'], 3),
     'last': {name: round(x, 5) for name, x in last.items()},

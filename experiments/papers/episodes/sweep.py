@@ -13,7 +13,7 @@ import functools
 import json
 from typing import Any
 
-from experiments.papers.episodes import later
+from experiments.papers.episodes import bargaining, later
 from experiments.papers.episodes.cases import (
   CALLS,
   GRID,
@@ -99,6 +99,7 @@ WORLDS = {
   'maze': World('keydoor', ('turn_ppo', 'filtered_bc'), MAZE),
   'maze_slow': World('keydoor', ('turn_ppo',), SLOW),
   **later.WORLDS,
+  **bargaining.WORLDS,
 }
 _PLAIN, _FARMED = ('told', 'turn_ppo'), ('told_undecayed', 'oni')
 CLAIMS = (
@@ -305,6 +306,7 @@ CLAIMS = (
     RIGHT,
   ),
   *later.CLAIMS,
+  *bargaining.CLAIMS,
 )
 
 

@@ -25,6 +25,7 @@ DRIFT = {
   'chain': 0.0,
   'coverage': 0.0,
   'function_calls': 0.02,
+  'haggling': 0.0,
   'keydoor': 0.0,
   'lookup': 0.0,
   'mismatch': 0.02,
@@ -34,6 +35,7 @@ DRIFT = {
   'points': 0.0,
   'preferences': 0.02,
   'priced_tools': 0.0,
+  'recorded_haggling': 0.0,
   'returning': 0.02,
   'stale': 0.15,
   'told_keydoor': 0.0,
@@ -48,8 +50,7 @@ _STALE = (
 )
 _MISMATCH = ('icepop', 'seq_mask_tis', 'tis', 'tis_sequence')
 _KEYDOOR = (
-  *('epo', 'gigpo', 'ppdpp', 'retroformer', 'salt', 'starpo', 'turn_ppo'),
-  'turn_rloo',
+  *('gigpo', 'retroformer', 'salt', 'starpo', 'turn_ppo', 'turn_rloo'),
 )
 _MODES = ('a2fm', 'ada_grpo', 'degrpo')
 _UNLABELLED = ('empo', 'self_certainty')
@@ -98,7 +99,7 @@ _PREFERENCES = (
   *('cpo_simpo', 'dpo', 'dpop', 'exo', 'f_sft', 'fdpo', 'hinge_dpo', 'hnpg'),
   *('hypo', 'ipo', 'kto', 'ln_dpo', 'mpo_losses', 'nca', 'orpo', 'd2po'),
   *('reward_augmented_dpo', 'reward_model', 'robust_dpo', 'rpo', 'simpo'),
-  *('slic', 'wpo', 'sem_dpo', 'seppo', 'aspect_reward_model', 'ilql'),
+  *('slic', 'wpo', 'sem_dpo', 'seppo', 'aspect_reward_model'),
   *('gc_reward_model', 'process_reward_model'),
 )
 # Constants of the papers that do nothing in responses as short as these.
@@ -123,6 +124,8 @@ _SETS = {
   ),
   # A right answer has the format; it may lack steps.
   'gtalign': ("shaping.CobbDouglas.components=('outcome','steps')",),
+  # At 1e-4 it is below 0.1% of the gradient.
+  'ilql': ('losses.ConservativeQ.coef=1e-2',),
   'xpo': ('losses.Optimism.coef=1e-2',),  # 1e-5: the gradient is the same
   'nlpo': ('logits.LaggedSupport.min_percent=10',),
   # At 1e-3 it is below 0.1% of the gradient.
@@ -151,6 +154,8 @@ WHERE = {
     ('returning', ('hapo',)),
     ('bandit', ('disco_b',)),
     ('calculator', ('aspo', 'router_r1')),
+    ('haggling', ('epo', 'ppdpp')),
+    ('recorded_haggling', ('ilql',)),
     ('keydoor', _KEYDOOR),
     ('planned_keydoor', ('hiper',)),
     ('told_keydoor', ('oni',)),
@@ -221,6 +226,10 @@ IDLE: dict[str, dict[str, str]] = {
   'mapl': {
     'losses.1.StrengthOrder': 'of rewards of 0 and 1 all pairs are equally '
     'strong, in runs of `chain`, too'
+  },
+  'ppdpp': {
+    'shaping.0.TurnRewards': 'turns cost equally much: standardised returns '
+    'rise in equal steps, as discounted ones of a reward at the end do'
   },
   **dict.fromkeys(
     ('poad', 'starpo'),

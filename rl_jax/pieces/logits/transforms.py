@@ -104,15 +104,34 @@ def policy_names(transforms: tuple) -> list[str]:
   )
 
 
+def read_values(transforms: tuple) -> bool:
+  """Whether a transform reads outputs of the policy's value head."""
+  return any(getattr(t, 'value_heads', False) for t in transforms)
+
+
 def apply_transforms(
   transforms: tuple,
   temperature: Array | float,
   logits_RV: Array,
   others: Mapping[str, Array] = NO_OTHERS,
+  values_RH: Array | None = None,
 ) -> Array:
-  """logits / temperature, through the transforms in order."""
+  """logits / temperature, through the transforms in order.
+
+  values: outputs of the policy's value head, for those with `value_heads`.
+
+  Raises: ValueError if these are not computed here.
+  """
   logits_RV = logits_RV / temperature
   others = {name: other_RV / temperature for name, other_RV in others.items()}
   for transform in transforms:
-    logits_RV = transform(logits_RV, others)
+    own = {}
+    if read_values((transform,)):
+      if values_RH is None:
+        raise ValueError(
+          f'{type(transform).__name__} reads the value head, which beam search '
+          'and rollout.speculative do not compute'
+        )
+      own['values_RH'] = values_RH
+    logits_RV = transform(logits_RV, others, **own)
   return logits_RV

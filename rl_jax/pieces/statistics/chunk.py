@@ -16,6 +16,7 @@ class Chunk:
 
     name         key of its result among the statistics, [B, T] or [B, T, d]
     policies     rules of other policies whose logits it reads, by name
+    value_heads  True if it reads outputs of the value head of its `policy`
     by_place     True if places of different rows are compared, so that rows
                  must not be packed
     statistic(chunk) -> [B, C] or [B, C, d]; padding is set to 0 afterwards
@@ -29,6 +30,8 @@ class Chunk:
   mask_BC: Array  # 1 on trained tokens
   group_tokens_NU: Array  # int32, all response tokens of a group, U = G * T
   others: Mapping[str, Array]  # logits [B, C, V] of other policies
+  # Outputs of value heads [B, C, H] by policy, '' the trained one.
+  values: Mapping[str, Array] = struct.field(default_factory=dict)
 
   @property
   def log_z_BC(self) -> Array:

@@ -22,7 +22,10 @@ SEED = 0  # of the samples: the Evaluator's, whatever the seed of the run
 
 @dataclasses.dataclass(frozen=True)
 class JittedEvaluation:
-  """Greedy and sampled accuracy on held-out prompts, in one batch."""
+  """Greedy and sampled accuracy on held-out prompts, in one batch.
+
+  Losses of held-out recorded rows (runs.held_out) are measured in the loop.
+  """
 
   config: ExperimentConfig
   model: transformer.ModelConfig

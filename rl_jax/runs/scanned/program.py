@@ -64,8 +64,11 @@ def _reason(config: ExperimentConfig) -> str | None:
     return 'rollout.window_tokens: rows wait on the host'
   if config.rollout.speculative is not None:
     return 'rollout.speculative: drafts are made in the loop alone'
-  if config.rollout.logged_prompts:
-    return 'rollout.logged_prompts: data are read on the host'
+  if config.rollout.logged_prompts not in (0, config.rollout.num_prompts):
+    return 'rollout.logged_prompts: a mixture of data and samples'
+  recorded = config.rollout.logged_prompts and config.rollout.turns is None
+  if recorded and config.evaluation.every:
+    return 'evaluation.every: losses of held-out rows are those of the loop'
   if config.reward_models:
     return 'reward_models: learned rewards belong to the loop'
   if config.judges:
@@ -173,7 +176,11 @@ class WholeRuns:
     self._run = scanned_run.JittedRun(
       first, policy.model, policy.tokenizer, functions, judge
     )
+    recorded = None
+    if first.rollout.logged_prompts:
+      recorded = scanned_prompts.recorded(first, policy, one)
     self._shared = scanned_run.Shared(
+      recorded=recorded,
       prompts=scanned_prompts.encode(first, policy.tokenizer),
       held_out=held_out,
       frozen=jax.device_get(policy.frozen),
@@ -264,7 +271,8 @@ class WholeRuns:
 
   def _episodes(self, ones):
     """What cannot happen to episodes on the device."""
-    if self.config.rollout.turns is None:
+    rollout = self.config.rollout
+    if rollout.turns is None or rollout.logged_prompts:
       return {}
     never = ('cut_observations', 'mismatches', 'failed_resets')
     return {f'episode/{name}': 0 * ones for name in never}

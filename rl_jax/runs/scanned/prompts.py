@@ -1,18 +1,21 @@
 """Prompts on the device, with the answers for a device verifier."""
 
-from collections.abc import Callable
 import functools
 from typing import Any
 
 from flax import struct
 import jax
+import numpy as np
 
 from rl_jax.config import ExperimentConfig
-from rl_jax.rollouts.episode_prompts import EpisodePrompts
+from rl_jax.rollouts.episode_prompts import EpisodePrompts, begun
 from rl_jax.rollouts.generate import start_trajectories
+from rl_jax.rollouts.logged import LoggedSource
+from rl_jax.rollouts.logged_checks import reads_mismatched
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.verifiers import token_rewards
-from rl_jax.tasks.environments.base import opened, seed_of
+from rl_jax.runs import sources
+from rl_jax.runs.policy import Policy
 from rl_jax.types import Array, Trajectories
 
 
@@ -57,6 +60,23 @@ class Prompts:
     )
 
 
+def recorded(config: ExperimentConfig, policy: Policy, mesh: Any) -> Any:
+  """The recorded rows of all training prompts, Trajectories of host arrays.
+
+  Raises: ValueError as sources.read_rows.
+  """
+  _, records = sources.read_rows(config, policy, lambda: None)
+  source = LoggedSource(
+    prompts=records,
+    selector=None,  # all of them, in order
+    score=None,
+    mesh=mesh,
+    num_prompts=len(records),
+    mismatched=reads_mismatched(config.method),
+  )
+  return source.read(np.arange(len(records)), 0)[0]
+
+
 def encode(
   config: ExperimentConfig,
   tokenizer: Any,
@@ -66,7 +86,7 @@ def encode(
   """The first count prompts of a split (None: all) as host arrays."""
   rollout, kind = config.rollout, PromptSet
   if rollout.turns is not None:
-    kind = functools.partial(EpisodePrompts, begin=_begun(config.task))
+    kind = functools.partial(EpisodePrompts, begin=begun(config.task))
   prompts = kind(
     config.task,
     split,
@@ -84,14 +104,3 @@ def encode(
     answer_NA=answer,
     answer_length_N=length,
   )
-
-
-def _begun(task: Any) -> Callable:
-  """Examples -> the same with the first observations of their episodes."""
-
-  def begin(examples, kept):
-    del kept
-    said = (task.make(one).reset(seed_of(one)).observation for one in examples)
-    return [opened(*pair, False) for pair in zip(examples, said, strict=True)]
-
-  return begin

@@ -2,8 +2,12 @@
 
 from typing import Any
 
+import jax.numpy as jnp
+
 from rl_jax.config import ExperimentConfig
 from rl_jax.models import transformer
+from rl_jax.pieces import row_inputs
+from rl_jax.pieces.ops import groups
 from rl_jax.rollouts import episodes_on_device
 from rl_jax.rollouts.generate import generate
 from rl_jax.rollouts.sampling import SamplingConfig
@@ -48,9 +52,21 @@ def sampled(
   return traj, prompts.rewards(task, tokenizer, traj)
 
 
+def recorded(
+  rows: Trajectories, index_N: Array, first_serial: Array, version: Array
+) -> Trajectories:
+  """The recorded groups of these places in the data; see LoggedSource.rows."""
+  traj = groups.take(rows, index_N)
+  serial_B = jnp.repeat(jnp.arange(len(index_N)), traj.group_size)
+  row_id_B2 = traj.row_id_B2.at[:, 0].set(first_serial + serial_B)
+  version_B = jnp.full_like(traj.policy_version_B, version)
+  return traj.replace(row_id_B2=row_id_B2, policy_version_B=version_B)
+
+
 def metrics(traj: Trajectories) -> Metrics:
   """Tokens that were sampled and, of episodes, what the loop says of them."""
-  found = {'rollout/tokens': traj.mask_BT.sum()}
+  sampled_B = row_inputs.sampled_B(traj)
+  found = {'rollout/tokens': (traj.mask_BT * sampled_B[:, None]).sum()}
   if traj.turns is None:
     return found
   return found | {

@@ -60,6 +60,7 @@ class Shared:
   """What all runs of a program read."""
 
   prompts: Prompts
+  recorded: Trajectories | None  # rows of all prompts, if they are learned from
   held_out: Prompts | None  # those of the evaluations, if there are any
   frozen: Any  # weights that no run trains
 
@@ -201,11 +202,15 @@ class JittedRun:
       randomness.purpose_key(key, randomness.SELECTION),
       rollout.num_prompts,
     )
+    serial = carry.iteration * rollout.num_prompts
+    if shared.recorded is not None:
+      rows = responses.recorded(shared.recorded, index_N, serial, version)
+      return rows, selector
     drawn = shared.prompts.take(index_N)
     traj = drawn.start(
       rollout.group_size,
       rollout.max_response_tokens,
-      carry.iteration * rollout.num_prompts,
+      serial,
       version,
     )
     static = (self.config, self.model, self.tokenizer, self.functions.sampling)

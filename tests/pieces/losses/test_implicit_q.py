@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax.method import Method, validate
-from rl_jax.pieces import credit, losses, weights
-from rl_jax.pieces.aggregation import TokenMean
+from configs.methods import ilql
+from rl_jax.method import validate
+from rl_jax.pieces import credit, losses, regularizers, weights
 
 KEY = jax.random.key(0)
 
@@ -20,8 +20,7 @@ def regression(toy, value, targets, tau=0.7):
   traj = toy.trajectories(
     np.ones((1, count)), group_size=1, returns_BTH=target_BTH
   )
-  heads = jnp.zeros((1, count, 3)).at[..., 0].set(value)
-  stats = {'value_heads': heads, 'value_heads_after': jnp.zeros_like(heads)}
+  stats = {'action_values': jnp.zeros((1, count, 3)).at[..., 0].set(value)}
   return losses.ImplicitQ(tau=tau)(stats, traj, KEY)[0].mean()
 
 
@@ -40,30 +39,28 @@ def test_the_middle_expectile_is_half_of_the_squared_error(toy):
   """E1: at tau .5, with the errors of both Q beside it."""
   found = regression(toy, 0.2, [0.9, -0.4], tau=0.5)
   np.testing.assert_allclose(found, 0.25 * (0.7**2 + 0.6**2), rtol=1e-6)
-  ones = np.ones((1, 1))
   traj = toy.trajectories(
-    ones, group_size=1, returns_BTH=np.array([[[0.0, 1.0, 1.0]]])
+    np.ones((1, 1)), group_size=1, returns_BTH=np.array([[[0.0, 1.0, 1.0]]])
   )
-  stats = {'value_heads': jnp.zeros((1, 1, 3))}
-  stats['value_heads_after'] = jnp.array([[[9.0, 0.5, 3.0]]])
+  stats = {'action_values': jnp.array([[[0.0, 0.5, 3.0]]])}
   found, _ = losses.ImplicitQ()(stats, traj, KEY)
   np.testing.assert_allclose(found, [[0.25 + 4.0]], rtol=1e-6)
 
 
 def rows(toy):
   """Two tokens of the policy around one of the environment."""
-  before = np.array([[[0.5, 7, 7], [7, 7, 7], [0.25, 7, 7]]])
-  after = np.array([[[7, 0.75, 0.5], [7, 7, 7], [7, 1.0, 2.0]]])
+  own = np.array([[[0.5, 7, 7], [7, 7, 7], [0.25, 7, 7]]])
+  targets = np.array([[[7, 0.75, 0.5], [7, 7, 7], [7, 1.0, 2.0]]])
   return toy.trajectories(
     [[1, 0, 1]],
     group_size=1,
-    values_BTH=before,
-    extras={'value_heads_after': after},
+    extras={'action_values': own, 'action_values_targets': targets},
   )
 
 
 def test_targets_and_advantages_by_hand(toy):
-  """Q of the first is .9 * .25, of the last the reward; min(Q) counts."""
+  """Q of the first is .9 * .25, of the last the reward; min(Q) counts, which is
+  that of the copy."""
   found = credit.ImplicitTargets(gamma=0.9)(jnp.full(1, 2.0), rows(toy))
   expected = [[0.5, 0.225, 0.225], [0.0, 0.0, 0.0], [1.0, 2.0, 2.0]]
   np.testing.assert_allclose(np.asarray(found)[0, ::2], expected[::2], 1e-6)
@@ -87,19 +84,57 @@ def test_weights_by_hand(toy):
   np.testing.assert_allclose(shifted, np.e, rtol=1e-5)
 
 
-def test_three_heads_are_needed():
-  """The message names the target and the number of outputs."""
-  method = Method(
-    losses=(losses.NegativeLogLikelihood(), losses.ImplicitQ()),
-    value_target=credit.LambdaReturn(),
-    aggregation=TokenMean(),
+def conservative(toy, q_V, token, coef=1.0):
+  """Of two equal heads."""
+  q_V = jnp.asarray(q_V)
+  traj = toy.trajectories(np.ones((1, 1)), group_size=1)
+  stats = {
+    'action_values': jnp.stack([jnp.nan, q_V[token], q_V[token]])[None, None],
+    'action_normalisers': jnp.full((1, 1, 2), jax.nn.logsumexp(q_V)),
+  }
+  loss, _ = regularizers.ConservativeQ(coef=coef)(stats, traj, KEY)
+  return float(loss[0, 0])
+
+
+def test_the_conservative_term_by_hand(toy):
+  """Q (.2, .8, .5): 1.4284, .8284, 1.1284 a head; a shift changes nothing."""
+  q_V = [0.2, 0.8, 0.5]
+  found = [conservative(toy, q_V, token) for token in range(3)]
+  np.testing.assert_allclose(
+    found, [2 * 1.4284, 2 * 0.8284, 2 * 1.1284], rtol=1e-4
   )
+  shifted = conservative(toy, np.add(q_V, 3.0), 1)
+  np.testing.assert_allclose(shifted, found[1], rtol=1e-5)
+  # The default of ILQL's code; 0 is no term.
+  np.testing.assert_allclose(
+    conservative(toy, q_V, 1, regularizers.ConservativeQ().coef),
+    found[1] * 1e-4,
+    rtol=1e-5,
+  )
+  assert conservative(toy, q_V, 1, 0.0) == 0.0
+
+
+def test_both_targets_are_needed():
+  """The message names what is missing."""
+  method = ilql.get_method()
   with pytest.raises(ValueError, match='ImplicitQ needs method.value_target'):
-    validate(method, group_size=1, has_value_head=True, num_values=3)
-  whole = method.replace(value_target=credit.ImplicitTargets())
-  with pytest.raises(ValueError, match='num_values=3'):
-    validate(whole, group_size=1, has_value_head=True, num_values=1)
-  validate(whole, group_size=1, has_value_head=True, num_values=3)
+    validate(
+      method.replace(value_target=credit.LambdaReturn()),
+      group_size=1,
+      has_value_head=True,
+    )
+  with pytest.raises(ValueError, match=r'set model.value_head=True'):
+    validate(method, group_size=1, has_value_head=False)
+  validate(method, group_size=1, has_value_head=True)
+
+
+def test_the_copy_is_a_moving_average():
+  """One rule for all pieces that read it."""
+  rules = ilql.get_method().policies()
+  assert rules['targets'].decay == 0.995 and rules['targets'].iterations == 1
+  other = credit.ImplicitAdvantage(decay=0.9)
+  with pytest.raises(ValueError, match="policy 'targets'"):
+    ilql.get_method().replace(credit=(other,)).policies()
 
 
 def test_halves_of_two_routes_are_joined(toy):
@@ -110,16 +145,15 @@ def test_halves_of_two_routes_are_joined(toy):
   reward_BT = jnp.array([[0.5, 0.0], [0.0, 0.5]])
   step_BT = np.array([[0, 1], [0, 1]])
 
-  def heads(tables):
+  def values(tables):
     value_BT, q_BT = tables[step_BT, 2], tables[step_BT, action_BT]
-    before_BTH = jnp.stack([value_BT, 0 * q_BT, 0 * q_BT], axis=-1)
-    return before_BTH, jnp.stack([0 * q_BT, q_BT, q_BT], axis=-1)
+    return jnp.stack([value_BT, q_BT, q_BT], axis=-1)
 
   def scored(tables):
-    before_BTH, after_BTH = heads(tables)
+    found = values(tables)
     traj = toy.trajectories(np.ones((2, 2)), group_size=2)
     return traj.replace(
-      values_BTH=before_BTH, extras={'value_heads_after': after_BTH}
+      extras={'action_values': found, 'action_values_targets': found}
     )
 
   def step(tables, _):
@@ -127,8 +161,7 @@ def test_halves_of_two_routes_are_joined(toy):
     target_BTH = credit.ImplicitTargets()(reward_BT, traj)
 
     def loss(tables):
-      names = 'value_heads', 'value_heads_after'
-      stats = dict(zip(names, heads(tables), strict=True))
+      stats = {'action_values': values(tables)}
       piece = losses.ImplicitQ()
       return piece(stats, traj.replace(returns_BTH=target_BTH), KEY)[0].sum()
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from experiments.flags import configuration
+from rl_jax.config import EvaluationConfig
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.records.metrics import METRICS, read_jsonl
 from rl_jax.runs import loop
@@ -161,6 +162,39 @@ def test_episodes_are_those_of_the_loop(tmp_path, config, method, sets):
   assert metrics['episode/turns'].max() > 3
 
 
+@pytest.mark.slow
+def test_recorded_episodes_are_those_of_the_loop(tmp_path):
+  """E2 in tokens, E1 in numbers; played episodes are those of the evaluation.
+
+  Losses of held-out rows are measured in the loop alone.
+  """
+  config = configuration.build(
+    'recorded_haggling',
+    'ilql',
+    [
+      f'iterations={ITERATIONS}',
+      'model.config.num_layers=1',
+      'rollout.num_prompts=4',
+      'rollout.logged_prompts=4',
+      'update.minibatch_prompts=2',
+      'evaluation.every=5',
+      'evaluation.num_prompts=4',
+      'task.num_train=20',
+    ],
+  )
+  tokens, metrics = whole([config])
+  trained = dataclasses.replace(config, evaluation=EvaluationConfig(every=0))
+  loop_tokens, _ = loop_run(trained, tmp_path / 'tokens')
+  np.testing.assert_array_equal(tokens[0], loop_tokens)
+  loop.Trainer(config, str(tmp_path / 'rows')).run()
+  rows = read_jsonl(tmp_path / 'rows' / METRICS)
+  held_out = {'evaluation/loss', 'evaluation/train/nll'}
+  held_out |= {name for name in rows[-1] if 'evaluation/value/' in name}
+  rows = [{n: row[n] for n in row if n not in held_out} for row in rows]
+  assert_same_rows(metrics, rows, every=5)
+  assert rows[-1]['rollout/tokens_total'] == 0  # nothing is sampled
+
+
 def test_its_evaluation_goes_through_the_slots(monkeypatch):
   """As the Evaluator's."""
 
@@ -190,6 +224,7 @@ def test_what_cannot_be_jitted_is_refused_with_a_reason():
       'grpo', 0, 'evaluation.beams=2'
     ),
     'only the end token': make_config('grpo', 0, "rollout.stop=('a',)"),
+    'a mixture of data': make_config('grpo', 0, 'rollout.logged_prompts=1'),
   }
   for reason, config in cases.items():
     assert reason in program.refusal(config)

@@ -6,7 +6,14 @@ import pytest
 
 from rl_jax.models.tokenizer import ByteTokenizer, CharTokenizer
 from rl_jax.rollouts.stop import make_stop
-from rl_jax.tasks import Arms, KeyDoor, PlannedKeyDoor, PricedTools, ToldKeyDoor
+from rl_jax.tasks import (
+  Arms,
+  Haggling,
+  KeyDoor,
+  PlannedKeyDoor,
+  PricedTools,
+  ToldKeyDoor,
+)
 from rl_jax.tasks.environments import device_text
 from rl_jax.tasks.environments.base import seed_of
 
@@ -53,6 +60,7 @@ def turns_of(task, tokenizer, examples):
     (ToldKeyDoor(), None),
     (PricedTools(), None),
     (Arms(pulls=9, keep=4), None),
+    (Haggling(), None),
   ],
 )
 def test_replies_are_those_of_the_host(task, tokenizer):
@@ -94,9 +102,9 @@ def test_replies_are_those_of_the_host(task, tokenizer):
         live.remove(row)
         done += 1
   assert len(set(names.values())) == len(names)
-  # Each third action of PricedTools is an answer, and Arms has nine pulls: all
-  # of their episodes end.
-  assert 5 < done < ROWS + isinstance(task, PricedTools | Arms)
+  # Each third action of PricedTools is an answer, Arms has nine pulls, sellers
+  # lose patience: all of their episodes end.
+  assert 5 < done < ROWS + isinstance(task, PricedTools | Arms | Haggling)
 
 
 def test_texts_by_hand():

@@ -1,0 +1,42 @@
+"""CQL: action values of tokens that the data lack are kept low."""
+
+from typing import Any, ClassVar
+
+import chex
+
+from rl_jax.checks import ranged
+from rl_jax.pieces.piece import piece
+from rl_jax.pieces.statistics.action_values import (
+  ActionNormalisers,
+  ActionValues,
+)
+from rl_jax.types import Array, Metrics, Trajectories
+
+_OWN = ActionValues()
+
+
+@piece
+class ConservativeQ:
+  """l_t = coef sum_h (log sum_v exp Q_h(v) - Q_h(y_t)), h = 1, 2.
+
+  The cross-entropy of softmax(Q_h) at the recorded token; a common shift of all
+  Q of a place changes nothing.
+  Source: as credit.ImplicitAdvantage (L_CQL, at its temperature of 1).
+  """
+
+  coef: float = ranged(1e-4, 0.0)  # per nat
+  aggregation: Any = None  # overrides the method's
+  role: ClassVar[str] = 'regularizer'
+  per_token: ClassVar[bool] = True
+  needs: ClassVar[tuple] = (_OWN, ActionNormalisers())
+
+  def __call__(
+    self, stats: dict[str, Array], traj: Trajectories, key: Array
+  ) -> tuple[Array, Metrics]:
+    """Loss [B, T]."""
+    del traj, key
+    q_BT2 = stats[_OWN.name][..., 1:]
+    normaliser_BT2 = stats[ActionNormalisers.name]
+    chex.assert_equal_shape([q_BT2, normaliser_BT2])
+    entropy_BT = (normaliser_BT2 - q_BT2).sum(axis=-1)
+    return self.coef * entropy_BT, {'value/cross_entropy': entropy_BT}

@@ -1,0 +1,67 @@
+"""State values, and action values of every token of the vocabulary."""
+
+import dataclasses
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+
+from rl_jax.pieces.policies import Frozen
+from rl_jax.pieces.statistics.chunk import Chunk
+from rl_jax.types import Array
+
+
+def num_values(vocab_size: int) -> int:
+  """Outputs of the value head: V, Q_1 of every token, Q_2 of every token."""
+  return 1 + 2 * vocab_size
+
+
+def split(outputs: Array) -> tuple[Array, Array]:
+  """(V [...], Q_1 and Q_2 [..., 2, V]) of the outputs [..., 1 + 2 V]."""
+  q = outputs[..., 1:]
+  return outputs[..., 0], q.reshape(*q.shape[:-1], 2, -1)
+
+
+@dataclasses.dataclass(frozen=True)
+class ActionValues:
+  """(V, Q_1(y_t), Q_2(y_t)) before token t, [B, T, 3].
+
+  policy: the named policy whose value head is read, '' the trained one. The
+  piece that needs it says in `policies` what the policy is.
+  """
+
+  policy: str = ''
+  by_place: ClassVar[bool] = False
+  value_heads: ClassVar[bool] = True
+
+  @property
+  def name(self) -> str:
+    """The key of the statistic."""
+    return '_'.join(filter(None, ('action_values', self.policy)))
+
+  @property
+  def policies(self) -> dict[str, Any]:
+    """The policy that is read."""
+    return {self.policy: Frozen()} if self.policy else {}
+
+  def __call__(self, chunk: Chunk) -> Array:
+    """[B, C, 3]."""
+    value_BC, q_BC2V = split(chunk.values[self.policy])
+    token_BC11 = chunk.token_BC[..., None, None]
+    q_BC2 = jnp.take_along_axis(q_BC2V, token_BC11, axis=-1)[..., 0]
+    return jnp.concatenate([value_BC[..., None], q_BC2], axis=-1)
+
+
+@dataclasses.dataclass(frozen=True)
+class ActionNormalisers:
+  """log sum_v exp Q_h(v) before token t, h = 1, 2, [B, T, 2]."""
+
+  policy: ClassVar[str] = ''
+  policies: ClassVar[dict] = {}
+  name: ClassVar[str] = 'action_normalisers'
+  by_place: ClassVar[bool] = False
+  value_heads: ClassVar[bool] = True
+
+  def __call__(self, chunk: Chunk) -> Array:
+    """[B, C, 2]."""
+    return jax.nn.logsumexp(split(chunk.values[self.policy])[1], axis=-1)
