@@ -25,7 +25,8 @@ def encode_logged(
   """(ids, whether the policy is trained on each), the end token included.
 
   A text is closed by the tokenizer's end token; its steps, if it has such, are
-  encoded one by one. Of a conversation the turns of the assistant are trained,
+  encoded one by one. Of an episode's turns the actions are trained, each closed
+  by the end token, and the observations between them are not. Of a conversation the turns of the assistant are trained,
   each to its end token; what the template and other turns write between them is
   not.
 
@@ -33,6 +34,13 @@ def encode_logged(
     conversation goes on.
   """
   end = tokenizer.eos_ids[0]
+  if logged.turns:
+    parts = [
+      tokenizer.encode(text) + ([] if place % 2 else [end])
+      for place, text in enumerate(logged.turns)
+    ]
+    by_policy = [[place % 2 == 0] * len(x) for place, x in enumerate(parts)]
+    return sum(parts, []), sum(by_policy, [])
   if not logged.messages:
     parts = logged.steps or (logged.text,)
     ids = [*(i for part in parts for i in tokenizer.encode(part)), end]

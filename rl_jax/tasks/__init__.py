@@ -5,6 +5,7 @@ from rl_jax.tasks.bandit import Bandit
 from rl_jax.tasks.base import OUTCOME, Example, Task, combine
 from rl_jax.tasks.believed_chain import BelievedChain
 from rl_jax.tasks.boxes import Boxes
+from rl_jax.tasks.bracket_programs import BracketPrograms
 from rl_jax.tasks.calculator import Calculator
 from rl_jax.tasks.chain import Chain
 from rl_jax.tasks.clues import Clues
@@ -29,6 +30,7 @@ from rl_jax.tasks.environments.text_arena import TextArena
 from rl_jax.tasks.environments.text_world import TextWorld
 from rl_jax.tasks.environments.told_key_door import ToldKeyDoor
 from rl_jax.tasks.environments.tool_calls import JsonCalls
+from rl_jax.tasks.environments.triggered_labels import TriggeredLabels
 from rl_jax.tasks.environments.two_step_sums import (
   Decompositions,
   TwoStepSums,
@@ -42,6 +44,7 @@ from rl_jax.tasks.goal_prompts import GoalPrompts
 from rl_jax.tasks.gym import ReasoningGym
 from rl_jax.tasks.in_mode import InMode
 from rl_jax.tasks.joined_pairs import JoinedPairs
+from rl_jax.tasks.logged_episodes import LoggedEpisodes
 from rl_jax.tasks.logged_moves import LoggedMoves
 from rl_jax.tasks.mixture import Mixture, MixturePart
 from rl_jax.tasks.motifs import Motifs
@@ -73,6 +76,7 @@ __all__ = [
   'Bandit',
   'BelievedChain',
   'Boxes',
+  'BracketPrograms',
   'Calculator',
   'Chain',
   'ChatTemplate',
@@ -91,6 +95,7 @@ __all__ = [
   'JoinedPairs',
   'JsonCalls',
   'KeyDoor',
+  'LoggedEpisodes',
   'LoggedMoves',
   'MarkedCalls',
   'MiniGrid',
@@ -119,6 +124,7 @@ __all__ = [
   'Task',
   'TextArena',
   'TextWorld',
+  'TriggeredLabels',
   'TwoStepSums',
   'WebForm',
   'WithTools',

@@ -50,6 +50,8 @@ class Logged:
   follows it. reward: of the data, 1 where they have none. label: 1 for a chosen
   or desirable response, 0 for a rejected one, None without a label.
   steps: parts of the text, which are encoded one by one, () for one part.
+  turns: of an episode without a chat template its actions and observations in
+  turn, an action first and last, in place of the text.
   step_labels: of each a number from 0 (wrong) to 1, () if the data have none.
   aspects: a label for each of several aspects, None where it is missing, () if
   the data have none.
@@ -61,6 +63,7 @@ class Logged:
   reward: float = 1.0
   label: int | None = None
   steps: tuple[str, ...] = ()
+  turns: tuple[str, ...] = ()
   step_labels: tuple[float, ...] = ()
   distance: float | None = None
   aspects: tuple[float | None, ...] = ()
