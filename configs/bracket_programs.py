@@ -27,7 +27,7 @@ def get_config(method: Method) -> ExperimentConfig:
   """Four samples of each of 32 prompts, recorded programs of 16."""
   residual = method.num_values == 2
   return ExperimentConfig(
-    iterations=100,
+    iterations=60,
     task=BracketPrograms(),
     method=method,
     model=ModelSource(
@@ -43,8 +43,8 @@ def get_config(method: Method) -> ExperimentConfig:
       max_response_tokens=8,
       logged_prompts=16,
     ),
-    update=UpdateConfig(minibatch_prompts=24),
+    update=UpdateConfig(minibatch_prompts=24, epochs=2),
     optimizer=OptimizerConfig(learning_rate=1e-3),
-    evaluation=EvaluationConfig(every=25, num_prompts=200, num_samples=4),
+    evaluation=EvaluationConfig(every=20, num_prompts=200, num_samples=4),
     verifier=VerifierConfig(num_workers=0),
   )

@@ -23,7 +23,7 @@ from rl_jax.verification.pool import VerifierConfig
 
 
 def get_config(method: Method) -> ExperimentConfig:
-  """64 episodes an iteration, in groups of 16."""
+  """128 episodes an iteration, in groups of four."""
   task = LoggedEpisodes()
   values = method.reads_values
   return ExperimentConfig(
@@ -39,13 +39,13 @@ def get_config(method: Method) -> ExperimentConfig:
       critic=critic.OWN if values else critic.SHARED,
     ),
     rollout=RolloutConfig(
-      num_prompts=4,
-      group_size=16,
+      num_prompts=32,
+      group_size=4,
       max_prompt_tokens=14,
       max_response_tokens=6 * task.turns - 4,
-      logged_prompts=4,
+      logged_prompts=32,
     ),
-    update=UpdateConfig(minibatch_prompts=2),
+    update=UpdateConfig(minibatch_prompts=8),
     optimizer=OptimizerConfig(learning_rate=1e-3),
     evaluation=EvaluationConfig(every=50, num_prompts=200),
     verifier=VerifierConfig(num_workers=0),

@@ -52,6 +52,7 @@ class Logged:
   steps: parts of the text, which are encoded one by one, () for one part.
   turns: of an episode without a chat template its actions and observations in
   turn, an action first and last, in place of the text.
+  truncated: the episode was cut before its end.
   step_labels: of each a number from 0 (wrong) to 1, () if the data have none.
   aspects: a label for each of several aspects, None where it is missing, () if
   the data have none.
@@ -64,6 +65,7 @@ class Logged:
   label: int | None = None
   steps: tuple[str, ...] = ()
   turns: tuple[str, ...] = ()
+  truncated: bool = False
   step_labels: tuple[float, ...] = ()
   distance: float | None = None
   aspects: tuple[float | None, ...] = ()

@@ -16,6 +16,7 @@ from rl_jax.tasks.environments.key_door_words import (
 )
 
 _LETTERS = WORDS['letter']
+_MOVES = 12  # the most before a recorded episode
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,19 +26,19 @@ class LoggedEpisodes:
 
   A recorded player makes the first move of a shortest way to the goal, or with
   probability `noise` any of the six. A state is one that it has come to after
-  0 to turns - 1 moves, and `num_logged` of its episodes go on from there, of at
+  fewer than 12 moves, and `num_logged` of its episodes go on from there for at
   most `turns` moves: actions, and observations as KeyDoor writes them between.
-  The reward of an episode is 1 at the goal, else 0. Component of a single
-  response: `outcome`, 1 for a move that brings the goal nearer. Grids of the
-  splits differ.
+  The reward of an episode is 1 at the goal, else 0, and it is cut. Component of
+  a single response: `outcome`, 1 for a move that brings the goal nearer. Grids
+  of the splits differ.
   Source: this code; agents.md's logged KeyDoor for Digi-Q.
   """
 
   size: int = ranged(3, 3, 9)
   noise: float = ranged(0.5, 0.0, 1.0)
-  turns: int = ranged(6, 1)
-  num_logged: int = ranged(16, 1)
-  num_train: int = ranged(1000, 1)
+  turns: int = ranged(4, 1)
+  num_logged: int = ranged(4, 1)
+  num_train: int = ranged(3000, 1)
   num_validation: int = ranged(200, 1)
   num_test: int = ranged(200, 1)
   seed: int = 0
@@ -69,7 +70,7 @@ class LoggedEpisodes:
     seed = seed_of(self.grids.example(split, index))
     layout = self.grids.layout(seed)
     state = (*layout.start, 0)
-    for _ in range(stream.below(self.turns)):
+    for _ in range(stream.below(_MOVES)):
       after = layout.next(state, self._move(layout, state, stream))
       if after[:2] == layout.goal:
         break
@@ -110,7 +111,9 @@ class LoggedEpisodes:
       state = layout.next(state, move)
       turns += [_LETTERS[move], told(state)]
       done = state[:2] == layout.goal
-    return Logged(turns=tuple(turns[:-1]), reward=float(done))
+    return Logged(
+      turns=tuple(turns[:-1]), reward=float(done), truncated=not done
+    )
 
   def _move(self, layout, state, stream):
     if stream.uniform() < self.noise:
