@@ -59,6 +59,17 @@ def test_loss_by_hand(toy):
   np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+def test_behind_a_cut_there_is_no_target(toy):
+  """The last Q loses its error of 1 + 1.21, V keeps .36 + .01."""
+  traj, stats = rows(
+    toy,
+    returns_BTH=np.array([[FIRST, FIRST, [0] * 4, LAST]]),
+    finished_B=np.zeros(1, bool),
+  )
+  found, _ = losses.TwinCritics()(jax.tree.map(jnp.asarray, stats), traj, KEY)
+  np.testing.assert_allclose(found, [[0.2125, 0.25, 0.0, 0.37]], rtol=1e-5)
+
+
 def test_only_records_train_critics(toy):
   """E0: with a mixture; alone, samples do."""
   targets = np.array([[FIRST, FIRST, [0] * 4, LAST]])
