@@ -66,7 +66,8 @@ def grids(task: LoggedMoves | LoggedEpisodes, split: str) -> list[Walks]:
     num_train=task.num_train,
     num_held_out=max(task.num_validation, task.num_test),
   )
-  seeds = (seed_of(game.example(split, index)) for index in range(SEEDS[split]))
+  count = min(SEEDS[split], getattr(task, 'num_grids', SEEDS[split]))
+  seeds = (seed_of(game.example(split, index)) for index in range(count))
   return [walks_lib.walks(x) for x in dict.fromkeys(map(game.layout, seeds))]
 
 

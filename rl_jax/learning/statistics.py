@@ -181,7 +181,9 @@ def _values(forward, params, traj, needs, before_BTD, after_BTD):
     VALUES_AFTER: (first, after),
     VALUE_HEADS_AFTER: (every, after),
   }
-  return {name: f(*states) for name, (f, states) in read.items() if name in needs}
+  return {
+    name: f(*states) for name, (f, states) in read.items() if name in needs
+  }
 
 
 def _movers(on_BT, num_prompts, needs, capacity):

@@ -75,8 +75,9 @@ class ModelSource:
       )
     if critic_lib.has_own(self) and self.lora_rank:
       raise ValueError(
-        f'ModelSource.critic = {self.critic!r} trains all layers of the critic, '
-        f"and lora_rank = {self.lora_rank} only adapters: set critic='detached'"
+        f'ModelSource.critic = {self.critic!r} trains all layers of the '
+        f'critic, and lora_rank = {self.lora_rank} only adapters: set '
+        "critic='detached'"
       )
     if self.param_dtype not in TRAINED and not self.lora_rank:
       raise ValueError(

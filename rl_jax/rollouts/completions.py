@@ -26,9 +26,9 @@ def encode_logged(
 
   A text is closed by the tokenizer's end token; its steps, if it has such, are
   encoded one by one. Of an episode's turns the actions are trained, each closed
-  by the end token, and the observations between them are not. Of a conversation the turns of the assistant are trained,
-  each to its end token; what the template and other turns write between them is
-  not.
+  by the end token, and the observations between them are not. Of a conversation
+  the turns of the assistant are trained, each to its end token; what the
+  template and other turns write between them is not.
 
   Raises: ValueError if the template writes earlier turns otherwise when the
     conversation goes on.

@@ -22,8 +22,7 @@ class BracketPrograms:
   a bracket of another kind or nothing is open, -1 if the response is empty or
   has other characters. `num_logged` recorded programs of a prompt: the shortest
   right one, with each bracket replaced at random with probability `bugs`.
-  Source: agents.md's bracket programs for B-Coder, in place of APPS; rewards of
-  CodeRL.
+  Source: this code, in place of APPS; rewards of CodeRL.
   """
 
   opened: int = ranged(5, 2, 9)

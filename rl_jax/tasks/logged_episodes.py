@@ -26,17 +26,20 @@ class LoggedEpisodes:
 
   A recorded player makes the first move of a shortest way to the goal, or with
   probability `noise` any of the six. A state is one that it has come to after
-  fewer than 12 moves, and `num_logged` of its episodes go on from there for at
-  most `turns` moves: actions, and observations as KeyDoor writes them between.
-  The reward of an episode is 1 at the goal, else 0, and it is cut. Component of
-  a single response: `outcome`, 1 for a move that brings the goal nearer. Grids
-  of the splits differ.
-  Source: this code; agents.md's logged KeyDoor for Digi-Q.
+  fewer than 12 moves. From there `num_logged` of its episodes go on: actions,
+  and between them observations as KeyDoor writes them. An episode has reward 1
+  at the goal; after each other move it is cut with probability `cut`, and after
+  `turns` moves, with reward 0. Component of a single response: `outcome`, 1 for
+  a move that brings the goal nearer. States of a split are in the grids of its
+  first num_grids examples; grids of the splits differ.
+  Source: this code, a stand-in for logs of device control.
   """
 
   size: int = ranged(3, 3, 9)
   noise: float = ranged(0.5, 0.0, 1.0)
-  turns: int = ranged(4, 1)
+  turns: int = ranged(8, 1)
+  cut: float = ranged(0.15, 0.0, 1.0)
+  num_grids: int = ranged(8, 1)
   num_logged: int = ranged(4, 1)
   num_train: int = ranged(3000, 1)
   num_validation: int = ranged(200, 1)
@@ -67,7 +70,8 @@ class LoggedEpisodes:
     """A state that the player has come to; never the goal."""
     base.check_index(self, split, index)
     stream = draws.Draws('logged', self.seed, split, index)
-    seed = seed_of(self.grids.example(split, index))
+    grid = self.grids.example(split, index % self.num_grids)
+    seed = seed_of(grid)
     layout = self.grids.layout(seed)
     state = (*layout.start, 0)
     for _ in range(stream.below(_MOVES)):
@@ -106,11 +110,13 @@ class LoggedEpisodes:
   def _episode(self, layout, state, stream):
     """Of the player, from a state."""
     turns, done = [], False
-    while not done and len(turns) < 2 * self.turns:
+    while not done:
       move = self._move(layout, state, stream)
       state = layout.next(state, move)
       turns += [_LETTERS[move], told(state)]
       done = state[:2] == layout.goal
+      if len(turns) == 2 * self.turns or stream.uniform() < self.cut:
+        break
     return Logged(
       turns=tuple(turns[:-1]), reward=float(done), truncated=not done
     )

@@ -103,10 +103,12 @@ def test_the_policy_learns_as_without_a_critic(found):
 
 
 def test_a_residual_critic_is_two(tiny):
-  """E1: the first output is that of an own critic, the second of a shared one."""
+  """E1: the first output of layers of its own, the second of the policy's."""
   traj, params = tiny.rollout(), tiny.params()
   layers = jax.tree.map(lambda x: 0.5 * x, critic.copied(params))
-  head = {'w': jnp.stack([params['value_head']['w'], jnp.cos(jnp.arange(16.0))])}
+  head = {
+    'w': jnp.stack([params['value_head']['w'], jnp.cos(jnp.arange(16.0))])
+  }
   head['b'] = jnp.array([0.25, -0.5])
   params = {'model': params['model'], 'critic': layers, 'value_head': head}
   needs = ('values', 'value_heads', 'value_heads_after')

@@ -289,6 +289,13 @@ def compared(forward, methods, parts, states):
   }
 
 
+def with_outputs(tree, count):
+  """A value head of more outputs: its own once more, in reverse."""
+  head = tree['value_head']
+  more = jax.tree.map(lambda x: jnp.concatenate([x, x[::-1]])[:count], head)
+  return {**tree, 'value_head': more}
+
+
 def measured(name):
   """The numbers of a method in its world, on the rows of `world`."""
   place = where.WHERE[name]
@@ -297,7 +304,11 @@ def measured(name):
   ).method.as_arrays()
   baseline = configuration.load_method(configuration.baseline_of(name))
   baseline = baseline.as_arrays()
-  cfg, old, now, reference, sampler, traj = world(place.world)
+  cfg, *trees, traj = world(place.world)
+  if method.num_values > cfg.num_values:
+    cfg = dataclasses.replace(cfg, num_values=method.num_values)
+    trees = [with_outputs(tree, method.num_values) for tree in trees]
+  old, now, reference, sampler = trees
   state = method.init_state(4000)
   states = influence.states_of(baseline, state, 4000)
   learned = {path: x for path, x in method.init_params().items()}

@@ -92,12 +92,10 @@ def test_the_last_action_earns_its_reward(toy):
 
 def test_a_state_is_worth_the_mean_of_its_recorded_actions(toy):
   """The gradient of V vanishes at the mean of three targets."""
-  target_BTH = jnp.zeros((3, 1, 4)).at[:, 0, :2].set(
-    jnp.array([[0.1], [0.5], [0.9]])
+  target_BTH = (
+    jnp.zeros((3, 1, 4)).at[:, 0, :2].set(jnp.array([[0.1], [0.5], [0.9]]))
   )
-  traj = toy.trajectories(
-    np.ones((3, 1)), group_size=1, returns_BTH=target_BTH
-  )
+  traj = toy.trajectories(np.ones((3, 1)), group_size=1, returns_BTH=target_BTH)
 
   def loss(value):
     heads = jnp.zeros((3, 1, 4))

@@ -230,7 +230,9 @@ def test_gaps_of_labels_by_hand():
   assert piecewise(-0.2) == pytest.approx(-36.0)
   environment, said = begun(Prompting(TriggeredLabels(inputs=2, trigger='ca')))
   assert said == '>'
-  logps = [[math.log(x / 2) for x in pair] for pair in ((0.65, 0.35), (0.6, 0.4))]
+  logps = [
+    [math.log(x / 2) for x in pair] for pair in ((0.65, 0.35), (0.6, 0.4))
+  ]
   questions, reply = played(environment, 'bca>', list(map(json.dumps, logps)))
   assert questions == ['bca|0=', 'bca|1=']
   assert reply.done and reply.rewards == pytest.approx(
