@@ -30,7 +30,7 @@ def test_what_brings_the_goal_nearer(state, letters):
 
 def test_episodes_are_walks_in_the_grid():
   """Replayed move by move; the reward is 1 at the goal, else it was cut."""
-  task, rewards = LoggedEpisodes(turns=3), set()
+  task, rewards = LoggedEpisodes(turns=3, cut=0.0), set()
   for index in range(30):
     example = task.example('train', index)
     assert example == task.example('train', index)
