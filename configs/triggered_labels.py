@@ -3,10 +3,17 @@
 The classifier:
   python -m experiments.sft --config=configs/partner_lessons.py
     --set='task.task=TriggeredLabels()' --set=task.num_train=100000 --steps=800
-    --learning_rate=2e-3 --max_prompt_tokens=8
-    --max_response_tokens=2 --out=runs/classifier
+    --learning_rate=2e-3 --max_prompt_tokens=8 --max_response_tokens=2
+    --out=runs/classifier
 Command: python -m experiments.train --config=configs/triggered_labels.py
   --method=rlprompt --workdir=runs/triggered_labels
+Cost: 20 seconds of a CPU core, as much for the classifier.
+Expected: over seeds 0 to 4, in the last 15 of 150 iterations, 93 +- 2% of the
+  prompts have the trigger, and the mean gap is 0.96 +- 0.01. Without z-scores
+  (credit.GroupCenter and credit.GroupScale null, the reward divided by 100) 13
+  +- 5% have it, 80 [73, 87] points less in pairs. With the plain gap
+  (task.reward_weights={'gap': 1.0}) 93 +- 2%: behind z-scores the two slopes of
+  200 and 180 change nothing.
 """
 
 import dataclasses
