@@ -37,7 +37,7 @@ def _policy(count: int) -> tuple[Stage, Stage]:
     Stage(
       name=f'success_{count}',
       binary='step_values',
-      flags=(_CONFIG, f'--policy={{{name}}}'),
+      flags=(_CONFIG, f'--policy={{{name}}}', '--out={out}.jsonl'),
     ),
   )
 
