@@ -9,10 +9,10 @@ In every state of the training grids each action is followed by sampled episodes
 of the policy, repeated from that state; rows of --out are pairs of actions
 whose mean discounted outcomes differ. A model that DPO trains on them from the
 policy has Q(s, a) = beta (log pi_values - log pi_policy) up to a number of s
-alone. Without --out there are no episodes. Prints a JSON line for the grids of
-training and one for held-out ones: success of the policy if it draws n actions
-in every turn and takes the one of largest Q, exact from all probabilities;
-n = 1 is the policy. Without --values Q is 0.
+alone. Prints a JSON line for the grids of training and one for held-out ones:
+success of the policy if it draws n actions in every turn and takes the one of
+largest Q, exact from all probabilities; n = 1 is the policy. Without --values Q
+is 0.
 Source: "Enhancing Decision-Making for LLM Agents via Step-Level Q-Value
 Models", reconstructed from the abstract: there values are of Monte Carlo tree
 search.
@@ -44,7 +44,7 @@ _CONFIG = flags.DEFINE_string(
 )
 _POLICY = flags.DEFINE_string('policy', None, 'Work directory.', required=True)
 _VALUES = flags.DEFINE_string('values', None, 'That of a model of DPO.')
-_OUT = flags.DEFINE_string('out', None, 'JSONL of pairs; none without it.')
+_OUT = flags.DEFINE_string('out', None, 'JSONL of pairs.', required=True)
 _SAMPLES = flags.DEFINE_integer(
   'samples', 128, 'Episodes behind an action.', lower_bound=1
 )
@@ -116,8 +116,19 @@ def main(argv: Sequence[str]) -> None:
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   jax.set_mesh(mesh)
   policy = move_log_probs(_POLICY.value, mesh)
-  if _OUT.value is not None:
-    write_pairs(_OUT.value, _scored(grids(task, 'train'), policy))
+  rng, rows = np.random.default_rng(_SEED.value), []
+  for grid, logp_SA in _scored(grids(task, 'train'), policy):
+    value_SA = walks_lib.sampled_values(
+      grid,
+      np.exp(logp_SA),
+      gamma=_GAMMA.value,
+      turns=_TURNS.value,
+      samples=_SAMPLES.value,
+      rng=rng,
+    )
+    rows += pairs(grid, value_SA)
+  with open(_OUT.value, 'w') as file:
+    file.writelines(json.dumps(row) + '\n' for row in rows)
   values = policy
   if _VALUES.value is not None:
     values = move_log_probs(_VALUES.value, mesh)
@@ -128,23 +139,6 @@ def main(argv: Sequence[str]) -> None:
       **best_of(grids(task, split), policy, values),
     }
     print(json.dumps(found))
-
-
-def write_pairs(path: str, found: list[tuple[Walks, np.ndarray]]) -> None:
-  """Of grids with the log-probs of moves: plays episodes, writes rows."""
-  rng, rows = np.random.default_rng(_SEED.value), []
-  for grid, logp_SA in found:
-    value_SA = walks_lib.sampled_values(
-      grid,
-      np.exp(logp_SA),
-      gamma=_GAMMA.value,
-      turns=_TURNS.value,
-      samples=_SAMPLES.value,
-      rng=rng,
-    )
-    rows += pairs(grid, value_SA)
-  with open(path, 'w') as file:
-    file.writelines(json.dumps(row) + '\n' for row in rows)
 
 
 def best_of(found: list[Walks], policy: Any, values: Any) -> dict[str, float]:

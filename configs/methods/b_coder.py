@@ -18,7 +18,8 @@ Evidence: reconstructed from the text; code not looked for.
 Paper and code: there the encoder is shared and frozen; programs are not ranked
   by r + gamma V - Q here.
 Command: python -m experiments.train --config=configs/bracket_programs.py
-  --method=b_coder --set=model.path=runs/bracket_values
+  --method=b_coder --set=method.losses.DuelingQ.alpha=0.1
+  --set=model.path=runs/bracket_values
 """
 
 from rl_jax.method import Method

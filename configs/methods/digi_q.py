@@ -20,8 +20,9 @@ Paper and code: there critics read frozen features of a large model and follow
   (model.critic=own), and targets are of the weights before the optimizer steps
   of a rollout. V regresses on the recorded action, there on a sampled one.
 Command: python -m experiments.train --config=configs/logged_episodes.py
-  --method=digi_q --set=model.path=runs/weak
-  --set=method.credit.BestAdvantage.threshold=0.02 --workdir=runs/digi_q
+  --method=digi_q --set=model.path=runs/weak --workdir=runs/critics
+The critics; then the policy as in configs/pipelines/digi_q.py, or both at once
+with rollout.logged_prompts below rollout.num_prompts.
 """
 
 from rl_jax.method import Method

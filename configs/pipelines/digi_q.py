@@ -5,6 +5,18 @@ Critics learn by temporal differences from episodes of it on eight grids, at a
 rate of 1e-3, then at 2e-4. In states of these grids the policy then draws N
 actions, and imitates the one that the critics, now frozen, call best.
 Command: python -m experiments.pipeline --pipeline=digi_q --workdir=runs/digi_q
+Cost: 3 minutes of a CPU core.
+Expected: with one clone and one pair of critics, seeds 0 to 4 of the last
+  stage: success in ten turns on the eight grids 0.27 -> 0.626 +- 0.001, 0.624
+  +- 0.003, 0.617 +- 0.004 with N = 1, 4, 16 (five of the eight are solved), on
+  five held-out grids 0.27 -> 0.37 +- 0.05, 0.40, 0.40. Of the actions that are
+  drawn in the last ten iterations 87%, 87% and 76% bring the goal nearer: more
+  draws do not help, and the best of 16 (11 [9, 14] points below N = 1) is
+  rather one that the critics overrate. Critics and true values of the player
+  correlate by 0.99 (V) and 0.92 (Q - V), and in 68% of the states the best
+  action has the largest Q; before the second rate by 0.72 and in 53%, and the
+  policy then falls below the weak one (0.08 with N = 16, 0.00 with 4 and 1, one
+  seed).
 """
 
 from experiments.pipelines.stages import Stage
