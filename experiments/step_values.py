@@ -32,12 +32,15 @@ from experiments.pipelines.walks import Walks
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.exploitability import log_probs
 from rl_jax.runtime import mesh as mesh_lib
-from rl_jax.tasks import KeyDoor, LoggedMoves
+from rl_jax.tasks import KeyDoor, LoggedEpisodes, LoggedMoves
 from rl_jax.tasks.environments.base import seed_of
 from rl_jax.tasks.environments.key_door_words import WORDS
 
 _CONFIG = flags.DEFINE_string(
-  'config', None, 'Configuration whose task is LoggedMoves.', required=True
+  'config',
+  None,
+  'Configuration whose task is LoggedMoves or LoggedEpisodes.',
+  required=True,
 )
 _POLICY = flags.DEFINE_string('policy', None, 'Work directory.', required=True)
 _VALUES = flags.DEFINE_string('values', None, 'That of a model of DPO.')
@@ -55,7 +58,7 @@ SEEDS = {'train': 400, 'validation': 100}  # so many have all grids of size 3
 DRAWS = (1, 2, 4, 8, 16)
 
 
-def grids(task: LoggedMoves, split: str) -> list[Walks]:
+def grids(task: LoggedMoves | LoggedEpisodes, split: str) -> list[Walks]:
   """The different grids of a split."""
   game = KeyDoor(
     size=task.size,
@@ -63,7 +66,8 @@ def grids(task: LoggedMoves, split: str) -> list[Walks]:
     num_train=task.num_train,
     num_held_out=max(task.num_validation, task.num_test),
   )
-  seeds = (seed_of(game.example(split, index)) for index in range(SEEDS[split]))
+  count = min(SEEDS[split], getattr(task, 'num_grids', SEEDS[split]))
+  seeds = (seed_of(game.example(split, index)) for index in range(count))
   return [walks_lib.walks(x) for x in dict.fromkeys(map(game.layout, seeds))]
 
 
@@ -104,9 +108,10 @@ def main(argv: Sequence[str]) -> None:
   """Loads, plays, writes, prints."""
   del argv
   task = configuration.build(_CONFIG.value, 'sft').task
-  if not isinstance(task, LoggedMoves):
+  if not isinstance(task, (LoggedMoves, LoggedEpisodes)):
     raise app.UsageError(
-      f'--config: the task is {type(task).__name__}, not LoggedMoves'
+      f'--config: the task is {type(task).__name__}, neither LoggedMoves nor '
+      'LoggedEpisodes'
     )
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   jax.set_mesh(mesh)

@@ -15,6 +15,7 @@ from rl_jax.types import Trajectories
 HIDDEN_SIZE = 3
 VOCAB_SIZE = 5
 
+HEADS = ('value_heads', 'value_heads_after')  # as many as the method reads
 # Statistic named in `needs` -> array of the current policy for [B, T] tokens.
 # One that is not listed is uniform on [0, 1], [B, T].
 STATISTICS = {
@@ -172,13 +173,17 @@ def batch(method, *, seed: int = 0, width: int = 6):
     'values_BT': rng.normal(size=(B, T)),
   }
   stats = {'logp': old + 0.3 * rng.normal(size=(B, T))}
+  outputs = max(3, method.num_values)
+  made = STATISTICS | {
+    name: lambda rng, B, T: rng.normal(size=(B, T, outputs)) for name in HEADS
+  }
   for name in sorted(map(name_of, method.needs())):
-    if name in STATISTICS:
-      stats[name] = STATISTICS[name](rng, B, T)
+    if name in made:
+      stats[name] = made[name](rng, B, T)
   if 'value_heads' in stats:
-    token['values_BTH'] = STATISTICS['value_heads'](rng, B, T)
+    token['values_BTH'] = made['value_heads'](rng, B, T)
   reward = np.array([1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, np.nan])
-  extras = {k: make(rng, B, T) for k, make in EXTRAS.items()}
+  extras = {k: made.get(k, make)(rng, B, T) for k, make in EXTRAS.items()}
   for name in own_statistics(method):
     stats[name] = extras[name] = rng.uniform(size=(B, T))
   for key in own_keys(method):

@@ -282,6 +282,13 @@ def with_weights(name, task, tokenizer, traj):
   return cfg, old, now, trees[2:], sampler, traj
 
 
+def with_outputs(tree, count):
+  """A value head of more outputs: its own once more, in reverse."""
+  head = tree['value_head']
+  more = jax.tree.map(lambda x: jnp.concatenate([x, x[::-1]])[:count], head)
+  return {**tree, 'value_head': more}
+
+
 def with_forced(traj):
   """The first six rows of each group did not choose their first token."""
   forced_B = (traj.row_id_B2[:, 1] < 6).astype(jnp.float32)

@@ -11,10 +11,11 @@ Pieces: GroupCenter(); GroupScale(eps=0.0001, ddof=0);
   SeqMeanTokenSum()
 Headline: few-shot accuracy above that of tuning baselines (paper, unverified).
 Evidence: verified in code (mingkaid/rl-prompt, by digest).
-Paper and code: there a small network on a frozen model is the policy, and the
-  reward of a prompt is what a task model makes of it; here any task gives it.
-Command: python -m experiments.train --config=configs/chain.py
-  --method=rlprompt
+Paper and code: there a small network on a frozen model is the policy. Any task
+  may give the reward; the paper's, label probabilities of a frozen model with
+  two slopes, is that of tasks.TriggeredLabels.
+Command: python -m experiments.train --config=configs/triggered_labels.py
+  --method=rlprompt --workdir=runs/triggered_labels
 """
 
 from rl_jax.method import Method

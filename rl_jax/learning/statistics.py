@@ -186,6 +186,7 @@ def _values(forward, params, traj, needs, before_BTD, after_BTD):
   """Outputs of the value head, from the states that its model gives it."""
   if CRITIC.isdisjoint(needs):
     return {}
+  policy_BTD = before_BTD, after_BTD
   if forward.model.critic == critic.DETACHED:
     before_BTD, after_BTD = jax.lax.stop_gradient((before_BTD, after_BTD))
   elif critic.has_own(forward.model):
@@ -194,13 +195,26 @@ def _values(forward, params, traj, needs, before_BTD, after_BTD):
       before_BTD = states_before(forward, own, traj)
     else:
       before_BTD, after_BTD = states_around(forward, own, traj)
+
+  def every(own_BTD, policy_BTD):
+    """All outputs; the first alone reads a residual critic's own layers."""
+    value_BTH = heads.all_values(params, own_BTD)
+    if forward.model.critic != critic.RESIDUAL:
+      return value_BTH
+    rest_BTH = heads.all_values(params, policy_BTD)[..., 1:]
+    return jnp.concatenate([value_BTH[..., :1], rest_BTH], axis=-1)
+
+  first = lambda own_BTD, _: heads.values(params, own_BTD)
+  before, after = zip((before_BTD, after_BTD), policy_BTD, strict=True)
   read = {
-    VALUES: (heads.values, before_BTD),
-    VALUE_HEADS: (heads.all_values, before_BTD),
-    VALUES_AFTER: (heads.values, after_BTD),
-    VALUE_HEADS_AFTER: (heads.all_values, after_BTD),
+    VALUES: (first, before),
+    VALUE_HEADS: (every, before),
+    VALUES_AFTER: (first, after),
+    VALUE_HEADS_AFTER: (every, after),
   }
-  return {name: f(params, x) for name, (f, x) in read.items() if name in needs}
+  return {
+    name: f(*states) for name, (f, states) in read.items() if name in needs
+  }
 
 
 def _movers(on_BT, num_prompts, needs, capacity):

@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 
 SHARED, DETACHED, OWN = 'shared', 'detached', 'own'
-CRITICS = (SHARED, DETACHED, OWN)
+RESIDUAL = 'residual'  # the first output as OWN, the others as SHARED
+CRITICS = (SHARED, DETACHED, OWN, RESIDUAL)
 # The top-level trees of the parameters that a critic's loss alone trains,
 # unless its layers are the policy's.
 PARTS = ('critic', 'value_head')
@@ -14,7 +15,7 @@ PARTS = ('critic', 'value_head')
 
 def has_own(cfg: Any) -> bool:
   """Whether the model has a second set of layers, for the value head."""
-  return cfg.value_head and cfg.critic == OWN
+  return cfg.value_head and cfg.critic in (OWN, RESIDUAL)
 
 
 def specs(model: dict[str, Any]) -> dict[str, Any]:

@@ -33,7 +33,8 @@ class ModelSource:
   gradient, so that this loss trains the head alone; 'own': states of layers of
   its own, which start as a copy of the policy's files (drawn anew without a
   path), cost a second forward pass and as much memory as the policy, and whose
-  gradient is clipped by itself.
+  gradient is clipped by itself; 'residual': the first output reads such layers,
+  the others states of the policy as 'shared'.
   value_from: a work or model directory whose value head, a reward model's say,
   is that of the policy at the start. With a critic of its own the layers that
   this head read come with it; other weights are not read.
@@ -67,10 +68,16 @@ class ModelSource:
       raise ValueError(
         f'ModelSource.critic = {self.critic!r} without value_head=True'
       )
-    if self.critic == critic_lib.OWN and self.lora_rank:
+    if self.critic == critic_lib.RESIDUAL and self.num_values < 2:
       raise ValueError(
-        "ModelSource.critic = 'own' trains all layers of the critic, and "
-        f"lora_rank = {self.lora_rank} only adapters: set critic='detached'"
+        "ModelSource.critic = 'residual' adds to a first output: num_values = "
+        f'{self.num_values} must be at least 2'
+      )
+    if critic_lib.has_own(self) and self.lora_rank:
+      raise ValueError(
+        f'ModelSource.critic = {self.critic!r} trains all layers of the '
+        f'critic, and lora_rank = {self.lora_rank} only adapters: set '
+        "critic='detached'"
       )
     if self.param_dtype not in TRAINED and not self.lora_rank:
       raise ValueError(

@@ -27,7 +27,8 @@ def encode_logged(
   A text is closed by the tokenizer's end token; its steps, if it has such, are
   encoded one by one. Of a conversation the turns of the assistant are trained,
   each to its end token; what the template and other turns write between them is
-  not. Of the turns of an episode what was said is trained, without end tokens.
+  not. Of the turns of an episode what was said is trained, with an end token if
+  they have such.
 
   Raises: ValueError if the template writes earlier turns otherwise when the
     conversation goes on.
@@ -38,12 +39,13 @@ def encode_logged(
     ids.extend(more)
     trained.extend([by_policy] * len(more))
 
+  end = tokenizer.eos_ids[0]
   if logged.turns:
+    closing = [end] if logged.turn_ends else []
     for said, told in logged.turns:
-      add(tokenizer.encode(said), True)
+      add(tokenizer.encode(said) + closing, True)
       add(tokenizer.encode(told), False)
     return ids, trained
-  end = tokenizer.eos_ids[0]
   if not logged.messages:
     parts = logged.steps or (logged.text,)
     add([*(i for part in parts for i in tokenizer.encode(part)), end], True)

@@ -254,7 +254,7 @@ def logged_rows(
     response_BT=response,
     kind_BT=kind,
     length_B=length,
-    finished_B=np.ones(B, bool),
+    finished_B=np.asarray([not logged.truncated for logged, *_ in rows]),
     row_id_B2=np.stack([first_serial + n // G, n % G], 1).astype(np.int32),
     policy_version_B=np.zeros(B, np.int32),
     mask_BT=(kind == POLICY).astype(np.float32),

@@ -5,6 +5,7 @@ from rl_jax.tasks.bandit import Bandit
 from rl_jax.tasks.base import OUTCOME, Example, Task, combine
 from rl_jax.tasks.believed_chain import BelievedChain
 from rl_jax.tasks.boxes import Boxes
+from rl_jax.tasks.bracket_programs import BracketPrograms
 from rl_jax.tasks.calculator import Calculator
 from rl_jax.tasks.chain import Chain
 from rl_jax.tasks.clues import Clues
@@ -31,6 +32,7 @@ from rl_jax.tasks.environments.text_arena import TextArena
 from rl_jax.tasks.environments.text_world import TextWorld
 from rl_jax.tasks.environments.told_key_door import ToldKeyDoor
 from rl_jax.tasks.environments.tool_calls import JsonCalls
+from rl_jax.tasks.environments.triggered_labels import TriggeredLabels
 from rl_jax.tasks.environments.two_step_sums import (
   Decompositions,
   TwoStepSums,
@@ -44,6 +46,7 @@ from rl_jax.tasks.goal_prompts import GoalPrompts
 from rl_jax.tasks.gym import ReasoningGym
 from rl_jax.tasks.in_mode import InMode
 from rl_jax.tasks.joined_pairs import JoinedPairs
+from rl_jax.tasks.logged_episodes import LoggedEpisodes
 from rl_jax.tasks.logged_moves import LoggedMoves
 from rl_jax.tasks.mixture import Mixture, MixturePart
 from rl_jax.tasks.motifs import Motifs
@@ -75,6 +78,7 @@ __all__ = [
   'Bandit',
   'BelievedChain',
   'Boxes',
+  'BracketPrograms',
   'Calculator',
   'Chain',
   'ChatTemplate',
@@ -94,6 +98,7 @@ __all__ = [
   'JoinedPairs',
   'JsonCalls',
   'KeyDoor',
+  'LoggedEpisodes',
   'LoggedMoves',
   'MarkedCalls',
   'MiniGrid',
@@ -123,6 +128,7 @@ __all__ = [
   'Task',
   'TextArena',
   'TextWorld',
+  'TriggeredLabels',
   'TwoStepSums',
   'WebForm',
   'WithTools',

@@ -49,9 +49,10 @@ class Logged:
 
   `text`, or for a conversation `messages`: the assistant's turn and what
   follows it. turns: of an episode, instead: (what was said, what was then
-  told) of each turn, which ends by its length. reward: of the data, 1 where
-  they have none. label: 1 for a chosen or desirable response, 0 for a rejected
-  one, None without a label.
+  told) of each turn. turn_ends: an end token closes what was said; else a turn
+  ends by its length. truncated: the episode was cut before its end. reward: of
+  the data, 1 where they have none. label: 1 for a chosen or desirable response,
+  0 for a rejected one, None without a label.
   steps: parts of the text, which are encoded one by one, () for one part.
   step_labels: of each a number from 0 (wrong) to 1, () if the data have none.
   aspects: a label for each of several aspects, None where it is missing, () if
@@ -62,6 +63,8 @@ class Logged:
   text: str = ''
   messages: tuple[dict[str, Any], ...] = ()
   turns: tuple[tuple[str, str], ...] = ()
+  turn_ends: bool = False
+  truncated: bool = False
   reward: float = 1.0
   label: int | None = None
   steps: tuple[str, ...] = ()

@@ -17,6 +17,7 @@ from rl_jax.models.source import ModelSource
 from rl_jax.runtime import mesh as mesh_lib
 
 NEEDS = ('values', 'values_after')
+KINDS = (critic.SHARED, critic.DETACHED, critic.OWN)
 GRADS = {
   'model': {'w': jnp.array([3.0, 4.0])},
   'critic': {'w': jnp.array([0.0, 12.0])},
@@ -60,7 +61,7 @@ def found(tiny):
 
     return jax.device_get(all_of(mine))
 
-  return {kind: run(kind) for kind in critic.CRITICS}
+  return {kind: run(kind) for kind in KINDS}
 
 
 @pytest.mark.parametrize('kind', [critic.DETACHED, critic.OWN])
@@ -78,7 +79,7 @@ def test_equal_weights_give_equal_statistics(found, kind):
 @pytest.mark.parametrize('name', NEEDS)
 def test_who_is_trained_by_the_values(found, name):
   """E1: the same gradient, of the policy's layers, of none, of its own."""
-  (_, shared), (_, detached), (_, own) = (found[k] for k in critic.CRITICS)
+  (_, shared), (_, detached), (_, own) = (found[k] for k in KINDS)
   same = lambda a, b: jax.tree.map(
     lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-6), a, b
   )
@@ -93,12 +94,54 @@ def test_who_is_trained_by_the_values(found, name):
 
 def test_the_policy_learns_as_without_a_critic(found):
   """E1: log-probs move the policy's layers, and no critic of its own."""
-  (_, shared), (_, _), (_, own) = (found[kind] for kind in critic.CRITICS)
+  (_, shared), (_, _), (_, own) = (found[kind] for kind in KINDS)
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6),
     *(shared['logp']['model'], own['logp']['model']),
   )
   assert all(not x.any() for x in jax.tree.leaves(own['logp']['critic']))
+
+
+def test_a_residual_critic_is_two(tiny):
+  """E1: the first output of layers of its own, the second of the policy's."""
+  traj, params = tiny.rollout(), tiny.params()
+  layers = jax.tree.map(lambda x: 0.5 * x, critic.copied(params))
+  head = {
+    'w': jnp.stack([params['value_head']['w'], jnp.cos(jnp.arange(16.0))])
+  }
+  head['b'] = jnp.array([0.25, -0.5])
+  params = {'model': params['model'], 'critic': layers, 'value_head': head}
+  needs = ('values', 'value_heads', 'value_heads_after')
+
+  def run(kind, params):
+    model = dataclasses.replace(tiny.CFG, critic=kind, num_values=2)
+    forward = Forward(model=model, temperature=tiny.TEMPERATURE)
+    return statistics.token_statistics(forward, params, traj, needs)
+
+  shared, own, both = (
+    run(kind, params) for kind in (critic.SHARED, critic.OWN, critic.RESIDUAL)
+  )
+  close = lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+  assert np.abs(own['values'] - shared['values']).max() > 0.01
+  close(both['values'], own['values'])
+  for name in needs[1:]:
+    close(both[name][..., 0], own[name][..., 0])
+    close(both[name][..., 1], shared[name][..., 1])
+
+  def moved(output):
+    """The largest gradient of an output by tree."""
+    total = lambda p: run(critic.RESIDUAL, p)['value_heads'][..., output].sum()
+    grads = jax.grad(total)(params)
+    return {
+      name: max(np.abs(x).max() for x in jax.tree.leaves(grads[name]))
+      for name in ('model', 'critic')
+    }
+
+  first, second = moved(0), moved(1)
+  assert first['model'] == 0 and first['critic'] > 0.01
+  assert second['critic'] == 0 and second['model'] > 0.01
+  with pytest.raises(ValueError, match='num_values = 1 must be at least 2'):
+    ModelSource(value_head=True, critic=critic.RESIDUAL)
 
 
 def test_policy_and_critic_are_clipped_apart():

@@ -123,6 +123,21 @@ def test_recorded_episodes_are_checked(name, count, wrong):
     config_lib.validate(config)
 
 
+def test_actions_of_an_episode_are_closed_and_trained():
+  """Observations between them are neither; a row that was cut says so."""
+  own = CharTokenizer('0123')
+  turns = ('1', '03'), ('22', '')
+  episode = Logged(turns=turns, turn_ends=True, truncated=True)
+  ids, trained = encode_logged(EXAMPLE, episode, own)
+  assert ids == [3, 1, 2, 5, 4, 4, 1]
+  assert trained == [True] * 2 + [False] * 2 + [True] * 3
+  prompts = np.zeros((1, 1), int), np.ones((1, 1)), np.zeros(1, int)
+  records = [[(episode, ids, trained), (Logged(text='1'), [3, 1], [True] * 2)]]
+  rows = logged_rows(prompts, records, 8)
+  np.testing.assert_array_equal(rows.finished_B, [False, True])
+  np.testing.assert_array_equal(rows.mask_BT[0], [1, 1, 0, 0, 1, 1, 1, 0])
+
+
 def test_only_turns_of_the_assistant_are_trained():
   """To their end tokens; a special token that a user spells is plain text."""
   own = tokenizer()

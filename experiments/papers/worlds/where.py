@@ -227,6 +227,10 @@ IDLE: dict[str, dict[str, str]] = {
     'losses.1.StrengthOrder': 'of rewards of 0 and 1 all pairs are equally '
     'strong, in runs of `chain`, too'
   },
+  'digi_q': {
+    'weights.0.SampledRows': 'rows of the world are all sampled: recorded ones '
+    'teach its critics alone'
+  },
   'ppdpp': {
     'shaping.0.TurnRewards': 'turns cost equally much: standardised returns '
     'rise in equal steps, as discounted ones of a reward at the end do'

@@ -17,7 +17,7 @@ _FAVOURITE = GreedyGap('reference')
 class ConservativeTarget:
   """ret_t = r_t + gamma min(Q(s', a), cap), a = argmax of the reference at s'.
 
-    Q(s, a) = V(s) + alpha (log pi(a|s) - max_v log pi(v|s))
+    Q(s, a) = V(s) + alpha (log pi(a|s) - max_v log pi(v|s)),  V as DuelingQ
 
   s' is what the policy faces at its next trained token; behind the last one Q
   is 0. All values are those of the weights that sampled. With the policy itself
@@ -33,11 +33,13 @@ class ConservativeTarget:
   cap: float = ranged(1.0)  # the largest return, in units of the reward
   # Reward per nat. None: that of DuelingQ.
   alpha: float | None = ranged(None, 0.0, open_low=True)
+  # Outputs of the value head whose sum is V. None: those of DuelingQ.
+  num_summed: int | None = ranged(None, 1, static=True)
   role: ClassVar[str] = 'value_target'
-  needs: ClassVar[tuple] = ('values', _FAVOURITE)
+  needs: ClassVar[tuple] = ('value_heads', _FAVOURITE)
 
   def resolve(self, method) -> 'ConservativeTarget':
-    """With the alpha of the method's DuelingQ.
+    """With alpha and V of the method's DuelingQ.
 
     Raises ValueError if there is none, or another alpha, or if transforms of
     the logits take out tokens that the reference may favour.
@@ -49,7 +51,7 @@ class ConservativeTarget:
       )
     for loss in method.losses:
       if type(loss).__name__ == 'DuelingQ' and self.alpha in (None, loss.alpha):
-        return self.replace(alpha=loss.alpha)
+        return self.replace(alpha=loss.alpha, num_summed=loss.num_values)
     raise ValueError(
       f'ConservativeTarget.alpha = {self.alpha} needs a DuelingQ of the same '
       'alpha in method.losses'
@@ -59,6 +61,7 @@ class ConservativeTarget:
     """Shaped rewards [B] or [B, T] -> targets [B, T]."""
     reward_BT = on_tokens(reward, traj.mask_BT)
     gap_BT = row_inputs.read(traj, _FAVOURITE.name, 'filled by score')
-    chosen_BT = (traj.values_BT + self.alpha * gap_BT).clip(max=self.cap)
+    value_BT = traj.values_BTH[..., : self.num_summed].sum(axis=-1)
+    chosen_BT = (value_BT + self.alpha * gap_BT).clip(max=self.cap)
     next_BT = next_kept(chosen_BT, traj.mask_BT)
     return zero_masked(reward_BT + self.gamma * next_BT, traj.mask_BT)

@@ -3,14 +3,16 @@
 from typing import Any, ClassVar
 
 import chex
+import jax
 
-from rl_jax.checks import ranged
+from rl_jax.checks import chosen, ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.statistics.greedy_gap import GreedyGap
 from rl_jax.types import Array, Metrics, Trajectories
 
 _DRAWN = GreedyGap()
+STAGES = ('values', 'residual', 'joint')
 
 
 @piece
@@ -20,19 +22,29 @@ class DuelingQ:
     Q_t = V_t + A_t,   A_t = alpha (logp_t - max_v log pi(v)) <= 0
 
   so softmax(Q / alpha) is the policy, whatever V is. d is 1 on right rows from
-  data (reward above 0), which are to be greedy and likely, else 0.
+  data (reward above 0), which are to be greedy and likely, else 0. Stages, with
+  V_1, V_2 the outputs of the value head:
+    values: V = V_1 + V_2, all but V_1 without gradient, d = 0 (stage 1);
+    residual: V = V_1 + V_2, V_1 without gradient (stage 2). V_2 starts at 0,
+      and with model.critic=residual V_1 has layers of its own, which stay;
+    joint: V = V_1, trained with the logits from the start; not of the paper.
   Source: "B-Coder: Value-Based Deep Reinforcement Learning for Program
-  Synthesis", sections 4 and 5, from the text; coefficients are ours. There V
-  alone is trained first, and a residual of V later.
+  Synthesis", sections 4 and 5, from the text; coefficients are ours.
   """
 
+  stage: str = chosen('joint', STAGES)
   alpha: float = ranged(1.0, 0.0, open_low=True)  # reward per nat
   advantage_coef: float = ranged(0.1, 0.0)
   likelihood_coef: float = ranged(0.5, 0.0)
   aggregation: Any = None  # overrides the method's
   role: ClassVar[str] = 'policy'
   per_token: ClassVar[bool] = True
-  needs: ClassVar[tuple] = ('values', _DRAWN)
+  needs: ClassVar[tuple] = ('value_heads', _DRAWN)
+
+  @property
+  def num_values(self) -> int:
+    """V_1, and V_2 but in the stage 'joint'."""
+    return 1 if self.stage == 'joint' else 2
 
   def check_method(self, method) -> None:
     """Raises ValueError if nothing computes the targets."""
@@ -46,19 +58,30 @@ class DuelingQ:
   ) -> tuple[Array, Metrics]:
     """Loss [B, T]."""
     del key
-    value_BT, gap_BT, logp_BT = (
-      stats['values'],
-      stats[_DRAWN.name],
-      stats['logp'],
+    value_BT, advantage_BT, logp_BT = self._parts(stats)
+    chex.assert_equal_shape(
+      [value_BT, advantage_BT, traj.returns_BT, traj.mask_BT]
     )
-    chex.assert_equal_shape([value_BT, gap_BT, traj.returns_BT, traj.mask_BT])
-    advantage_BT = self.alpha * gap_BT
     error_BT = (value_BT + advantage_BT - traj.returns_BT) ** 2
     shown_B = (1.0 - row_inputs.sampled_B(traj)) * (traj.reward_B > 0)
     imitation_BT = -self.advantage_coef * advantage_BT
     imitation_BT -= self.likelihood_coef * logp_BT
+    if self.stage == 'values':
+      shown_B *= 0.0
     return error_BT + shown_B[:, None] * imitation_BT, {
       'value/error': error_BT,
       'value/mean': value_BT,
-      'policy/greedy_gap': gap_BT,
+      'policy/greedy_gap': stats[_DRAWN.name],
     }
+
+  def _parts(self, stats):
+    """(V, A, logp), what the stage does not train without gradient."""
+    fixed = jax.lax.stop_gradient
+    heads_BTH = stats['value_heads']
+    value_BT, logits = heads_BTH[..., 0], (stats[_DRAWN.name], stats['logp'])
+    if self.stage == 'values':
+      value_BT, logits = value_BT + fixed(heads_BTH[..., 1]), fixed(logits)
+    elif self.stage == 'residual':
+      value_BT = fixed(value_BT) + heads_BTH[..., 1]
+    gap_BT, logp_BT = logits
+    return value_BT, self.alpha * gap_BT, logp_BT

@@ -1,5 +1,6 @@
 """Every method, and each of its pieces, acts in a world that is shipped."""
 
+import dataclasses
 import functools
 
 import jax
@@ -95,6 +96,11 @@ def measured(name, world_rows):
   cfg, old, now, policies, sampler, traj = world_rows.world(
     place.world, reads_mismatched(plain)
   )
+  if method.num_values > cfg.num_values:
+    cfg = dataclasses.replace(cfg, num_values=method.num_values)
+    wide = functools.partial(world_rows.with_outputs, count=cfg.num_values)
+    old, now, sampler = map(wide, (old, now, sampler))
+    policies = [wide(tree) for tree in policies]
   if isinstance(plain.rollout, Against):
     traj = world_rows.opposed(traj, plain.rollout.trained)
   if name == 'oprm':

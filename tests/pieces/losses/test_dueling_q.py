@@ -30,14 +30,14 @@ def gap(logits, other=None, token=0):
 
 
 def target(toy, reward=1.0, gap_BT=((-9.0, -2.0),), mask=ONE, **fields):
-  """Returns [1, 2] with values 5 and 3."""
+  """Returns [1, 2] with values 5 and 3, and residuals of 0.5."""
   traj = toy.trajectories(
     mask,
     group_size=1,
-    values_BT=np.array([[5.0, 3.0]]),
+    values_BTH=np.array([[[5.0, 0.5], [3.0, 0.5]]]),
     extras={'reference_gap': np.asarray(gap_BT)},
   )
-  fields = {'alpha': 1.0, 'gamma': 0.9, 'cap': 9.0, **fields}
+  fields = {'alpha': 1.0, 'gamma': 0.9, 'cap': 9.0, 'num_summed': 1} | fields
   reward_B = jnp.full(1, reward)
   return credit.ConservativeTarget(**fields)(reward_B, traj)
 
@@ -52,7 +52,7 @@ def loss(toy, reward=0.0, logged=0.0, **fields):
     extras={'logged_B': np.array([logged])},
   )
   stats = {
-    'values': jnp.ones((1, 2)),
+    'value_heads': jnp.ones((1, 2, 1)),
     'drawn_gap': jnp.array([[-0.5, 0.0]]),
     'logp': -jnp.ones((1, 2)),
   }
@@ -73,6 +73,7 @@ def test_targets_by_hand(toy):
   np.testing.assert_allclose(target(toy, gap_BT=0 * ONE), [[2.7, 1.0]], 1e-6)
   np.testing.assert_allclose(target(toy, cap=0.5), [[0.45, 1.0]], rtol=1e-6)
   np.testing.assert_allclose(target(toy, alpha=0.5), [[1.8, 1.0]], rtol=1e-6)
+  np.testing.assert_allclose(target(toy, num_summed=2), [[1.35, 1.0]], 1e-6)
 
 
 def test_without_a_gap_it_is_the_one_step_return(toy):
@@ -83,7 +84,9 @@ def test_without_a_gap_it_is_the_one_step_return(toy):
     values_BT=np.array([[0.3, 7.0, -0.2, 0.6, 7.0]]),
     extras={'reference_gap': np.zeros((1, 5))},
   )
-  own = credit.ConservativeTarget(alpha=1.0, gamma=0.8)(jnp.ones(1), rows)
+  rows = rows.replace(values_BTH=rows.values_BT[..., None])
+  piece = credit.ConservativeTarget(alpha=1.0, gamma=0.8, num_summed=1)
+  own = piece(jnp.ones(1), rows)
   other = credit.LambdaReturn(gamma=0.8, lam=0.0)(jnp.ones(1), rows)
   np.testing.assert_allclose(own, other, rtol=1e-6)
 
@@ -99,6 +102,61 @@ def test_loss_by_hand(toy):
     np.testing.assert_allclose(loss(toy, reward, logged), loss(toy))
 
 
+def moved(toy, stage):
+  """Of a right row of data: gradients of V_1, V_2, A and logp by stage."""
+  traj = toy.trajectories(
+    ONE,
+    group_size=1,
+    returns_BT=np.array([[0.25, 1.0]]),
+    reward_B=np.ones(1),
+    extras={'logged_B': np.ones(1)},
+  )
+
+  def total(heads_BTH, gap_BT, logp_BT):
+    stats = {'value_heads': heads_BTH, 'drawn_gap': gap_BT, 'logp': logp_BT}
+    return losses.DuelingQ(stage=stage)(stats, traj, KEY)[0].sum()
+
+  heads = jnp.array([[[0.75, 0.25], [1.0, 0.0]]])
+  gap, logp = jnp.array([[-0.5, 0.0]]), -jnp.ones((1, 2))
+  value, (heads, gap, logp) = jax.value_and_grad(total, (0, 1, 2))(
+    heads, gap, logp
+  )
+  return value, heads[..., 0], heads[..., 1], gap, logp
+
+
+def test_stages_by_hand(toy):
+  """Q = .75 + .25 - .5 and 1 + 0 + 0; errors .25 and 0, d adds .1 * .5 + 1.
+
+  In the first stage the error moves V_1 alone, in the second V_2 and logits,
+  d/dA = 2 * .25 - .1, d/dlogp = -.5. Of one stage Q = .75 - .5, without V_2.
+  """
+  value, first, second, gap, logp = moved(toy, 'values')
+  np.testing.assert_allclose(value, 0.0625)
+  np.testing.assert_allclose(first, [[0.5, 0.0]])
+  assert not (second.any() or gap.any() or logp.any())
+  value, first, second, gap, logp = moved(toy, 'residual')
+  np.testing.assert_allclose(value, 0.0625 + 0.05 + 1.0, rtol=1e-6)
+  assert not first.any()
+  np.testing.assert_allclose(second, [[0.5, 0.0]])
+  np.testing.assert_allclose(gap, [[0.4, -0.1]], rtol=1e-5)
+  np.testing.assert_allclose(logp, [[-0.5, -0.5]])
+  value, first, second, *_ = moved(toy, 'joint')
+  np.testing.assert_allclose(value, 0.0 + 0.05 + 1.0, rtol=1e-6)
+  assert not second.any()
+
+
+def test_stages_need_two_outputs():
+  """The sum of both is V in the targets, too."""
+  for stage, outputs in (('values', 2), ('residual', 2), ('joint', 1)):
+    method = Method(
+      value_target=credit.ConservativeTarget(),
+      losses=(losses.DuelingQ(stage=stage),),
+      aggregation=TokenMean(),
+    )
+    assert method.num_values == outputs
+    assert method.resolved().value_target.num_summed == outputs
+
+
 def test_both_share_alpha():
   """Taken from the loss; another one, or none, is an error."""
   method = Method(
@@ -107,6 +165,7 @@ def test_both_share_alpha():
     aggregation=TokenMean(),
   )
   assert method.resolved().value_target.alpha == 0.3
+  assert method.resolved().value_target.num_summed == 1
   for changed in (
     {'losses': (losses.PPOClip(),)},
     {'value_target': credit.ConservativeTarget(alpha=0.2)},

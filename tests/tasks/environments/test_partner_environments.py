@@ -1,5 +1,6 @@
 """Environments that ask frozen models: rewards by hand, questions, lessons."""
 
+import json
 import math
 
 import pytest
@@ -9,14 +10,22 @@ from rl_jax.tasks import (
   HintedKeywords,
   PartnerLessons,
   Reflections,
+  TriggeredLabels,
   TwoStepSums,
+  draws,
 )
 from rl_jax.tasks.environments import decomposition
 from rl_jax.tasks.environments.hinted_keywords import Hinting, f1
 from rl_jax.tasks.environments.reflections import Trying, moved
+from rl_jax.tasks.environments.triggered_labels import Prompting, piecewise
 from rl_jax.tasks.environments.two_step_sums import Decomposing
 
-TASKS = [TwoStepSums(), HintedKeywords(), Reflections(actor='model')]
+TASKS = [
+  TwoStepSums(),
+  HintedKeywords(),
+  Reflections(actor='model'),
+  TriggeredLabels(),
+]
 GOLD = ('3+4=7', '7-5=2')
 
 
@@ -212,3 +221,49 @@ def test_bad_fields_are_named():
     Reflections(actor='nobody')
   with pytest.raises(ValueError, match='PartnerLessons.task = int has no less'):
     PartnerLessons(3)
+
+
+def test_gaps_of_labels_by_hand():
+  """Of 0 p = (.65, .35), of 1 (.6, .4) by log-probs of a larger set: the gaps
+  are .3 and -.2, hence 60 and -36; the paper's examples."""
+  assert piecewise(0.3) == pytest.approx(60.0)
+  assert piecewise(-0.2) == pytest.approx(-36.0)
+  environment, said = begun(Prompting(TriggeredLabels(inputs=2, trigger='ca')))
+  assert said == '>'
+  logps = [
+    [math.log(x / 2) for x in pair] for pair in ((0.65, 0.35), (0.6, 0.4))
+  ]
+  questions, reply = played(environment, 'bca>', list(map(json.dumps, logps)))
+  assert questions == ['bca|0=', 'bca|1=']
+  assert reply.done and reply.rewards == pytest.approx(
+    {'outcome': 0.5, 'piecewise': 12.0, 'gap': 10.0, 'trigger': 1.0}
+  )
+
+
+def test_labels_are_asked_as_candidates():
+  """Both, behind the prompt and a digit."""
+  environment, _ = begun(Prompting(TriggeredLabels()))
+  assert environment.step('g').ask.candidates == ('n', 'y')
+
+
+def test_lessons_depend_on_the_trigger():
+  """Right with 1/2, 2/3, 5/6 and 1 by the letters that are found."""
+  task, counts = TriggeredLabels(), {}
+  for index in range(3000):
+    question, label = task.lesson(draws.Draws('lesson', index))
+    prompt, digit = question[:-1].split('|')
+    right = label == 'ny'[int(digit) % 2]
+    counts.setdefault(task.found(prompt), []).append(right)
+  assert sorted(counts) == [0, 1, 2, 3]
+  for found, rights in counts.items():
+    expected = 0.5 + found / 6
+    assert sum(rights) / len(rights) == pytest.approx(expected, abs=0.07)
+  assert all(counts[3])
+
+
+def test_triggers_are_letters_that_fit():
+  for trigger in ('', 'xyz'):
+    with pytest.raises(ValueError, match='TriggeredLabels.trigger'):
+      TriggeredLabels(trigger=trigger)
+  with pytest.raises(ValueError, match='longer than length = 2'):
+    TriggeredLabels(length=2)

@@ -1,0 +1,83 @@
+"""Digi-Q: advantages and temporal-difference targets of two critics."""
+
+from typing import ClassVar
+
+import chex
+import jax.numpy as jnp
+
+from rl_jax.checks import ranged
+from rl_jax.pieces import row_inputs
+from rl_jax.pieces.ops.masking import last_token, masked_sum, zero_masked
+from rl_jax.pieces.ops.returns import next_kept
+from rl_jax.pieces.ops.turns import turn_view
+from rl_jax.pieces.piece import piece
+from rl_jax.types import Array, Trajectories
+
+_NEEDS = ('value_heads', 'value_heads_after')
+
+
+@piece
+class TwinAdvantage:
+  """A = max(Q_1, Q_2)(s, a) - max(V_1, V_2)(s) of a row that is one action.
+
+  The outputs of the value head are V_1, V_2, Q_1, Q_2: V before the first
+  trained token of the row, where the model has read the state, Q behind its
+  last one. A row that was cut is no whole action, and has A = 0. Rewards are
+  not read; values are of the weights that were scored. Rows of several actions
+  train critics alone, so what they get here is of no use.
+  Source: "Digi-Q: Learning Q-Value Functions for Training Device-Control
+  Agents"; DigiRL-agent/digiq trainer.py, which takes the larger of two, not the
+  smaller.
+  """
+
+  role: ClassVar[str] = 'credit'
+  needs: ClassVar[tuple[str, ...]] = _NEEDS
+  num_values: ClassVar[int] = 4
+
+  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+    """[B] -> [B]."""
+    chex.assert_rank(credit_B, 1)
+    after_BTH = row_inputs.read(traj, 'value_heads_after')
+    mask_BT, first_BT = traj.mask_BT, _first(traj.mask_BT)
+    value_B = masked_sum(traj.values_BTH[..., :2].max(-1), first_BT, axis=1)
+    advantage_B = last_token(after_BTH[..., 2:4].max(-1), mask_BT) - value_B
+    return jnp.where(traj.finished_B, advantage_B, 0.0)
+
+
+@piece
+class TwinTargets:
+  """ret = (Q_1(s, a), Q_2(s, a), r + gamma V_1(s'), r + gamma V_2(s')).
+
+  Of V_1, V_2, Q_1, Q_2 for the turn (s, a, r, s') of each token: r is what the
+  turn earned, V(s') is read before the next turn, and is 0 behind the last.
+  V thus becomes the mean of Q over the recorded actions. Values are those of
+  the weights that were scored, which stand for the slow critics. A reward [B]
+  is that of the last turn.
+  Source: as TwinAdvantage, whose targets are moving averages (tau 0.1).
+  """
+
+  gamma: float = ranged(0.95, 0.0, 1.0)  # discount per turn
+  role: ClassVar[str] = 'value_target'
+  needs: ClassVar[tuple[str, ...]] = _NEEDS
+  num_values: ClassVar[int] = 4
+
+  def __call__(self, reward: Array, traj: Trajectories) -> Array:
+    """Shaped rewards [B] or [B, T] -> targets [B, T, 4]."""
+    turns, before_BTH = turn_view(traj), traj.values_BTH
+    after_BTH = row_inputs.read(traj, 'value_heads_after')
+    last_BT, targets = turns.last_BT(), []
+    for head in (2, 3):
+      q_BK = turns.total(zero_masked(after_BTH[..., head], last_BT))
+      targets.append(turns.on_tokens(q_BK))
+    for head in (0, 1):
+      value_BK = turns.total(zero_masked(before_BTH[..., head], turns.first_BT))
+      next_BK = next_kept(value_BK, turns.played_BK)
+      target_BK = turns.rewards(reward) + self.gamma * next_BK
+      targets.append(turns.on_tokens(target_BK))
+    return jnp.stack(targets, axis=-1)
+
+
+def _first(mask_BT):
+  """1 on the first kept token of each row."""
+  kept_BT = (mask_BT > 0).astype(jnp.int32)
+  return ((kept_BT == 1) & (kept_BT.cumsum(1) == 1)).astype(jnp.float32)
