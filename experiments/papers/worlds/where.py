@@ -96,8 +96,8 @@ _PLACES = {
   'guide_grpo': Place('chain', loop=True),
   'mopps': Place('chain', loop=True),
   'rex_rag': Place('lookup', loop=True),
-  'cosmos': Place('bandit', ('rollout.segment_tokens=1',), loop=True),
-  'mcts_dpo': Place('bandit', ('rollout.segment_tokens=1',), loop=True),
+  'cosmos': Place('bandit', ('rollout.step_tokens=1',), loop=True),
+  'mcts_dpo': Place('bandit', ('rollout.step_tokens=1',), loop=True),
   'spo_chain': Place('bandit', loop=True),
   'spo_tree': Place('bandit', ('rollout.segment_tokens=1',), loop=True),
 }
