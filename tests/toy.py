@@ -34,6 +34,7 @@ STATISTICS = {
 # traj.extras entries that a piece may read: name -> array, B rows, T tokens.
 # Keys that a piece documents by itself, in `reads`, get values by their shape.
 EXTRAS = {
+  'annotator_B': lambda rng, B, T: np.repeat([0, 2], 4)[:B],
   'aspect_label_BA': lambda rng, B, T: rng.choice([-(2.0**100), 0, 1], (B, 2)),
   'chosen_B': lambda rng, B, T: np.array([1, 0, 1, -1, 0, 1, 1, 0])[:B],
   'cluster_id_B': lambda rng, B, T: np.array([3, 3, 7, -1, 5, 2, 2, 9])[:B],

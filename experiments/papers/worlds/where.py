@@ -126,7 +126,17 @@ WHERE = {
   for name in names
 } | _PLACES
 _OF_DATA = (
-  *('alphapo', 'aot', 'apo_down', 'apo_zero', 'bco', 'cdpo', 'cpo', 'discopop'),
+  *(
+    'alphapo',
+    'annotator_mixture',
+    'aot',
+    'apo_down',
+    'apo_zero',
+    'bco',
+    'cdpo',
+    'cpo',
+    'discopop',
+  ),
   *('cpo_simpo', 'dpo', 'dpop', 'exo', 'f_sft', 'fdpo', 'hinge_dpo', 'hnpg'),
   *('hypo', 'ipo', 'kto', 'ld_dpo', 'ln_dpo', 'mpo_losses', 'nca', 'orpo'),
   *(
