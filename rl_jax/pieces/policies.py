@@ -20,7 +20,7 @@ class Rule:
 
   copies: int = 1  # of the weights
 
-  def begin(self, params: Any) -> Any:
+  def start(self, params: Any) -> Any:
     """What is kept at first; params may be kept as they are."""
     return params
 
@@ -120,7 +120,7 @@ class RandomPast(Rule):
     """After iterations n, 2 n, ..."""
     return iteration % self.iterations == 0
 
-  def begin(self, params: Any) -> Any:
+  def start(self, params: Any) -> Any:
     """The past of round 0."""
     return jax.jit(self._first)(params)
 

@@ -32,7 +32,7 @@ def initial(
         'experiments.train without --jitted do'
       )
   return {
-    name: loaded.get(name) or rule.begin(jax.tree.map(jnp.copy, trainable))
+    name: loaded.get(name) or rule.start(jax.tree.map(jnp.copy, trainable))
     for name, rule in rules.items()
   }
 

@@ -32,7 +32,7 @@ def test_an_average_without_decay_is_a_copy():
 
 def course(rule, rounds):
   """(the policy in every round, all that is kept) where theta_j = j."""
-  kept, found = rule.begin({'w': jnp.zeros(())}), []
+  kept, found = rule.start({'w': jnp.zeros(())}), []
   renew = jax.jit(rule.renewed)
   for number in range(1, rounds):
     kept = renew(kept, {'w': jnp.float32(number)})
