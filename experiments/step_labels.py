@@ -22,6 +22,7 @@ Mathematical Reasoning", 2025: 8 completions, hard labels, consensus.
 """
 
 from collections.abc import Callable, Sequence
+import dataclasses
 import functools
 import json
 import pathlib
@@ -57,7 +58,7 @@ _ERRORS = flags.DEFINE_float('judge_errors', 0.1, 'Of verdicts.', 0.0, 1.0)
 _BATCH = flags.DEFINE_integer('batch', 128, 'Prefixes at a time.', 1)
 _SEED = flags.DEFINE_integer('seed', 0, 'Of all draws.')
 
-# (prompt, text that is given) of many, how many -> texts that go on, of each.
+# (prompt, begun response) of many, how many -> whole responses, of each.
 Write = Callable[[Sequence[tuple[str, str]], int], list[list[str]]]
 
 
@@ -116,36 +117,93 @@ def writer(path: str, config: Any, mesh: Any, key: jax.Array) -> Write:
   return write
 
 
-def fractions(
-  task: Chain, examples: list, responses: list[tuple[str, ...]], write: Write
-) -> list[list[float]]:
-  """Of each step of each response, up to the first 0.
+@dataclasses.dataclass(frozen=True)
+class Response:
+  """A sampled response; first_error by the exact check, -1: none."""
 
-  Equal prefixes of one prompt share their completions. examples: of each
-  response.
+  example: base.Example
+  steps: tuple[str, ...]
+  first_error: int
+  right: bool
+
+
+def read(task: Chain, example: base.Example, text: str) -> Response:
+  """A response and what is known of it without Monte Carlo."""
+  steps = chain_steps.split(text)
+  return Response(
+    example=example,
+    steps=steps,
+    first_error=chain_steps.first_error(example, steps),
+    right=task.reward(example, text)[base.OUTCOME] > 0,
+  )
+
+
+def fractions(
+  task: Chain, responses: Sequence[Response], write: Write, completions: int
+) -> list[list[float]]:
+  """Share of right completions behind each step, up to the first 0.
+
+  Equal prefixes of one prompt share their completions; the last step has the
+  outcome.
   """
-  right = lambda e, text: task.reward(e, text)[base.OUTCOME]
   found: list[list[float]] = [[] for _ in responses]
-  for place in range(max(map(len, responses))):
-    live = [
-      row
-      for row, steps in enumerate(responses)
-      if place < len(steps) and 0.0 not in found[row]
-    ]
-    last = [row for row in live if place == len(responses[row]) - 1]
-    for row in last:
-      text = ''.join(responses[row])
-      found[row].append(float(right(examples[row], text)))
+  for place in range(max(len(r.steps) for r in responses)):
     prefixes: dict[tuple[str, str], list[int]] = {}
-    for row in set(live) - set(last):
-      key = examples[row].prompt, ''.join(responses[row][: place + 1])
-      prefixes.setdefault(key, []).append(row)
-    every = write(list(prefixes), _COMPLETIONS.value) if prefixes else []
+    for row, response in enumerate(responses):
+      left = len(response.steps) - place
+      if left < 1 or 0.0 in found[row]:
+        continue
+      if left == 1:
+        found[row].append(float(response.right))
+        continue
+      begun = ''.join(response.steps[: place + 1])
+      prefixes.setdefault((response.example.prompt, begun), []).append(row)
+    every = write(list(prefixes), completions) if prefixes else []
     for rows, texts in zip(prefixes.values(), every, strict=True):
-      share = np.mean([right(examples[rows[0]], text) for text in texts])
+      example = responses[rows[0]].example
+      right = [task.reward(example, text)[base.OUTCOME] for text in texts]
       for row in rows:
-        found[row].append(float(share))
+        found[row].append(float(np.mean(right)))
   return found
+
+
+def labels(
+  responses: Sequence[Response],
+  share: Sequence[list[float]],
+  judge_errors: float,
+  rng: np.random.Generator,
+) -> tuple[dict[str, list], dict[str, float]]:
+  """(labels of each file, None for a row that is left out; agreement)."""
+  counts = [len(r.steps) for r in responses]
+  exact = [r.first_error for r in responses]
+  carlo = [step_labels.first_unreached(x) for x in share]
+  judge = [
+    step_labels.noisy(x, n, judge_errors, rng)
+    for x, n in zip(exact, counts, strict=True)
+  ]
+  kept = [step_labels.agree(*x) for x in zip(carlo, judge, strict=True)]
+  hard = {
+    name: [
+      step_labels.hard_labels(x, n) for x, n in zip(firsts, counts, strict=True)
+    ]
+    for name, firsts in (
+      ('monte_carlo', carlo),
+      ('judge', judge),
+      ('exact', exact),
+    )
+  }
+  soft = [x + [0.0] * (n - len(x)) for x, n in zip(share, counts, strict=True)]
+  both = [
+    x if k else None for x, k in zip(hard['monte_carlo'], kept, strict=True)
+  ]
+  same_R = np.asarray(carlo) == np.asarray(exact)
+  agreement = {
+    'monte_carlo_is_exact': float(same_R.mean()),
+    'judge_is_exact': float(np.mean(np.asarray(judge) == np.asarray(exact))),
+    'kept': float(np.mean(kept)),
+    'consensus_is_exact': float(same_R[np.asarray(kept)].mean()),
+  }
+  return {**hard, 'soft': soft, 'consensus': both}, agreement
 
 
 def main(argv):
@@ -159,98 +217,56 @@ def main(argv):
       'steps of Chain can be checked'
     )
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
-  rng = np.random.default_rng(_SEED.value)
   last = _FIRST.value + _PROMPTS.value
   prompts = [task.example(_SPLIT.value, i) for i in range(_FIRST.value, last)]
+  folder = pathlib.Path(_OUT.value)
+  folder.mkdir(parents=True, exist_ok=True)
   with jax.set_mesh(mesh):
     key = jax.random.key(_SEED.value)
     write = writer(_POLICY.value, config, mesh, key)
     texts = write([(e.prompt, '') for e in prompts], _RESPONSES.value)
-    pairs = [
-      (example, chain_steps.split(text))
+    found = [
+      read(task, example, text)
       for example, own in zip(prompts, texts, strict=True)
       for text in own
+      if text
     ]
-    examples, responses = zip(*[p for p in pairs if p[1]], strict=True)
-    exact = [
-      chain_steps.first_error(*pair)
-      for pair in zip(examples, responses, strict=True)
-    ]
-    outcome = [
-      task.reward(e, ''.join(steps))[base.OUTCOME]
-      for e, steps in zip(examples, responses, strict=True)
-    ]
-    folder = pathlib.Path(_OUT.value)
-    folder.mkdir(parents=True, exist_ok=True)
-    _dump(
-      folder / 'bench.jsonl',
-      [
-        {
-          'prompt': e.prompt,
-          'steps': steps,
-          'label': label,
-          'final_answer_correct': bool(o),
-        }
-        for e, steps, label, o in zip(
-          *(examples, responses, exact, outcome), strict=True
-        )
-      ],
-    )
-    counts = list(map(len, responses))
-    about = {
-      'responses': len(responses),
-      'right': float(np.mean(outcome)),
-      'right_with_a_wrong_step': float(
-        np.mean([x >= 0 for x, o in zip(exact, outcome, strict=True) if o])
-      ),
-    }
+    share = None
     if _COMPLETIONS.value:
-      share = fractions(task, list(examples), list(responses), write)
-      about |= _write_labels(folder, examples, responses, exact, share, rng)
-  print(json.dumps({**about, 'steps': sum(counts)}))
-
-
-def _write_labels(folder, examples, responses, exact, share, rng):
-  """The four files of labels; how often their first errors agree."""
-  counts = list(map(len, responses))
-  carlo = [step_labels.first_unreached(x) for x in share]
-  judge = [
-    step_labels.noisy(x, n, _ERRORS.value, rng)
-    for x, n in zip(exact, counts, strict=True)
-  ]
-  hard = lambda firsts: [
-    step_labels.hard_labels(x, n) for x, n in zip(firsts, counts, strict=True)
-  ]
-  both = [step_labels.agree(*x) for x in zip(carlo, judge, strict=True)]
-  labels = {
-    'soft': [
-      x + [0.0] * (n - len(x)) for x, n in zip(share, counts, strict=True)
-    ],
-    'monte_carlo': hard(carlo),
-    'judge': hard(judge),
-    'exact': hard(exact),
-    'consensus': [
-      x if kept else None for x, kept in zip(hard(carlo), both, strict=True)
-    ],
+      share = fractions(task, found, write, _COMPLETIONS.value)
+  _dump(folder / 'bench.jsonl', map(_bench_row, found))
+  wrong = [r.first_error >= 0 for r in found if r.right]
+  about = {
+    'responses': len(found),
+    'right': float(np.mean([r.right for r in found])),
+    'right_with_a_wrong_step': float(np.mean(wrong)),
+    'steps': sum(len(r.steps) for r in found),
   }
-  for name, rows in labels.items():
-    _dump(
-      folder / f'{name}.jsonl',
-      [
-        {'prompt': e.prompt, 'completions': steps, 'labels': row}
-        for e, steps, row in zip(examples, responses, rows, strict=True)
-        if row is not None
-      ],
-    )
-  same = lambda x: float(np.mean(np.asarray(x) == np.asarray(exact)))
-  kept = [
-    x for x, k in zip(zip(carlo, exact, strict=True), both, strict=True) if k
-  ]
+  if share is not None:
+    rng = np.random.default_rng(_SEED.value)
+    files, agreement = labels(found, share, _ERRORS.value, rng)
+    about |= agreement
+    for name, own in files.items():
+      rows = zip(found, own, strict=True)
+      rows = [_labelled_row(*x) for x in rows if x[1] is not None]
+      _dump(folder / f'{name}.jsonl', rows)
+  print(json.dumps(about))
+
+
+def _bench_row(response):
   return {
-    'monte_carlo_is_exact': same(carlo),
-    'judge_is_exact': same(judge),
-    'kept': float(np.mean(both)),
-    'consensus_is_exact': float(np.mean([a == b for a, b in kept])),
+    'prompt': response.example.prompt,
+    'steps': response.steps,
+    'label': response.first_error,
+    'final_answer_correct': response.right,
+  }
+
+
+def _labelled_row(response, own):
+  return {
+    'prompt': response.example.prompt,
+    'completions': response.steps,
+    'labels': own,
   }
 
 
