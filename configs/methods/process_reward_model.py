@@ -5,7 +5,9 @@ Paper: Zhang et al., "The Lessons of Developing Process Reward Models in
 Change: against the reward model of pairs, every step of a response has a label
   of the data, and the value behind its last token is trained on it.
 Defaults: hard labels, threshold 0, steps behind the first wrong one left out
-  (paper).
+  (paper); its head has two layers: --set=model.value_layers=2. Labels by Monte
+  Carlo, by a judge and by both: experiments.step_labels. F1 of the first error
+  and the best of n: experiments.evaluate_reward --steps.
 Pieces: StepLabels(kind='hard', threshold=0.0, truncate=True); TokenMean()
 Headline: unverified.
 Evidence: read in paper (by a digest).
