@@ -21,6 +21,7 @@ Evidence: verified in code (YuxiXie/MCTS-DPO mcts.py: selection and backup).
 Paper and code: a step's value is the reward of a completion behind it, where
   the release asks the policy whether it is right, with the solution as a hint.
   The reference is frozen; the release starts a new one every 64 steps.
+Not measured: whether searched pairs are better than those of leaves.
 Command: python -m experiments.train --config=configs/chain.py
   --method=mcts_dpo --set=method.rollout.step_tokens=6
   --set=rollout.group_size=4
