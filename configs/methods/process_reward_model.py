@@ -17,7 +17,7 @@ Measured: on the start of configs/chain.py, 2,400 responses of 600 prompts, 250
   each tenth verdict in 76%, of the 54% on which both agree in 95%. F1 of exact
   labels 0.64 and 0.63, judge 0.59 and 0.62, Monte Carlo 0.54 and 0.55,
   consensus 0.51 and 0.53: contrary to the paper, on about half of the rows.
-  Best of 8 is 0.19 to 0.31 with any labels and reduction, the mean of all 0.25:
+  Best of 8 is 0.19 to 0.32 with any labels and reduction, the mean of all 0.25:
   none of these models chooses.
 Command: python -m experiments.train --config=configs/preferences.py
   --method=process_reward_model --set="task=PreferenceRows(path='steps.jsonl')"
