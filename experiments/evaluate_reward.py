@@ -18,6 +18,9 @@ pairs, else {prompt, responses, scores}.
 --steps is for models of --method=process_reward_model: rows are those of
 ProcessBench, and the first wrong step is the first whose score is below
 --threshold. F1 is of the accuracies on responses with an error and without.
+Where rows say final_answer_correct, the best of the responses to each problem
+is taken by the product, the least and the last of its steps' scores, too.
+--step_end='' takes steps as they are, for models that tasks.StepRows trained.
 """
 
 from collections.abc import Mapping
@@ -32,6 +35,7 @@ import numpy as np
 
 from experiments.flags import configuration
 from experiments.rewards import calibration, process_bench, reward_bench
+from experiments.rewards import step_labels as labels
 from rl_jax.learning.final_values import final_values, token_values
 from rl_jax.learning.statistics import Forward
 from rl_jax.rollouts.completions import closing_ids, encode_logged
@@ -67,6 +71,7 @@ _STEPS = flags.DEFINE_bool(
 _THRESHOLD = flags.DEFINE_float(
   'threshold', 0.5, 'A step with a smaller score is wrong.', 0.0, 1.0
 )
+_STEP_END = flags.DEFINE_string('step_end', STEP_END, 'What ends a step.')
 
 MAX_ROW_BYTES = 10_000_000
 
@@ -162,17 +167,25 @@ def as_pair(row: dict[str, Any]) -> dict[str, Any]:
 
 def by_steps(loaded) -> dict[str, Any]:
   """F1 of the first wrong step, as ProcessBench has it."""
-  rows = read_steps(_DATA.value)
+  rows = read_steps(_DATA.value, _STEP_END.value)
   found = step_scores(
     *loaded, [row[:2] for row in rows], _CHAT.value, _BATCH.value
   )
   predicted = [process_bench.first_error(x, _THRESHOLD.value) for x in found]
-  result = process_bench.f1(predicted, [label for *_, label in rows])
+  result = process_bench.f1(predicted, [row[2] for row in rows])
+  right = [row[3] for row in rows]
+  if None not in right:
+    result |= labels.best_of([row[0] for row in rows], right, found)
   return {**result, 'responses': len(rows)}
 
 
-def read_steps(path: str) -> list[tuple[str, tuple[str, ...], int]]:
-  """(prompt, steps, index of the first wrong one or -1) of every row.
+def read_steps(
+  path: str, step_end: str = STEP_END
+) -> list[tuple[str, tuple[str, ...], int, bool | None]]:
+  """(prompt, steps, index of the first wrong one or -1, final_answer_correct).
+
+  The last is None where the row does not say it.
+
 
   Raises: BadRowError naming file and row of a field that is missing or wrong.
   """
@@ -185,8 +198,15 @@ def read_steps(path: str) -> list[tuple[str, tuple[str, ...], int]]:
       raise BadRowError(
         where, 'wrong_label', f"field 'label' is {label!r}, no step and not -1"
       )
-    ended = tuple(step.rstrip(STEP_END) + STEP_END for step in steps)
-    found.append((prompt, ended, label))
+    right = record.get('final_answer_correct')
+    if right is not None and type(right) is not bool:
+      raise BadRowError(
+        where, 'wrong_label', f"field 'final_answer_correct' is {right!r}"
+      )
+    ended = tuple(
+      step.rstrip(step_end) + step_end if step_end else step for step in steps
+    )
+    found.append((prompt, ended, label, right))
   return found
 
 

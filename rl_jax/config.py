@@ -256,8 +256,8 @@ def validate(config: ExperimentConfig) -> None:
   _check_averages(config)
   if hasattr(config.method.rollout, 'check_task'):
     config.method.rollout.check_task(config.task)
-  method = config.method
-  for piece in (method.rollout, method.group_filter, *method.losses):
+  pieces = [piece for _, piece in config.method.pieces()]
+  for piece in (config.method.rollout, *pieces):
     if hasattr(piece, 'check_rollout'):
       piece.check_rollout(config.task, config.rollout)
   if config.verifier.on_device:

@@ -57,7 +57,7 @@ class Method:
   rollout: how groups are sampled, or None for G samples of the prompt.
   logits: transforms of the sampling distribution, replayed when scoring.
   reference: how the policy of logp_ref follows the trained one: Frozen,
-    CopyEvery or Average of pieces.policies.
+    CopyEvery, Average or RandomPast of pieces.policies.
 
   Float fields of pieces are pytree leaves; everything else is static.
   """

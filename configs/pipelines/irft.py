@@ -41,7 +41,7 @@ def get_stages() -> tuple[Stage, ...]:
     Stage(
       name='steps',
       flags=(
-        *(*_TRAIN, '--method=mcts_dpo', '--set=model.path={experts}'),
+        *(*_TRAIN, '--method=mcts_dpo@leaves', '--set=model.path={experts}'),
         '--set=method.rollout.segment_tokens=8',
         *('--set=iterations=10', '--set=evaluation.every=10'),
       ),

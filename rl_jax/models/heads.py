@@ -21,28 +21,53 @@ def logits(params: dict[str, Any], cfg: Any, hidden: Array) -> Array:
   return attention.capped(scores, cfg.logit_cap)
 
 
-def value_specs(width: int, num_values: int = 1) -> dict[str, spec.ParamSpec]:
-  """Linear value heads that start at 0; always float32."""
+def value_specs(
+  width: int, num_values: int = 1, layers: int = 1
+) -> dict[str, spec.ParamSpec]:
+  """Value heads that start at 0; always float32.
+
+  layers: linear ones; between two lies max(0, x).
+  """
   heads = () if num_values == 1 else (num_values,)
   none = (None,) * len(heads)
-  return {
+  found = {
     'w': spec.ParamSpec((*heads, width), 'float32', (*none, None), spec.ZEROS),
     'b': spec.ParamSpec(heads, 'float32', none, spec.ZEROS),
   }
+  if layers == 2:
+    shape, scale = (width, width), width**-0.5
+    found |= {
+      'inner_w': spec.ParamSpec(shape, 'float32', (None, None), scale),
+      'inner_b': spec.ParamSpec((width,), 'float32', (None,), spec.ZEROS),
+    }
+  return found
 
 
 def all_values(params: dict[str, Any], hidden: Array) -> Array:
   """Expected returns from here on, float32[..., H], from hidden [..., D]."""
   head = params['value_head']
+  hidden = _inner(head, hidden)
   w_HD, b_H = jnp.atleast_2d(head['w']), jnp.atleast_1d(head['b'])
-  weighted = jnp.einsum('...d,hd->...h', hidden.astype(jnp.float32), w_HD)
+  weighted = jnp.einsum('...d,hd->...h', hidden, w_HD)
   return weighted + jnp.broadcast_to(b_H, weighted.shape)
 
 
 def values(params: dict[str, Any], hidden: Array) -> Array:
   """Those of the first head, float32[...]."""
   head = params['value_head']
-  if head['w'].ndim == 2:
-    head = {'w': head['w'][0], 'b': head['b'][0]}
-  weighted = jnp.einsum('...d,d->...', hidden.astype(jnp.float32), head['w'])
-  return weighted + jnp.broadcast_to(head['b'], weighted.shape)
+  hidden = _inner(head, hidden)
+  w, b = head['w'], head['b']
+  if w.ndim == 2:
+    w, b = w[0], b[0]
+  weighted = jnp.einsum('...d,d->...', hidden, w)
+  return weighted + jnp.broadcast_to(b, weighted.shape)
+
+
+def _inner(head, hidden):
+  """What the last layer reads, in float32."""
+  hidden = hidden.astype(jnp.float32)
+  if 'inner_w' not in head:
+    return hidden
+  inner = jnp.einsum('...d,ed->...e', hidden, head['inner_w'])
+  bias = jnp.broadcast_to(head['inner_b'], inner.shape)
+  return jnp.maximum(inner + bias, 0.0)

@@ -28,6 +28,7 @@ class ModelSource:
   float32 master weights in the optimizer's state: 4 bytes in all, and 2 for
   each copy of a named policy.
   num_values: outputs of the value head, for methods with several returns.
+  value_layers: linear layers of the value head, with max(0, x) between two.
   critic: what the value head reads. 'shared': states of the policy, whose
   layers the loss of the values trains, too; 'detached': the same without
   gradient, so that this loss trains the head alone; 'own': states of layers of
@@ -52,6 +53,7 @@ class ModelSource:
   value_head: bool = False
   critic: str = chosen(critic_lib.SHARED, critic_lib.CRITICS)
   num_values: int = ranged(1, 1, INT32)
+  value_layers: int = ranged(1, 1, 2)
   value_from: str | None = None
   lora_rank: int = ranged(0, 0, INT32)
   lora_alpha: float = ranged(16.0, 0.0, open_low=True)
@@ -110,6 +112,7 @@ class ModelSource:
       value_head=self.value_head,
       critic=self.critic,
       num_values=self.num_values,
+      value_layers=self.value_layers,
       unscored_id=None,  # losses read the last token of a response
       param_dtype=self.param_dtype,
       **{name: getattr(self, name) for name in _ADAPTERS},
@@ -122,6 +125,11 @@ class ModelSource:
       raise ValueError(
         f'{self.path} has a value head with {saved.num_values} outputs: set '
         f'model.num_values={saved.num_values}, not {self.num_values}'
+      )
+    elif saved.value_head and saved.value_layers != self.value_layers:
+      raise ValueError(
+        f'{self.path} has a value head of {saved.value_layers} layers: set '
+        f'model.value_layers={saved.value_layers}, not {self.value_layers}'
       )
     if not saved.lora_rank:
       return

@@ -81,6 +81,7 @@ class ModelConfig:
   value_head: bool = False
   critic: str = chosen(critic.SHARED, critic.CRITICS)  # what the head reads
   num_values: int = ranged(1, 1, INT32)  # outputs of the value head
+  value_layers: int = ranged(1, 1, 2)  # linear layers of the value head
   # A token whose state the value head does not score: it takes the last other
   # one, as classifiers of transformers do with their pad token.
   unscored_id: int | None = ranged(None, 0)
@@ -187,7 +188,7 @@ def specs(cfg: ModelConfig) -> dict[str, Any]:
   if cfg.lora_rank:
     tree['lora'] = lora.specs(layers, cfg.lora_targets, cfg.lora_rank)
   if cfg.value_head:
-    tree['value_head'] = heads.value_specs(D, cfg.num_values)
+    tree['value_head'] = heads.value_specs(D, cfg.num_values, cfg.value_layers)
   if critic.has_own(cfg):
     tree['critic'] = critic.specs(model)
   return tree

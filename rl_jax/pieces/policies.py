@@ -9,13 +9,28 @@ import dataclasses
 from typing import Any, ClassVar
 
 import jax
+import jax.numpy as jnp
 
 from rl_jax.checks import checked, ranged
 from rl_jax.types import Array
 
 
+class Rule:
+  """What is kept of a policy: its weights, unless a rule keeps more."""
+
+  copies: int = 1  # of the weights
+
+  def start(self, params: Any) -> Any:
+    """What is kept at first; params may be kept as they are."""
+    return params
+
+  def current(self, kept: Any) -> Any:
+    """The weights of the policy."""
+    return kept
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Frozen:
+class Frozen(Rule):
   """theta' = theta_0: the initial policy for the whole run."""
 
   def due(self, iteration: Array | int) -> Array | bool:
@@ -39,7 +54,7 @@ class Loaded(Frozen):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
-class CopyEvery:
+class CopyEvery(Rule):
   """theta' <- theta after every so many iterations (a hard update)."""
 
   iterations: int = ranged(low=1)
@@ -55,7 +70,7 @@ class CopyEvery:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
-class Average:
+class Average(Rule):
   """theta' <- decay theta' + (1 - decay) theta after every so many iterations.
 
   An exponential moving average, in float32: a soft update. For a reference the
@@ -78,3 +93,61 @@ class Average:
     mean = self.decay * old.astype('float32')
     mean += (1.0 - self.decay) * new.astype('float32')
     return mean.astype(old.dtype)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
+class RandomPast(Rule):
+  """theta' <- theta_j, j uniform over the rounds before this one.
+
+  A round has so many iterations; theta_j is the policy at the start of round j,
+  never that of the current one but in round 0, which has no past. `most` copies
+  are held: of more rounds each is as likely to be among them (reservoir
+  sampling). Draws are functions of seed and round.
+  Source: SePPO (semi-policy preference optimisation); sizes are ours.
+  """
+
+  iterations: int = ranged(low=1)
+  most: int = ranged(4, 1)
+  seed: int = 0
+
+  @property
+  def copies(self) -> int:
+    """The past, and the one that is drawn."""
+    return self.most + 1
+
+  def due(self, iteration: Array | int) -> Array | bool:
+    """After iterations n, 2 n, ..."""
+    return iteration % self.iterations == 0
+
+  def start(self, params: Any) -> Any:
+    """The past of round 0."""
+    return jax.jit(self._first)(params)
+
+  def current(self, kept: Any) -> Any:
+    """The one that was drawn."""
+    return kept['now']
+
+  def renewed(self, kept: Any, params: Any) -> Any:
+    """A round begins: one of the past is drawn, then params join the past."""
+    count = kept['rounds'] + 1  # that have begun before
+    key = jax.random.fold_in(jax.random.key(self.seed), count)
+    drawn, place = jax.random.split(key)
+    held = jnp.minimum(count, self.most)
+    drawn = jax.random.randint(drawn, (), 0, held)
+    place = jax.random.randint(place, (), 0, count + 1)
+    place = jnp.where(count < self.most, count, place)  # else maybe none
+    past, now = [], kept['past'][0]
+    for slot, old in enumerate(kept['past']):
+      now = _where(drawn == slot, old, now)
+      past.append(_where(place == slot, params, old))
+    return {'now': now, 'past': tuple(past), 'rounds': count}
+
+  def _first(self, params):
+    copy = lambda: jax.tree.map(jnp.copy, params)
+    past = tuple(copy() for _ in range(self.most))
+    return {'now': copy(), 'past': past, 'rounds': jnp.zeros((), jnp.int32)}
+
+
+def _where(chosen, new, old):
+  return jax.tree.map(lambda n, o: jnp.where(chosen, n, o), new, old)

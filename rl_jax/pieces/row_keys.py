@@ -1,6 +1,10 @@
 """What each key of `row_inputs.read` holds."""
 
 KEYS = {
+  'annotator_B': (
+    'number, from 0, of who compared the response; filled by rows from data '
+    'that say it'
+  ),
   'aspect_label_BA': (
     'labels of A aspects of the response, or NO_LABEL; filled by rows from '
     'data with aspects'

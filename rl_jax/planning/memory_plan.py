@@ -112,7 +112,8 @@ def estimate(
   params = params_lib.shapes(model, mesh)
   trainable, _ = params_lib.split_trainable(model, params)
   state = abstract_run.train_state(config, trainable, mesh)
-  copies = len(config.method.policies()) + config.rollout.staleness
+  rules = config.method.policies().values()
+  copies = sum(rule.copies for rule in rules) + config.rollout.staleness
   sizes = _Sizes.of(config, model, mesh)
   minibatch = config.update.minibatch_prompts or config.rollout.num_prompts
   # The sum so far in float32, and the gradient of one more microbatch.

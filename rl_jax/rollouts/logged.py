@@ -281,6 +281,9 @@ def _extras(rows, live, mismatched):
   if rows[0].distance is not None:
     distances = [x.distance or 0.0 for x in rows]
     extras[_DISTANCE] = np.asarray(distances, np.float32)
+  if rows[0].annotator is not None:
+    annotators = [x.annotator for x in rows]
+    extras['annotator_B'] = np.asarray(annotators, np.float32)
   if rows[0].aspects:
     none = row_inputs.NO_LABEL
     rated = [[none if x is None else x for x in y.aspects] for y in rows]

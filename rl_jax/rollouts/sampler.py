@@ -56,13 +56,16 @@ class Sampler:
 
   def go_on(self, traj: Trajectories, done: Round) -> Round:
     """Continues unfinished rows of the prompts of `done` and judges them."""
-    given_B = processes.read(traj.length_B)
-    traj = processes.put(traj, self._collector.rows)
-    traj = self._generate(traj, done.examples)
+    traj, given_B = self._continued(traj, done)
     judged, _ = self._collector.judge(
       traj, done.examples, done.indices, given_B
     )
     return judged
+
+  def grow(self, traj: Trajectories, done: Round) -> tuple[Trajectories, Round]:
+    """As go_on, with the rewarded rows."""
+    traj, given_B = self._continued(traj, done)
+    return self._collector.verify(traj, done.examples, done.indices, given_B)
 
   def replay(
     self, traj: Trajectories, done: Round
@@ -105,6 +108,12 @@ class Sampler:
     """new_tokens more at most for each unfinished row; nothing is judged."""
     engine = self._collector.engine.variant((), new_tokens)
     return engine.generate(self._params, traj=traj, key=self.key)
+
+  def _continued(self, traj, done):
+    """(the rows with their ends, the tokens that they had)."""
+    given_B = processes.read(traj.length_B)
+    traj = processes.put(traj, self._collector.rows)
+    return self._generate(traj, done.examples), given_B
 
   def _generate(self, traj, examples, transforms=(), **more):
     self.next_serial += traj.num_prompts

@@ -43,7 +43,8 @@ class Probe:
     self._num_ids = config.task.num_prompts('train')
     own, others = config.method.policies(), baseline.policies()
     more = {name: rule for name, rule in others.items() if name not in own}
-    self._more = policies_lib.initial(more, trainable)
+    kept = policies_lib.initial(more, trainable)
+    self._more = policies_lib.current(more, kept)
     self._methods = influence.variants(method, baseline)
     self._baseline = baseline
     forward = functions.forward

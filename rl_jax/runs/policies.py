@@ -18,7 +18,7 @@ from rl_jax.types import Array
 def initial(
   rules: dict[str, Any], trainable: Any, loaded: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-  """Copies: the training state is donated, and a buffer may be donated once.
+  """What rules keep, copies: a buffer of the donated state is donated once.
 
   loaded: trees of the policies that are read from files, by name.
 
@@ -32,22 +32,27 @@ def initial(
         'experiments.train without --jitted do'
       )
   return {
-    name: loaded.get(name) or jax.tree.map(jnp.copy, trainable)
-    for name in rules
+    name: loaded.get(name) or rule.start(jax.tree.map(jnp.copy, trainable))
+    for name, rule in rules.items()
   }
 
 
 def moving(rules: dict[str, Any], policies: dict[str, Any]) -> dict[str, Any]:
   """Those that a checkpoint must hold; frozen ones are loaded anew."""
   return {
-    name: tree
-    for name, tree in policies.items()
+    name: kept
+    for name, kept in policies.items()
     if not isinstance(rules[name], Frozen)
   }
 
 
+def current(rules: dict[str, Any], policies: dict[str, Any]) -> dict[str, Any]:
+  """The weights of each, of what its rule keeps."""
+  return {name: rules[name].current(kept) for name, kept in policies.items()}
+
+
 def with_policies(frozen: Any, policies: dict[str, Any]) -> Any:
-  """What a stage gets beside the trained parameters."""
+  """What a stage gets beside the trained parameters; policies: see current."""
   if not policies:
     return frozen
   whole = {name: {**frozen, **tree} for name, tree in policies.items()}
@@ -60,14 +65,21 @@ def renewed(
   trainable: Any,
   iteration: Array,
 ) -> dict[str, Any]:
-  """The policies after iteration, which may be traced."""
+  """What rules keep after iteration, which may be traced."""
 
   def one(rule, old):
-    new = {name: trainable[name] for name in old}  # not what pieces learn
-    due, new = rule.due(iteration), rule.renewed(old, new)
+    due, new = (
+      rule.due(iteration),
+      rule.renewed(old, _like(rule, old, trainable)),
+    )
     return jax.tree.map(lambda n, o: jnp.where(due, n, o), new, old)
 
   return {name: one(rules[name], old) for name, old in policies.items()}
+
+
+def _like(rule, kept, trainable):
+  """The trained weights without what pieces learn."""
+  return {name: trainable[name] for name in rule.current(kept)}
 
 
 class Policies:
@@ -94,14 +106,14 @@ class Policies:
 
   def frozen(self) -> Any:
     """What a stage gets beside the trained parameters."""
-    return with_policies(self._frozen, self.trees)
+    return with_policies(self._frozen, current(self._rules, self.trees))
 
   def renew(self, trainable: Any, iteration: int) -> None:
     """What is due after an iteration."""
     for name, rule in self._rules.items():
       if rule.due(iteration):
         old = self.trees[name]
-        new = {part: trainable[part] for part in old}
+        new = _like(rule, old, trainable)
         self.trees[name] = self._renew[name](old, new)
 
   def checkpoint(self) -> dict[str, Any]:

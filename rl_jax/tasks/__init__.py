@@ -60,6 +60,7 @@ from rl_jax.tasks.referenced_pairs import ReferencedPairs
 from rl_jax.tasks.reward_functions import RewardFunctions
 from rl_jax.tasks.rule_pairs import RulePairs
 from rl_jax.tasks.spoken_moves import SpokenMoves
+from rl_jax.tasks.step_rows import StepRows
 from rl_jax.tasks.templates import (
   ChatTemplate,
   PlainTemplate,
@@ -125,6 +126,7 @@ __all__ = [
   'RewardFunctions',
   'RulePairs',
   'SpokenMoves',
+  'StepRows',
   'Task',
   'TextArena',
   'TextWorld',

@@ -58,6 +58,7 @@ class Logged:
   aspects: a label for each of several aspects, None where it is missing, () if
   the data have none.
   distance: 1 - cos of embeddings of prompt and text, None if unknown.
+  annotator: number, from 0, of who compared the responses, None if unknown.
   """
 
   text: str = ''
@@ -71,6 +72,7 @@ class Logged:
   step_labels: tuple[float, ...] = ()
   distance: float | None = None
   aspects: tuple[float | None, ...] = ()
+  annotator: int | None = None
 
 
 class Task(Protocol):

@@ -1,5 +1,6 @@
 """Rules by which named policies follow the trained one."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from rl_jax.method import Method
 from rl_jax.pieces import shaping
 from rl_jax.pieces.logits.policy_mixture import PolicyMixture
-from rl_jax.pieces.policies import Average, CopyEvery, Frozen
+from rl_jax.pieces.policies import Average, CopyEvery, Frozen, RandomPast
 from rl_jax.rollouts.wrappers import Against
 
 OLD, NEW = {'w': jnp.array([1.0, 0.0])}, {'w': jnp.array([0.0, 2.0])}
@@ -27,6 +28,49 @@ def test_an_average_without_decay_is_a_copy():
   np.testing.assert_array_equal(soft.renewed(OLD, NEW)['w'], NEW['w'])
   for iteration in (1, 2, 3, 4):
     assert soft.due(iteration) == hard.due(iteration) == (iteration % 2 == 0)
+
+
+def course(rule, rounds):
+  """(the policy in every round, all that is kept) where theta_j = j."""
+  kept, found = rule.start({'w': jnp.zeros(())}), []
+  renew = jax.jit(rule.renewed)
+  for number in range(1, rounds):
+    kept = renew(kept, {'w': jnp.float32(number)})
+    found.append(int(rule.current(kept)['w']))
+  return found, kept
+
+
+def test_the_past_of_few_rounds_is_whole():
+  """Round 1 has theta_0 alone; no round has its own policy; all places of the
+  past fill in order, and draws differ by seed."""
+  found, kept = course(RandomPast(iterations=1, most=8), 8)
+  assert found[0] == 0 and all(j <= n for n, j in enumerate(found))
+  assert [int(p['w']) for p in kept['past']] == list(range(8))
+  assert int(kept['rounds']) == 7
+  other, _ = course(RandomPast(iterations=1, most=8, seed=1), 8)
+  assert found != other
+  assert len({tuple(x) for x in (found, other)}) == 2
+
+
+def test_rounds_of_the_past_are_drawn_alike():
+  """Round 6 of 300 runs with three copies: each of 0 .. 5 has chance 1/6."""
+  drawn = [
+    course(RandomPast(iterations=1, most=3, seed=seed), 7)[0][-1]
+    for seed in range(300)
+  ]
+  counts = np.bincount(drawn, minlength=6)
+  assert counts.sum() == 300 and len(counts) == 6
+  assert (np.abs(counts - 50) < 4 * np.sqrt(300 * 5 / 36)).all(), counts
+
+
+def test_one_copy_may_keep_the_first_policy():
+  """Reduction: at most the first round, the past is the initial policy."""
+  found, kept = course(RandomPast(iterations=1, most=1), 2)
+  assert found == [0] and len(kept['past']) == 1
+  assert RandomPast(iterations=2).copies == 5 and Frozen().copies == 1
+  for iteration in (1, 2, 3, 4):
+    due = RandomPast(iterations=2).due(iteration)
+    assert due == CopyEvery(iterations=2).due(iteration)
 
 
 def test_the_opponent_says_what_it_is_made_of():
@@ -54,3 +98,5 @@ def test_the_average_is_the_opponent():
 def test_fields_are_checked():
   with pytest.raises(ValueError, match='Average.iterations = 0'):
     Average(decay=0.5, iterations=0)
+  with pytest.raises(ValueError, match='RandomPast.most = 0'):
+    RandomPast(iterations=1, most=0)

@@ -268,6 +268,20 @@ def test_rows_of_pairs():
   np.testing.assert_array_equal(far_B, [0.25, 0, 1.5, 0])
 
 
+def test_who_compared_is_told():
+  """By the rows of a group alike; data that do not know it say nothing."""
+  data = records()
+  examples, *arrays = data.batch([3, 8])
+  found = [data.responses(example) for example in examples]
+  assert 'annotator_B' not in logged_rows(tuple(arrays), found, 5).extras
+  found = [
+    [(dataclasses.replace(x, annotator=who), *more) for x, *more in group]
+    for who, group in enumerate(found)
+  ]
+  traj = logged_rows(tuple(arrays), found, 5)
+  np.testing.assert_array_equal(traj.extras['annotator_B'], [0, 0, 1, 1])
+
+
 def test_responses_to_other_prompts():
   """The last row of a group counts nowhere."""
   data = records()

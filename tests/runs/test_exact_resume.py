@@ -9,7 +9,7 @@ import pytest
 from rl_jax.models import packing
 from rl_jax.overrides import override
 from rl_jax.pieces import losses
-from rl_jax.pieces.policies import Average
+from rl_jax.pieces.policies import Average, RandomPast
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.runs import loop
 from rl_jax.tasks import Arithmetic
@@ -234,6 +234,27 @@ def test_packed_runs(make_config, stripped, toy, tmp_path, monkeypatch):
   for one, other in zip(rollouts, plain_rollouts, strict=True):
     if one['step'] == 1:
       assert one['response'] == other['response']
+
+
+@pytest.mark.slow
+def test_a_random_past_is_restored(make_config, toy, tmp_path):
+  """E0: 3 + 3 iterations equal 6, the draws of later rounds included."""
+  method = toy.get_method('grpo').replace(
+    reference=RandomPast(iterations=1, most=2)
+  )
+  config = make_config(method, iterations='6')
+  whole = loop.Trainer(config, str(tmp_path / 'whole'))
+  whole.run()
+  parts = str(tmp_path / 'parts')
+  loop.Trainer(override(config, 'iterations', '3'), parts).run()
+  resumed = loop.Trainer(config, parts)
+  kept = resumed.parts.policies.trees['reference']
+  assert int(kept['rounds']) == 3
+  resumed.run()
+  same = lambda a, b: jax.tree.map(np.testing.assert_array_equal, a, b)
+  same(resumed.state, whole.state)
+  same(resumed.parts.policies.trees, whole.parts.policies.trees)
+  assert 'reference' in whole.parts.policies.checkpoint()
 
 
 @pytest.mark.slow

@@ -35,6 +35,10 @@ RUNS = {
     [*CHAIN, 'rollout.group_size=4', 'model.value_head=True'],
   ),
   'reg_grpo@windowed': ('chain', [*CHAIN, 'rollout.max_prompt_tokens=64']),
+  'mcts_dpo': (
+    'bandit',
+    [*BANDIT, 'rollout.group_size=4', 'method.rollout.step_tokens=1'],
+  ),
   'rex_rag': (
     'lookup',
     [

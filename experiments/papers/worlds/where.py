@@ -138,8 +138,8 @@ _PLACES = {
   'guide_grpo': Place('chain', loop=True),
   'mopps': Place('chain', loop=True),
   'rex_rag': Place('lookup', loop=True),
-  'cosmos': Place('bandit', ('rollout.segment_tokens=1',), loop=True),
-  'mcts_dpo': Place('bandit', ('rollout.segment_tokens=1',), loop=True),
+  'cosmos': Place('bandit', ('rollout.step_tokens=1',), loop=True),
+  'mcts_dpo': Place('bandit', ('rollout.step_tokens=1',), loop=True),
   'spo_chain': Place('bandit', loop=True),
   'spo_tree': Place('bandit', ('rollout.segment_tokens=1',), loop=True),
 }
@@ -171,6 +171,7 @@ WHERE = {
   for name in names
 } | _PLACES
 NOWHERE = {
+  'annotator_mixture': 'reads who compared (configs/proxy.py): not measured',
   'did': 'measures alone, and trains as online_dpo',
   'ld_dpo': 'pairs of rules have equal lengths (configs/preferences.py)',
   'maxmin': 'the outcome is the smallest component of the chain, as in GRPO',

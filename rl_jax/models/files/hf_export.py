@@ -62,6 +62,11 @@ def export_hf(
       "a value head with layers of its own (model.critic = 'own') is no "
       'sequence classifier'
     )
+  if classifier and cfg.value_layers > 1:
+    raise ValueError(
+      f'a value head of {cfg.value_layers} layers is no sequence classifier: '
+      'set model.value_layers=1'
+    )
   if 'value_head' in params and not classifier:
     logging.warning('the value head is not exported')
   model = lora.merge(dict(params), cfg)['model']

@@ -301,4 +301,6 @@ class JittedRun:
 
   def _frozen(self, shared, carry):
     """Weights that no run trains, and the named policies."""
-    return policies_lib.with_policies(shared.frozen, carry.policies)
+    rules = self.config.method.policies()
+    policies = policies_lib.current(rules, carry.policies)
+    return policies_lib.with_policies(shared.frozen, policies)

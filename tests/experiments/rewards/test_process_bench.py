@@ -53,7 +53,10 @@ def test_bad_rows_are_named(tmp_path):
   path = tmp_path / 'rows.jsonl'
   row = {'problem': 'x', 'steps': ['a', 'b'], 'label': 1}
   path.write_text(json.dumps(row) + '\n')
-  assert evaluate_reward.read_steps(str(path)) == [('x', ('a\n', 'b\n'), 1)]
+  found = evaluate_reward.read_steps(str(path))
+  assert found == [('x', ('a\n', 'b\n'), 1, None)]
+  ((_, steps, *_),) = evaluate_reward.read_steps(str(path), '')
+  assert steps == tuple(step.removesuffix('\n') for step in found[0][1])
   path.write_text(json.dumps(row | {'label': 2}) + '\n')
   with pytest.raises(BadRowError, match='rows.jsonl:1.*is 2, no step'):
     evaluate_reward.read_steps(str(path))

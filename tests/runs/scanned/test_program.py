@@ -328,6 +328,7 @@ def assert_same_rows(metrics, expected, every):
     ('hapo', ()),  # a reference, and state by prompt
     # A state that every optimizer step moves, and a reference that follows.
     ('adaptive_kl', ('method.reference=Average(decay=0.5)',)),
+    ('grpo', ('method.reference=RandomPast(iterations=1, most=2)',)),
     ('lambda_grpo', ('optimizer.learning_rate=0.001',)),  # a learned exponent
     (
       'kl_cov',

@@ -1,0 +1,30 @@
+"""Annotator mixture: reward models of groups of annotators, by EM.
+
+Paper: Chakraborty et al., "MaxMin-RLHF: Alignment with Diverse Human
+  Preferences", 2024; its first stage, whose heads `maxmin` reads.
+Change: against the reward model, each annotator belongs to the group whose
+  head explains his or her comparisons best, and trains that head alone.
+Defaults: two groups (paper: K = 2); 11 annotators, a new assignment every 60
+  steps and centring 0.01 are ours.
+Pieces: AnnotatorMixture(groups=2, annotators=11, period=60, center=0.01,
+  seed=0); TokenMean(); Given()
+Headline: unverified.
+Evidence: reconstructed (formula from memory of the paper, whose models share no
+  layers).
+Command: python -m experiments.train --config=configs/proxy.py
+  --method=annotator_mixture --set=task.annotators=11 --set=task.minority=1
+  --set=task.num_train=3000 --set=iterations=300
+"""
+
+from rl_jax.method import Method
+from rl_jax.pieces import preferences as pref
+from rl_jax.pieces.aggregation import TokenMean
+
+
+def get_method() -> Method:
+  """Pairs from data that say who chose; needs model.value_head."""
+  return Method(
+    losses=(pref.AnnotatorMixture(),),
+    aggregation=TokenMean(),
+    pairs=pref.Given(),
+  )
