@@ -69,18 +69,24 @@ def main(argv):
   policy_lib.check(config.model)
   before, after = train(config, workdir)
   llm_table.show(before, after)
-  picture = os.path.join(workdir, 'curves.png')
-  plot.plot_curves(
-    {_METHOD.value: [metrics.read_jsonl(f'{workdir}/rl/{metrics.METRICS}')]},
-    picture,
-    x='iterations',
-    metrics=('evaluation/pass_at_1', 'reward/mean', 'policy/entropy'),
-    title='Word problems: greedy accuracy, reward of samples, entropy',
-  )
+  picture = draw(workdir, _METHOD.value)
   print(
     f'{time.perf_counter() - started:.0f} s in this session; curves in '
     f'{picture}, all answers in {workdir}/table.json'
   )
+
+
+def draw(workdir: str, method: str) -> str:
+  """The file of the run's curves."""
+  picture = os.path.join(workdir, 'curves.png')
+  plot.plot_curves(
+    {method: [metrics.read_jsonl(f'{workdir}/rl/{metrics.METRICS}')]},
+    picture,
+    x='iteration',
+    metrics=('evaluation/pass_at_1', 'reward/mean', 'policy/entropy'),
+    title='Word problems: greedy accuracy, reward of samples, entropy',
+  )
+  return picture
 
 
 def download(path: str) -> str:

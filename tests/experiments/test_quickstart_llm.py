@@ -1,6 +1,7 @@
 """The quickstart of a language model: its download, its table, its stages."""
 
 import hashlib
+import json
 import types
 import zipfile
 
@@ -51,6 +52,19 @@ def test_without_network_the_flag_is_named(tmp_path, monkeypatch):
   monkeypatch.setattr(quickstart_llm.subprocess, 'run', lambda _: failed)
   with pytest.raises(ValueError, match='--model=PATH'):
     quickstart_llm.download(str(tmp_path / 'model.gguf'))
+
+
+def test_curves_are_drawn(tmp_path):
+  rows = [
+    {'step': n, 'reward/mean': 0.1 * n, 'policy/entropy': 1.0} for n in (1, 2)
+  ]
+  (tmp_path / 'rl').mkdir()
+  (tmp_path / 'rl/metrics.jsonl').write_text(
+    ''.join(json.dumps(row) + '\n' for row in rows)
+  )
+  picture = quickstart_llm.draw(str(tmp_path), 'grpo')
+  with open(picture, 'rb') as file:
+    assert file.read(4) == b'\x89PNG'
 
 
 @pytest.mark.slow
