@@ -70,6 +70,21 @@ def test_readme_is_short():
   assert text.count('\n') <= 200
 
 
+def test_profile_is_that_of_the_worlds():
+  """The table of ten methods is the one that a command has generated."""
+  page = (ROOT / 'experiments/papers/worlds/README.md').read_text()
+  page = page.split('<!-- table profile: begin -->')[1]
+  page = page.split('<!-- table profile: end -->')[0]
+  rows = [
+    [cell.strip() or '.' for cell in line.strip('|').split('|')]
+    for line in page.strip().splitlines()
+  ]
+  block = README.split('```text\nmethod')[1].split('```')[0]
+  assert [rows[0], *rows[2:]] == [
+    line.split() for line in f'method{block}'.strip().splitlines()
+  ]
+
+
 def test_script_learns(capsys):
   """The script without the loop runs, and its reward rises."""
   runpy.run_path(str(ROOT / 'experiments/pieces_without_loop.py'))
