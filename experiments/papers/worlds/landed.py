@@ -35,7 +35,8 @@ HEAD = """# What was seen of every method
 Written by `python -m experiments.papers.worlds.landed`, see README.md.
 
 Of methods that were judged in a world: the claim, the difference to GRPO (in
-preferences to DPO, in episodes to what the claim names) with its paired 95%
+preferences to DPO, in episodes to what the claim names; in proxy of RPO to DPO,
+of RTO and r_to_q to PPO) with its paired 95%
 over seeds, and whether it was seen: `seen` is separated in the claimed
 direction, `contrary` in the other; two seeds see nothing. Where the paper
 claims nothing of the kind, the verdict is `higher`, `lower` or `not told
