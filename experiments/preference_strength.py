@@ -22,6 +22,7 @@ import json
 from absl import app, flags
 import numpy as np
 
+from experiments.flags import configuration
 from experiments.rewards import strength
 from rl_jax.tasks import rows as rows_lib
 from rl_jax.tasks.sources import BadRowError
@@ -120,4 +121,4 @@ def main(argv):
 
 
 if __name__ == '__main__':
-  app.run(main)
+  configuration.run(main)

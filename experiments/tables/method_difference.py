@@ -5,7 +5,7 @@ from typing import Any
 
 from rl_jax.method import PIECE_SLOTS, PIECE_TUPLES, Method
 
-SLOTS = (*PIECE_TUPLES, *PIECE_SLOTS, 'selector', 'rollout')
+SLOTS = (*PIECE_TUPLES, *PIECE_SLOTS, 'selector', 'rollout', 'reference')
 
 
 def differences(old: Method, new: Method) -> list[str]:

@@ -20,7 +20,8 @@ from rl_jax.tasks import KeyDoor
 def played(capsys, monkeypatch):
   """(arguments) -> the lines that the program prints.
 
-  Flags are not validated: programs that other tests import require theirs.
+  Flags are not validated: programs that other tests import require theirs, and
+  may have another default of the same flag.
   """
   monkeypatch.setattr(flags.FlagValues, 'validate_all_flags', lambda _: None)
 
@@ -42,7 +43,7 @@ def test_a_person_solves_an_episode(played, monkeypatch):
   actions = task.actions(example)
   text = '\n'.join(['x', '', *actions, 'u']) + '\n'
   monkeypatch.setattr('sys.stdin', io.StringIO(text))
-  lines = played('--task=keydoor', '--index=3')
+  lines = played('--task=keydoor', '--index=3', '--split=test')
   assert lines[0] == 'prompt:' and lines[1].startswith('k')
   lines = [line.removeprefix('> ') for line in lines]
   assert lines[2].startswith("  character 'x' of 'x' is not in the alphabet")
@@ -59,7 +60,7 @@ def test_end_of_input_leaves_and_one_turn_is_enough(played, monkeypatch):
   task = arithmetic.get_config(grpo.get_method()).task
   right = task.target(task.example('test', 0))
   monkeypatch.setattr('sys.stdin', io.StringIO(f'{right}\n'))
-  lines = played('--task=arithmetic')
+  lines = played('--task=arithmetic', '--split=test')
   assert lines[-1] == 'end: done, reward 1'
 
 
