@@ -18,7 +18,7 @@ from rl_jax.learning.hidden_states import (
   states_before,
 )
 from rl_jax.method import Method
-from rl_jax.models import critic, heads, packing, transformer
+from rl_jax.models import critic, heads, packing
 from rl_jax.pieces.logits.transforms import (
   apply_transforms,
   policies_of,
@@ -26,7 +26,6 @@ from rl_jax.pieces.logits.transforms import (
 )
 from rl_jax.pieces.ops import groups
 from rl_jax.pieces.ops.masking import places, zero_masked
-from rl_jax.pieces.statistics import action_values
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.runtime import layout
 from rl_jax.types import Array, Trajectories
@@ -41,8 +40,8 @@ ACCELERATOR_FACTOR = 8
 LOGP, ENTROPY, VALUES, HIDDEN = 'logp', 'entropy', 'values', 'hidden'
 VALUES_AFTER, VALUE_HEADS = 'values_after', 'value_heads'
 VALUE_HEADS_AFTER = 'value_heads_after'
-_AFTER = frozenset({VALUES_AFTER, VALUE_HEADS_AFTER})
-CRITIC = _AFTER | {VALUES, VALUE_HEADS}
+AFTER = frozenset({VALUES_AFTER, VALUE_HEADS_AFTER})
+CRITIC = AFTER | {VALUES, VALUE_HEADS}
 ROUTER_PROBS, ROUTER_TAKEN = 'router_probs', 'router_taken'
 ROUTER = frozenset({ROUTER_PROBS, ROUTER_TAKEN})
 CORE = CRITIC | ROUTER | {LOGP, ENTROPY, HIDDEN}
@@ -68,51 +67,6 @@ def model_needs(
     for need in method.needs(slots)
     if not isinstance(need, str) or need in CORE
   )
-
-
-def check_router(
-  method: Method, model: transformer.ModelConfig, spans: int
-) -> None:
-  """Raises ValueError if a piece reads a router that nobody can read.
-
-  spans: parts of a response on the mesh.
-  """
-  needs = model_needs(method)
-  if needs.isdisjoint(ROUTER):
-    return
-  for wrong, text in (
-    (not model.num_experts, 'the model has no experts'),
-    (spans > 1, f'mesh.sequence = {spans} splits responses: set it to 1'),
-    (not needs.isdisjoint(_AFTER), 'another piece reads values behind tokens'),
-  ):
-    if wrong:
-      raise ValueError(
-        f'method.losses: a piece reads {ROUTER_PROBS}, but {text}'
-      )
-
-
-def check_action_values(
-  transforms: tuple, method: Method, model: transformer.ModelConfig
-) -> None:
-  """Raises ValueError if values of every token are read that nobody has.
-
-  transforms: of evaluations.
-  """
-  acts = read_values((*method.logits, *transforms))
-  if not (acts or method.reads_action_values):
-    return
-  outputs = action_values.num_values(model.vocab_size)
-  for wrong, text in (
-    (not model.value_head, 'model.value_head = False: set it to True'),
-    (
-      model.num_values != outputs,
-      f'model.num_values = {model.num_values}: set it to {outputs}, for V and '
-      f'two Q of each of {model.vocab_size} tokens',
-    ),
-    (critic.has_own(model), "model.critic = 'own': set it to 'detached'"),
-  ):
-    if wrong:
-      raise ValueError(f'a piece reads values of every token, but {text}')
 
 
 def _policies(transforms, needs, params):
@@ -148,7 +102,7 @@ def token_statistics(
   """
   on_BT = (traj.kind_BT != types.PAD).astype(jnp.float32)
   states, after_BTD = lambda policy: states_before(forward, policy, traj), None
-  if not _AFTER.isdisjoint(needs):
+  if not AFTER.isdisjoint(needs):
     hidden_BTD, after_BTD = states_around(forward, params, traj)
   elif not ROUTER.isdisjoint(needs):
     hidden_BTD, routing_BTF = states_before(forward, params, traj, routing=True)

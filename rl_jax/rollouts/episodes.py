@@ -140,12 +140,13 @@ class Episodes(Journaled):
           )
       if not any(side.live_B.any() for side in sides):
         break
-    records = [player.record() for player in self._rows]
-    if self._judged:
-      for record, player in zip(records, self._rows, strict=True):
-        record['exchanged'] = player.exchanged()
-    self._records = gathered(records)
+    self._records = gathered([self._record(player) for player in self._rows])
     return self._finished(engine, traj, sides[0], examples)
+
+  def _record(self, player):
+    """Of a row; judges read what was exchanged, too."""
+    more = {'exchanged': player.exchanged()} if self._judged else {}
+    return player.record() | more
 
   def outcomes(
     self,

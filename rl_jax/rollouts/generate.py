@@ -135,12 +135,11 @@ def decoded_rows(
   weights = [
     prepare_weights(policy, cfg, sampling.reads_values) for policy in policies
   ]
-  rows_in_all = traj.length_B.shape[0]
 
   def shard(weights, sampling, begun, rows, shared, by_prompt):
     """Row shards decode on their own: each narrows and stops by itself."""
     total, decoder = rows.length_B.shape[0], None
-    share = lambda number: -(-number * total // rows_in_all)
+    share = lambda number: -(-number * total // len(traj.length_B))
     if cache_tokens is not None:
       held = share(cache_tokens)
       decoder = functools.partial(PooledDecoder, cache_tokens=held)

@@ -11,7 +11,7 @@ import jax
 
 from rl_jax import config as config_lib
 from rl_jax.config import ExperimentConfig, optimizer_of
-from rl_jax.learning import statistics
+from rl_jax.learning import model_checks
 from rl_jax.learning.optimizers import make_optimizer
 from rl_jax.learning.state import sharded_state
 from rl_jax.method import Method, idle_pieces
@@ -335,7 +335,7 @@ def make_evaluator(
     episodes.
   """
   config_lib.check_tokens(config)
-  statistics.check_action_values(
+  model_checks.check_action_values(
     sampling_of(config).transforms, Method(), policy.model
   )
   if config.evaluation.beams is not None and config.rollout.turns is not None:

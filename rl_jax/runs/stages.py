@@ -20,8 +20,8 @@ import numpy as np
 from rl_jax import randomness
 from rl_jax.config import ExperimentConfig, optimizer_of
 from rl_jax.learning import batch as batch_lib
+from rl_jax.learning import model_checks, token_log
 from rl_jax.learning import score as score_lib
-from rl_jax.learning import statistics, token_log
 from rl_jax.learning import update as update_lib
 from rl_jax.learning.optimizers import make_optimizer
 from rl_jax.learning.statistics import Forward
@@ -85,8 +85,8 @@ def make_functions(
   Raises: ValueError for a method that reads what the model does not have.
   """
   rollout = config.rollout
-  statistics.check_router(config.method, model, config.mesh.sequence)
-  statistics.check_action_values(
+  model_checks.check_router(config.method, model, config.mesh.sequence)
+  model_checks.check_action_values(
     config.evaluation.transforms, config.method, model
   )
   minibatch = config.update.minibatch_prompts or rollout.num_prompts

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax.learning import statistics, update
+from rl_jax.learning import model_checks, statistics, update
 from rl_jax.learning.statistics import Forward
 from rl_jax.method import Method
 from rl_jax.models import params as params_lib
@@ -97,8 +97,8 @@ def test_a_router_that_nobody_can_read_is_refused(tiny):
   """Before the first compile, with the reason."""
   method = Method(losses=(losses.Reinforce(), PIECE), aggregation=TokenMean())
   with pytest.raises(ValueError, match='router_probs.* has no experts'):
-    statistics.check_router(method, tiny.CFG, 1)
+    model_checks.check_router(method, tiny.CFG, 1)
   experts = dataclasses.replace(tiny.CFG, num_experts=2, experts_per_token=1)
-  statistics.check_router(method, experts, 1)
+  model_checks.check_router(method, experts, 1)
   with pytest.raises(ValueError, match='mesh.sequence = 2 splits'):
-    statistics.check_router(method, experts, 2)
+    model_checks.check_router(method, experts, 2)

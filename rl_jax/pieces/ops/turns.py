@@ -86,3 +86,22 @@ def turn_view(traj: Trajectories) -> TurnView:
   )
   played_BK = (view.total(jnp.ones_like(traj.mask_BT)) > 0).astype(jnp.float32)
   return dataclasses.replace(view, played_BK=played_BK)
+
+
+def turn_advantages(
+  view: TurnView,
+  reward_BK: Array,
+  value_BK: Array,
+  gamma: Array | float,
+  lam: Array | float,
+  behind_BK: Array | float = 0.0,
+) -> Array:
+  """A_k = r_k + gamma V_{k+1} - V_k + gamma lam A_{k+1}, A = 0 behind the last.
+
+  behind_BK: V behind the last turn, in its column.
+  """
+  value_BK = value_BK * view.played_BK
+  next_BK = jnp.pad(value_BK[:, 1:], ((0, 0), (0, 1))) + behind_BK
+  delta_BK = view.played_BK * (reward_BK + gamma * next_BK - value_BK)
+  decay_BK = jnp.broadcast_to(jnp.asarray(gamma * lam), delta_BK.shape)
+  return reverse_linear_scan(delta_BK, decay_BK)

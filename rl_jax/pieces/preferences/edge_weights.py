@@ -37,6 +37,12 @@ class OnPolicy:
     return jnp.minimum(1.0, jnp.exp(win_NE + lose_NE))
 
 
+def _reward_gap(traj: Trajectories) -> Array:
+  """|reward_win - reward_lose|, unshaped and without gradient, [N, E]."""
+  win_NE, lose_NE = ends(traj.reward_B, traj.edges)
+  return jax.lax.stop_gradient(jnp.abs(win_NE - lose_NE))
+
+
 @piece
 class RewardGap:
   """w = |reward_win - reward_lose|^power, of the unshaped rewards.
@@ -52,8 +58,7 @@ class RewardGap:
   def __call__(self, stats: dict[str, Array], traj: Trajectories) -> Array:
     """[N, E]."""
     del stats
-    win_NE, lose_NE = ends(traj.reward_B, traj.edges)
-    gap_NE = jax.lax.stop_gradient(jnp.abs(win_NE - lose_NE))
+    gap_NE = _reward_gap(traj)
     known_NE = gap_NE > 0
     return jnp.where(
       known_NE, jnp.where(known_NE, gap_NE, 1.0) ** self.power, 0
@@ -76,8 +81,7 @@ class Confidence:
   def __call__(self, stats: dict[str, Array], traj: Trajectories) -> Array:
     """[N, E]."""
     del stats
-    win_NE, lose_NE = ends(traj.reward_B, traj.edges)
-    gap_NE = jax.lax.stop_gradient(jnp.abs(win_NE - lose_NE))
+    gap_NE = _reward_gap(traj)
     return jnp.tanh(0.5 * gap_NE / self.temperature)
 
 

@@ -176,11 +176,9 @@ class WholeRuns:
     self._run = scanned_run.JittedRun(
       first, policy.model, policy.tokenizer, functions, judge
     )
-    recorded = None
-    if first.rollout.logged_prompts:
-      recorded = scanned_prompts.recorded(first, policy, one)
+    logged = first.rollout.logged_prompts
     self._shared = scanned_run.Shared(
-      recorded=recorded,
+      recorded=scanned_prompts.recorded(first, policy, one) if logged else None,
       prompts=scanned_prompts.encode(first, policy.tokenizer),
       held_out=held_out,
       frozen=jax.device_get(policy.frozen),

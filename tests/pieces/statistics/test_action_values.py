@@ -11,7 +11,7 @@ from configs.methods import ilql
 from experiments.flags import configuration
 from rl_jax import models
 from rl_jax.config import validate
-from rl_jax.learning import statistics
+from rl_jax.learning import model_checks, statistics
 from rl_jax.models import params as params_lib
 from rl_jax.pieces.logits import ActionValueTilt
 from rl_jax.pieces.statistics import action_values
@@ -151,7 +151,7 @@ def test_the_head_must_fit():
     mlp_size=24,
   )
   method = ilql.get_method()
-  check = statistics.check_action_values
+  check = model_checks.check_action_values
   with pytest.raises(ValueError, match='value_head = False'):
     check((), method, cfg)
   cfg = dataclasses.replace(cfg, value_head=True)
