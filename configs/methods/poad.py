@@ -15,8 +15,10 @@ Headline: unverified.
 Evidence: verified in code (morning9393/ADRL language_buffer.py).
 Paper and code: the code whitens over non-zero advantages and skips updates of
   large KL; here all trained tokens are whitened and no update is skipped.
-Command: python -m experiments.train --config=configs/arithmetic.py
-  --method=poad --set=model.value_head=True
+Command: python -m experiments.train --config=configs/keydoor.py
+  --method=poad --set=task.words=word --set=rollout.turns.max_turn_tokens=5
+  --set=rollout.max_response_tokens=144 --set=model.value_head=True
+From cloned walks that spell words: experiments/papers/episodes.
 """
 
 from rl_jax.method import Method
