@@ -106,6 +106,9 @@ class Trajectories:
   # that it opens; -1 at padding. None where a row is one response.
   turn_BT: Array | None = None
   turns: Turns | None = None
+  # Of episodes that rewrite their context: the first response token that each
+  # token sees, which stands right behind the prompt. None: token 0, always.
+  context_BT: Array | None = None
 
   @property
   def num_prompts(self) -> int:

@@ -23,6 +23,14 @@ def forgetful(client, example):
   return ask(client, [{'role': 'user', 'content': '1='}])
 
 
+def summarizing(client, example):
+  """Its second call has the first question and a summary of the answer."""
+  question = {'role': 'user', 'content': example.prompt}
+  first = ask(client, [question])
+  ask(client, [question, {'role': 'user', 'content': f'{len(first)}+='}])
+  return first
+
+
 def repeating(client, example):
   """Its second call has nothing new."""
   messages = [{'role': 'user', 'content': example.prompt}]

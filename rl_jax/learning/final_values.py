@@ -88,5 +88,6 @@ def closed(
     length_B=traj.length_B + S * ended_B1[:, 0],
     logp_behaviour_BT=longer(traj.logp_behaviour_BT),
     turn_BT=None,
+    context_BT=None,
     turns=None,
   )

@@ -43,6 +43,7 @@ def states_before(
     (traj.kind_BT != types.PAD).astype(jnp.float32),
     forward.capacity,
     routing,
+    traj.context_BT,
   )
 
 
@@ -57,13 +58,19 @@ def states_around(
     x_BT, ((0, 0), (0, 1)), constant_values=value
   )
   kind_BT = jnp.roll(one_more(traj.kind_BT, types.POLICY), 1, axis=1)
-  capacity = forward.capacity
+  context_BT, capacity = traj.context_BT, forward.capacity
+  if context_BT is not None:
+    context_BT = one_more(context_BT, 0)
   if capacity is not None:
     capacity += traj.group_size
   hidden_BSD = states_before(
     dataclasses.replace(forward, capacity=capacity),
     params,
-    traj.replace(response_BT=one_more(traj.response_BT, 0), kind_BT=kind_BT),
+    traj.replace(
+      response_BT=one_more(traj.response_BT, 0),
+      kind_BT=kind_BT,
+      context_BT=context_BT,
+    ),
   )
   on_BT1 = (traj.kind_BT != types.PAD)[..., None]
   before_BTD, after_BTD = hidden_BSD[:, :-1], hidden_BSD[:, 1:]

@@ -79,5 +79,6 @@ def joined(
     weight_B=traj.weight_B[first],
     logp_behaviour_BT=jnp.zeros(written_BT.shape),
     turn_BT=None,
+    context_BT=None,
     turns=None,
   )

@@ -85,14 +85,21 @@ def attend_prompt(
 
 
 def attend_whole_responses(
-  q_NGSJRK, prompt, own, steps, limits: Limits, causal: bool
+  q_NGSJRK,
+  prompt,
+  own,
+  steps,
+  limits: Limits,
+  causal: bool,
+  context_BS: Array | None = None,
 ) -> Array:
   """attend_response of all tokens of responses, in blocks of queries.
 
   prompt: keys and values [N, P, J, K] and mask [N, P]. own: keys and values
   [B, T, J, K]. steps: the tokens of the queries [S] and of the keys [T]; keys
   of negative ones are never seen. causal: both are 0, 1, 2, ..., so that a
-  block has the keys up to its end alone; else it has all of them.
+  block has the keys up to its end alone; else it has all of them. context: the
+  first token that each query sees, right behind the prompt; None: 0.
   """
   (kp, vp, mask_NP), (k, v) = prompt, own
   prompt = (*cached(kp, vp), mask_NP)
@@ -105,16 +112,18 @@ def attend_whole_responses(
     keys = end if causal else T
     kv = cached(k[:, :keys], v[:, :keys])
 
-    def attend(q, step_S, kv=kv, step_T=step_T[:keys]):
+    def attend(q, step_S, context_BS, kv=kv, step_T=step_T[:keys]):
       distance_ST = step_S[:, None] - step_T[None]
-      mask_ST = (distance_ST >= 0) & limits.near(distance_ST)
-      mask_ST &= (step_T >= 0)[None]
-      return attend_response(
-        q, prompt, (*kv, mask_ST), limits=limits, step=step_S
-      )
+      mask = (distance_ST >= 0) & limits.near(distance_ST)
+      mask &= (step_T >= 0)[None]
+      if context_BS is not None:
+        mask = mask[None] & (step_T[None, None] >= context_BS[..., None])
+        step_S = step_S[None] - context_BS
+      return attend_response(q, prompt, (*kv, mask), limits=limits, step=step_S)
 
+    context = None if context_BS is None else context_BS[:, start:end]
     blocks.append(
-      _by_spans(attend, q_NGSJRK[:, :, start:end], step_S[start:end])
+      _by_spans(attend, q_NGSJRK[:, :, start:end], step_S[start:end], context)
     )
   return blocks[0] if len(blocks) == 1 else jnp.concatenate(blocks, axis=2)
 
@@ -130,17 +139,23 @@ def queries_at_once(S: int) -> int:
   return max(LEAST_QUERIES, S // 2) if S <= longest else 2 * SPAN_QUERIES
 
 
-def _by_spans(attend, q_NGSJRK, step_S):
-  """attend(q, steps) in spans of queries if there are many, to save memory."""
+def _by_spans(attend, q_NGSJRK, step_S, context_BS):
+  """attend(q, steps, contexts) in spans of queries if there are many.
+
+  So their scores need not be held at a time.
+  """
   S = step_S.shape[0]
   if S <= SPAN_QUERIES:
-    return attend(q_NGSJRK, step_S)
+    return attend(q_NGSJRK, step_S, context_BS)
   spans = -(-S // SPAN_QUERIES)
   pad = spans * SPAN_QUERIES - S
   q = jnp.pad(q_NGSJRK, [(0, pad) if i == 2 else (0, 0) for i in range(6)])
   q = jnp.moveaxis(q.reshape(*q.shape[:2], spans, -1, *q.shape[3:]), 2, 0)
   step = jnp.pad(step_S, (0, pad)).reshape(spans, SPAN_QUERIES)
-  out = lax.map(jax.checkpoint(lambda x: attend(*x)), (q, step))
+  if context_BS is not None:
+    context_BS = jnp.pad(context_BS, ((0, 0), (0, pad)))
+    context_BS = context_BS.reshape(-1, spans, SPAN_QUERIES).swapaxes(0, 1)
+  out = lax.map(jax.checkpoint(lambda x: attend(*x)), (q, step, context_BS))
   out = jnp.moveaxis(out, 0, 2)
   return out.reshape(*out.shape[:2], -1, *out.shape[4:])[:, :, :S]
 

@@ -31,12 +31,14 @@ def decode_block(
   """
   (B, S), prompt = token_BS.shape, cache.prompt
   step_BS = step_B[:, None] + jnp.arange(S)[None]
+  behind_BS = cache.behind_prompt(step_B)[:, None] + jnp.arange(S)[None]
+  times = (step_BS, behind_BS, cache.context_B, count_B)
   start_N = prompt.mask_NP.astype(jnp.int32).sum(axis=1)
   rows = B if places is None else places[1].shape[0]
   start_B = jnp.repeat(start_N, rows // start_N.shape[0])
   if places is not None:
     start_B = start_B[places[0]]
-  position = (start_B[:, None] + step_BS).reshape(-1)
+  position = (start_B[:, None] + behind_BS).reshape(-1)
   look_up = lambda table: table.at[position].get(mode='clip')
   tables = jax.tree.map(look_up, cache.rotations)
   # Products have one row for each token: [B * S, D].
@@ -45,7 +47,6 @@ def decode_block(
   for index, layer in enumerate(params['layers']):
     shared = (prompt.k_NJKP[index], prompt.v_NJPK[index], prompt.mask_NP)
     own = tuple(zip(cache.k_BJKT[index], cache.v_BJTK[index], strict=True))
-    times = (step_BS, count_B)
     x, k, v = _layer_block(layer, cfg, x, tables, shared, own, places, times)
     keys.append(k)
     values.append(v)
@@ -57,7 +58,7 @@ def decode_block(
 @functools.partial(jax.jit, static_argnames='cfg')  # traced once for all layers
 def _layer_block(layer, cfg, x, tables, shared, own, places, times):
   """(states after the layer, its keys, its values); writes S columns."""
-  step_BS, count_B = times
+  step_BS, behind_BS, context_B, count_B = times
   q, k, v = (
     y.reshape(*step_BS.shape, *y.shape[1:])
     for y in layers.qkv(layer, cfg, x, tables)
@@ -70,15 +71,17 @@ def _layer_block(layer, cfg, x, tables, shared, own, places, times):
     else:
       column_BS = _columns(step_BS, count_B, first, size)
       k_BJKT, v_BJTK = _put_some(k_BJKT, v_BJTK, k, v, column_BS)
-    age_BST = step_BS[..., None] - jnp.arange(first, first + size)[None, None]
+    token_T = jnp.arange(first, first + size)
+    age_BST = step_BS[..., None] - token_T[None, None]
     seen_BST = (age_BST >= 0) & limits.near(age_BST)
+    seen_BST &= kv_cache.remembered(token_T, context_B)
     written.append((k_BJKT, v_BJTK, seen_BST))
     first += size
   attended = attention.attend_response(
     *(q, shared, written[0], places),
     later=written[1:],
     limits=limits,
-    step=step_BS,
+    step=behind_BS,
   )
   attended = attended.reshape(x.shape[0], *attended.shape[2:])
   keys, values, _ = zip(*written, strict=True)

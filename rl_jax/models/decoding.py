@@ -133,7 +133,8 @@ def decode_step(
     start_B = start_B[places[0]]
   # From a table: XLA on CPU would compute a sine for each channel of all heads.
   # Rows that have ended may be beyond the last position.
-  look_up = lambda table: table.at[start_B + step_B].get(mode='clip')
+  behind_B = cache.behind_prompt(step_B)
+  look_up = lambda table: table.at[start_B + behind_B].get(mode='clip')
   tables = jax.tree.map(look_up, cache.rotations)
   blocks = cache.step(clock, step_B)
   pooled = isinstance(cache, block_pool.BlockPool)
@@ -146,7 +147,7 @@ def decode_step(
     shared = (prompt.k_NJKP[index], prompt.v_NJPK[index], prompt.mask_NP)
     own = (cache.k_BJKT[index], cache.v_BJTK[index])
     x, k, v = layer_step(
-      layer, cfg, x, tables, shared, own, blocks, places, (step_B, ages)
+      layer, cfg, x, tables, shared, own, blocks, places, (behind_B, ages)
     )
     keys.append(k)
     values.append(v)
@@ -158,7 +159,7 @@ def decode_step(
 def _layer_step(layer, cfg, x, tables, shared, own, blocks, places, times):
   """(states after the layer, its keys, its values); writes one column."""
   q, k, v = layers.qkv(layer, cfg, x, tables)
-  limits, (step_B, ages) = layers.limits(cfg, layer), times
+  limits, (behind_B, ages) = layers.limits(cfg, layer), times
   if ages is not None:
     blocks = [
       (column, here, seen_B1T & limits.near(age))
@@ -178,7 +179,7 @@ def _layer_step(layer, cfg, x, tables, shared, own, blocks, places, times):
     places,
     later=written[1:],
     limits=limits,
-    step=step_B[:, None],
+    step=behind_B[:, None],
   )
   keys, values, _ = zip(*written, strict=True)
   return layers.finish_layer(layer, cfg, x, attended), keys, values

@@ -49,6 +49,10 @@ class Cache:
   v_BJTK: tuple[tuple[Array, ...], ...]
   rotations: tuple[Array, ...]  # rope.tables of all positions
 
+  def behind_prompt(self, step_B: Array) -> Array:
+    """How far behind the prompt token `step` of each row stands."""
+    return step_B
+
   def take(self, slot_W: Array) -> 'Cache':
     """The given rows, with the prompts of all."""
     return self.replace(
@@ -114,8 +118,15 @@ class RowCache(Cache):
   """A cache in which token t of a row is in column t.
 
   Rows need not be at the same token: those of episodes wait for each other. A
-  block is not read before some row has a token there.
+  block is not read unless some row sees a token there.
+  context: the first token that a row sees, right behind its prompt; None: 0.
   """
+
+  context_B: Array | None = None
+
+  def behind_prompt(self, step_B: Array) -> Array:
+    """See Cache."""
+    return step_B if self.context_B is None else step_B - self.context_B
 
   def step(
     self, clock: Array, step_B: Array
@@ -128,10 +139,11 @@ class RowCache(Cache):
     found = []
     for first in range(0, self.places, size):
       column_B = jnp.where(step_B >= first, step_B - first, size)
-      seen_B1T = (
-        jnp.arange(first, first + size)[None, None] <= step_B[:, None, None]
+      token_T = jnp.arange(first, first + size)
+      seen_B1T = token_T[None, None] <= step_B[:, None, None]
+      found.append(
+        (column_B, None, seen_B1T & remembered(token_T, self.context_B))
       )
-      found.append((column_B, None, seen_B1T))
     return found
 
   def ages(self, clock: Array, step_B: Array) -> list[Array]:
@@ -142,6 +154,13 @@ class RowCache(Cache):
       step_B[:, None, None] - jnp.arange(first, first + size)[None, None]
       for first in range(0, self.places, size)
     ]
+
+
+def remembered(token_T: Array, context_B: Array | None) -> Array | bool:
+  """Which tokens a row has not forgotten, [B, 1, T]; see RowCache."""
+  if context_B is None:
+    return True
+  return token_T[None, None] >= context_B[:, None, None]
 
 
 def put(
@@ -211,7 +230,10 @@ def extend(
 def for_turns(prompt: PromptCache, rows: int, max_tokens: int) -> RowCache:
   """The cache of episodes; rotations are constants of each program instead."""
   k, v = empty(prompt, rows, *turn_blocks(max_tokens))
-  return RowCache(prompt=prompt, k_BJKT=k, v_BJTK=v, rotations=())
+  none_B = jnp.zeros(rows, jnp.int32)
+  return RowCache(
+    prompt=prompt, k_BJKT=k, v_BJTK=v, rotations=(), context_B=none_B
+  )
 
 
 def for_blocks(

@@ -221,6 +221,7 @@ def forward(
   response_mask_BT: Array,
   capacity: int | None = None,
   routing: bool = False,
+  context_BT: Array | None = None,
 ) -> Array | tuple[Array, Array]:
   """Hidden states [B, T, D]; that at t predicts response token t.
 
@@ -229,7 +230,9 @@ def forward(
   are 0. capacity: the tokens of a group are packed into so many slots (see
   packing), so that only attention computes padding of responses. routing: also
   return experts.routing [B, T, 2 E] of the same places, the mean over layers;
-  not where tokens are split over the mesh.
+  not where tokens are split over the mesh. context: the first response token
+  that each token sees, right behind the prompt; None: 0. Responses then have
+  plain attention, and tokens cannot be split.
   """
   (N, P), (B, T) = prompt_NP.shape, response_BT.shape
   if layout.parts(T, 'tokens') > 1:
@@ -240,8 +243,11 @@ def forward(
   G, S = B // N, T - 1  # the last token predicts nothing
   # Splits an axis of P + G * S tokens into its two parts.
   parts = lambda x: (x[:, :P], x[:, P:].reshape(N, G, S, *x.shape[2:]))
+  context_NGS = None
+  if context_BT is not None:
+    context_NGS = context_BT[:, :S].reshape(N, G, S)
   token, position, real = _sequences(
-    prompt_NP, prompt_mask_NP, response_BT, response_mask_BT
+    prompt_NP, prompt_mask_NP, response_BT, response_mask_BT, context_NGS
   )
   slots = None if capacity is None else P + capacity
   pack, unpack = packing.movers(real, slots)
@@ -252,7 +258,9 @@ def forward(
     qkv = layers.qkv(layer, cfg, x, tables)
     pairs = (parts(unpack(y)) for y in qkv)
     limits = layers.limits(cfg, layer)
-    attended = _attend(cfg, limits, *zip(*pairs, strict=True), prompt_mask_NP)
+    attended = _attend(
+      *(cfg, limits, *zip(*pairs, strict=True), prompt_mask_NP, context_NGS)
+    )
     x = layers.add_attention(layer, cfg, x, pack(attended))
     if routing:
       routed = routed + layers.routing(layer, cfg, x)
@@ -295,16 +303,21 @@ def _before_tokens(x_NPD, x_NGSD, response_mask_BT):
   return layout.constrain(x_BTD, 'rows', None, None)
 
 
-def _sequences(prompt_NP, prompt_mask_NP, response_BT, response_mask_BT):
+def _sequences(
+  prompt_NP, prompt_mask_NP, response_BT, response_mask_BT, context_NGS
+):
   """(token, position, 0 at padding of responses), each [N, P + G * S]."""
   N, S = prompt_NP.shape[0], response_BT.shape[1] - 1
   group = lambda x_BS: x_BS.reshape(N, -1)
   join = lambda *parts: jnp.concatenate(parts, axis=1)
   start_N = prompt_mask_NP.astype(jnp.int32).sum(axis=1)
   step = jnp.tile(jnp.arange(S, dtype=jnp.int32), response_BT.shape[0] // N)
+  behind = start_N[:, None] + step[None]
+  if context_NGS is not None:
+    behind -= group(context_NGS)
   return (
     join(prompt_NP, group(response_BT[:, :S])),
-    join(rope.prompt_positions(prompt_mask_NP), start_N[:, None] + step[None]),
+    join(rope.prompt_positions(prompt_mask_NP), behind),
     join(jnp.ones_like(prompt_mask_NP), group(response_mask_BT[:, 1:])),
   )
 
@@ -315,12 +328,13 @@ def _attend(
   prompt: tuple,
   response: tuple,
   prompt_mask_NP: Array,
+  context_NGS: Array | None,
 ) -> Array:
   """Attention of prompts and their responses, [N, P + G * S, heads, size].
 
   Each is (q, k, v): of prompts [N, P, ...], of responses [N, G, S, ...].
   """
-  if cfg.attention != 'plain':
+  if cfg.attention != 'plain' and context_NGS is None:
     return attention_kernels.attend(
       cfg.attention, prompt, response, prompt_mask_NP
     )
@@ -337,6 +351,9 @@ def _attend(
     (jnp.arange(S), jnp.arange(S)),
     limits,
     causal=True,
+    context_BS=context_NGS
+    if context_NGS is None
+    else context_NGS.reshape(-1, S),
   )
   own = own.reshape(N, G * S, *attended.shape[2:])
   return jnp.concatenate([attended, own], axis=1)

@@ -23,6 +23,7 @@ from rl_jax.runs import draft_model, reward_models
 from rl_jax.runs import stages as stages_lib
 from rl_jax.runs.policies import with_policies
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.tasks.environments.base import rewrites
 from rl_jax.types import TrainState, Turns
 
 
@@ -68,20 +69,22 @@ def _of_episodes(engine, params, traj, key, rollout):
     ids_BO=jax.ShapeDtypeStruct(ids, jnp.int32, sharding=whole),
     length_B=jax.ShapeDtypeStruct(ids[:1], jnp.int32, sharding=whole),
     live_B=jax.ShapeDtypeStruct(ids[:1], bool, sharding=whole),
+    forget_B=jax.ShapeDtypeStruct(ids[:1], bool, sharding=whole),
   )
   turn = engine.turn.lower(weights, playing, said)
   return {'generate': begin, 'turn': turn}
 
 
-def _played(traj, rollout):
+def _played(traj, config):
   """The record of episodes."""
   turns = jax.ShapeDtypeStruct(
-    (traj.response_BT.shape[0], rollout.turns.max_turns), jnp.int32
+    (traj.response_BT.shape[0], config.rollout.turns.max_turns), jnp.int32
   )
   by_turn = {f'{n}_BK': turns for n in ('state', 'action', 'calls')}
   reward = jax.ShapeDtypeStruct(turns.shape, jnp.float32)
   return traj.replace(
     turn_BT=traj.kind_BT,
+    context_BT=traj.kind_BT if rewrites(config.task) else None,
     turns=Turns(reward_BK=reward, duration_BK=reward, **by_turn),
     extras={'first_call_B': traj.length_B},
   )
@@ -128,7 +131,7 @@ class AbstractRun:
       traj = abstract(traj, whole)
     else:
       lowered |= _of_episodes(stages.engine, params, traj, key, config.rollout)
-      traj = abstract(_played(traj, config.rollout), whole)
+      traj = abstract(_played(traj, config), whole)
     if config.reward_models:
       lowered['reward'] = self._reward(traj)
     if hasattr(stages.score, 'lower'):

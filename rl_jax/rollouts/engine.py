@@ -31,8 +31,8 @@ class Engine:
   begin, turn, finish, opponents: of episodes, jitted; see turn_decode. begin:
     (params, traj=, key=, acting_B=) -> weights, playing, tokens; turn:
     (weights, playing, said) -> playing, tokens; finish: (traj, playing,
-    finished_B, turn_BT, turns, role_B) -> trajectories. None without a
-    TurnConfig.
+    finished_B, turn_BT, turns, role_B, context_BT) -> trajectories. None
+    without a TurnConfig.
   variant: (further transforms, new_tokens) -> the engine with them behind its
     own; new_tokens as in make_engine, None: as it is.
   drafts: what speculative decoding keeps from call to call.

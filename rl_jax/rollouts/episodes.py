@@ -29,7 +29,12 @@ from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments.base import Opened, players_of, seed_of
+from rl_jax.tasks.environments.base import (
+  Opened,
+  players_of,
+  rewrites,
+  seed_of,
+)
 from rl_jax.types import Trajectories, Turns
 from rl_jax.verification.pool import Outcome
 
@@ -230,7 +235,9 @@ class Episodes(Journaled):
           example = getattr(examples[n], 'origin', examples[n])
           failure = getattr(examples[n], 'failure', None)
           key = (self._rounds, place)
-          games[place] = Episode(key, example, P, failure=failure)
+          games[place] = Episode(
+            key, example, P, failure=failure, rewrites=rewrites(self._task)
+          )
         seats[-1].append(Player(games[place], role))
     return seats
 
@@ -290,6 +297,7 @@ class Episodes(Journaled):
     new_BT = place_1T >= side.begun_B[:, None]
     new_BT &= (place_1T < length_B[:, None]) & side.live_B[:, None]
     side.turn_BT = np.where(new_BT, side.turns_B[:, None], side.turn_BT)
+    side.context_BT = np.where(new_BT, side.context_B[:, None], side.context_BT)
     side.turns_B = side.turns_B + side.live_B
     length_R, given_R = length_B[own], side.given_B[own]
     acting = []
@@ -311,46 +319,60 @@ class Episodes(Journaled):
         for row, player in enumerate(side.players)
       ]
     )
-    length_B = np.array([len(ids or ()) for ids in said], np.int32)
+    length_B = np.array([len(ids or ()) for ids, _ in said], np.int32)
     ids_BO = np.zeros((B, self._format.most), np.int32)
-    for row, ids in enumerate(said):
+    for row, (ids, _) in enumerate(said):
       ids_BO[row, : length_B[row]] = ids or ()
-    side.live_B = np.array([ids is not None for ids in said])
+    side.live_B = np.array([ids is not None for ids, _ in said])
+    forget_B = np.array([forgets for _, forgets in said])
     side.begun_B = host['length']
     side.given_B = side.begun_B + length_B
-    return Said(ids_BO=ids_BO, length_B=length_B, live_B=side.live_B)
+    side.context_B = np.where(forget_B, side.begun_B, side.context_B)
+    return Said(
+      ids_BO=ids_BO, length_B=length_B, live_B=side.live_B, forget_B=forget_B
+    )
 
   def _next_ids(self, player, finished, room):
-    """Ids before the player's next turn; None: it has none now."""
+    """(ids before the player's next turn, None: it has none now; forgets)."""
     if not player.acts():
-      return None
-    episode = player.episode
+      return None, False
+    episode, forgets = player.episode, player.forgets()
+    # Right behind the prompt, which opens a turn, an empty one is closed.
+    cut = forgets or not finished
     try:
-      ids, left_out = self._format.observation(player.heard(), not finished)
+      ids, left_out = self._format.observation(player.heard(), cut)
     except ValueError as error:  # of a character tokenizer
       episode.failure = ('invalid', f'the observation: {error}')
-      return None
+      return None, False
     player.left_out += left_out
-    if not ids and not player.begun:
+    if not ids and (forgets or not player.begun):
       text = 'a player heard nothing before its first turn'
+      if forgets:
+        text = 'forget = True with an empty observation'
       episode.failure = ('invalid', text)
-      return None
+      return None, False
     if len(ids) >= room:
       episode.cut = True
-      return None
-    return ids
+      return None, False
+    return ids, forgets
 
   def _finished(self, engine, traj, side, examples):
     """The record of a side."""
     B, G = len(side.turns_B), traj.group_size
     finished_B = np.array([r['finished'] for r in self._records])
     turns = self._arrays(B, G, examples)
-    arrays = [finished_B, side.turn_BT.astype(np.int32), turns]
+    arrays = {
+      'finished_B': finished_B,
+      'turn_BT': side.turn_BT.astype(np.int32),
+      'turns': turns,
+    }
     if self._players > 1:
       role_N = [example.role for example in examples]
-      arrays.append(np.repeat(np.array(role_N, np.int32), G))
+      arrays['role_B'] = np.repeat(np.array(role_N, np.int32), G)
+    if rewrites(self._task):
+      arrays['context_BT'] = side.context_BT.astype(np.int32)
     whole = mesh_lib.replicated(engine.mesh)
-    return engine.finish(traj, side.playing, *processes.put(arrays, whole))
+    return engine.finish(traj, side.playing, **processes.put(arrays, whole))
 
   def _weights(self, example):
     if hasattr(self._task, 'weights_of'):  # of several tasks

@@ -19,6 +19,7 @@ class Episode:
 
   said: replies. actions and roles: what was done, and by which player; answers
   of partners are among them. cut: it ended at a limit of the policy's own.
+  rewrites: whether replies may forget.
   """
 
   key: tuple[int, int]
@@ -30,6 +31,7 @@ class Episode:
   prints: list[int] = dataclasses.field(default_factory=list)  # of `said`
   failure: tuple[str, str] | None = None  # kind, detail
   cut: bool = False
+  rewrites: bool = False
 
   def request(self) -> Request:
     """The next call: of its newest action."""
@@ -50,6 +52,10 @@ class Episode:
     found = 1 if isinstance(observation, str) else len(observation)
     if found != self.players:
       text = f'observations of {found} players, but the task has {self.players}'
+      self.failure = ('invalid', text)
+      return
+    if answer.reply.get('forget') and not self.rewrites:
+      text = 'forget = True, but the task has rewrites = False'
       self.failure = ('invalid', text)
       return
     self.said.append(answer.reply)
@@ -113,9 +119,24 @@ class Player:
 
   def heard(self) -> str:
     """What was said since its last turn, or behind the first observation."""
-    own = self._own()
-    start = own[-1] + 1 if own else self.episode.begun
+    start = self._unheard()
+    forgotten = self._forgotten(start)
+    start = start if forgotten is None else forgotten
     return self._text(start, len(self.episode.said))
+
+  def forgets(self) -> bool:
+    """Whether what it hears next stands right behind its prompt."""
+    return self._forgotten(self._unheard()) is not None
+
+  def _unheard(self) -> int:
+    """The first reply behind its last turn, or behind the beginning."""
+    own = self._own()
+    return own[-1] + 1 if own else self.episode.begun
+
+  def _forgotten(self, start: int) -> int | None:
+    """The last reply from `start` on that forgets what is before it."""
+    said = list(enumerate(self.episode.said))[start:]
+    return next((n for n, reply in reversed(said) if reply.get('forget')), None)
 
   def record(self) -> dict[str, Any]:
     """JSON for all processes; states are those that the policy has faced."""
@@ -150,6 +171,8 @@ class Player:
     rewards = self._rewards()
     for k, n in enumerate(self._own()):
       turn = {'observation': self._text(start, n + 1)[:_SHOWN]}
+      if any(reply.get('forget') for reply in said[start : n + 1]):
+        turn['forgets'] = True
       turn['action'] = self.episode.actions[n]
       if n + 1 < len(said):
         reply = said[n + 1]

@@ -14,7 +14,8 @@ class Side:
   """The rows that one policy plays, and their state on the device.
 
   players: of own rows. The others are of all rows. begun: tokens before this
-  turn and its observation; given: with it. turns: that they have had.
+  turn and its observation; given: with it. turns: that they have had. context:
+  where what they see of their tokens begins; context_BT: what each token saw.
   """
 
   players: list[Player]
@@ -26,6 +27,12 @@ class Side:
   given_B: np.ndarray
   turns_B: np.ndarray
   turn_BT: np.ndarray
+  context_B: np.ndarray = dataclasses.field(init=False)
+  context_BT: np.ndarray = dataclasses.field(init=False)
+
+  def __post_init__(self):
+    self.context_B = np.zeros_like(self.begun_B)
+    self.context_BT = np.zeros_like(self.turn_BT)
 
 
 def gathered(values: list[Any]) -> list[Any]:

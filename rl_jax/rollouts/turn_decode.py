@@ -53,11 +53,16 @@ class Playing:
 
 @struct.dataclass(kw_only=True)
 class Said:
-  """What environments have said: `length` of the ids; live: still playing."""
+  """What environments have said: `length` of the ids; live: still playing.
+
+  forget: rows that no longer see what is before these ids, but for the prompt;
+  None: no row.
+  """
 
   ids_BO: Array
   length_B: Array
   live_B: Array
+  forget_B: Array | None = None
 
 
 def begin(
@@ -131,7 +136,13 @@ def turn(
     rows = _with_observation(playing.rows, said, turn_tokens)
     total, max_tokens = rows.response_BT.shape
     decoder = _decoder(weights, cfg, sampling, (), total, max_tokens)
-    playing = _feed_observations(decoder, playing.replace(rows=rows))
+    caches = playing.caches
+    if said.forget_B is not None:
+      begun_B = playing.rows.length_B
+      see = lambda x: jnp.where(said.forget_B, begun_B, x)
+      caches = tuple(c.replace(context_B=see(c.context_B)) for c in caches)
+    playing = playing.replace(rows=rows, caches=caches)
+    playing = _feed_observations(decoder, playing)
     return _until_all_wait(decoder, playing)
 
   num_prompts = playing.caches[0].prompt.num_prompts
@@ -235,8 +246,12 @@ def finish(
   turn_BT: Array,
   turns: Turns,
   role_B: Array | None = None,
+  context_BT: Array | None = None,
 ) -> Trajectories:
-  """The record of episodes that are over; role: of players of a game."""
+  """The record of episodes that are over; role: of players of a game.
+
+  context: of tasks that rewrite contexts.
+  """
   rows = playing.rows
   calls_BT = jnp.take_along_axis(turns.calls_BK, jnp.maximum(turn_BT, 0), 1) > 0
   calls_BT = calls_BT & (rows.kind_BT == POLICY)
@@ -252,6 +267,7 @@ def finish(
     finished_B=finished_B,
     mask_BT=(rows.kind_BT == POLICY).astype(jnp.float32),
     turn_BT=turn_BT,
+    context_BT=context_BT,
     turns=turns,
     extras={**traj.extras, **extras},
   )

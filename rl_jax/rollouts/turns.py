@@ -5,7 +5,11 @@ import dataclasses
 from typing import Any
 
 from rl_jax.checks import INT32, checked, chosen, ranged
-from rl_jax.tasks.environments.base import is_environment, players_of
+from rl_jax.tasks.environments.base import (
+  is_environment,
+  players_of,
+  rewrites,
+)
 
 _ACTION, _OBSERVATION = 'anaction', 'anobservation'  # in a probe of a template
 
@@ -68,6 +72,13 @@ def check(task: Any, rollout: Any, method: Any) -> None:
       raise ValueError(
         f'method.rollout = {type(method.rollout).__name__} repeats episodes, '
         f'but {name} has deterministic = False: set it to null'
+      )
+    if rewrites(task) and (players > 1 or replays):
+      raise ValueError(
+        f'{name} has rewrites = True, so it cannot have {players} players'
+        if players > 1
+        else f'method.rollout = {type(method.rollout).__name__} repeats '
+        f'episodes, but {name} rewrites their contexts: set it to null'
       )
     if method.rollout is not None and not (plays or replays):
       raise ValueError(

@@ -20,6 +20,7 @@ from rl_jax.tasks.environments.haggling import Haggling
 from rl_jax.tasks.environments.hinted_keywords import HintedKeywords
 from rl_jax.tasks.environments.key_door import KeyDoor
 from rl_jax.tasks.environments.marked_calls import MarkedCalls
+from rl_jax.tasks.environments.memory_window import MemoryWindow
 from rl_jax.tasks.environments.mini_grid import MiniGrid
 from rl_jax.tasks.environments.misleading_lookup import MisleadingLookup
 from rl_jax.tasks.environments.open_spiel import OpenSpiel
@@ -102,6 +103,7 @@ __all__ = [
   'LoggedEpisodes',
   'LoggedMoves',
   'MarkedCalls',
+  'MemoryWindow',
   'MiniGrid',
   'MisleadingLookup',
   'Mixture',

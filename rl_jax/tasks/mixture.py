@@ -15,6 +15,7 @@ from rl_jax.tasks.environments.base import (
   Environment,
   asked_by,
   is_environment,
+  rewrites,
 )
 
 TOTAL = 'weighted'  # the component that is the part's own weighted sum
@@ -109,6 +110,11 @@ class Mixture:
   def role(self) -> str:
     """Of the observations."""
     return self._of_episodes('role', 'user')
+
+  @property
+  def rewrites(self) -> bool:
+    """Whether those of any part may forget."""
+    return any(rewrites(p.task) for p in self.parts)
 
   @property
   def asks(self) -> tuple[str, ...]:

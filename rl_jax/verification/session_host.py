@@ -22,7 +22,7 @@ _MAX_CHARACTERS = 50_000  # of an observation; a longer one is an error
 _MAX_NAME_CHARACTERS = 200  # of a state or an action
 _MAX_INFO_CHARACTERS = 20_000  # as JSON
 _MAX_CALLS = 1_000_000  # of an action; sums of them are int32
-_FLAGS = ('done', 'truncated')
+_FLAGS = ('done', 'truncated', 'forget')
 
 
 def in_this_process(call: Callable[[], Any]) -> Any:
@@ -140,6 +140,8 @@ def _checked_rewards(rewards, players, origin):
 def fingerprint(reply: dict[str, Any]) -> int:
   """CRC-32 of what a repetition must say again: all but info."""
   known = {name: x for name, x in reply.items() if name != 'info'}
+  if not known.get('forget'):  # as before there was the field
+    known.pop('forget', None)
   return zlib.crc32(json.dumps(known, sort_keys=True).encode())
 
 

@@ -19,6 +19,7 @@ from rl_jax.records.metrics import read_jsonl
 from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.rollouts.wrappers import Opponent
 from rl_jax.runs import guards, loop
+from rl_jax.tasks import MemoryWindow
 
 pytestmark = pytest.mark.usefixtures('no_mesh_left')
 
@@ -199,6 +200,35 @@ def test_evaluations_are_games_against_the_copy(tmp_path, monkeypatch):
     params['model'],
   )
   assert any(jax.tree.leaves(moved))
+
+
+@pytest.mark.slow
+def test_contexts_that_are_rewritten_train_and_resume(tmp_path):
+  """E0: as a whole run; samplers and trainers agree on what is drawn."""
+  method = grpo.get_method()
+  config = make_config(method, 2, workers=0)
+  rollout = dataclasses.replace(
+    config.rollout,
+    max_response_tokens=60,
+    turns=dataclasses.replace(TURNS, max_observation_tokens=16),
+  )
+  model = dataclasses.replace(
+    config.model.config, max_positions=80
+  )
+  config = dataclasses.replace(
+    config,
+    task=MemoryWindow(config.task, turns=1),
+    rollout=rollout,
+    model=dataclasses.replace(config.model, config=model),
+  )
+  longer = dataclasses.replace(config, iterations=4)
+  loop.Trainer(longer, str(tmp_path / 'whole')).run()
+  loop.Trainer(config, str(tmp_path / 'two')).run()
+  loop.Trainer(longer, str(tmp_path / 'two')).run()
+  assert record(tmp_path / 'two') == record(tmp_path / 'whole')
+  rows, rollouts = record(tmp_path / 'whole')
+  assert max(row.get('rollout/logp_gap', 0.0) for row in rows) < 1e-4
+  assert any(turn.get('forgets') for x in rollouts for turn in x['turns'])
 
 
 @pytest.mark.slow

@@ -50,6 +50,9 @@ class Reply:
   duration: how long it took, in units of the environment: a part of what an
     episode says again when it is repeated, so no measured time.
   info: small JSON, which is logged.
+  forget: all that was said and done since the prompt leaves the policy's
+    context: it reads the observation, which is not empty, right behind the
+    prompt. For tasks with `rewrites`.
   ask: what a frozen model is asked before the policy's next turn. What has been
     said and rewarded until then counts as said and rewarded at once; state is
     that of the last reply, action, calls and duration those of the first. What
@@ -69,6 +72,7 @@ class Reply:
   duration: float = 1.0
   info: Mapping[str, Any] = dataclasses.field(default_factory=dict)
   ask: Ask | None = None
+  forget: bool = False
 
 
 class DeviceReply(NamedTuple):
@@ -132,6 +136,7 @@ class EnvironmentTask:
   arguments: ClassVar[Mapping[str, Any]] = {}
   players: ClassVar[int] = 1
   asks: ClassVar[tuple[str, ...]] = ()  # names of partners, see Ask
+  rewrites: ClassVar[bool] = False  # whether replies may `forget`
   # False if episodes draw from generators of their own alone: several may then
   # share a process without an exchange of the states of the global ones.
   global_random: ClassVar[bool] = True
@@ -176,6 +181,11 @@ def players_of(task: Any) -> int:
 def asked_by(task: Any) -> tuple[str, ...]:
   """Names of the partners that episodes of the task may ask."""
   return tuple(getattr(task, 'asks', ()))
+
+
+def rewrites(task: Any) -> bool:
+  """Whether episodes of the task may forget, see Reply."""
+  return getattr(task, 'rewrites', False)
 
 
 def seed_of(example: Example) -> int:

@@ -38,15 +38,18 @@ class Program(EnvironmentTask):
   chat: messages are those of the model's template: the first call has the
     system's message `system`, unless that is '', and one of a user; False: they
     are put one after another as plain text, behind `system`.
-  Later calls must hold all messages of the call before, its reply as the
-  assistant's, and something new from a user. Any other call would begin a new
-  context, and is refused: its episode fails, with the reason.
+  rewrites: whether a call may begin a new context: the messages of the first
+  call, and others in place of all that followed, in chat form one of a user.
+  Else calls must hold all messages of the call before, its reply as the
+  assistant's, and something new from a user. Any other call is refused: its
+  episode fails, with the reason.
   """
 
   task: Any = None
   agent: Any = ''
   system: str = ''
   chat: bool = True
+  rewrites: bool = False
   reward_weights: dict[str, float] = base.outcome_only()
   needs_workers: ClassVar[bool] = True  # code of the user may not end
 
@@ -106,6 +109,7 @@ class Running:
     self._heard: queue.SimpleQueue = queue.SimpleQueue()  # by the agent
     self._said: queue.SimpleQueue = queue.SimpleQueue()  # (kind, value)
     self._known: list[Mapping[str, str]] = []  # messages, with the last reply
+    self._first: list[Mapping[str, str]] = []  # of the first call
     completions = types.SimpleNamespace(create=self._create)
     chat = types.SimpleNamespace(completions=completions)
     self._client = types.SimpleNamespace(chat=chat)
@@ -148,9 +152,15 @@ class Running:
     if kind == 'error':
       raise value
     if kind == 'messages':
-      text = new_text(value, self._known, self._task.system, self._task.chat)
+      task = self._task
+      known = self._known
+      forget = task.rewrites and bool(known) and not begins(value, known)
+      text = new_text(
+        value, self._first if forget else known, task.system, task.chat
+      )
       self._known = value
-      return Reply(text)
+      self._first = self._first or [*value]
+      return Reply(text, forget=forget)
     if not self._known:
       raise ValueError(f'{self._task.agent} has not called the client')
     if not isinstance(value, str):
@@ -190,6 +200,13 @@ def new_text(
       + ("['user'] in chat form" if chat else "some, none of 'assistant'")
     )
   return ''.join(message['content'] for message in new)
+
+
+def begins(
+  messages: Sequence[Mapping[str, str]], known: Sequence[Mapping[str, str]]
+) -> bool:
+  """Whether the messages begin with those that are known."""
+  return [*map(_parts, messages[: len(known)])] == [*map(_parts, known)]
 
 
 def _parts(message: Mapping[str, str]) -> tuple[str, str]:

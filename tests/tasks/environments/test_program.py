@@ -88,6 +88,19 @@ def test_what_is_refused_costs_the_episode(agents, name, actions, expected):
   assert threading.active_count() <= before
 
 
+def test_a_call_may_begin_a_new_context(agents):
+  """Behind the messages of the first one, if the task says so."""
+  agent = agents.summarizing
+  first, second, last = said(program(agent, rewrites=True), ['12', '4'])
+  assert not first[1]['forget']
+  assert (second[1]['observation'], second[1]['forget']) == ('2+=', True)
+  assert last[1]['done'] and not last[1]['forget']
+  kind, _, detail = said(program(agent), ['12'])[-1]
+  assert kind == 'error' and 'message 1 of a call is' in detail
+  kind, _, detail = said(program(agents.forgetful, rewrites=True), ['1'])[-1]
+  assert kind == 'error' and 'message 0 of a call is' in detail
+
+
 def test_new_messages_of_a_chat():
   """Behind the system's; one of a user at a time."""
   system = {'role': 'system', 'content': 'be'}

@@ -17,6 +17,7 @@ from rl_jax.tasks import (
   Aviary,
   GymnasiumText,
   KeyDoor,
+  MemoryWindow,
   MiniGrid,
   OpenSpiel,
   Program,
@@ -49,6 +50,7 @@ ACTIONS = {
   'calculator': (call('calculator', expression='2 * 3'), '7'),
   'draws': (call('draw'), call('draw'), '7'),
   'program': ('1', '2'),
+  'memory': ('left', 'up', 'down', 'right'),
   'keydoor': ('left', 'up', 'down', 'right'),
 }
 OWN = '''
@@ -104,6 +106,7 @@ def make_tasks(folder):
       agent=user_modules.reference(f'{TESTS}/agents.py:twice'),
       chat=False,
     ),
+    'memory': MemoryWindow(KeyDoor(), turns=1),
     'keydoor': KeyDoor(),
   }
   if importlib.util.find_spec('bm25s'):

@@ -1,0 +1,227 @@
+"""Episodes whose contexts are rewritten: what is drawn is what is scored."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rl_jax import models
+from rl_jax.learning import statistics
+from rl_jax.learning.hidden_states import Forward
+from rl_jax.models import params as params_lib
+from rl_jax.models import transformer
+from rl_jax.rollouts.turns import TurnConfig, check
+from rl_jax.tasks import Arithmetic, KeyDoor, MemoryWindow, OpenSpiel
+from rl_jax.tasks.environments.base import EnvironmentTask, Reply
+from rl_jax.types import ENVIRONMENT, POLICY
+
+TURNS = TurnConfig(max_turns=6, max_turn_tokens=3, max_observation_tokens=24)
+SIZE = 120
+
+
+@pytest.fixture(scope='module', name='window')
+def _window(Played):
+  """A round of KeyDoor of which two turns are remembered."""
+  return Played(MemoryWindow(KeyDoor(), turns=2), TURNS, size=SIZE)
+
+
+def logp_of(played, traj=None):
+  """What the trainer says of the tokens, [B, T]."""
+  found = statistics.statistics_in_microbatches(
+    Forward(model=played.model), played.params, traj or played.traj, (), ()
+  )
+  return np.asarray(found[statistics.LOGP])
+
+
+def contexts(played, row):
+  """The tokens of each context of a row, in order."""
+  length = played.host.length_B[row]
+  start_T = played.host.context_BT[row, :length]
+  return [np.flatnonzero(start_T == start) for start in np.unique(start_T)]
+
+
+def test_the_last_turns_are_repeated(window):
+  """Prompt, then observation and action of two turns, then what is new."""
+  texts, several = window.episodes.shown(), 0
+  for row in range(len(window.host.length_B)):
+    told = texts(row)['turns']
+    said = [turn['observation'] for turn in told]
+    done = [turn['action'] for turn in told]
+    first, *later = contexts(window, row)
+    assert 'forgets' not in told[0]
+    assert set(window.host.turn_BT[row, first]) == set(range(min(3, len(told))))
+    for k, tokens in enumerate(later, start=3):
+      several += 1
+      assert told[k]['forgets']
+      assert set(window.host.turn_BT[row, tokens]) == {k}
+      ids = window.host.response_BT[row, tokens]
+      own = window.host.kind_BT[row, tokens] == POLICY
+      assert window.tokenizer.decode(ids[~own]) == said[k]
+      grid = said[k][-4:]
+      # Of KeyDoor: every observation behind the first has four characters.
+      before = [said[n][-4:] + done[n] + '\n' for n in (k - 2, k - 1)]
+      assert said[k] == ''.join(before) + grid
+  assert several > 10
+
+
+def test_what_is_drawn_is_what_is_scored(window):
+  """E1: the sampler's log-probs are the trainer's, in every context."""
+  own = window.host.kind_BT == POLICY
+  np.testing.assert_allclose(
+    logp_of(window)[own], window.host.logp_behaviour_BT[own], atol=2e-5
+  )
+  whole = dataclasses.replace(window.traj, context_BT=None)
+  late = own & (window.host.context_BT > 0)
+  assert np.abs(logp_of(window, whole) - logp_of(window))[late].max() > 1e-3
+
+
+def test_a_context_is_a_row_of_its_own(window, plain_forward):
+  """E1 against a textbook decoder that reads prompt and context alone."""
+  host, model = window.host, window.model
+  logp_BT, seen = logp_of(window), 0
+  embed = np.asarray(window.params['model']['embed'])
+  for row in range(0, len(host.length_B), 5):
+    n = row // host.group_size
+    for tokens in contexts(window, row)[1:]:
+      ids = host.response_BT[row, tokens]
+      hidden = plain_forward(
+        window.params,
+        model,
+        host.prompt_NP[n : n + 1],
+        host.prompt_mask_NP[n : n + 1],
+        ids[None],
+        np.ones((1, len(ids))),
+      )
+      logits = np.asarray(hidden)[0] @ embed.T
+      expected = jax.nn.log_softmax(logits)[np.arange(len(ids)), ids]
+      own = host.kind_BT[row, tokens] == POLICY
+      np.testing.assert_allclose(
+        logp_BT[row, tokens][own], np.asarray(expected)[own], atol=2e-5
+      )
+      seen += own.sum()
+  assert seen > 10
+
+
+def test_without_anything_to_forget_it_is_the_task(Played):
+  """E0: a window of all turns of an episode changes no token."""
+  task = KeyDoor()
+  plain = Played(task, TURNS, size=60)
+  wide = Played(MemoryWindow(task, turns=9, between=''), TURNS, size=60)
+  for name in ('response_BT', 'kind_BT', 'turn_BT', 'logp_behaviour_BT'):
+    np.testing.assert_array_equal(
+      getattr(plain.host, name), getattr(wide.host, name)
+    )
+  assert plain.host.context_BT is None and not wide.host.context_BT.any()
+
+
+@dataclasses.dataclass(frozen=True)
+class Forgetful(EnvironmentTask):
+  """Forgets with the observation that it is given."""
+
+  observation: str = 'a'
+  rewrites: bool = True
+  alphabet = 'ab'
+
+  def make(self, example):
+    return self
+
+  def reset(self, seed):
+    return Reply('b')
+
+  def step(self, action):
+    return Reply(self.observation, forget=True)
+
+
+@pytest.mark.parametrize(
+  ('task', 'words'),
+  [
+    (Forgetful(rewrites=False), 'the task has rewrites = False'),
+    (Forgetful(observation=''), 'forget = True with an empty observation'),
+  ],
+)
+def test_what_cannot_be_forgotten_fails(task, words, Played):
+  """The episode alone, with the reason."""
+  played = Played(task, TURNS, size=30, num_prompts=1)
+  assert all(words in outcome.error for outcome in played.outcomes)
+
+
+def test_one_action_behind_a_new_context_is_trained(Played):
+  """Every token of the policy has mask 1; what is repeated has 0."""
+  played = Played(Forgetful(), TURNS, size=30, num_prompts=1)
+  host = played.host
+  np.testing.assert_array_equal(host.mask_BT > 0, host.kind_BT == POLICY)
+  begins = host.context_BT == np.arange(30)[None]
+  late = begins & (host.turn_BT > 0)
+  assert late.sum() > 5 and (host.kind_BT[late] == ENVIRONMENT).all()
+
+
+def test_thoughts_are_not_repeated():
+  """Only what stands behind the last end of one; all turns, without a limit."""
+
+  class Echo(Forgetful):
+    def step(self, action):
+      return Reply(f'[{action[-1]}]')
+
+  task = MemoryWindow(Echo(rewrites=False), None, thoughts_end='/', between=';')
+  episode = task.make(task.example('train', 0))
+  assert episode.reset(0) == Reply('b')
+  assert episode.step('u') == Reply('[u]')
+  assert episode.step('a/b/c') == Reply('u;[u]c;[c]', forget=True)
+  assert episode.step('d') == Reply('u;[u]c;[c]d;[d]', forget=True)
+  assert task.alphabet == 'ab;'
+
+
+def test_windows_of_what_cannot_have_one_are_refused():
+  """Before anything is played."""
+  for task, words in (
+    (Arithmetic(), 'Arithmetic is no environment'),
+    (OpenSpiel('kuhn_poker'), 'OpenSpiel has several players'),
+    (MemoryWindow(KeyDoor()), 'MemoryWindow rewrites contexts itself'),
+  ):
+    with pytest.raises(ValueError, match=words):
+      MemoryWindow(task)
+  with pytest.raises(ValueError, match='forgets nothing'):
+    MemoryWindow(KeyDoor(), turns=None)
+  task, method = MemoryWindow(KeyDoor()), type('Method', (), {})()
+  limits = {'turns': TURNS, 'slots': None, 'speculative': None}
+  method.rollout = type('Repeating', (), {'replays': True})()
+  with pytest.raises(
+    ValueError, match='Repeating repeats episodes, but Memory'
+  ):
+    check(task, type('Rollout', (), limits)(), method)
+
+
+def test_long_contexts_are_attended_in_spans(plain_forward):
+  """E1: more queries than one block, three contexts, two samples a prompt."""
+  cfg = models.ModelConfig(
+    vocab_size=11,
+    num_layers=1,
+    width=8,
+    num_heads=2,
+    num_kv_heads=1,
+    head_size=4,
+    mlp_size=8,
+  )
+  params = params_lib.init_params(cfg, jax.random.key(0))
+  rng, T = np.random.default_rng(0), 300
+  prompt, response = rng.integers(0, 11, (1, 4)), rng.integers(0, 11, (2, T))
+  starts = np.array([[0, 60, 170], [0, 200, 290]])
+  context = np.stack(
+    [row[np.searchsorted(row, np.arange(T), 'right') - 1] for row in starts]
+  )
+  ones = np.ones((2, T), np.float32)
+  found = transformer.forward(
+    *(params, cfg, prompt, ones[:1, :4], response, ones),
+    context_BT=jnp.asarray(context),
+  )
+  for b, row in enumerate(starts):
+    for start, end in zip(row, [*row[1:], T], strict=True):
+      part = response[b : b + 1, start:end]
+      expected = plain_forward(
+        *(params, cfg, prompt, ones[:1, :4], part, np.ones(part.shape))
+      )
+      np.testing.assert_allclose(
+        found[b, start + 1 : end], expected[0, 1:], atol=2e-5
+      )
