@@ -28,11 +28,16 @@ class ObservationLoss:
   needs: ClassVar[tuple[Any, ...]] = (ObservationLogp(),)
 
   def check_rollout(self, task: Any, rollout: Any) -> None:
-    """Raises ValueError if no environment says anything."""
+    """Raises ValueError if no environment says anything, or it repeats."""
     if rollout.turns is None:
       raise ValueError(
         f'method.losses: ObservationLoss learns observations, but '
         f'{type(task).__name__} has no episodes (rollout.turns = null)'
+      )
+    if getattr(task, 'rewrites', False):
+      raise ValueError(
+        'method.losses: ObservationLoss learns observations, but those of '
+        f'{type(task).__name__} repeat what was said and done'
       )
 
   def __call__(

@@ -10,6 +10,7 @@ from rl_jax.config import validate
 from rl_jax.learning import objective, statistics
 from rl_jax.pieces import regularizers
 from rl_jax.pieces.statistics import ObservationLogp
+from rl_jax.tasks import KeyDoor, MemoryWindow
 from rl_jax.types import ENVIRONMENT, POLICY
 
 KEY = jax.random.key(0)
@@ -50,6 +51,15 @@ def test_it_is_one_term_of_a_method(toy):
   assert loss(traj, piece(coef=0.0)) == plain
   without = traj.replace(kind_BT=jnp.asarray(MASK, jnp.int32))
   assert loss(without, piece(coef=1.0)) == plain
+
+
+def test_observations_that_repeat_are_refused():
+  """What was said and done would be learned several times."""
+  rollout = type('Rollout', (), {'turns': 1})()
+  piece = regularizers.ObservationLoss()
+  piece.check_rollout(KeyDoor(), rollout)
+  with pytest.raises(ValueError, match='MemoryWindow repeat what was said'):
+    piece.check_rollout(MemoryWindow(KeyDoor()), rollout)
 
 
 def test_the_statistic_is_the_likelihood_of_the_token(tiny):
