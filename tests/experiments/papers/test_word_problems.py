@@ -4,7 +4,14 @@ import json
 
 import pytest
 
-from experiments.papers.word_problems import equation_pairs, table, tools
+from experiments.flags import configuration
+from experiments.papers.word_problems import (
+  equation_pairs,
+  held_out_pairs,
+  table,
+  tools,
+)
+from rl_jax.tasks import PreferenceRows
 
 
 def write(folder, name, greedy, samples=None):
@@ -89,3 +96,11 @@ def test_table_of_tools_by_hand():
     ['equation, untrained', '0.0%', '-', '-', '25.0%', '-', '-'],
     ['equation, grpo', '50.0%', whole, '-', '50.0%', half, '-'],
   ]
+
+
+def test_held_out_pairs_are_those_at_the_end_of_the_file():
+  """As many as are named, and judged."""
+  sets = held_out_pairs.settings('pairs.jsonl', 8, 'model')
+  config = configuration.build('preferences', 'simpo', sets)
+  assert config.task == PreferenceRows(path='pairs.jsonl', num_validation=8)
+  assert config.evaluation.num_prompts == 8
