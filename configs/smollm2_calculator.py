@@ -37,7 +37,7 @@ def get_config(method: Method) -> ExperimentConfig:
   )
   return dataclasses.replace(
     base,
-    iterations=7,
+    iterations=18,
     task=WithTools(task=own, form=MarkedCalls(), shown='none'),
     rollout=dataclasses.replace(
       base.rollout,
