@@ -58,13 +58,16 @@ class _NoTokenizer:
     return []
 
 
-def _of_episodes(engine, params, traj, key, rollout):
+def _of_episodes(engine, params, traj, key, config):
   """'generate', which ends with the first turn, and 'turn', a later one."""
   begin = engine.begin.lower(params, traj=traj, key=key)
   weights, playing, _ = begin.out_info
   whole = mesh_lib.replicated(engine.mesh)
   # Wrappers of chat templates come on top: a few tokens.
-  ids = (traj.response_BT.shape[0], rollout.turns.max_observation_tokens)
+  rows, most = traj.response_BT.shape
+  if not rewrites(config.task):
+    most = config.rollout.turns.max_observation_tokens
+  ids = (rows, most)
   said = turn_decode.Said(
     ids_BO=jax.ShapeDtypeStruct(ids, jnp.int32, sharding=whole),
     length_B=jax.ShapeDtypeStruct(ids[:1], jnp.int32, sharding=whole),
@@ -130,7 +133,7 @@ class AbstractRun:
         traj = traj[0]  # the others are memory and counts
       traj = abstract(traj, whole)
     else:
-      lowered |= _of_episodes(stages.engine, params, traj, key, config.rollout)
+      lowered |= _of_episodes(stages.engine, params, traj, key, config)
       traj = abstract(_played(traj, config), whole)
     if config.reward_models:
       lowered['reward'] = self._reward(traj)

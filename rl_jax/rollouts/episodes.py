@@ -304,7 +304,7 @@ class Episodes(Journaled):
     for row, player in enumerate(side.players):
       if side.live_B[own][row] and player.acts():
         ids = host['response'][row, given_R[row] : length_R[row]]
-        player.act(self._stop.text(ids))
+        player.act(self._stop.text(ids), ids)
         acting.append(player.episode)
     return acting
 
@@ -320,7 +320,8 @@ class Episodes(Journaled):
       ]
     )
     length_B = np.array([len(ids or ()) for ids, _ in said], np.int32)
-    ids_BO = np.zeros((B, self._format.most), np.int32)
+    most = T if rewrites(self._task) else self._format.most
+    ids_BO = np.zeros((B, most), np.int32)
     for row, (ids, _) in enumerate(said):
       ids_BO[row, : length_B[row]] = ids or ()
     side.live_B = np.array([ids is not None for ids, _ in said])
@@ -336,12 +337,15 @@ class Episodes(Journaled):
     """(ids before the player's next turn, None: it has none now; forgets)."""
     if not player.acts():
       return None, False
-    episode, forgets = player.episode, player.forgets()
+    episode, history = player.episode, player.remembers()
     # Right behind the prompt, which opens a turn, an empty one is closed.
-    cut = forgets or not finished
+    forgets = history is not None
+    cut = forgets and not history or not finished
     try:
       ids, left_out = self._format.observation(player.heard(), cut)
-    except ValueError as error:  # of a character tokenizer
+      player.opening = ids
+      ids = [*self._format.again(player.ids, history or ()), *ids]
+    except (ValueError, IndexError) as error:  # of a character tokenizer
       episode.failure = ('invalid', f'the observation: {error}')
       return None, False
     player.left_out += left_out

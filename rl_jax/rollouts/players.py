@@ -1,5 +1,6 @@
 """Episodes as they are played, and what their players hear and do."""
 
+from collections.abc import Sequence
 import dataclasses
 import itertools
 from typing import Any
@@ -95,11 +96,19 @@ class Episode:
 
 @dataclasses.dataclass
 class Player:
-  """One row: an episode from the place of a player."""
+  """One row: an episode from the place of a player.
+
+  left_out: observations of which some was left out. opening: ids that open its
+  next turn, without repeated ones; ids: those and the action's, by turn.
+  """
 
   episode: Episode
   role: int = 0
-  left_out: int = 0  # observations of which some was left out
+  left_out: int = 0
+  opening: list[int] = dataclasses.field(default_factory=list)
+  ids: list[tuple[list[int], list[int]]] = dataclasses.field(
+    default_factory=list
+  )
 
   def acts(self) -> bool:
     """Whether the next turn is this player's."""
@@ -107,10 +116,11 @@ class Player:
     begun = episode.said and not episode.over()
     return bool(begun) and episode.said[-1]['acting'] == self.role
 
-  def act(self, action: str) -> None:
-    """Takes the turn."""
+  def act(self, action: str, ids: Sequence[int] = ()) -> None:
+    """Takes the turn; ids: of the action."""
     self.episode.actions.append(action)
     self.episode.roles.append(self.role)
+    self.ids.append((self.opening, [*map(int, ids)]))
 
   @property
   def begun(self) -> bool:
@@ -124,9 +134,12 @@ class Player:
     start = start if forgotten is None else forgotten
     return self._text(start, len(self.episode.said))
 
-  def forgets(self) -> bool:
-    """Whether what it hears next stands right behind its prompt."""
-    return self._forgotten(self._unheard()) is not None
+  def remembers(self) -> list[tuple[int, str | None]] | None:
+    """Of all its turns these before what it hears next; None: all."""
+    forgotten = self._forgotten(self._unheard())
+    return (
+      None if forgotten is None else self.episode.said[forgotten]['history']
+    )
 
   def _unheard(self) -> int:
     """The first reply behind its last turn, or behind the beginning."""

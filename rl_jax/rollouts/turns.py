@@ -129,6 +129,29 @@ class TurnFormat:
     kept = ids[:most] if self.limits.cut == 'end' else ids[-most:]
     return [*closing, *self.before, *kept, *self.after], True
 
+  def again(
+    self,
+    turns: Sequence[tuple[list[int], list[int]]],
+    history: Sequence[tuple[int, str | None]],
+  ) -> list[int]:
+    """Ids right behind the prompt of turns: (ids that open it, its own).
+
+    history: see Reply. IndexError: a turn that has not been.
+    """
+    ids: list[int] = []
+    for number, text in history:
+      if not 0 <= number < len(turns):
+        raise IndexError(f'history has turn {number} of {len(turns)}')
+      opening, action = turns[number]
+      if text is not None:
+        end = [x for x in action[-1:] if x in self.tokenizer.eos_ids]
+        action = [*self.tokenizer.encode(text), *end]
+      first = len(self.closing)
+      if not ids and opening and tuple(opening[:first]) != self.closing:
+        ids += self.closing  # of the empty turn that the prompt opens
+      ids += [*opening, *action]
+    return ids
+
 
 def turn_format(task: Any, tokenizer: Any, limits: TurnConfig) -> TurnFormat:
   """In plain text nothing; in chat form what the model's template writes.

@@ -48,6 +48,7 @@ def check_reply(reply: Any, origin: str) -> dict[str, Any]:
     'duration',
     'info',
     'ask',
+    'history',
   )
   lacking = [name for name in names if not hasattr(reply, name)]
   if lacking:
@@ -76,6 +77,7 @@ def check_reply(reply: Any, origin: str) -> dict[str, Any]:
   if action is not None and not isinstance(action, str):
     raise ValueError(f'{origin}: action = {action!r:.80} is not text')
   found['ask'] = _checked_ask(found, origin)
+  found['history'] = _checked_history(found, origin)
   duration = numbers.check_numbers({'duration': found['duration']}, origin)
   if duration['duration'] < 0:
     raise ValueError(f'{origin}: duration = {duration["duration"]} < 0')
@@ -125,6 +127,24 @@ def _checked_ask(found, origin):
   return {'partner': named, 'text': ask.text, 'candidates': list(texts[1:])}
 
 
+def _checked_history(found, origin):
+  """As JSON; only what forgets has one."""
+  pairs = [list(pair) for pair in found['history']]
+  texts = [len(pair) == 2 and isinstance(pair[1], str | None) for pair in pairs]
+  if not all(texts) or any(type(pair[0]) is not int for pair in pairs):
+    text = repr(found['history'])[:80]
+    raise ValueError(
+      f'{origin}: history = {text} has not pairs of a turn and a text or None'
+    )
+  if pairs and not found['forget']:
+    raise ValueError(f'{origin}: history without forget = True')
+  if sum(len(text or '') for _, text in pairs) > _MAX_CHARACTERS:
+    raise ValueError(
+      f'{origin}: history has more than {_MAX_CHARACTERS} characters'
+    )
+  return pairs
+
+
 def _checked_rewards(rewards, players, origin):
   """Numbers by name; in a game a list of them, by player."""
   name = f'{origin}: rewards'
@@ -140,8 +160,8 @@ def _checked_rewards(rewards, players, origin):
 def fingerprint(reply: dict[str, Any]) -> int:
   """CRC-32 of what a repetition must say again: all but info."""
   known = {name: x for name, x in reply.items() if name != 'info'}
-  if not known.get('forget'):  # as before there was the field
-    known.pop('forget', None)
+  if not known.get('forget'):  # as before there were these fields
+    known = {n: x for n, x in known.items() if n not in ('forget', 'history')}
   return zlib.crc32(json.dumps(known, sort_keys=True).encode())
 
 

@@ -12,12 +12,12 @@ from rl_jax.learning import statistics
 from rl_jax.learning.hidden_states import Forward
 from rl_jax.models import params as params_lib
 from rl_jax.models import transformer
-from rl_jax.rollouts.turns import TurnConfig, check
+from rl_jax.rollouts.turns import TurnConfig, TurnFormat, check
 from rl_jax.tasks import Arithmetic, KeyDoor, MemoryWindow, OpenSpiel
 from rl_jax.tasks.environments.base import EnvironmentTask, Reply
 from rl_jax.types import ENVIRONMENT, POLICY
 
-TURNS = TurnConfig(max_turns=6, max_turn_tokens=3, max_observation_tokens=24)
+TURNS = TurnConfig(max_turns=6, max_turn_tokens=3, max_observation_tokens=6)
 SIZE = 120
 
 
@@ -42,27 +42,25 @@ def contexts(played, row):
   return [np.flatnonzero(start_T == start) for start in np.unique(start_T)]
 
 
-def test_the_last_turns_are_repeated(window):
-  """Prompt, then observation and action of two turns, then what is new."""
-  texts, several = window.episodes.shown(), 0
-  for row in range(len(window.host.length_B)):
-    told = texts(row)['turns']
-    said = [turn['observation'] for turn in told]
-    done = [turn['action'] for turn in told]
+def test_the_last_turns_are_read_again(window):
+  """Prompt, then the tokens of two turns as they were, then what is new."""
+  host, several = window.host, 0
+  for row in range(len(host.length_B)):
+    told = window.episodes.shown()(row)['turns']
     first, *later = contexts(window, row)
-    assert 'forgets' not in told[0]
-    assert set(window.host.turn_BT[row, first]) == set(range(min(3, len(told))))
+    assert set(host.turn_BT[row, first]) == set(range(min(3, len(told))))
+    spoken = window.turn_texts(row, POLICY)
+    for k, turn in enumerate(told):
+      assert turn.get('forgets', False) == (k > 2)
     for k, tokens in enumerate(later, start=3):
       several += 1
-      assert told[k]['forgets']
-      assert set(window.host.turn_BT[row, tokens]) == {k}
-      ids = window.host.response_BT[row, tokens]
-      own = window.host.kind_BT[row, tokens] == POLICY
-      assert window.tokenizer.decode(ids[~own]) == said[k]
-      grid = said[k][-4:]
-      # Of KeyDoor: every observation behind the first has four characters.
-      before = [said[n][-4:] + done[n] + '\n' for n in (k - 2, k - 1)]
-      assert said[k] == ''.join(before) + grid
+      assert set(host.turn_BT[row, tokens]) == {k}
+      ids = host.response_BT[row, tokens]
+      own = host.kind_BT[row, tokens] == POLICY
+      heard = [turn['observation'] for turn in told]
+      before = [heard[n] + spoken[n] for n in (k - 2, k - 1)]
+      assert window.tokenizer.decode(ids[~own]) == ''.join(before) + heard[k]
+      assert window.tokenizer.decode(ids[own]) == spoken[k]
   assert several > 10
 
 
@@ -108,7 +106,7 @@ def test_without_anything_to_forget_it_is_the_task(Played):
   """E0: a window of all turns of an episode changes no token."""
   task = KeyDoor()
   plain = Played(task, TURNS, size=60)
-  wide = Played(MemoryWindow(task, turns=9, between=''), TURNS, size=60)
+  wide = Played(MemoryWindow(task, turns=9), TURNS, size=60)
   for name in ('response_BT', 'kind_BT', 'turn_BT', 'logp_behaviour_BT'):
     np.testing.assert_array_equal(
       getattr(plain.host, name), getattr(wide.host, name)
@@ -118,9 +116,10 @@ def test_without_anything_to_forget_it_is_the_task(Played):
 
 @dataclasses.dataclass(frozen=True)
 class Forgetful(EnvironmentTask):
-  """Forgets with the observation that it is given."""
+  """Forgets with the observation and the history that it is given."""
 
   observation: str = 'a'
+  history: tuple = ()
   rewrites: bool = True
   alphabet = 'ab'
 
@@ -131,7 +130,7 @@ class Forgetful(EnvironmentTask):
     return Reply('b')
 
   def step(self, action):
-    return Reply(self.observation, forget=True)
+    return Reply(self.observation, forget=True, history=self.history)
 
 
 @pytest.mark.parametrize(
@@ -139,6 +138,8 @@ class Forgetful(EnvironmentTask):
   [
     (Forgetful(rewrites=False), 'the task has rewrites = False'),
     (Forgetful(observation=''), 'forget = True with an empty observation'),
+    (Forgetful(history=((1, None),)), 'history has turn 1 of 1'),
+    (Forgetful(history=((0, 1),)), 'has not pairs of a turn and a text'),
   ],
 )
 def test_what_cannot_be_forgotten_fails(task, words, Played):
@@ -157,20 +158,41 @@ def test_one_action_behind_a_new_context_is_trained(Played):
   assert late.sum() > 5 and (host.kind_BT[late] == ENVIRONMENT).all()
 
 
-def test_thoughts_are_not_repeated():
+def test_thoughts_are_not_read_again():
   """Only what stands behind the last end of one; all turns, without a limit."""
 
   class Echo(Forgetful):
     def step(self, action):
       return Reply(f'[{action[-1]}]')
 
-  task = MemoryWindow(Echo(rewrites=False), None, thoughts_end='/', between=';')
+  task = MemoryWindow(Echo(rewrites=False), None, thoughts_end='/')
   episode = task.make(task.example('train', 0))
   assert episode.reset(0) == Reply('b')
   assert episode.step('u') == Reply('[u]')
-  assert episode.step('a/b/c') == Reply('u;[u]c;[c]', forget=True)
-  assert episode.step('d') == Reply('u;[u]c;[c]d;[d]', forget=True)
-  assert task.alphabet == 'ab;'
+  history = ((0, None), (1, 'c'))
+  assert episode.step('a/b/c') == Reply('[c]', forget=True, history=history)
+  history = (*history, (2, None))
+  assert episode.step('d') == Reply('[d]', forget=True, history=history)
+
+
+@pytest.mark.parametrize('first', [0, 1])
+def test_contexts_of_a_chat_are_those_of_its_template(first):
+  """Turns as they were; behind the prompt, which opens a turn, an empty one."""
+  tokenizer = type('T', (), {'eos_ids': (9,)})()
+  tokenizer.encode = lambda text: [ord(x) for x in text]
+  form = TurnFormat(tokenizer, TURNS, (1, 2), (9,), (3,))
+  turns = [([], [10, 9])]
+  turns.append(([1, 2, 50, 3], [11]))  # cut, so that the next one closes it
+  turns.append(([9, 1, 2, 60, 3], [12, 9]))
+  history = [(n, None) for n in range(first, 3)]
+  empty = [9] if first else [10, 9]
+  assert form.again(turns, history) == [
+    *(*empty, 1, 2, 50, 3, 11, 9, 1, 2, 60, 3, 12, 9)
+  ]
+  assert form.again(turns, [(0, 'A')]) == [65, 9]
+  assert form.again(turns, [(2, 'A')]) == [9, 1, 2, 60, 3, 65, 9]
+  with pytest.raises(IndexError, match='history has turn 3 of 3'):
+    form.again(turns, [(3, None)])
 
 
 def test_windows_of_what_cannot_have_one_are_refused():

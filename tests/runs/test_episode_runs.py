@@ -210,7 +210,6 @@ def test_contexts_that_are_rewritten_train_and_resume(tmp_path):
   rollout = dataclasses.replace(
     config.rollout,
     max_response_tokens=60,
-    turns=dataclasses.replace(TURNS, max_observation_tokens=16),
   )
   model = dataclasses.replace(
     config.model.config, max_positions=80

@@ -51,8 +51,11 @@ class Reply:
     episode says again when it is repeated, so no measured time.
   info: small JSON, which is logged.
   forget: all that was said and done since the prompt leaves the policy's
-    context: it reads the observation, which is not empty, right behind the
-    prompt. For tasks with `rewrites`.
+    context; behind the prompt it reads `history` and the observation, which are
+    not both empty. For tasks with `rewrites`.
+  history: turns that it reads again, in order: (number from 0, None), or with a
+    text in place of the action. Their tokens are those of the turns and of the
+    observations that opened them; turn 0 has the prompt's.
   ask: what a frozen model is asked before the policy's next turn. What has been
     said and rewarded until then counts as said and rewarded at once; state is
     that of the last reply, action, calls and duration those of the first. What
@@ -73,6 +76,7 @@ class Reply:
   info: Mapping[str, Any] = dataclasses.field(default_factory=dict)
   ask: Ask | None = None
   forget: bool = False
+  history: tuple[tuple[int, str | None], ...] = ()
 
 
 class DeviceReply(NamedTuple):

@@ -23,18 +23,16 @@ class MemoryWindow:
     MemoryWindow(task=KeyDoor(), turns=2)
     MemoryWindow(task=WithTools(...), turns=None, thoughts_end='</think>')
 
-  Before turn k the policy reads the prompt o_0, and behind it
+  Before turn k the policy reads the prompt, and behind it
     o_i a_i of the turns i = k - turns, ..., k - 1, and o_k
-  for observations o and actions a, o_0 not twice; all that came before is
-  forgotten. As long as nothing is left out, the context is what was said and
-  done, as it is without the window.
-  turns: how many are repeated; None: all. thoughts_end: of an action that has
-    it only what stands behind the last one is repeated, as chat templates of
-    models with thoughts do; '': the whole action. between: text behind a
-    repeated action, for the token that ended it.
-  What is repeated is an observation: it is not trained again. In chat form it
-  is part of the user's message, behind an empty turn. Every action is trained
-  in the context in which it was drawn; a row is still a whole episode.
+  for observations o and actions a, token by token as they were; all that came
+  before is forgotten. The prompt has the first observation. As long as nothing
+  is left out, the context is what was said and done, as without the window.
+  turns: how many are read again; None: all. thoughts_end: of an action that has
+  it only what stands behind the last one is read again, as chat templates of
+  models with thoughts do; '': the whole action.
+  What is read again is no action: it is not trained a second time. Every action
+  is trained in the context in which it was drawn; a row is a whole episode.
   Source: the memory of verl-agent (GiGPO), which makes every turn a row of its
   own; rows that are episodes weigh as many, whatever their number of turns.
   """
@@ -42,7 +40,6 @@ class MemoryWindow:
   task: Any
   turns: int | None = ranged(2, 1)
   thoughts_end: str = ''
-  between: str = '\n'
   rewrites: ClassVar[bool] = True
 
   def __post_init__(self):
@@ -72,54 +69,38 @@ class MemoryWindow:
       raise AttributeError(name)  # contexts are rewritten on the host
     return getattr(self.task, name)
 
-  @property
-  def alphabet(self) -> str:
-    """Of the task, and what is put between turns."""
-    own = self.task.alphabet
-    return own + ''.join(sorted(set(self.between) - set(own)))
-
   def make(self, example: Example) -> 'Remembering':
     """An episode that has not begun."""
     return Remembering(self, self.task.make(example))
 
 
 class Remembering:
-  """One episode, and what has been said and done in it."""
+  """One episode, and what is read again of its actions."""
 
   def __init__(self, task: MemoryWindow, environment: Environment):
     self._task, self._environment = task, environment
-    self._said: list[str] = []
-    self._done: list[str] = []  # as it is repeated
+    self._again: list[str | None] = []  # texts in place of actions
     self._forgets = False
 
   def reset(self, seed: int) -> Reply:
     """The task's."""
-    reply = self._environment.reset(seed)
-    self._said.append(reply.observation)
-    return reply
+    return self._environment.reset(seed)
 
   def step(self, action: str) -> Reply:
     """The task's reply, behind what is remembered."""
-    reply = self._environment.step(action)
-    self._said.append(reply.observation)
-    self._done.append(self._repeated(action))
-    task, count = self._task, len(self._done)
+    reply, task = self._environment.step(action), self._task
+    thought = bool(task.thoughts_end) and task.thoughts_end in action
+    text = action.rpartition(task.thoughts_end)[2] if thought else None
+    self._again.append(text)
+    count = len(self._again)
     first = 0 if task.turns is None else max(0, count - task.turns)
-    self._forgets = first > 0 or self._forgets or self._done[-1] != action
+    self._forgets = self._forgets or thought or first > 0
     if not self._forgets or reply.done or reply.truncated:
       return reply
-    texts = [
-      (self._said[n] if n else '') + self._done[n] + task.between
-      for n in range(first, count)
-    ]
-    observation = ''.join(texts) + reply.observation
-    return dataclasses.replace(reply, observation=observation, forget=True)
+    history = tuple((n, self._again[n]) for n in range(first, count))
+    return dataclasses.replace(reply, forget=True, history=history)
 
   def close(self) -> None:
     """Ends the task's episode, if it has an end."""
     if hasattr(self._environment, 'close'):
       self._environment.close()
-
-  def _repeated(self, action: str) -> str:
-    end = self._task.thoughts_end
-    return action.rpartition(end)[2] if end else action
