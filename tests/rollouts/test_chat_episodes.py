@@ -19,6 +19,7 @@ from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks import (
   ChatTemplate,
   MarkedCalls,
+  MemoryWindow,
   PlainTemplate,
   QuestionAnswer,
   WithTools,
@@ -133,9 +134,9 @@ class Script:
       'finished': np.array([True, False]),
     }
 
-  def finish(self, traj, playing, finished_B, turn_BT, turns):
-    """The rewards of all turns."""
-    self.reward_BK = turns.reward_BK
+  def finish(self, traj, playing, finished_B, turn_BT, turns, context_BT=None):
+    """The rewards of all turns, and what tokens saw."""
+    self.reward_BK, self.context_BT = turns.reward_BK, context_BT
 
 
 def _episodes(task, tokenizer):
@@ -191,6 +192,21 @@ def test_ids_are_those_of_the_conversation():
     kinds = np.array([ENVIRONMENT] * len(prompt) + engine.kinds[row])
     # The end of a whole turn is the policy's, that of a cut one is not.
     assert (kinds[np.array(ids) == 1] == POLICY).sum() == 3 * (row == 0)
+
+
+def test_a_context_without_thoughts_is_a_conversation():
+  """Its ids are those of the template's text without them."""
+  tokenizer = byte_tokenizer()
+  task = MemoryWindow(Chat(), turns=None, thoughts_end='/')
+  says = (('hm/ok', 'hm/longer'),) * 3
+  prompt, engine = play(task, tokenizer, says)
+  for row, action in enumerate(('ok', 'longer')):
+    start = int(engine.context_BT[row, len(engine.ids[row]) - 1])
+    assert engine.kinds[row][start] == ENVIRONMENT
+    ids = prompt + engine.ids[row][start:]
+    last = [*tokenizer.encode(f'hm/{action}'), *([1] if row == 0 else [])]
+    assert ids[-len(last) :] == last
+    assert ids[: -len(last)] == tokenizer.encode_chat(conversation(action))
 
 
 def test_variables_of_the_template_open_every_turn():
