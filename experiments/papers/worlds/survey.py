@@ -78,22 +78,6 @@ LATER_CLAIMS = {
   **dict.fromkeys(('grpo@token_mean', 'grpo@no_kl'), _NONE),
   'rep_exp': trials.PASS,
 }
-# Of the world `long`, named before they ran.
-LONG = {
-  **dict.fromkeys(('grpo', 'grpo@token_mean', 'expert_iteration'), {}),
-  **dict.fromkeys(('filtered_bc', 'reinforce', 'rloo', 'ppo', 'gspo'), {}),
-  **dict.fromkeys(('luspo', 'vespo', 'cispo', 'topr', 'dppo_tv'), {}),
-  **dict.fromkeys(('dppo_kl', 'pass_at_k_grpo'), {}),
-  'dr_grpo': {trials.LENGTH: 46},
-  'clip_higher': trials.NO_FILTER,
-  'clip_cov': trials.CLIP_COV,
-  'kl_cov': trials.KL_COV,
-}
-LONG_CLAIMS = {
-  **{n: x.claim for n, x in trials.STALE.items() if n in LONG},
-  **{n: claim for n, claim in CLAIMS.items() if n in LONG},
-  'grpo@token_mean': _NONE,
-}
 # Of `explore`, where the entropy at the start decides what can be found.
 EXPLORE = {
   **dict.fromkeys(('grpo', 'reinforce', 'expert_iteration', 'rep_exp'), {}),
