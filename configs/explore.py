@@ -11,8 +11,9 @@
 configs/chain.py has the command that makes runs/chain_warm, which knows all
 facts; 200 steps make it believe what the teacher believes.
 Cost: about a minute for each command on 2 CPU cores.
-Expected: 0.033 sampled of the start, 0.31 after 60 iterations of GRPO at 3e-4
-(three seeds, 0.24 to 0.37). See experiments/papers/worlds/README.md.
+Expected: 0.035 sampled of the start, 0.61 after 60 iterations of GRPO at 3e-4
+(eight seeds, 0.52 to 0.74); 0.31 from another start of the same command. See
+experiments/papers/worlds/README.md.
 """
 
 import dataclasses

@@ -7,8 +7,6 @@ from rl_jax.records import metrics
 from rl_jax.runs import influence
 
 FILE = pathlib.Path(__file__).parent / 'influence.jsonl'
-# Worlds whose start was not made anew for it.
-UNMEASURED = ('explore',)
 NIL = 'does not act here'
 HEADER = ('against', 'cos', 'ratio', 'without a piece')
 Line = dict[str, Any]

@@ -1,4 +1,6 @@
-"""Methods of the world `brief`: all at one rate, and what their papers claim.
+"""Methods of the worlds with many, and what their papers claim.
+
+`brief` first, where all have one rate.
 
 'none' is no claim of the paper against GRPO.
 """
@@ -49,8 +51,13 @@ METHODS = {
 # start was made anew. `grpo@` shows what averaging and the KL do.
 LATER = {
   **dict.fromkeys(('grpo', 'grpo@token_mean', 'grpo@no_kl'), {}),
+  **dict.fromkeys(('copo', 'egpo', 'gdc', 'nthr', 'pf_ppo', 'rep_exp'), {}),
   # A response is one turn; its steps are marked.
   'empg': {'method.credit.EntropyModulation.segments': 'extras'},
+  'poad': {
+    'method.credit.ActionGAE.segments': 'extras',
+    'method.value_target.segments': 'extras',
+  },
   # 1e-5 is for responses of thousands of tokens.
   'apo': {'method.credit.LongWrongScale.growth': 2e-3},
   # A penalty for what the limit cuts; all thoughts end within 33 tokens.
@@ -59,9 +66,30 @@ LATER = {
     'method.shaping.OverlongPenalty.max_tokens': 34,
     'method.shaping.OverlongPenalty.buffer_tokens': 1,
   },
+  'nlpo': {'method.logits.LaggedSupport.min_percent': 10},
+  # Groups outside the band weigh nothing; no others are drawn for them.
+  'balanced_filtering': {'rollout.max_rounds': 1},
 }
 FIRST_LATER, LATER_SEEDS = FIRST_SEEDS + FURTHER_SEEDS, 5
 LATER_CLAIMS = {
-  **dict.fromkeys(('apo', 'dapo', 'empg'), trials.BETTER),
+  **dict.fromkeys(('apo', 'balanced_filtering', 'copo'), trials.BETTER),
+  **dict.fromkeys(('dapo', 'egpo', 'empg', 'nthr'), trials.BETTER),
+  **dict.fromkeys(('gdc', 'nlpo', 'pf_ppo', 'poad'), _NONE),
   **dict.fromkeys(('grpo@token_mean', 'grpo@no_kl'), _NONE),
+  'rep_exp': trials.PASS,
+}
+# Of `explore`, where the entropy at the start decides what can be found.
+EXPLORE = {
+  **dict.fromkeys(('grpo', 'reinforce', 'expert_iteration', 'rep_exp'), {}),
+  **dict.fromkeys(('pass_at_k_grpo', 'dppo_kl'), {}),
+  'clip_higher': trials.NO_FILTER,
+  'clip_cov': trials.CLIP_COV,
+  'kl_cov': trials.KL_COV,
+}
+EXPLORE_CLAIMS = {
+  'reinforce': trials.LOWER,
+  'expert_iteration': _NONE,
+  **dict.fromkeys(('rep_exp', 'pass_at_k_grpo'), trials.PASS),
+  'dppo_kl': trials.BETTER,
+  **dict.fromkeys(('clip_higher', 'clip_cov', 'kl_cov'), trials.KEEPS),
 }

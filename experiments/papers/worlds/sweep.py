@@ -26,14 +26,17 @@ RATES = (5e-5, 1.5e-4, 4.5e-4)
 ITERATIONS = 16
 TUNING_SEEDS = (100,)
 # The area is read at this many generated tokens; elsewhere as in MAIN.
-TOKENS = {MAIN: 100_000, 'explore': 300_000}
+TOKENS = {MAIN: 100_000, 'explore': 300_000, 'long': 150_000}
 # Methods whose accuracy is fitted to entropy.
 LAWS = {
   MAIN: ('grpo', 'reinforce', 'clip_cov', 'kl_cov'),
   'explore': ('grpo', 'reinforce', 'clip_cov', 'kl_cov'),
-  'chain': ('grpo',),
+  'chain': ('grpo', 'clip_cov', 'kl_cov'),
+  'long': ('grpo', 'reinforce', 'clip_cov', 'kl_cov'),
 }
 SURVEY = 'brief'  # many methods, all at one rate
+# Worlds with enough seeds for a comparison, methods at the best rate of GRPO.
+RANKED = ('explore', 'chain')
 TOLERABLE = 0.03  # a loss that a claim of "not worse" allows
 # 4 or 5 operations: half of the cost of the world's 4 to 8.
 SHORT = {
@@ -61,6 +64,12 @@ COMPARED = {
     rates=RATES,
     iterations=ITERATIONS,
     start=START,
+  ),
+  'long': Compared(
+    methods=trials.LONG,
+    rates=RATES,
+    iterations=ITERATIONS,
+    start={'model.path': 'runs/long_warm'},
   ),
 }
 
@@ -150,19 +159,10 @@ WORLDS = {
     rates=(1e-4, 3e-4, 1e-3),
     best=3e-4,
     iterations=60,
-    methods={
-      'grpo': {},
-      'reinforce': {},
-      'clip_cov': trials.CLIP_COV,
-      'kl_cov': trials.KL_COV,
-    },
+    methods=survey.EXPLORE,
     start={'model.path': 'runs/explore_warm'},
-    claims={
-      'reinforce': trials.LOWER,
-      'clip_cov': trials.KEEPS,
-      'kl_cov': trials.KEEPS,
-    },
-    seeds=3,
+    claims=survey.EXPLORE_CLAIMS,
+    seeds=8,
     other_seeds=1,
     problems=256,
   ),
@@ -171,10 +171,16 @@ WORLDS = {
     rates=(3e-4,),
     best=3e-4,
     iterations=40,
-    methods={'grpo': {}},
-    start=START,
-    claims={},
-    seeds=3,
+    methods={'grpo': {}, 'clip_cov': trials.CLIP_COV, 'kl_cov': trials.KL_COV},
+    start={
+      'model.path': 'runs/long_warm',
+      'task.min_operations': 5,
+      'task.max_operations': 7,
+      'rollout.max_prompt_tokens': 16,
+      'rollout.max_response_tokens': 46,
+    },
+    claims=dict.fromkeys(('clip_cov', 'kl_cov'), trials.KEEPS),
+    seeds=5,
   ),
 }
 
@@ -207,8 +213,13 @@ def is_later(line: dict[str, Any]) -> bool:
 
 
 def table_of(line: dict[str, Any]) -> str:
-  """Lines of one table are of one commit; each world has its own."""
-  return line['setting']['config'] + ' later' * is_later(line)
+  """Lines of one table are of one commit; each world has its own.
+
+  Rates of `long` were chosen, and named, between its runs.
+  """
+  setting = line['setting']
+  tuning = setting['config'] == 'long' and setting['seed'] in TUNING_SEEDS
+  return setting['config'] + ' later' * is_later(line) + ' tuning' * tuning
 
 
 def claims_of(world: str) -> dict[str, trials.Claim]:

@@ -378,6 +378,11 @@ def all_tables(lines: list[Line]) -> dict[str, Cells]:
       for name in sweep.LATER
     },
     **{
+      f'methods in {name}': standing(compared(lines, name), name)
+      for name in sweep.RANKED
+    },
+    **{f'claims in {name}': claims(lines, name) for name in sweep.RANKED},
+    **{
       name: world(lines, name) for name in sweep.WORLDS if name != sweep.SURVEY
     },
     'profile': profiles(lines),

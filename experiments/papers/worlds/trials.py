@@ -65,3 +65,20 @@ STALE = {
   'nft': Trial('discrimination', BETTER, changes=NFT),
   'dppo_tv': Trial('clip', BETTER),
 }
+# In `long`, whose thoughts have 32 to 44 tokens; named before they ran.
+_LONG = (
+  *('grpo', 'reinforce', 'gspo', 'topr', 'cispo', 'kl_cov', 'ppo', 'clip_cov'),
+  *('rloo', 'dr_grpo', 'pass_at_k_grpo', 'dppo_tv'),
+)
+_NONE = Claim('none', sign=None)
+LONG = {
+  **{name: dataclasses.replace(STALE[name], seeds=5) for name in _LONG},
+  'pass_at_k_grpo': Trial('pass@k', PASS, rate=5e-5, seeds=5),
+  'dr_grpo': Trial('estimator', SHORTER, changes={LENGTH: 46}, seeds=5),
+  'grpo@token_mean': Trial('estimator', _NONE, seeds=5),
+  'clip_higher': Trial('entropy', KEEPS, changes=NO_FILTER, seeds=5),
+  'luspo': Trial('sequence ratio', BETTER, seeds=5),
+  'vespo': Trial('sequence ratio', BETTER, seeds=5),
+  'expert_iteration': Trial('right rows', _NONE, seeds=5),
+  'filtered_bc': Trial('right rows', _NONE, rate=4.5e-4, seeds=5),
+}
