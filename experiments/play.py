@@ -146,6 +146,8 @@ def by_policy(
   yield from ['prompt:', render_prompt(examples[0], tokenizer)]
   total, own = 0.0, traj.kind_BT[0] == POLICY
   for k, turn in enumerate(shown['turns']):
+    if turn.get('forgets'):
+      yield '(a new context behind the prompt)'
     if k:
       yield turn['observation']
     ids = traj.response_BT[0][own & (traj.turn_BT[0] == k)]
