@@ -27,7 +27,7 @@ def by_method(rows: Sequence[Line]) -> dict[str, dict[int, Line]]:
 
 def courses(rows: Sequence[Line]) -> Cells:
   """Means over seeds: at the checkpoint of the largest rule, and at the end."""
-  gains = intervals.against(_last(rows), pairs.BASELINE)
+  gains = intervals.against(_values(rows, 'rule'), pairs.BASELINE)
   header = ['run', 'seeds', 'tokens', 'largest rule', 'KL there']
   header += ['rule at the end', 'KL', 'learned', 'margin', 'to DPO']
   found = [[*header, '95% paired', cells_lib.ADJUSTED]]
@@ -56,7 +56,7 @@ def courses(rows: Sequence[Line]) -> Cells:
 
 
 def claims(rows: Sequence[Line]) -> Cells:
-  """What was named before the runs; p adjusted for them."""
+  """What was named before the runs; p adjusted by metric."""
   table = [['method', 'claim', 'on', 'found', '95% paired', 'seeds', 'verdict']]
   found = {name: one for name, (one,) in seen(rows).items()}
   fall = falls(rows)
@@ -82,28 +82,31 @@ def falls(rows: Sequence[Line]) -> profile.Seen | None:
     changes.append(gold[-1] - gold[first])
   effect = intervals.difference(np.array(changes), np.zeros(len(changes)))
   verdict = worlds_tables.verdict(-1, effect)
-  text, metric = (
-    'the rule falls as data are read again',
-    'rule, later less earlier',
-  )
+  text, metric = 'the rule falls as data are read again', 'rule, change'
   return profile.Seen('proxy', text, metric, effect, len(lines), verdict)
 
 
 def seen(rows: Sequence[Line]) -> dict[str, list[profile.Seen]]:
-  """Method -> its one claim against DPO, and what was found."""
-  last = _last(rows)
-  gains = intervals.against(last, pairs.BASELINE)
+  """Method -> its one claim against DPO on data, and what was found."""
   found = {}
-  for name, claim in pairs.METHODS.items():
-    if claim is not None and name in gains:
+  for name, claim in (pairs.OFFLINE | pairs.ONLINE).items():
+    if claim is None:
+      continue
+    values = _values(rows, claim.metric)
+    gains = intervals.against(values, pairs.BASELINE)
+    if name in gains:
       verdict = worlds_tables.verdict(claim.sign, gains[name])
-      what = ('rule at the end', gains[name], len(last[name]), verdict)
-      found[name] = [profile.Seen('proxy', claim.text, *what)]
+      what = (claim.text, claim.metric, gains[name], len(values[name]))
+      found[name] = [profile.Seen('proxy', *what, verdict)]
   return found
 
 
-def _last(rows):
+def _values(rows, metric):
+  one = {
+    'rule': lambda line: line['course']['gold'][-1],
+    'margin': lambda line: line.get('margin', np.nan),
+  }[metric]
   return {
-    name: {seed: line['course']['gold'][-1] for seed, line in seeds.items()}
+    name: {seed: one(line) for seed, line in seeds.items()}
     for name, seeds in by_method(rows).items()
   }

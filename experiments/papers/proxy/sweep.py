@@ -129,7 +129,7 @@ def get_sweep() -> list[Setting]:
   return [
     *_runs(SEEDS, ARMS),
     *_runs(FRESH, AGAIN),
-    *pairs.settings(),
+    *pairs.settings(lambda seed: models(_ONE, seed)),
     *_token_rewards(),
   ]
 

@@ -22,34 +22,56 @@ def line(method, seed, gold, kl, **more):
   return {'setting': setting, 'course': course, 'trained': 2000, **more}
 
 
-def test_five_readings():
-  """30,000 rows of 3,000 pairs, 50 an iteration; the last weights are kept."""
-  for one in pairs.settings():
-    assert one['iterations'] * 50 == 5 * one['task.num_train']
-    assert pairs.steps(one)[-1] == one['iterations']
-    assert sweep.table_of({'setting': one}) == 'pairs'
+def rows_of(setting):
+  """Rows that a run trains on."""
+  groups, size = 16, setting.get('rollout.group_size', 8)
+  if setting['method'] in pairs.OFFLINE:
+    groups, size = 50, 2  # a third one of kto is the reference point
+  twice = 1 + (setting['method'] in pairs.AGAINST)
+  return setting['iterations'] * groups * size * twice
+
+
+def test_rows_are_about_equal():
+  """30,000 of data, five readings of 3,000 pairs; 30,720 samples."""
+  for one in sweep.get_sweep():
+    if one['method'] in pairs.METHODS:
+      data = one['method'] in pairs.OFFLINE
+      assert rows_of(one) == (30000 if data else 30720)
+      assert pairs.steps(one)[-1] == one['iterations']
+
+
+def test_learned_rewards_are_of_samples_alone():
+  """The model of the seed, under its own name."""
+  for one in sweep.get_sweep():
+    if one['method'] in pairs.METHODS:
+      own = f"reward_models=RewardModel(path='runs/proxy_rm_{one['seed']}'"
+      added = one.get('add', [])
+      assert bool(added) == (one['method'] in pairs.ONLINE)
+      assert all(text.startswith(own) for text in added)
 
 
 def test_differences_are_paired_with_dpo():
-  """Of the rule at the end."""
+  """Of the rule at the end; of IPO's margins 4 less."""
   rows = [
-    *(line('dpo', s, [0.1, 0.3, 0.1], [0, 2, 9], margin=9.0) for s in (30, 31)),
-    *(line('rpo', s, [0.1, 0.2, 0.3], [0, 1, 3], margin=5.0) for s in (30, 31)),
+    *(line('dpo', s, [0.1, 0.3, 0.1], [0, 2, 9], margin=9.0) for s in (33, 34)),
+    *(line('rpo', s, [0.1, 0.2, 0.3], [0, 1, 3], margin=5.0) for s in (33, 34)),
+    *(line('ipo', s, [0.1, 0.2, 0.1], [0, 1, 3], margin=5.0) for s in (33, 34)),
   ]
-  header, dpo, rpo = pair_tables.courses(rows)
+  header, dpo, _, rpo = pair_tables.courses(rows)
   cells = dict(zip(header, rpo, strict=True))
   assert cells['to DPO'] == '+0.200'
   assert (cells['largest rule'], cells['tokens']) == ('0.300', '2k')
-  assert (cells['learned'], cells['margin']) == ('0.50', '+5.0')
   assert dict(zip(header, dpo, strict=True))['KL there'] == '2.0'
-  (one,) = pair_tables.seen(rows)['rpo']
-  assert (one.verdict, one.seeds) == ('seen', 2)
+  found = pair_tables.seen(rows)
+  assert found['ipo'][0].found.effect == pytest.approx(-4.0)
+  assert found['ipo'][0].metric == 'margin'
+  assert {one.verdict for (one,) in found.values()} == {'seen'}
 
 
 def test_fall_of_dpo_is_from_the_first_reading():
   """That is the second checkpoint, behind the untrained policy."""
   course = [0.1, 0.2, 0.4, *[0.0] * 7, 0.3]
-  rows = [line('dpo', seed, course, course) for seed in (30, 31)]
+  rows = [line('dpo', seed, course, course) for seed in (33, 34)]
   found = pair_tables.falls(rows)
   assert found.found.effect == pytest.approx(-0.1)
   assert pair_tables.claims(rows)[1][0] == 'dpo'
@@ -84,6 +106,6 @@ def test_a_line_of_pairs_has_margins_and_tokens():
   found = excerpt.line_of_pairs(row, rows, {'gold': [0.1]})
   assert (found['margin'], found['trained']) == (5.0, 1100)
   assert found['course'] == {'gold': [0.1]}
-  # Some losses have no pairs.
+  # KTO has no pairs.
   alone = [{'batch/trained_tokens': 100.0}]
   assert 'margin' not in excerpt.line_of_pairs(row, alone, {})
