@@ -63,8 +63,20 @@ class LoggedSet(PromptSet):
     return ids
 
   def check_labels(self, method: Method) -> None:
-    """Raises ValueError if a piece reads what the data do not have."""
-    first = base.logged(self.task, self._example(self.example_id(0)))[0]
+    """Raises ValueError if a piece reads what the data do not have, or if the
+    method learns every response of pairs, the rejected one, too."""
+    records = base.logged(self.task, self._example(self.example_id(0)))
+    first, labels = records[0], [x.label for x in records[: self.num_responses]]
+    if (
+      0 in labels
+      and 1 in labels
+      and all(getattr(loss, 'imitates', False) for loss in method.losses)
+    ):
+      raise ValueError(
+        f'rollout.group_size = {len(labels)}: the method would learn the '
+        'rejected responses as the chosen ones; set it to 1, which reads the '
+        'chosen ones alone'
+      )
     for path, piece in method.pieces():
       if first.distance is None and _DISTANCE in getattr(piece, 'reads', ()):
         raise ValueError(

@@ -71,6 +71,13 @@ def check_recorded(task: Any, group_size: int, method: Method) -> None:
   responses, more = base.num_logged(task), reads_mismatched(method)
   size = responses + more
   if group_size != size and (group_size > 1 or more):
+    for path, piece in method.pieces():
+      least = getattr(piece, 'min_group_size', 1)
+      if responses < least:
+        raise ValueError(
+          f'method.{path} compares {least} responses to a prompt, but the data '
+          f'of {type(task).__name__} have {responses}'
+        )
     one_more = ' and the method adds the response to another prompt'
     raise ValueError(
       f'rollout.group_size = {group_size}, but the data of '
