@@ -11,7 +11,6 @@ own may fill the field as well. The first bad row is an error that names it.
 """
 
 import functools
-import json
 import os
 
 from absl import flags
@@ -19,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.flags import configuration
+from experiments.flags import configuration, outputs
 from rl_jax.models import transformer
 from rl_jax.pieces.ops.masking import masked_mean
 from rl_jax.runs import policy as policy_lib
@@ -67,9 +66,9 @@ def main(argv):
   """Reads, embeds, writes."""
   if len(argv) > 1:
     raise ValueError(f'unexpected arguments: {argv[1:]}')
-  folder = os.path.dirname(os.path.abspath(_OUT.value))
-  if os.path.exists(_OUT.value) or not os.path.isdir(folder):
-    raise ValueError(f'--out={_OUT.value}: the file exists, or its folder not')
+  outputs.check_file('out', _OUT.value)
+  if os.path.exists(_OUT.value):
+    raise ValueError(f'--out={_OUT.value}: the file exists')
   mesh = mesh_lib.make_mesh(MeshConfig(fsdp=jax.device_count()))
   jax.set_mesh(mesh)
   cfg, params, tokenizer = policy_lib.load_checkpoint(_MODEL.value, mesh)
@@ -94,12 +93,10 @@ def main(argv):
       found = distance(*map(embed, texts))
     except ValueError as error:  # a character that the tokenizer lacks
       raise ValueError(f'{name}{number}: {error}') from None
-    lines.append(json.dumps({**record, 'semantic_distance': found}) + '\n')
+    lines.append({**record, 'semantic_distance': found})
   if not lines:
     raise ValueError(f'--data={_DATA.value} has no rows')
-  with open(_OUT.value + '.tmp', 'w') as file:
-    file.writelines(lines)
-  os.replace(_OUT.value + '.tmp', _OUT.value)
+  outputs.write_rows(_OUT.value, lines)
 
 
 if __name__ == '__main__':

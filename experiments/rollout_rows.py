@@ -25,7 +25,7 @@ import os
 
 from absl import flags
 
-from experiments.flags import configuration
+from experiments.flags import configuration, outputs
 from experiments.pipelines.rows import FORMS, KEYS, rows
 from rl_jax.records import metrics
 
@@ -53,7 +53,8 @@ def main(argv):
     raise ValueError('--chat with --form=text: a text has no turns')
   if _SHORTER.value and _FORM.value != 'pair':
     raise ValueError(f'--shorter with --form={_FORM.value}: it is for pairs')
-  found: dict[str, None] = {}  # in order, each once
+  outputs.check_file('out', _OUT.value)
+  found = {}  # in order, each once
   for workdir in _WORKDIRS.value:
     path = os.path.join(workdir, metrics.ROLLOUTS)
     samples = metrics.read_jsonl(path)
@@ -66,15 +67,13 @@ def main(argv):
     for row in rows(
       samples, _FORM.value, _LEAST.value, _CHAT.value, _SHORTER.value
     ):
-      found[json.dumps(row) + '\n'] = None
+      found[json.dumps(row)] = row
   if not found:
     raise ValueError(
       f'--workdirs={",".join(_WORKDIRS.value)}: no rows of --form='
       f'{_FORM.value} with --min_reward={_LEAST.value}'
     )
-  with open(_OUT.value + '.tmp', 'w', encoding='utf-8') as file:
-    file.writelines(found)
-  os.replace(_OUT.value + '.tmp', _OUT.value)
+  outputs.write_rows(_OUT.value, found.values())
   print(json.dumps({'out': _OUT.value, 'rows': len(found)}))
 
 
