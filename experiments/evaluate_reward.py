@@ -247,10 +247,15 @@ def read(path: str) -> list[Comparison]:
 
 def _texts(record, name, where):
   value = record.get(name)
-  value = [value] if isinstance(value, str) else list(value or ())
-  if not value or not all(isinstance(text, str) for text in value):
+  if value is None:
+    present = sorted(map(str, record))
+    problem = f'field {name!r} is missing; present: {present}'
+    raise BadRowError(where, 'missing_field', problem)
+  value = [value] if isinstance(value, str) else value
+  is_list = isinstance(value, (list, tuple)) and value
+  if not is_list or not all(isinstance(text, str) for text in value):
     raise BadRowError(
-      where, 'missing_field', f'field {name!r} is no text or list of texts'
+      where, 'wrong_type', f'field {name!r} is no text or list of texts'
     )
   return value
 

@@ -21,13 +21,11 @@ the log: of conversations the user's last message, with --chat as conversations.
 """
 
 import json
-import os
 
 from absl import flags
 
 from experiments.flags import configuration, outputs
-from experiments.pipelines.rows import FORMS, KEYS, rows
-from rl_jax.records import metrics
+from experiments.pipelines.rows import FORMS, read, rows
 
 _WORKDIRS = flags.DEFINE_list(
   'workdirs', None, 'Work directories of `train`.', required=True
@@ -56,14 +54,7 @@ def main(argv):
   outputs.check_file('out', _OUT.value)
   found = {}  # in order, each once
   for workdir in _WORKDIRS.value:
-    path = os.path.join(workdir, metrics.ROLLOUTS)
-    samples = metrics.read_jsonl(path)
-    for number, sample in enumerate(samples, 1):
-      if not (isinstance(sample, dict) and sample.keys() >= KEYS):
-        raise ValueError(f'{path}:{number} lacks one of {sorted(KEYS)}')
-    if _LAST.value and samples:
-      after = samples[-1]['step'] - _LAST.value
-      samples = [sample for sample in samples if sample['step'] > after]
+    samples = read(workdir, _LAST.value)
     for row in rows(
       samples, _FORM.value, _LEAST.value, _CHAT.value, _SHORTER.value
     ):

@@ -2,11 +2,30 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 import itertools
+import os
 from typing import Any
+
+from rl_jax.records import metrics
 
 FORMS = ('pair', 'label', 'scores', 'response', 'text')
 # Of a line, which has more.
 KEYS = frozenset(('step', 'prompt', 'response', 'reward', 'error'))
+
+
+def read(workdir: str, last: int | None) -> list[dict[str, Any]]:
+  """The lines of a log, of the last so many iterations; None: all.
+
+  Raises: ValueError naming a line that is no sample.
+  """
+  path = os.path.join(workdir, metrics.ROLLOUTS)
+  samples = metrics.read_jsonl(path)
+  for number, sample in enumerate(samples, 1):
+    if not (isinstance(sample, dict) and sample.keys() >= KEYS):
+      raise ValueError(f'{path}:{number} lacks one of {sorted(KEYS)}')
+  if last and samples:
+    after = samples[-1]['step'] - last
+    samples = [sample for sample in samples if sample['step'] > after]
+  return samples
 
 
 def rows(

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from experiments.pipelines.rows import rows
+from experiments.pipelines.rows import read, rows
 from rl_jax.tasks import PreferenceRows
 
 
@@ -79,6 +79,12 @@ def test_responses_have_what_ended_them():
   ]
   (pair,) = rows(lines, 'pair', 1.0, chat=False)
   assert pair == {'prompt': 'p', 'chosen': '3\n', 'rejected': '4'}
+
+
+def test_a_line_that_is_no_sample_is_named(tmp_path):
+  (tmp_path / 'rollouts.jsonl').write_text('{"step": 1}\n[]\n')
+  with pytest.raises(ValueError, match=r'rollouts.jsonl:1 lacks one of'):
+    read(str(tmp_path), None)
 
 
 def test_the_order_of_samples_without_ties_changes_nothing():
