@@ -11,6 +11,7 @@ import functools
 import time
 from typing import Any
 
+from absl import logging
 import jax
 import numpy as np
 
@@ -67,6 +68,7 @@ class Episodes(Journaled):
     self._first = 0  # of them
     self._records: list[dict[str, Any]] = []  # of all rows
     self._seconds = 0.0
+    self._looked = False  # at the components of the first rewards
 
   def open(
     self, examples: Sequence[Example], kept: beginnings.Kept
@@ -157,7 +159,7 @@ class Episodes(Journaled):
   ) -> list[Outcome]:
     """The sums of the rewards of the rows that were played last."""
     del texts, due_B
-    found = []
+    found, given, counted = [], set(), set()
     for row in range(len(examples) * traj.group_size):
       record = self._records[row]
       if record['failure'] is not None:
@@ -165,11 +167,20 @@ class Episodes(Journaled):
         continue
       weights = self._weights(examples[row // traj.group_size])
       names = {base.OUTCOME, *weights}
+      counted |= weights.keys()
       total = dict.fromkeys(sorted(names), 0.0)
       for rewards in record['rewards']:
         for name, value in rewards.items():
           total[name] = total.get(name, 0.0) + value
+          given.add(name)
       found.append(Outcome(total))
+    if given and not self._looked and not given & counted:
+      logging.warning(
+        'no episode has a component of task.reward_weights, %s: their rewards '
+        'are 0; they have %s',
+        *(sorted(counted), sorted(given)),
+      )
+    self._looked |= bool(given)
     return found
 
   def said(self, texts: Texts, own: slice) -> list[list[tuple[str, str]]]:
