@@ -206,6 +206,17 @@ def test_add_appends_a_piece():
     add_piece(config(), 'seed', 'ClipCovDrop()')
 
 
+def test_pieces_in_a_tuple():
+  """As the parts of a mixture of data sets."""
+  part = "MixturePart(name='{0}', task=PreferenceRows(path='{0}'), weight=2.0)"
+  text = f'Mixture(parts=[{part.format("a")}, {part.format("b")}])'
+  task = override(config(), 'task', text).task
+  assert [part.task.path for part in task.parts] == ['a', 'b']
+  assert task.parts[1].weight == 2.0
+  with pytest.raises(ValueError, match='only literals and pieces'):
+    override(config(), 'task', 'Mixture(parts=(MixturePart, 1 + 1))')
+
+
 @pytest.mark.parametrize(
   ('text', 'message'),
   [

@@ -9,6 +9,7 @@ behaviour log-probs are those of the score: nobody else knows them.
 from collections.abc import Callable, Sequence
 import dataclasses
 import functools
+import itertools
 from typing import Any
 import zlib
 
@@ -64,8 +65,16 @@ class LoggedSet(PromptSet):
 
   def check_labels(self, method: Method) -> None:
     """Raises ValueError if a piece reads what the data do not have, or if the
-    method learns every response of pairs, the rejected one, too."""
-    records = base.logged(self.task, self._example(self.example_id(0)))
+    method learns every response of pairs, the rejected one, too. Of a mixture
+    each part is looked at."""
+    sizes = getattr(self.task, 'sizes', lambda split: [1])(self.split)
+    starts = itertools.accumulate(sizes, initial=0)
+    for size, start in zip(sizes, starts, strict=False):
+      if size:
+        example = self._example(start)
+        self._check_labels(method, base.logged(self.task, example))
+
+  def _check_labels(self, method, records):
     first, labels = records[0], [x.label for x in records[: self.num_responses]]
     if (
       0 in labels
