@@ -16,8 +16,10 @@ Each row is written once, as tasks.PreferenceRows reads it:
   response  {prompt, completion} of every sample with reward >= --min_reward
   text      {text}: prompt and response of these samples as one text
 A response is written with the stop text that ended it. Samples that could not
-be judged, or that the limit of tokens cut, are left out. Prompts are those of
-the log: of conversations the user's last message, with --chat as conversations.
+be judged, or that the limit of tokens cut, are left out. Episodes of several
+turns are an error: their text has what the environment said. Prompts are those
+of the log: of conversations the user's last message, with --chat as
+conversations.
 """
 
 import json

@@ -35,7 +35,10 @@ def rows(
   chat: bool,
   shorter: bool = False,
 ) -> Iterator[dict[str, Any]]:
-  """Those of one log, in its order; samples: its lines."""
+  """Those of one log, in its order; samples: its lines.
+
+  Raises: ValueError for an episode of several turns.
+  """
   turn = lambda role, text: [{'role': role, 'content': text}] if chat else text
   for (_, prompt), every in _groups(samples):
     group = [x for x in every if x['error'] is None and _said(x)]
@@ -88,7 +91,16 @@ def _groups(samples: Iterable[dict[str, Any]]):
 
 
 def _said(sample) -> str:
-  """A response with the text that ended it; '' of one that the limit cut."""
+  """A response with the text that ended it; '' of one that the limit cut.
+
+  Raises: ValueError for an episode of several turns.
+  """
+  turns = len(sample.get('turns') or ())
+  if turns > 1:  # the policy would learn to write what it was told
+    raise ValueError(
+      f'iteration {sample["step"]} has an episode of {turns} turns, and rows '
+      'hold single responses: its text has the answers of the environment, too'
+    )
   end = sample.get('ended_by', '')  # not in logs of before 2026-11-24
   return '' if end is None else sample['response'] + end
 
