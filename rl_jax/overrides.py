@@ -34,6 +34,7 @@ PIECE_MODULES = (
   'rl_jax.models.partner_source',
   'rl_jax.models.reward_source',
   'rl_jax.rollouts.drafts',
+  'rl_jax.rollouts.turns',
   'rl_jax.rollouts.wrappers',
   'rl_jax.tasks',
 )
@@ -45,7 +46,6 @@ SECTION_MODULES = (
   'rl_jax.method',
   'rl_jax.models.rope',
   'rl_jax.models.transformer',
-  'rl_jax.rollouts.turns',
   'rl_jax.verification.sandbox.python_calls',
 )
 

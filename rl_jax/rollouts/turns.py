@@ -35,7 +35,7 @@ def check(task: Any, rollout: Any, method: Any) -> None:
     if turns is None:
       raise ValueError(
         f'rollout.turns is missing: {name} has episodes of several turns; '
-        'give it, for example TurnConfig(max_turns=8)'
+        "give it, for example --set='rollout.turns=TurnConfig(max_turns=8)'"
       )
     if rollout.slots is not None:
       raise ValueError(
