@@ -167,11 +167,12 @@ WRONG = {
         *(('max_response_tokens', x) for x in ('0', '1', '-1', *HUGE)),
         *(('seed', x) for x in ('x', '99999999999999999999')),
         *(('stop_accuracy', x) for x in ('x', 'nan')),
-        *(('set', x) for x in ('seed=1', 'x')),
+        *(('set', x) for x in ('seed=x', 'x', 'sede=1')),
       )
     ),
     *each('out', ('', 'text', 'text/out', 'folder'), '--data=pairs.jsonl'),
     ['--data=pairs.jsonl', BANDIT, '--out=out'],
+    ['--data=pairs.jsonl', '--model=model', '--out=folder/../model'],
     [],
   ],
   'export_weights': [
