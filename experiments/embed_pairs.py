@@ -4,14 +4,18 @@
     --out=embedded.jsonl
 
 Rows are pairs of `tasks.PreferenceRows`. Each is written as it is, as JSONL,
-with semantic_distance = 1 - cos(e(prompt), e(chosen)), from 0 to 2. e(text) is
-the mean of the model's final hidden states behind the tokens of the text alone,
-the contents of a conversation on lines of their own. A sentence encoder of your
-own may fill the field as well. The first bad row is an error that names it.
+what JSON does not know (dates of Parquet files) as text, with semantic_distance
+= 1 - cos(e(prompt), e(chosen)), from 0 to 2. e(text) is the mean of the model's
+final hidden states behind the tokens of the text alone, the contents of a
+conversation on lines of their own. A sentence encoder of your own may fill the
+field as well. The first bad row is an error that names it.
 """
 
+from collections.abc import Mapping
 import functools
+import json
 import os
+from typing import Any
 
 from absl import flags
 import jax
@@ -48,6 +52,12 @@ def distance(prompt_D: np.ndarray, chosen_D: np.ndarray) -> float:
   length = float(np.linalg.norm(prompt_D) * np.linalg.norm(chosen_D))
   cos = float(prompt_D @ chosen_D) / length if length > 0 else 0.0
   return min(max(1.0 - cos, 0.0), 2.0)
+
+
+def with_distance(record: Mapping[str, Any], found: float) -> dict[str, Any]:
+  """A row that JSON can hold."""
+  known = json.loads(json.dumps(record, default=str))
+  return {**known, 'semantic_distance': found}
 
 
 @functools.partial(jax.jit, static_argnums=1)
@@ -93,7 +103,7 @@ def main(argv):
       found = distance(*map(embed, texts))
     except ValueError as error:  # a character that the tokenizer lacks
       raise ValueError(f'{name}{number}: {error}') from None
-    lines.append({**record, 'semantic_distance': found})
+    lines.append(with_distance(record, found))
   if not lines:
     raise ValueError(f'--data={_DATA.value} has no rows')
   outputs.write_rows(_OUT.value, lines)
