@@ -29,7 +29,7 @@ from rl_jax.tasks import RewardFunctions
 from rl_jax.verification.pool import VerifierConfig
 
 # Of --flag=~/runs, --set=model.path=~/model and --flag=~/a,~/b.
-_HOME = re.compile(r'(^--?\w+=(?:[\w.]+=)?|,)~(?=/|$)')
+_HOME = re.compile(r'(^--?\w+=(?:[\w.]+=)?|,)~(?=/)')
 _HELP = ('help', 'helpshort', 'helpfull', 'h', '?')
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEFAULT_METHOD = 'grpo'

@@ -29,7 +29,7 @@ def test_an_escape_that_is_none_is_named():
   ('text', 'expected'),
   [
     ('--workdir=~/runs/a', '--workdir=HOME/runs/a'),
-    ('--workdir=~', '--workdir=HOME'),
+    ('--stop=~', '--stop=~'),
     ('--set=model.path=~/model', '--set=model.path=HOME/model'),
     ('--workdirs=~/a,~/b', '--workdirs=HOME/a,HOME/b'),
     ('--workdir=a~/b', '--workdir=a~/b'),
