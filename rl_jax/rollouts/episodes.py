@@ -11,11 +11,11 @@ import functools
 import time
 from typing import Any
 
-from absl import logging
 import jax
 import numpy as np
 
 from rl_jax.rollouts import beginnings
+from rl_jax.rollouts.counted import Counted
 from rl_jax.rollouts.engine import Engine
 from rl_jax.rollouts.partners import NO_PARTNERS, Partners
 from rl_jax.rollouts.players import Episode, Player
@@ -68,7 +68,7 @@ class Episodes(Journaled):
     self._first = 0  # of them
     self._records: list[dict[str, Any]] = []  # of all rows
     self._seconds = 0.0
-    self._looked = False  # at the components of the first rewards
+    self._counted = Counted()
 
   def open(
     self, examples: Sequence[Example], kept: beginnings.Kept
@@ -159,7 +159,8 @@ class Episodes(Journaled):
   ) -> list[Outcome]:
     """The sums of the rewards of the rows that were played last."""
     del texts, due_B
-    found, given, counted = [], set(), set()
+    self._counted.look(self._records, list(map(self._weights, examples)))
+    found = []
     for row in range(len(examples) * traj.group_size):
       record = self._records[row]
       if record['failure'] is not None:
@@ -167,20 +168,11 @@ class Episodes(Journaled):
         continue
       weights = self._weights(examples[row // traj.group_size])
       names = {base.OUTCOME, *weights}
-      counted |= weights.keys()
       total = dict.fromkeys(sorted(names), 0.0)
       for rewards in record['rewards']:
         for name, value in rewards.items():
           total[name] = total.get(name, 0.0) + value
-          given.add(name)
       found.append(Outcome(total))
-    if given and not self._looked and not given & counted:
-      logging.warning(
-        'no episode has a component of task.reward_weights, %s: their rewards '
-        'are 0; they have %s',
-        *(sorted(counted), sorted(given)),
-      )
-    self._looked |= bool(given)
     return found
 
   def said(self, texts: Texts, own: slice) -> list[list[tuple[str, str]]]:
