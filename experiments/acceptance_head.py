@@ -19,13 +19,12 @@ from collections.abc import Iterator
 import dataclasses
 import functools
 import json
-import os
 
 from absl import flags
 import jax
 import jax.numpy as jnp
 
-from experiments.flags import configuration
+from experiments.flags import configuration, outputs
 from experiments.flags import evaluation as evaluation_flags
 from rl_jax import randomness
 from rl_jax.config import ExperimentConfig, evaluated_tokens
@@ -168,9 +167,7 @@ def measured(setup: Setup, drafts: DraftModel, head=None) -> dict[str, float]:
 
 def load() -> Setup:
   """What the flags name; raises ValueError if its parts do not fit."""
-  folder = os.path.dirname(os.path.abspath(_OUT.value))
-  if os.path.isdir(_OUT.value) or not os.path.isdir(folder):
-    raise ValueError(f'--out={_OUT.value}: no file can be written there')
+  outputs.check_file('out', _OUT.value)
   config = evaluation_flags.from_flags(directory.run_of(_CHECKPOINT.value))
   mesh = assembly.make_mesh(config)
   jax.set_mesh(mesh)

@@ -11,14 +11,13 @@ samples in both. --worst is for the worst of n.
 """
 
 import json
-import os
 
 from absl import flags
 import numpy as np
 
 from experiments.flags import configuration
+from experiments.pipelines.rows import read
 from experiments.rewards.best_of_n import win_rate
-from rl_jax.records import metrics
 
 _WORKDIR = flags.DEFINE_string(
   'workdir', None, 'Work directory of `train`.', required=True
@@ -38,7 +37,7 @@ def main(argv):
   del argv
   own, other = (rewards(x) for x in (_WORKDIR.value, _REFERENCE.value))
   result = {}
-  for text in _NUMBERS.value:
+  for text in _NUMBERS.value or ['']:
     if not text.isdigit() or not int(text):
       raise ValueError(f'--n={",".join(_NUMBERS.value)}: {text!r} is no count')
     n = int(text)
@@ -52,13 +51,8 @@ def main(argv):
 
 def rewards(workdir: str) -> dict[str, list[float]]:
   """Rewards of the judged samples by prompt."""
-  path = os.path.join(workdir, metrics.ROLLOUTS)
-  lines = metrics.read_jsonl(path)
-  if _LAST.value and lines:
-    after = lines[-1]['step'] - _LAST.value
-    lines = [line for line in lines if line['step'] > after]
   found: dict[str, list[float]] = {}
-  for line in lines:
+  for line in read(workdir, _LAST.value):
     if line['error'] is None:
       found.setdefault(line['prompt'], []).append(line['reward'])
   return found

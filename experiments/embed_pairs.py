@@ -4,22 +4,25 @@
     --out=embedded.jsonl
 
 Rows are pairs of `tasks.PreferenceRows`. Each is written as it is, as JSONL,
-with semantic_distance = 1 - cos(e(prompt), e(chosen)), from 0 to 2. e(text) is
-the mean of the model's final hidden states behind the tokens of the text alone,
-the contents of a conversation on lines of their own. A sentence encoder of your
-own may fill the field as well. The first bad row is an error that names it.
+what JSON does not know (dates of Parquet files) as text, with semantic_distance
+= 1 - cos(e(prompt), e(chosen)), from 0 to 2. e(text) is the mean of the model's
+final hidden states behind the tokens of the text alone, the contents of a
+conversation on lines of their own. A sentence encoder of your own may fill the
+field as well. The first bad row is an error that names it.
 """
 
+from collections.abc import Mapping
 import functools
 import json
 import os
+from typing import Any
 
 from absl import flags
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.flags import configuration
+from experiments.flags import configuration, outputs
 from rl_jax.models import transformer
 from rl_jax.pieces.ops.masking import masked_mean
 from rl_jax.runs import policy as policy_lib
@@ -51,6 +54,12 @@ def distance(prompt_D: np.ndarray, chosen_D: np.ndarray) -> float:
   return min(max(1.0 - cos, 0.0), 2.0)
 
 
+def with_distance(record: Mapping[str, Any], found: float) -> dict[str, Any]:
+  """A row that JSON can hold."""
+  known = json.loads(json.dumps(record, default=str))
+  return {**known, 'semantic_distance': found}
+
+
 @functools.partial(jax.jit, static_argnums=1)
 def _embed(params, cfg, token_1T, mask_1T):
   """The mean state behind the tokens of one text, [D]."""
@@ -67,9 +76,9 @@ def main(argv):
   """Reads, embeds, writes."""
   if len(argv) > 1:
     raise ValueError(f'unexpected arguments: {argv[1:]}')
-  folder = os.path.dirname(os.path.abspath(_OUT.value))
-  if os.path.exists(_OUT.value) or not os.path.isdir(folder):
-    raise ValueError(f'--out={_OUT.value}: the file exists, or its folder not')
+  outputs.check_file('out', _OUT.value)
+  if os.path.exists(_OUT.value):
+    raise ValueError(f'--out={_OUT.value}: the file exists')
   mesh = mesh_lib.make_mesh(MeshConfig(fsdp=jax.device_count()))
   jax.set_mesh(mesh)
   cfg, params, tokenizer = policy_lib.load_checkpoint(_MODEL.value, mesh)
@@ -94,12 +103,10 @@ def main(argv):
       found = distance(*map(embed, texts))
     except ValueError as error:  # a character that the tokenizer lacks
       raise ValueError(f'{name}{number}: {error}') from None
-    lines.append(json.dumps({**record, 'semantic_distance': found}) + '\n')
+    lines.append(with_distance(record, found))
   if not lines:
     raise ValueError(f'--data={_DATA.value} has no rows')
-  with open(_OUT.value + '.tmp', 'w') as file:
-    file.writelines(lines)
-  os.replace(_OUT.value + '.tmp', _OUT.value)
+  outputs.write_rows(_OUT.value, lines)
 
 
 if __name__ == '__main__':

@@ -20,13 +20,12 @@ in no mean. --out has the outcome of each row, for intervals.
 
 import contextlib
 import json
-import os
 
 from absl import flags
 import jax
 import numpy as np
 
-from experiments.flags import configuration
+from experiments.flags import configuration, outputs
 from experiments.flags import evaluation as evaluation_flags
 from experiments.flags import processes as process_flags
 from rl_jax.config import evaluated_tokens
@@ -59,9 +58,7 @@ def main(argv):
   del argv
   process_flags.start()
   if _OUT.value:
-    folder = os.path.dirname(os.path.abspath(_OUT.value))
-    if os.path.isdir(_OUT.value) or not os.path.isdir(folder):
-      raise ValueError(f'--out={_OUT.value}: no file can be written there')
+    outputs.check_file('out', _OUT.value)
   config = evaluation_flags.from_flags(directory.run_of(_CHECKPOINT.value))
   if _OPPONENT.value and players_of(config.task) != 2:
     raise ValueError(

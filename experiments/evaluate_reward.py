@@ -26,14 +26,13 @@ is taken by the product, the least and the last of its steps' scores, too.
 from collections.abc import Mapping
 import dataclasses
 import json
-import os
 from typing import Any
 
 from absl import flags
 import jax
 import numpy as np
 
-from experiments.flags import configuration
+from experiments.flags import configuration, outputs
 from experiments.rewards import calibration, process_bench, reward_bench
 from experiments.rewards import step_labels as labels
 from rl_jax.learning.final_values import final_values, token_values
@@ -94,6 +93,8 @@ class Comparison:
 def main(argv):
   """Scores all completions and prints the sections as JSON."""
   del argv
+  if _SCORES_OUT.value is not None:
+    outputs.check_file('scores_out', _SCORES_OUT.value)
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   evaluate = by_steps if _STEPS.value else by_comparisons
   with jax.set_mesh(mesh):
@@ -116,9 +117,7 @@ def by_comparisons(loaded) -> dict[str, Any]:
   if _SCORES_OUT.value is not None:
     pairs = all(len(row['scores']) == 2 for row in rows)
     written = map(as_pair, rows) if pairs else rows
-    with open(_SCORES_OUT.value + '.tmp', 'w', encoding='utf-8') as file:
-      file.writelines(json.dumps(row) + '\n' for row in written)
-    os.replace(_SCORES_OUT.value + '.tmp', _SCORES_OUT.value)
+    outputs.write_rows(_SCORES_OUT.value, written)
   judged = []
   for one, row in zip(comparisons, rows, strict=True):
     own, count = row['scores'], len(one.right)
@@ -248,10 +247,15 @@ def read(path: str) -> list[Comparison]:
 
 def _texts(record, name, where):
   value = record.get(name)
-  value = [value] if isinstance(value, str) else list(value or ())
-  if not value or not all(isinstance(text, str) for text in value):
+  if value is None:
+    present = sorted(map(str, record))
+    problem = f'field {name!r} is missing; present: {present}'
+    raise BadRowError(where, 'missing_field', problem)
+  value = [value] if isinstance(value, str) else value
+  is_list = isinstance(value, (list, tuple)) and value
+  if not is_list or not all(isinstance(text, str) for text in value):
     raise BadRowError(
-      where, 'missing_field', f'field {name!r} is no text or list of texts'
+      where, 'wrong_type', f'field {name!r} is no text or list of texts'
     )
   return value
 

@@ -23,7 +23,7 @@ from absl import app, flags
 import jax
 import numpy as np
 
-from experiments.flags import configuration
+from experiments.flags import configuration, outputs
 from experiments.pipelines import latents
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.exploitability import log_probs
@@ -178,6 +178,7 @@ def step(
 def main(argv: Sequence[str]) -> None:
   """Loads, draws, solves, writes."""
   del argv
+  outputs.check_file('out', _OUT.value)
   task = configuration.build(_CONFIG.value, 'sft').task
   if not isinstance(task, SpokenMoves):
     raise app.UsageError(
@@ -196,8 +197,7 @@ def main(argv: Sequence[str]) -> None:
     iterations=_ITERATIONS.value,
   )
   rows, found = step(task, table, sizes, np.random.default_rng(_SEED.value))
-  with open(_OUT.value, 'w') as file:
-    file.writelines(json.dumps(row) + '\n' for row in rows)
+  outputs.write_rows(_OUT.value, rows)
   print(json.dumps({**found, 'legal_mass': mass}))
 
 

@@ -59,11 +59,7 @@ def main(argv):
     started = time.time()
     code = execute([sys.executable, *command])
     if code:
-      print(
-        f'stage {name!r} ended with exit code {code}: run the same command to '
-        'continue it',
-        file=sys.stderr,
-      )
+      print(f'stage {name!r} {ended(code)}', file=sys.stderr)
       sys.exit(code if code > 0 else 128 - code)
     seconds = round(time.time() - started, 1)
     done[name] = {'command': command, 'seconds': seconds}
@@ -74,6 +70,14 @@ def main(argv):
   with open(os.path.join(workdir, REPORT), 'w') as file:
     file.write(text)
   print(text, end='')
+
+
+def ended(code: int) -> str:
+  """How a stage has ended, and what to do: 1 and 2 are errors that it names."""
+  again = 'run the same command to continue it'
+  if code in (1, 2):
+    again = f'mend what it says, then {again}'
+  return f'ended with exit code {code}: {again}'
 
 
 def finished(path: str, planned: dict[str, list[str]]) -> dict[str, Any]:

@@ -194,12 +194,22 @@ def _asked() -> Iterator[str]:
       return
 
 
+def check_index(task: Any) -> None:
+  """Raises UsageError unless the split has the example of the flags."""
+  count = task.num_prompts(_SPLIT.value)
+  if _INDEX.value >= count:
+    raise app.UsageError(
+      f'--index={_INDEX.value} of --split={_SPLIT.value}, which has {count} '
+      'examples'
+    )
+
+
 def main(argv: Sequence[str]) -> None:
   """Plays and prints."""
   del argv
   if (_TASK.value is None) == (_CHECKPOINT.value is None):
     raise app.UsageError('give --task or --checkpoint, one of them')
-  if _CHECKPOINT.value:
+  if _CHECKPOINT.value is not None:
     config = directory.saved_config(_CHECKPOINT.value)
     config = configuration.changed(config, _SET.value)
     if not is_environment(config.task):
@@ -208,6 +218,7 @@ def main(argv: Sequence[str]) -> None:
         'experiments.evaluate shows responses'
       )
     validate(config)
+    check_index(config.task)
     lines = by_policy(
       config, _CHECKPOINT.value, _SPLIT.value, _INDEX.value, _SEED.value
     )
@@ -215,6 +226,7 @@ def main(argv: Sequence[str]) -> None:
     method = configuration.load_method('reinforce')
     config = configuration.load_config(_TASK.value, method)
     config = configuration.changed(config, _SET.value)
+    check_index(config.task)
     example = config.task.example(_SPLIT.value, _INDEX.value)
     tokenizer = ByteTokenizer()
     if hasattr(config.task, 'alphabet'):

@@ -22,7 +22,7 @@ import json
 from absl import app, flags
 import numpy as np
 
-from experiments.flags import configuration
+from experiments.flags import configuration, outputs
 from experiments.rewards import strength
 from rl_jax.tasks import rows as rows_lib
 from rl_jax.tasks.sources import BadRowError
@@ -105,10 +105,10 @@ def main(argv):
     raise app.UsageError(
       f'--flip={_FLIP.value} and --drop={_DROP.value}: one of them must be 0'
     )
+  outputs.check_file('out', _OUT.value)
   texts, scores = read(_SCORED.value)
   rows = cleaned(texts, scores, _FLIP.value, _DROP.value)
-  with open(_OUT.value, 'w', encoding='utf-8') as file:
-    file.writelines(json.dumps(row) + '\n' for row in rows)
+  outputs.write_rows(_OUT.value, rows)
   mean_N, std_N = strength.strength(*scores)
   found = {
     'pairs': len(texts),

@@ -18,7 +18,7 @@ from typing import Any
 
 from absl import app, flags
 
-from experiments.flags import configuration
+from experiments.flags import configuration, outputs
 from rl_jax.tasks import WebForm, base, draws
 from rl_jax.tasks.environments.web_form import EMPTY, SUBMIT, Filling
 
@@ -76,6 +76,7 @@ def played(
 def main(argv: Sequence[str]) -> None:
   """Plays, renames, writes."""
   del argv
+  outputs.check_file('out', _OUT.value)
   config = configuration.build(_CONFIG.value, 'sft', _SET.value)
   task = config.task
   if not isinstance(task, WebForm):
@@ -95,8 +96,7 @@ def main(argv: Sequence[str]) -> None:
       rows, outcome = played(task, *episode)
       found += rows * int(outcome)
       kept += int(outcome)
-  with open(_OUT.value, 'w') as file:
-    file.writelines(json.dumps(row) + '\n' for row in found)
+  outputs.write_rows(_OUT.value, found)
   counts = {'episodes': _EPISODES.value, 'kept': kept, 'rows': len(found)}
   print(json.dumps(counts))
 

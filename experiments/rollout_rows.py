@@ -16,18 +16,18 @@ Each row is written once, as tasks.PreferenceRows reads it:
   response  {prompt, completion} of every sample with reward >= --min_reward
   text      {text}: prompt and response of these samples as one text
 A response is written with the stop text that ended it. Samples that could not
-be judged, or that the limit of tokens cut, are left out. Prompts are those of
-the log: of conversations the user's last message, with --chat as conversations.
+be judged, or that the limit of tokens cut, are left out. Episodes of several
+turns are an error: their text has what the environment said. Prompts are those
+of the log: of conversations the user's last message, with --chat as
+conversations.
 """
 
 import json
-import os
 
 from absl import flags
 
-from experiments.flags import configuration
-from experiments.pipelines.rows import FORMS, KEYS, rows
-from rl_jax.records import metrics
+from experiments.flags import configuration, outputs
+from experiments.pipelines.rows import FORMS, read, rows
 
 _WORKDIRS = flags.DEFINE_list(
   'workdirs', None, 'Work directories of `train`.', required=True
@@ -53,28 +53,20 @@ def main(argv):
     raise ValueError('--chat with --form=text: a text has no turns')
   if _SHORTER.value and _FORM.value != 'pair':
     raise ValueError(f'--shorter with --form={_FORM.value}: it is for pairs')
-  found: dict[str, None] = {}  # in order, each once
+  outputs.check_file('out', _OUT.value)
+  found = {}  # in order, each once
   for workdir in _WORKDIRS.value:
-    path = os.path.join(workdir, metrics.ROLLOUTS)
-    samples = metrics.read_jsonl(path)
-    for number, sample in enumerate(samples, 1):
-      if not (isinstance(sample, dict) and sample.keys() >= KEYS):
-        raise ValueError(f'{path}:{number} lacks one of {sorted(KEYS)}')
-    if _LAST.value and samples:
-      after = samples[-1]['step'] - _LAST.value
-      samples = [sample for sample in samples if sample['step'] > after]
+    samples = read(workdir, _LAST.value)
     for row in rows(
       samples, _FORM.value, _LEAST.value, _CHAT.value, _SHORTER.value
     ):
-      found[json.dumps(row) + '\n'] = None
+      found[json.dumps(row)] = row
   if not found:
     raise ValueError(
       f'--workdirs={",".join(_WORKDIRS.value)}: no rows of --form='
       f'{_FORM.value} with --min_reward={_LEAST.value}'
     )
-  with open(_OUT.value + '.tmp', 'w', encoding='utf-8') as file:
-    file.writelines(found)
-  os.replace(_OUT.value + '.tmp', _OUT.value)
+  outputs.write_rows(_OUT.value, found.values())
   print(json.dumps({'out': _OUT.value, 'rows': len(found)}))
 
 

@@ -125,12 +125,15 @@ def main(argv):
   if len(argv) > 1:
     raise ValueError(f'unexpected arguments: {argv[1:]}')
   setting = {'config': _CONFIG.value, 'method': _METHOD.value}
-  setting |= dict(text.split('=', 1) for text in _SET.value)
+  setting |= dict(configuration.split(x, '--set') for x in _SET.value)
   score = score_by_run(
     *(grid.with_head(setting), _FIELD.value, _METRIC.value, _WORKDIR.value),
     _JITTED.value,
   )
-  start = [float(text) for text in _START.value]
+  try:
+    start = [float(text) for text in _START.value]
+  except ValueError as error:
+    raise ValueError(f'--start={",".join(_START.value)}: {error}') from None
   best, found = nelder_mead(score, start, _STEP.value, _RUNS.value)
   print(f'best: {_FIELD.value}={best} with {_METRIC.value} {found:.4f}')
 

@@ -7,8 +7,9 @@ python -m experiments.sft --model=smollm2 --data=pairs.jsonl --steps=200
 
 --data takes the forms of tasks.PreferenceRows: {prompt, completion or
 response}, {messages}, and of pairs and scored responses the first one. Of
-conversations the assistant's turns are trained. It is the method sft in the
-loop of train, whose --set it has, as --set=optimizer.schedule=cosine.
+conversations the assistant's turns are trained. Labels are not looked at. It is
+the method sft in the loop of train, whose --set it has, as
+--set=optimizer.schedule=cosine or --set=model.lora_rank=16.
 
 The result, a model directory, is written to --out; curves and checkpoints to
 --out with `.work` appended, a work directory as that of train. Run it again to
@@ -84,12 +85,15 @@ def check_flags() -> None:
   """Raises ValueError for flags that do not go together."""
   if (_CONFIG.value is None) == (_DATA.value is None):
     raise ValueError('give exactly one of --config and --data')
-  if _DATA.value is not None and _SET.value:
-    raise ValueError('--set needs --config: it changes one of its fields')
   if _BATCH.value % _MICRO.value:
     raise ValueError(
       f'--microbatches={_MICRO.value} must divide --batch_size={_BATCH.value}'
     )
+  same = _MODEL.value is not None and (
+    os.path.realpath(_MODEL.value) == os.path.realpath(_OUT.value)
+  )
+  if same:  # and the run could not be continued
+    raise ValueError(f'--out={_OUT.value} would replace --model: give another')
   if _DATA.value is not None and _MODEL.value is None:
     raise ValueError('--data needs --model: the model to start from')
 

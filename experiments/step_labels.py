@@ -85,6 +85,12 @@ def writer(path: str, config: Any, mesh: Any, key: jax.Array) -> Write:
     length = np.zeros(len(batch), np.int32)
     for row, (question, text) in enumerate(batch):
       ids, before = tokenizer.encode(question), tokenizer.encode(text)
+      if len(ids) > P or len(before) > T:
+        raise ValueError(
+          f'--policy={path}: a prompt has {len(ids)} tokens and a begun '
+          f'response {len(before)}, more than rollout.max_prompt_tokens = {P} '
+          f'and max_response_tokens = {T}: is it a policy of this task?'
+        )
       prompt[row, P - len(ids) :], mask[row, P - len(ids) :] = ids, 1
       given[row, : len(before)], kind[row, : len(before)] = before, FORCED
       length[row] = len(before)

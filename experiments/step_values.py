@@ -26,7 +26,7 @@ from absl import app, flags
 import jax
 import numpy as np
 
-from experiments.flags import configuration
+from experiments.flags import configuration, outputs
 from experiments.pipelines import walks as walks_lib
 from experiments.pipelines.walks import Walks
 from rl_jax.runs import policy as policy_lib
@@ -107,6 +107,7 @@ def pairs(grid: Walks, value_SA: np.ndarray) -> list[dict[str, str]]:
 def main(argv: Sequence[str]) -> None:
   """Loads, plays, writes, prints."""
   del argv
+  outputs.check_file('out', _OUT.value)
   task = configuration.build(_CONFIG.value, 'sft').task
   if not isinstance(task, (LoggedMoves, LoggedEpisodes)):
     raise app.UsageError(
@@ -127,8 +128,7 @@ def main(argv: Sequence[str]) -> None:
       rng=rng,
     )
     rows += pairs(grid, value_SA)
-  with open(_OUT.value, 'w') as file:
-    file.writelines(json.dumps(row) + '\n' for row in rows)
+  outputs.write_rows(_OUT.value, rows)
   values = policy
   if _VALUES.value is not None:
     values = move_log_probs(_VALUES.value, mesh)

@@ -15,7 +15,7 @@ import json
 
 from absl import app, flags
 
-from experiments.flags import configuration
+from experiments.flags import configuration, outputs
 from rl_jax.tasks import KeyDoor, draws
 from rl_jax.tasks.environments.base import SEED
 from rl_jax.tasks.environments.key_door import Walk
@@ -59,6 +59,7 @@ def walk(
 def main(argv: Sequence[str]) -> None:
   """Walks and writes."""
   del argv
+  outputs.check_file('out', _OUT.value)
   task = configuration.build(_CONFIG.value, 'sft', _SET.value).task
   if not isinstance(task, KeyDoor):
     raise app.UsageError(
@@ -71,8 +72,7 @@ def main(argv: Sequence[str]) -> None:
     rows, done = walk(task, grid, _NOISE.value, _TURNS.value, stream)
     found += rows
     reached += done
-  with open(_OUT.value, 'w') as file:
-    file.writelines(json.dumps(row) + '\n' for row in found)
+  outputs.write_rows(_OUT.value, found)
   print(json.dumps({'rows': len(found), 'goal': reached / _EPISODES.value}))
 
 

@@ -34,6 +34,7 @@ PIECE_MODULES = (
   'rl_jax.models.partner_source',
   'rl_jax.models.reward_source',
   'rl_jax.rollouts.drafts',
+  'rl_jax.rollouts.turns',
   'rl_jax.rollouts.wrappers',
   'rl_jax.tasks',
 )
@@ -45,7 +46,6 @@ SECTION_MODULES = (
   'rl_jax.method',
   'rl_jax.models.rope',
   'rl_jax.models.transformer',
-  'rl_jax.rollouts.turns',
   'rl_jax.verification.sandbox.python_calls',
 )
 
@@ -107,7 +107,8 @@ def parse_literal(text: str) -> Any:
 
 
 def parse_piece(text: str) -> Any:
-  """Builds a piece from a restricted constructor call: keyword literals."""
+  """Builds a piece from a restricted constructor call: keyword literals, and
+  other pieces or tuples of them."""
   try:
     node = ast.parse(text, mode='eval').body
   except _UNREADABLE as error:
@@ -120,6 +121,8 @@ def _build(node, text):
     try:
       return ast.literal_eval(node)
     except _UNREADABLE as error:
+      if isinstance(node, (ast.Tuple, ast.List)):  # of pieces
+        return tuple(_build(part, text) for part in node.elts)
       hint = ''
       if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         hint = f': name the class alone, {node.func.attr}(...)'

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import re
 from typing import Any
 
 import pytest
@@ -17,6 +18,9 @@ from rl_jax.overrides import (
 )
 from rl_jax.pieces import credit, losses, regularizers, selection, weights
 from rl_jax.pieces.aggregation import SeqMeanTokenMean
+from rl_jax.rollouts import turns
+from rl_jax.rollouts.turns import TurnConfig
+from rl_jax.tasks import KeyDoor
 
 
 @dataclasses.dataclass(frozen=True)
@@ -204,6 +208,25 @@ def test_add_appends_a_piece():
   assert after.method.losses[3] == regularizers.EntropyBonus()
   with pytest.raises(ValueError, match='seed is not a tuple'):
     add_piece(config(), 'seed', 'ClipCovDrop()')
+
+
+def test_limits_of_episodes_are_given_by_their_class():
+  """As the error says where they are missing."""
+  with pytest.raises(ValueError, match='rollout.turns is missing') as error:
+    turns.check(KeyDoor(), config().rollout, config().method)
+  text = re.search("--set='(rollout.turns)=(.*)'", str(error.value))
+  assert override(config(), *text.groups()).rollout.turns == TurnConfig()
+
+
+def test_pieces_in_a_tuple():
+  """As the parts of a mixture of data sets."""
+  part = "MixturePart(name='{0}', task=PreferenceRows(path='{0}'), weight=2.0)"
+  text = f'Mixture(parts=[{part.format("a")}, {part.format("b")}])'
+  task = override(config(), 'task', text).task
+  assert [part.task.path for part in task.parts] == ['a', 'b']
+  assert task.parts[1].weight == 2.0
+  with pytest.raises(ValueError, match='only literals and pieces'):
+    override(config(), 'task', 'Mixture(parts=(MixturePart, 1 + 1))')
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,8 @@ from rl_jax.runtime import output, processes
 from rl_jax.tasks import RewardFunctions
 from rl_jax.verification.pool import VerifierConfig
 
+# Of --flag=~/runs, --set=model.path=~/model and --flag=~/a,~/b.
+_HOME = re.compile(r'(^--?\w+=(?:[\w.]+=)?|,)~(?=/)')
 _HELP = ('help', 'helpshort', 'helpfull', 'h', '?')
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEFAULT_METHOD = 'grpo'
@@ -70,7 +72,7 @@ def from_flags() -> ExperimentConfig:
   """
   values = flags.FLAGS
   sets = values['set'].value
-  paths = [_split(text, '--set')[0] for text in set(sets)]
+  paths = [split(text, '--set')[0] for text in set(sets)]
   for path in paths:
     if paths.count(path) > 1:
       raise ValueError(f'--set={path}=... has two values: give one')
@@ -94,7 +96,7 @@ def build(
   loaded = None if method is None else load_method(method)
   result = load_config(config, loaded)
   for text in adds:
-    result = overrides.add_piece(result, *_split(text, '--add'))
+    result = overrides.add_piece(result, *split(text, '--add'))
   result = changed(result, sets)
   diagnostics = result.diagnostics
   if diagnostics.influence_every and diagnostics.baseline is None:
@@ -106,7 +108,7 @@ def build(
 
 def changed(config: ExperimentConfig, sets: list[str]) -> ExperimentConfig:
   """The configuration with texts PATH=LITERAL applied."""
-  changes = dict(_split(text, '--set') for text in sets)
+  changes = dict(split(text, '--set') for text in sets)
   return overrides.override_all(config, changes.items())
 
 
@@ -274,7 +276,8 @@ def _call(module: Any, name: str, typed: str, *arguments: Any) -> Any:
   return getattr(module, name)(*arguments)
 
 
-def _split(text: str, flag: str) -> tuple[str, str]:
+def split(text: str, flag: str) -> tuple[str, str]:
+  """(PATH, VALUE) of PATH=VALUE. Raises ValueError naming the flag."""
   path, equals, value = text.partition('=')
   if not equals:
     raise ValueError(f'{flag}={text}: expected {flag}=PATH=VALUE')
@@ -307,16 +310,16 @@ def run(main: Any) -> None:
         user_modules.add(text)
       main(argv)
     except (ValueError, OSError, ImportError, MemoryError) as error:
-      _say(error)
+      say(error)
       processes.end_all(2)
       if flags.FLAGS.traceback:
         raise
       sys.exit(2)
     except app.UsageError as error:
-      _say(error)
+      say(error)
       sys.exit(2)
     except (guards.StopRunError, CheckpointError) as error:
-      _say(error)
+      say(error)
       processes.end_all(1)
       if flags.FLAGS.traceback:
         raise
@@ -325,7 +328,7 @@ def run(main: Any) -> None:
       processes.end_all(1)
       if 'RESOURCE_EXHAUSTED' not in str(error) or flags.FLAGS.traceback:
         raise
-      _say(f'the device is out of memory: {str(error).splitlines()[0][:300]}')
+      say(f'the device is out of memory: {str(error).splitlines()[0][:300]}')
       sys.exit(2)
 
   flags.DEFINE_bool('traceback', False, 'Show the traceback of errors.')
@@ -338,8 +341,19 @@ def run(main: Any) -> None:
   app.run(guarded, flags_parser=_parse)
 
 
-def _say(error: Exception | str) -> None:
-  print(f'error: {error}', file=sys.stderr)
+def say(error: Exception | str) -> None:
+  """Prints an error of the user on one line."""
+  print(f'error: {str(error) or type(error).__name__}', file=sys.stderr)
+
+
+def at_home(text: str) -> str:
+  """A flag whose path begins with ~, which a shell leaves behind an =.
+
+  Else a folder named ~ would be made where the command runs.
+  """
+  if not _HOME.match(text):
+    return text
+  return _HOME.sub(lambda found: found[1] + os.path.expanduser('~'), text)
 
 
 def _parse(argv: list[str]) -> list[str]:
@@ -352,10 +366,11 @@ def _parse(argv: list[str]) -> list[str]:
       return app.parse_flags_with_usage(argv)
     except SystemExit:
       raise SystemExit(0) from None  # absl exits with 1
+  argv = [argv[0], *map(at_home, argv[1:])]
   try:
     return flags.FLAGS(argv)
   except flags.Error as error:
     missing = r'flag --(\w+)=None: Flag --\1 must have a value .*'
     lines = str(error).splitlines()
-    _say('; '.join(re.sub(missing, r'--\1 is missing', x) for x in lines))
+    say('; '.join(re.sub(missing, r'--\1 is missing', x) for x in lines))
     raise SystemExit(2) from None

@@ -2,11 +2,30 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 import itertools
+import os
 from typing import Any
+
+from rl_jax.records import metrics
 
 FORMS = ('pair', 'label', 'scores', 'response', 'text')
 # Of a line, which has more.
 KEYS = frozenset(('step', 'prompt', 'response', 'reward', 'error'))
+
+
+def read(workdir: str, last: int | None) -> list[dict[str, Any]]:
+  """The lines of a log, of the last so many iterations; None: all.
+
+  Raises: ValueError naming a line that is no sample.
+  """
+  path = os.path.join(workdir, metrics.ROLLOUTS)
+  samples = metrics.read_jsonl(path)
+  for number, sample in enumerate(samples, 1):
+    if not (isinstance(sample, dict) and sample.keys() >= KEYS):
+      raise ValueError(f'{path}:{number} lacks one of {sorted(KEYS)}')
+  if last and samples:
+    after = samples[-1]['step'] - last
+    samples = [sample for sample in samples if sample['step'] > after]
+  return samples
 
 
 def rows(
@@ -16,7 +35,10 @@ def rows(
   chat: bool,
   shorter: bool = False,
 ) -> Iterator[dict[str, Any]]:
-  """Those of one log, in its order; samples: its lines."""
+  """Those of one log, in its order; samples: its lines.
+
+  Raises: ValueError for an episode of several turns.
+  """
   turn = lambda role, text: [{'role': role, 'content': text}] if chat else text
   for (_, prompt), every in _groups(samples):
     group = [x for x in every if x['error'] is None and _said(x)]
@@ -69,7 +91,16 @@ def _groups(samples: Iterable[dict[str, Any]]):
 
 
 def _said(sample) -> str:
-  """A response with the text that ended it; '' of one that the limit cut."""
+  """A response with the text that ended it; '' of one that the limit cut.
+
+  Raises: ValueError for an episode of several turns.
+  """
+  turns = len(sample.get('turns') or ())
+  if turns > 1:  # the policy would learn to write what it was told
+    raise ValueError(
+      f'iteration {sample["step"]} has an episode of {turns} turns, and rows '
+      'hold single responses: its text has the answers of the environment, too'
+    )
   end = sample.get('ended_by', '')  # not in logs of before 2026-11-24
   return '' if end is None else sample['response'] + end
 

@@ -61,9 +61,11 @@ def commands(stages: tuple[Stage, ...], workdir: str) -> dict[str, list[str]]:
       raise ValueError(
         f'stage {stage.name!r}: there is no experiments.{stage.binary}'
       )
-    if isinstance(stage.flags, str):
+    is_tuple = isinstance(stage.flags, (tuple, list))
+    if not is_tuple or not all(isinstance(x, str) for x in stage.flags):
       raise ValueError(
-        f'stage {stage.name!r}: flags = {stage.flags!r}: expected a tuple'
+        f'stage {stage.name!r}: flags = {stage.flags!r}: expected a tuple of '
+        'texts'
       )
     own = os.path.join(workdir, stage.name)
     known = {**folders, 'out': own}

@@ -55,7 +55,8 @@ def find(paths: Sequence[str]) -> list[str]:
     matches = [path] if os.path.isdir(path) else sorted(glob.glob(path))
     matches = [match for match in matches if os.path.isdir(match)]
     if not matches:
-      raise ValueError(f'{path!r} is not a work directory: it does not exist')
+      problem = 'it is a file' if os.path.isfile(path) else 'it does not exist'
+      raise ValueError(f'{path!r} is not a work directory: {problem}')
     runs = [run for match in matches for run in _below(match)]
     if not runs:
       raise ValueError(

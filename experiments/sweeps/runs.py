@@ -5,6 +5,7 @@ lists pieces to append, any other is the path of a field: {'method': 'kl_cov',
 'rollout.group_size': 16}. A sweep is a list of settings.
 """
 
+import collections
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 import dataclasses
 import fcntl
@@ -222,14 +223,17 @@ def states(members: Iterable[Run], workdir: str) -> Iterator[str]:
 
 
 def progress(members: Sequence[Run], workdir: str) -> str:
-  """How many runs are finished and how many failed, in one line."""
+  """How many runs are finished and how many failed; a line for each reason."""
   wanted = {run.digest for run in members}
   lines = [row for row in results(workdir) if row['digest'] in wanted]
-  failed = sum('failed' in row for row in lines)
-  return (
+  reasons = collections.Counter(r['failed'] for r in lines if 'failed' in r)
+  failed = reasons.total()
+  text = (
     f'{len(lines) - failed} of {len(members)} runs are finished, {failed} '
     f'failed: {os.path.join(workdir, RESULTS)}'
   )
+  why = [f'{count} failed: {why}' for why, count in reasons.items()]
+  return '\n'.join([text, *why])
 
 
 def programs(members: Iterable[Run], jitted: bool) -> list[list[Run]]:

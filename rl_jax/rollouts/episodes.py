@@ -15,6 +15,7 @@ import jax
 import numpy as np
 
 from rl_jax.rollouts import beginnings
+from rl_jax.rollouts.counted import Counted
 from rl_jax.rollouts.engine import Engine
 from rl_jax.rollouts.partners import NO_PARTNERS, Partners
 from rl_jax.rollouts.players import Episode, Player
@@ -72,6 +73,7 @@ class Episodes(Journaled):
     self._first = 0  # of them
     self._records: list[dict[str, Any]] = []  # of all rows
     self._seconds = 0.0
+    self._counted = Counted()
 
   def open(
     self, examples: Sequence[Example], kept: beginnings.Kept
@@ -162,6 +164,7 @@ class Episodes(Journaled):
   ) -> list[Outcome]:
     """The sums of the rewards of the rows that were played last."""
     del texts, due_B
+    self._counted.look(self._records, list(map(self._weights, examples)))
     found = []
     for row in range(len(examples) * traj.group_size):
       record = self._records[row]

@@ -9,6 +9,7 @@ behaviour log-probs are those of the score: nobody else knows them.
 from collections.abc import Callable, Sequence
 import dataclasses
 import functools
+import itertools
 from typing import Any
 import zlib
 
@@ -63,8 +64,28 @@ class LoggedSet(PromptSet):
     return ids
 
   def check_labels(self, method: Method) -> None:
-    """Raises ValueError if a piece reads what the data do not have."""
-    first = base.logged(self.task, self._example(self.example_id(0)))[0]
+    """Raises ValueError if a piece reads what the data do not have, or if the
+    method learns every response of pairs, the rejected one, too. Of a mixture
+    each part is looked at."""
+    sizes = getattr(self.task, 'sizes', lambda split: [1])(self.split)
+    starts = itertools.accumulate(sizes, initial=0)
+    for size, start in zip(sizes, starts, strict=False):
+      if size:
+        example = self._example(start)
+        self._check_labels(method, base.logged(self.task, example))
+
+  def _check_labels(self, method, records):
+    first, labels = records[0], [x.label for x in records[: self.num_responses]]
+    if (
+      0 in labels
+      and 1 in labels
+      and all(getattr(loss, 'imitates', False) for loss in method.losses)
+    ):
+      raise ValueError(
+        f'rollout.group_size = {len(labels)}: the method would learn the '
+        'rejected responses as the chosen ones; set it to 1, which reads the '
+        'chosen ones alone'
+      )
     for path, piece in method.pieces():
       if first.distance is None and _DISTANCE in getattr(piece, 'reads', ()):
         raise ValueError(

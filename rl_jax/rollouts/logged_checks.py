@@ -68,9 +68,19 @@ def check_recorded(task: Any, group_size: int, method: Method) -> None:
 
   A group of one is the first response alone: of a pair the chosen one.
   """
-  responses, more = base.num_logged(task), reads_mismatched(method)
+  more = reads_mismatched(method)
+  if group_size == 1 and not more:
+    return
+  responses = base.num_logged(task)
   size = responses + more
-  if group_size != size and (group_size > 1 or more):
+  if group_size != size:
+    for path, piece in method.pieces():
+      least = getattr(piece, 'min_group_size', 1)
+      if responses < least:
+        raise ValueError(
+          f'method.{path} compares {least} responses to a prompt, but the data '
+          f'of {type(task).__name__} have {responses}'
+        )
     one_more = ' and the method adds the response to another prompt'
     raise ValueError(
       f'rollout.group_size = {group_size}, but the data of '

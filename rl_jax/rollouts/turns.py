@@ -39,7 +39,7 @@ def check(task: Any, rollout: Any, method: Any) -> None:
     if turns is None:
       raise ValueError(
         f'rollout.turns is missing: {name} has episodes of several turns; '
-        'give it, for example TurnConfig(max_turns=8)'
+        "give it, for example --set='rollout.turns=TurnConfig(max_turns=8)'"
       )
     if rollout.slots is not None:
       raise ValueError(
@@ -156,7 +156,8 @@ class TurnFormat:
 def turn_format(task: Any, tokenizer: Any, limits: TurnConfig) -> TurnFormat:
   """In plain text nothing; in chat form what the model's template writes.
 
-  Raises: ValueError if the template changes or repeats what is said.
+  Raises: ValueError if the template changes or repeats what is said, or does
+    not read what the task gives it.
   """
   if not getattr(task, 'chat', False):
     return TurnFormat(tokenizer, limits)
@@ -166,7 +167,12 @@ def turn_format(task: Any, tokenizer: Any, limits: TurnConfig) -> TurnFormat:
     {'role': task.role, 'content': _OBSERVATION},
   ]
   variables = getattr(task, 'arguments', {})
-  text = tokenizer.chat(messages, add_generation_prompt=True, **variables)
+  try:
+    text = tokenizer.chat(messages, add_generation_prompt=True, **variables)
+  except ValueError as error:
+    hint = "; task.shown='text' needs no template that reads them"
+    more = hint if 'tools' in variables else ''
+    raise ValueError(f'{type(task).__name__}: {error}{more}') from error
   parts = text.split(_ACTION)
   parts = parts[-1].split(_OBSERVATION) if len(parts) == 2 else []
   if len(parts) != 2:

@@ -47,6 +47,7 @@ class Mixture:
 
     Mixture((MixturePart('gsm8k', QuestionAnswer(...), 3.0),
              MixturePart('sums', Arithmetic())))
+    --set="task=Mixture(parts=(MixturePart(name='a', task=...), ...))"
 
   Shares are kept from the first draw on (`mixed_selector`); which prompts of a
   part come next is decided by the method's selector (default: a shuffled pass),
@@ -54,7 +55,8 @@ class Mixture:
   A response is judged by its part: the reward is the part's weighted sum
   (component `weighted`), and its components are kept. Components that only some
   parts have are 0 in the rows of others. If a part has episodes, responses to
-  the other parts are episodes of one turn.
+  the other parts are episodes of one turn. Recorded responses are those of the
+  parts, as many for every prompt or, in groups of one, the first.
 
   In validation and test, prompts of the parts alternate in proportion to their
   numbers: the first n are a fair sample. Metrics are given by part, too.
@@ -78,6 +80,26 @@ class Mixture:
   def reward_weights(self) -> dict[str, float]:
     """The sum is formed by the part."""
     return {TOTAL: 1.0}
+
+  @property
+  def num_logged(self) -> int:
+    """Of every part; raises ValueError where they differ."""
+    found = {part.name: base.num_logged(part.task) for part in self.parts}
+    if len(set(found.values())) > 1:
+      raise ValueError(
+        f'Mixture.parts: the data have {found} responses to a prompt: as many '
+        'are expected in all parts, but for rollout.group_size = 1'
+      )
+    return min(found.values())
+
+  @property
+  def logged(self) -> Any:
+    """As of the parts, if any part records responses; else AttributeError."""
+    if not any(hasattr(part.task, 'logged') for part in self.parts):
+      raise AttributeError('no part of the mixture records responses')
+    return lambda example: base.logged(
+      self.task_of(example), self._inner(example)
+    )
 
   @property
   def alphabet(self) -> str:

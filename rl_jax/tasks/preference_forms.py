@@ -1,9 +1,10 @@
 """The forms of rows with preferences, as TRL's trainers read them.
 
   pair      {prompt, chosen, rejected}; the prompt may be left out where both
-            responses begin with it; score_chosen and score_rejected, where both
-            are given, are rewards; `semantic_distance`, a number from 0 to 2,
-            is that of the chosen response from its prompt (Sem-DPO)
+            responses begin with it, and conversations may repeat it;
+            score_chosen and score_rejected, where both are given, are rewards;
+            `semantic_distance`, a number from 0 to 2, is that of the chosen
+            response from its prompt (Sem-DPO)
   label     {prompt, completion, label}, label true or false
   scores    {prompt, responses, scores}
   steps     {prompt, completions, labels}, a list of steps with a label each:
@@ -13,14 +14,13 @@
 
 `response` may stand for `completion`. Texts are strings, or conversations:
 lists of turns (tasks.messages). Of a row with conversations `tools` and
-`chat_template_kwargs` are variables of the chat template. All other fields are
-ignored.
+`chat_template_kwargs` are variables of the chat template. Rows with `images` or
+an `image` are refused. All other fields are ignored.
 """
 
 from collections.abc import Mapping
 import dataclasses
 import math
-import os
 from typing import Any
 
 from rl_jax.tasks.base import Logged
@@ -66,6 +66,9 @@ def parse(
   Raises: BadRowError naming what is wrong.
   """
   row = _Row(record, where)
+  for name in ('images', 'image'):
+    if record.get(name) not in (None, [], ''):
+      row.fail('images', f'field {name!r} is given, and only text can be read')
   if form == 'pair':
     return row.pair()
   if form == 'scores':
@@ -241,6 +244,7 @@ class _Row:
       prompt = self.prompt()
     else:
       prompt, *texts = self._common(*texts)
+      self._check_repeated(prompt)
     texts = [
       self.completion(text, name, prompt)
       for text, name in zip(texts, names, strict=True)
@@ -256,6 +260,19 @@ class _Row:
       rejected,
     )
 
+  def _check_repeated(self, common):
+    """A prompt of turns in front of whole conversations must be theirs."""
+    given = self._record.get('prompt')
+    if not isinstance(given, (list, tuple)):
+      return
+    given = self.text(given, 'prompt')
+    if common[: len(given)] != given:
+      self.fail(
+        'other_prompt',
+        "field 'prompt' is not how the conversations of 'chosen' and "
+        "'rejected' begin",
+      )
+
   def distance(self) -> float | None:
     """Of the chosen response from its prompt; None without the field."""
     found = self._record.get('semantic_distance')
@@ -270,20 +287,19 @@ class _Row:
     return float(found)
 
   def _common(self, chosen, rejected):
-    """(what both begin with, the rests): texts are not cut behind a space."""
+    """(what both begin with, the rests): texts are not cut behind a space.
+
+    Where one response is the beginning of the other its end is no prompt.
+    """
     if isinstance(chosen, str) != isinstance(rejected, str):
       self.fail(
         'wrong_type', 'chosen is text and rejected messages, or reverse'
       )
-    end = 0
-    for one, other in zip(chosen, rejected, strict=False):
-      if one != other:
-        break
+    end, least = 0, min(len(chosen), len(rejected)) - 1
+    while end < least and chosen[end] == rejected[end]:
       end += 1
-    if isinstance(chosen, str):
-      end = len(os.path.commonprefix([chosen, rejected]))
-      if end and chosen[end - 1] == ' ':
-        end -= 1
+    if isinstance(chosen, str) and end and chosen[end - 1] == ' ':
+      end -= 1
     if not end:
       self.fail('missing_field', "no field 'prompt', and no common beginning")
     if not isinstance(chosen, str):

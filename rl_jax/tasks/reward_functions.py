@@ -105,8 +105,16 @@ def _components(reference, value) -> dict[str, Any]:
 
 
 def _check_arguments(reference):
+  function = user_modules.resolve(reference)
+  if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(
+    function
+  ):
+    raise ValueError(
+      f'{reference} is an async function or a generator: expected one that '
+      'returns a number, or a dict of numbers'
+    )
   try:
-    inspect.signature(user_modules.resolve(reference)).bind(None, '')
+    inspect.signature(function).bind(None, '')
   except TypeError as error:
     raise ValueError(
       f'{reference} cannot be called as (example, response): {error}'

@@ -8,6 +8,7 @@ all of them and compares what the environment says with what it said before.
 from collections.abc import Callable, Sequence
 import hashlib
 import json
+from numbers import Integral
 import os
 import random
 import sys
@@ -60,6 +61,10 @@ def check_reply(reply: Any, origin: str) -> dict[str, Any]:
     found['observation'] = list(found['observation'])
   for text in found['observation'] if players > 1 else [found['observation']]:
     _check_observation(text, origin)
+  for name in ('acting', 'calls'):  # of NumPy, too
+    is_count = isinstance(found[name], Integral)
+    if is_count and not isinstance(found[name], bool):
+      found[name] = int(found[name])
   acting, action = found['acting'], found['action']
   if type(acting) is not int or not 0 <= acting < players:
     raise ValueError(

@@ -158,6 +158,11 @@ def test_a_mistake_is_one_line_and_exit_code_2(arguments, parts, tmp_path):
     (('train', '--config=arithmetic', '--set=model.path=nowhere'), 'nowhere'),
     (('sft',), 'exactly one of --config and --data'),
     (('sft', '--data=pairs.jsonl'), '--data needs --model'),
+    (('sft', '--data=x', '--model=HERE/out'), 'would replace --model'),
+    (
+      ('sft', '--data=x', '--model=y', '--set=model.lora_rank=x'),
+      'model.lora_rank: expected int',
+    ),
     (('evaluate', '--checkpoint=nowhere', '--data=bandit'), 'nowhere'),
     (('evaluate', '--checkpoint=x', '--data=bandits'), "mean 'bandit'"),
     (
@@ -168,7 +173,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(arguments, parts, tmp_path):
 )
 def test_more_mistakes(arguments, part, tmp_path):
   """Exit code 2 and one line with the remedy."""
-  name, *flags = arguments
+  name, *flags = (x.replace('HERE', str(tmp_path)) for x in arguments)
   out = {'train': ['--workdir=' + str(tmp_path / 'run')], 'evaluate': []}
   flags += out.get(name, ['--out=' + str(tmp_path / 'out')])
   done = run(name, *flags)

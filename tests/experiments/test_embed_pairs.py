@@ -1,5 +1,6 @@
 """Distances of chosen responses from their prompts."""
 
+import datetime
 import json
 import pathlib
 import subprocess
@@ -25,6 +26,15 @@ def test_cosine_distance():
   assert embed_pairs.distance(3 * one, other) == pytest.approx(0.4)
   assert embed_pairs.distance(one, -one) == 2.0
   assert embed_pairs.distance(one, 0 * one) == 1.0
+
+
+def test_rows_of_tables_become_json():
+  """Parquet has dates and bytes."""
+  row = {'prompt': 'a', 'date': datetime.date(2026, 1, 2), 'raw': b'x'}
+  assert embed_pairs.with_distance(row, 0.5) == {
+    **{'prompt': 'a', 'date': '2026-01-02', 'raw': "b'x'"},
+    'semantic_distance': 0.5,
+  }
 
 
 @pytest.mark.slow

@@ -73,11 +73,24 @@ def test_recipes_become_commands(name, tmp_path):
     ((Stage(name='a', flags=('--set=x={b}',)),), '{b} in .* none of the'),
     ((Stage(name='a', flags=('--set=x={',)),), "'a': '--set=x={': .*braces"),
     ((Stage(name='a', flags='--set=x=1'),), "'a': flags = .*expected a tuple"),
+    ((Stage(name='a', flags=('--x', 3)),), "'a': flags = .*tuple of texts"),
   ],
 )
 def test_wrong_stages_are_named(stages, message):
   with pytest.raises(ValueError, match=message):
     commands(stages, 'runs/x')
+
+
+@pytest.mark.parametrize(
+  ('code', 'text'),
+  [
+    (143, 'code 143: run the same command'),
+    (-9, 'code -9: run the same command'),
+    (2, 'code 2: mend what it says, then run the same command'),
+  ],
+)
+def test_an_error_of_a_stage_is_not_to_be_repeated(code, text):
+  assert text in pipeline.ended(code)
 
 
 def test_an_unknown_recipe_lists_those_that_exist():

@@ -67,6 +67,8 @@ def test_end_of_input_leaves_and_one_turn_is_enough(played, monkeypatch):
 def test_bad_flags_are_named(played):
   with pytest.raises(app.UsageError, match='give --task or --checkpoint'):
     played()
+  with pytest.raises(app.UsageError, match='--index=99999 .* has 100 examples'):
+    played('--task=keydoor', '--index=99999')
 
 
 @pytest.mark.slow

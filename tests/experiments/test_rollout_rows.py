@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from experiments.pipelines.rows import rows
+from experiments.pipelines.rows import read, rows
 from rl_jax.tasks import PreferenceRows
 
 
@@ -79,6 +79,25 @@ def test_responses_have_what_ended_them():
   ]
   (pair,) = rows(lines, 'pair', 1.0, chat=False)
   assert pair == {'prompt': 'p', 'chosen': '3\n', 'rejected': '4'}
+
+
+def test_episodes_of_several_turns_are_refused():
+  """Their text has the answers of the environment; of one turn it has none."""
+  turn = {'observation': '?', 'action': 'a'}
+  (one,) = LINES[1:2]
+  for form in ('pair', 'label', 'scores', 'response', 'text'):
+    samples = [LINES[0], {**one, 'turns': [turn]}]
+    assert list(rows(samples, form, 1.0, False)) == list(
+      rows(LINES[:2], form, 1.0, False)
+    )
+    with pytest.raises(ValueError, match='iteration 1 has an episode of 2'):
+      list(rows([LINES[0], {**one, 'turns': [turn] * 2}], form, 1.0, False))
+
+
+def test_a_line_that_is_no_sample_is_named(tmp_path):
+  (tmp_path / 'rollouts.jsonl').write_text('{"step": 1}\n[]\n')
+  with pytest.raises(ValueError, match=r'rollouts.jsonl:1 lacks one of'):
+    read(str(tmp_path), None)
 
 
 def test_the_order_of_samples_without_ties_changes_nothing():

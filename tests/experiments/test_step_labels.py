@@ -1,9 +1,18 @@
 """Labels of steps of chains, with completions by hand."""
 
+import types
+
+import jax
 import numpy as np
 import pytest
 
 from experiments import step_labels
+from experiments.flags import configuration
+from rl_jax.models import presets
+from rl_jax.models.files import model_dir
+from rl_jax.models.params import init_params
+from rl_jax.models.tokenizer import ByteTokenizer
+from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks import Chain
 from rl_jax.tasks.base import Example
 
@@ -37,6 +46,22 @@ class Writer:
       else ['4'] * (samples // 2) + ['5'] * (samples - samples // 2)
       for _, text in prefixes
     ]
+
+
+def test_a_policy_of_another_task_is_named(tmp_path, monkeypatch):
+  """Its tokens of a prompt, or of what it has begun, are too many."""
+  cfg = presets.small(
+    vocab_size=ByteTokenizer().vocab_size, num_layers=1, width=16
+  )
+  params = init_params(cfg, jax.random.key(0))
+  model_dir.save_model(str(tmp_path), cfg, params, ByteTokenizer())
+  config = configuration.build('chain', 'sft')
+  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
+  write = step_labels.writer(str(tmp_path), config, mesh, jax.random.key(0))
+  monkeypatch.setattr(step_labels, '_BATCH', types.SimpleNamespace(value=1))
+  for prefix in (('1' * 100, ''), ('1', '1' * 100)):
+    with pytest.raises(ValueError, match='100.* is it a policy of this task'):
+      write([prefix], 1)
 
 
 def test_exact_checks():

@@ -167,11 +167,12 @@ WRONG = {
         *(('max_response_tokens', x) for x in ('0', '1', '-1', *HUGE)),
         *(('seed', x) for x in ('x', '99999999999999999999')),
         *(('stop_accuracy', x) for x in ('x', 'nan')),
-        *(('set', x) for x in ('seed=1', 'x')),
+        *(('set', x) for x in ('seed=x', 'x', 'sede=1')),
       )
     ),
     *each('out', ('', 'text', 'text/out', 'folder'), '--data=pairs.jsonl'),
     ['--data=pairs.jsonl', BANDIT, '--out=out'],
+    ['--data=pairs.jsonl', '--model=model', '--out=folder/../model'],
     [],
   ],
   'export_weights': [
@@ -184,6 +185,29 @@ WRONG = {
     *each('source', ('empty.gguf', 'broken', 'text.gguf'), '--out=out'),
     *each('param_dtype', ('int8', ''), '--source=model', '--out=out'),
     *each('adapters', PATHS, '--source=model', '--out=out'),
+  ],
+  'play': [
+    *each('checkpoint', PATHS),
+    *each('task', PATHS),
+    *each('index', ('-1', 'x', '99999999'), '--task=keydoor'),
+    *each('set', ('x', 'task.size=99'), '--task=keydoor'),
+    [],
+  ],
+  'rollout_rows': [
+    *each('workdirs', (*PATHS, 'run1', 'run2'), '--out=x.jsonl'),
+    *each('out', ('', 'folder', 'nowhere/x'), '--workdirs=run2'),
+  ],
+  'best_of_wins': [
+    *each('workdir', (*PATHS, 'run1', 'run2'), '--reference=run2'),
+    *each('n', ('', '0', 'x', '99'), '--workdir=run1', '--reference=run1'),
+  ],
+  'evaluate_reward': [
+    *each('reward_model', (*PATHS, 'model'), '--data=pairs.jsonl'),
+    *each(
+      'scores_out',
+      ('', 'folder', 'nowhere/x'),
+      *('--data=pairs.jsonl', '--reward_model=model'),
+    ),
   ],
   'pipeline': [*each('pipeline', PATHS, '--workdir=p'), ['--workdir=p'], []],
   'plan': [
@@ -298,6 +322,8 @@ def place(tmp_path_factory):
   (place / 'binary.jsonl').write_bytes(bytes(range(256)))
   row = {'question': 'q', 'answer': 1}
   (place / 'rows.jsonl').write_text(json.dumps(row) + '\n')
+  (place / 'run2').mkdir()
+  (place / 'run2/rollouts.jsonl').write_text('{"step": 1}\n')
   pair = {'prompt': '1+1=', 'response': '2'}
   (place / 'pairs.jsonl').write_text(json.dumps(pair) + '\n')
   (place / 'run1').mkdir()

@@ -247,6 +247,15 @@ def test_tools_are_shown_by_the_template(tmp_path):
   )
 
 
+def test_a_template_that_reads_no_tools_is_an_error(tmp_path):
+  """It says what serves instead."""
+  task = WithTools(task=question(tmp_path, ChatTemplate(user='{question}')))
+  with pytest.raises(ValueError, match="reads no tools; task.shown='text'"):
+    turn_format(task, byte_tokenizer(), TURNS)
+  text = dataclasses.replace(task, shown='text')
+  turn_format(text, byte_tokenizer(), TURNS)
+
+
 def gguf_tokenizer():
   """As of a GGUF file of SmolLM2, all bytes and two merges."""
   letters = sorted(pre_tokenizers.ByteLevel.alphabet())

@@ -81,6 +81,19 @@ def test_rewards_of_turns_add_up(whims):
     )
 
 
+def test_rewards_that_nothing_counts_are_said(bad, Played, caplog):
+  """Once; a weight without any component is a mistake of names."""
+  task = bad.Whimsical(reward_weights={'score': 1.0})
+  played = Played(task)
+  assert "task.reward_weights, ['score']: their rewards are 0; they have" in (
+    caplog.text
+  )
+  caplog.clear()
+  played.episodes.outcomes(played.traj, played.examples, None)
+  assert 'reward_weights' not in caplog.text
+  assert {x.components['score'] for x in played.outcomes} == {0.0}
+
+
 def test_equal_states_have_equal_numbers_in_a_group(whims):
   """The start is shared by all; -1 where nothing was played or said."""
   shown = whims.episodes.shown()

@@ -239,6 +239,14 @@ def test_labels_that_are_missing(toy):
     records().check_labels(toy.get_method(name))
 
 
+def test_rejected_responses_are_not_imitated(toy):
+  """Of pairs the method sft learns the chosen response; others need both."""
+  with pytest.raises(ValueError, match='group_size = 2: .* set it to 1'):
+    records().check_labels(toy.get_method('sft'))
+  records(num_responses=1).check_labels(toy.get_method('sft'))
+  records().check_labels(toy.get_method('cpo'))
+
+
 def test_distances_that_are_missing(toy):
   with pytest.raises(ValueError, match='reads the field semantic_distance'):
     records().check_labels(toy.get_method('sem_dpo'))

@@ -131,6 +131,8 @@ def test_what_does_not_fit_is_refused(toy):
   with pytest.raises(ValueError, match='set it to 2'):
     check_recorded(small(dpo).task, 4, dpo)
   check_recorded(small(dpo).task, 1, dpo)  # the chosen response alone
+  with pytest.raises(ValueError, match='PairLoss compares 2 .* have 1$'):
+    check_recorded(small(dpo, task__form='label').task, 2, dpo)
   refused(small(dpo, rollout__group_size='1'), 'group_size >= 2, got 1')
   with pytest.raises(ValueError, match='to another prompt: set it to 3'):
     check_recorded(small(dpo).task, 2, toy.get_method('kto'))

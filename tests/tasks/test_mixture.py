@@ -10,7 +10,10 @@ import pytest
 from configs import bandit
 from rl_jax import serialization
 from rl_jax.config import EvaluationConfig
+from rl_jax.models.tokenizer import ByteTokenizer
 from rl_jax.records.metrics import read_jsonl
+from rl_jax.rollouts.logged import LoggedSet
+from rl_jax.rollouts.logged_checks import check_recorded
 from rl_jax.runs import loop
 from rl_jax.runtime.mesh import MeshConfig, make_mesh
 from rl_jax.tasks import (
@@ -19,6 +22,7 @@ from rl_jax.tasks import (
   EvaluationSet,
   Mixture,
   MixturePart,
+  PreferenceRows,
   PromptResponse,
   QuestionAnswer,
 )
@@ -99,6 +103,44 @@ def test_optional_members_are_those_of_all_parts(task):
   hinted = rows.hinted(rows.example('train', 2))
   assert hinted.id == 2 and 'Hint: 2' in hinted.prompt
   assert rows.reward(hinted, '2')['outcome'] == 1.0
+
+
+def test_recorded_responses_are_those_of_the_parts(tmp_path, toy):
+  """Conversations with all their turns; labels of every part are looked at."""
+  rows = {
+    'pairs': {'prompt': 'p', 'chosen': 'a', 'rejected': 'b'},
+    'scores': {'prompt': 'q', 'responses': ['c', 'd'], 'scores': [0, 1]},
+    'turns': {
+      'messages': [
+        {'role': 'user', 'content': 'e'},
+        {'role': 'assistant', 'content': 'f'},
+        {'role': 'user', 'content': 'g'},
+        {'role': 'assistant', 'content': 'h'},
+      ]
+    },
+  }
+  parts = {}
+  for name, row in rows.items():
+    (tmp_path / name).write_text(json.dumps(row))
+    rows_of = PreferenceRows(path=str(tmp_path / name))
+    parts[name] = MixturePart(name, rows_of)
+  both = Mixture((parts['pairs'], parts['scores']))
+  found = [both.logged(both.example('train', index)) for index in range(2)]
+  assert [[x.text for x in one] for one in found] == [['a', 'b'], ['c', 'd']]
+  assert (both.num_logged, Mixture((parts['turns'],)).num_logged) == (2, 1)
+  mixed = Mixture((parts['turns'], parts['pairs']))
+  (whole,) = mixed.logged(mixed.example('train', 0))
+  assert [m['content'] for m in whole.messages] == ['f', 'g', 'h']
+  check_recorded(mixed, 1, toy.get_method('sft'))
+  with pytest.raises(ValueError, match="{'turns': 1, 'pairs': 2} responses"):
+    check_recorded(mixed, 2, toy.get_method('dpo'))
+  limits = {'max_response_tokens': 5}
+  data = LoggedSet(both, 'train', ByteTokenizer(), 6, **limits)
+  data.check_labels(toy.get_method('online_dpo'))
+  with pytest.raises(ValueError, match='reads labels'):
+    data.check_labels(toy.get_method('dpo'))
+  sums = Mixture((MixturePart('a', Arithmetic()),))
+  assert not hasattr(sums, 'logged') and sums.num_logged == 1
 
 
 def test_the_configuration_comes_back(task):

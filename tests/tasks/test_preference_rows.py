@@ -93,6 +93,39 @@ def test_distance_of_the_chosen_response(tmp_path):
   assert (chosen.distance, rejected.distance) == (0.25, None)
 
 
+@pytest.mark.parametrize(
+  ('chosen', 'rejected', 'parts'),
+  [
+    ('a sky', 'a sky is', ('a sk', 'y', 'y is')),
+    ('a b', 'a b c', ('a', ' b', ' b c')),
+    ('a bc', 'a bd', ('a b', 'c', 'd')),
+    ('a b', 'a c', ('a', ' b', ' c')),
+  ],
+)
+def test_of_a_common_beginning_each_response_keeps_something(
+  tmp_path, chosen, rejected, parts
+):
+  """Also where one response goes on where the other ends."""
+  path = tmp_path / 'rows.jsonl'
+  path.write_text(json.dumps({'chosen': chosen, 'rejected': rejected}))
+  task = PreferenceRows(path=str(path))
+  example = task.example('train', 0)
+  found = example.prompt, *(x.text for x in task.logged(example))
+  assert found == parts
+
+
+def test_a_conversation_that_ends_earlier(tmp_path):
+  """The turn that both have is a response; a prompt of theirs is repeated."""
+  path = tmp_path / 'rows.jsonl'
+  row = {'chosen': [USER, FIVE], 'rejected': [USER, FIVE, USER, FIVE]}
+  path.write_text(json.dumps({'prompt': [USER], 'images': [], **row}))
+  task = PreferenceRows(path=str(path))
+  example = task.example('train', 0)
+  chosen, rejected = task.logged(example)
+  assert example.messages == (USER,) and chosen.messages == (FIVE,)
+  assert rejected.messages == (FIVE, USER, FIVE)
+
+
 def test_second_row_and_validation():
   task = PreferenceRows(path=str(FOLDER / 'label.jsonl'), num_validation=1)
   assert [task.num_prompts(s) for s in ('train', 'validation', 'test')] == [
@@ -217,6 +250,16 @@ SCORED = {'prompt': 'a', 'responses': ['b', 'c'], 'scores': [1, 0]}
       {**PAIR, 'semantic_distance': 0.5},
       'other_form',
       'one file, one form',
+    ),
+    ({**PAIR, 'images': ['x.png']}, 'images', "'images' is given, and only"),
+    (
+      {
+        'prompt': [{'role': 'system', 'content': 'x'}],
+        'chosen': [USER, FIVE],
+        'rejected': [USER, {**FIVE, 'content': '6'}],
+      },
+      'other_prompt',
+      "'prompt' is not how the conversations",
     ),
     ({**PAIR, 'tools': [{}]}, 'wrong_type', 'tools for a chat template, but'),
     ({**PAIR, 'tools': '[{'}, 'wrong_type', "'tools' is no JSON"),

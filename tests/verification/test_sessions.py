@@ -3,6 +3,7 @@
 import os
 import signal
 
+import numpy as np
 import pytest
 
 from rl_jax.tasks.environments.base import Reply, seed_of
@@ -220,6 +221,15 @@ def test_a_repeated_round_hears_what_it_heard_first(bad, tmp_path):
 def test_replies_of_games_are_checked(reply, text):
   with pytest.raises(ValueError, match=text):
     session_host.check_reply(reply, 'step')
+
+
+def test_counts_of_numpy_are_counts():
+  one = Reply(('a', 'b'), acting=np.int64(1), calls=np.int32(2))
+  found = session_host.check_reply(one, 'step')
+  assert type(found['acting']) is type(found['calls']) is int
+  for wrong in (True, np.bool_(True), np.float32(1), np.ones(1, int)):
+    with pytest.raises(ValueError, match='calls = '):
+      session_host.check_reply(Reply('a', calls=wrong), 'step')
 
 
 def test_a_game_without_rewards_has_none_for_each_player():

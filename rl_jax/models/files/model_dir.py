@@ -110,6 +110,12 @@ def loader_of(source: str) -> Callable[..., Any]:
     return load_model
   if os.path.exists(os.path.join(source, 'config.json')):
     return hf_import.import_hf
+  if os.path.exists(os.path.join(source, 'adapter_config.json')):
+    raise ValueError(
+      f'{source} has adapters of PEFT and no model: join them to the model '
+      'that they change by python -m experiments.import_weights --source=MODEL '
+      f'--adapters={source} --out=DIR'
+    )
   raise ValueError(
     f'{source} is not a model: neither a .gguf file nor a directory with '
     f'{CONFIG} (ours) or config.json (Hugging Face)'

@@ -18,6 +18,7 @@ class NegativeLogLikelihood:
   role: ClassVar[str] = 'policy'
   per_token: ClassVar[bool] = True
   from_data: ClassVar[bool] = True
+  imitates: ClassVar[bool] = True  # every response, whatever its label
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

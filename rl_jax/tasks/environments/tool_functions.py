@@ -29,9 +29,16 @@ def schema(function: Callable) -> dict[str, Any]:
   Names and types are those of the signature, texts those of the docstring: its
   first line, and lines 'name: text' below 'Args:'.
 
-  Raises: ValueError without a docstring, or for an argument whose type is not
-    str, int, float, bool, list or dict.
+  Raises: ValueError for what is no plain function (a class, an object, an async
+    function or a generator), without a docstring, or for an argument whose type
+    is not str, int, float, bool, list or dict.
   """
+  if not inspect.isroutine(function) or _deferred(function):
+    name = getattr(function, '__name__', repr(function))
+    raise ValueError(
+      f'tool {name:.80}: expected a function that returns its result, no '
+      'class, object, generator or async function'
+    )
   name, described = function.__name__, inspect.getdoc(function)
   if not described:
     raise ValueError(f'tool {name}: it has no docstring to describe it')
@@ -60,19 +67,25 @@ def schema(function: Callable) -> dict[str, Any]:
 
 def parameters(function: Callable) -> dict[str, tuple[type, bool]]:
   """(type, whether it may be left out) of each argument."""
-  hints, found = typing.get_type_hints(function), {}
+  found = {}
+  try:
+    hints = typing.get_type_hints(function)
+  except (NameError, TypeError) as error:
+    raise ValueError(
+      f'tool {function.__name__}: its types cannot be read: {error}'
+    ) from error
   for name, one in inspect.signature(function).parameters.items():
     where = f'tool {function.__name__}: argument {name}'
     if one.kind in (one.POSITIONAL_ONLY, one.VAR_POSITIONAL, one.VAR_KEYWORD):
       raise ValueError(f'{where} cannot be given by its name')
-    kind = hints.get(name)
+    kind = written = hints.get(name)
     if typing.get_origin(kind) in (types.UnionType, typing.Union):
       given = [x for x in typing.get_args(kind) if x is not types.NoneType]
       kind = given[0] if len(given) == 1 else None
     kind = typing.get_origin(kind) or kind
     if kind not in _TYPES:
       names = ', '.join(x.__name__ for x in _TYPES)
-      raise ValueError(f'{where} has the type {kind!r}: expected {names}')
+      raise ValueError(f'{where} has the type {written!r}: expected {names}')
     found[name] = (kind, one.default is not one.empty)
   return found
 
@@ -80,7 +93,8 @@ def parameters(function: Callable) -> dict[str, tuple[type, bool]]:
 def call(function: Callable, arguments: Any) -> str:
   """The result as text, JSON unless it is text already.
 
-  Raises: ToolError for arguments that do not fit, or from the function itself.
+  Raises: ToolError for arguments that do not fit, from the function itself, or
+    for a result that is no JSON or no valid text.
   """
   name, known = function.__name__, parameters(function)
   if not isinstance(arguments, Mapping):
@@ -97,11 +111,27 @@ def call(function: Callable, arguments: Any) -> str:
     raise ToolError(f'{name}: {", ".join(missing)} is missing')
   try:
     result = function(**arguments)
-  except Exception as error:
-    raise ToolError(f'{name}: {type(error).__name__}: {error}') from error
-  if isinstance(result, str):
-    return result
-  return json.dumps(result, ensure_ascii=False, default=str)
+    if not isinstance(result, str):
+      result = json.dumps(result, ensure_ascii=False, default=_plain)
+    result.encode()  # half a character is no text
+  except (Exception, SystemExit) as error:
+    text = f'{name}: {type(error).__name__}: {error}'
+    raise ToolError(text.encode(errors='replace').decode()) from error
+  return result
+
+
+def _plain(value):
+  """What JSON does not know: arrays and their scalars, and others as text."""
+  return value.tolist() if hasattr(value, 'tolist') else str(value)
+
+
+def _deferred(function):
+  """Whether a call returns a coroutine or a generator, no result."""
+  return (
+    inspect.iscoroutinefunction(function)
+    or inspect.isasyncgenfunction(function)
+    or inspect.isgeneratorfunction(function)
+  )
 
 
 def _fits(value, kind, optional):

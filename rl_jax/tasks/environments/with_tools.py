@@ -20,6 +20,7 @@ BUILT_IN = {'calculator': calculator, 'python': tool_makers.python}
 # Of a file: 'sql:PATH'.
 MADE = {'sql': tool_makers.sql, 'search': tool_makers.search}
 CALLS, COST = 'calls', 'cost'  # components: how many, and their prices
+MOST_CHARACTERS = 40_000  # of all results of a turn, less than of a reply
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +43,8 @@ class WithTools:
   deterministic: False if a tool may answer the same call in another way, see
     EnvironmentTask.
 
-  A call that fails is answered with what is wrong. Components: those of the
+  A call that fails is answered with what is wrong, and so are all calls of a
+  turn whose results have more than 40,000 characters. Components: those of the
   task's reward of the last turn, `calls`, and `cost`, the sum of their prices,
   which reward_weights may count. An episode that ends at a limit before its
   answer has 0 in the others.
@@ -202,6 +204,10 @@ class Conversation:
     # What opened the first turn is no part of a later one.
     self._example = dataclasses.replace(self._example, prefill='')
     texts = [self._result(call) for call in calls]
+    size = sum(map(len, texts))
+    if size > MOST_CHARACTERS:
+      problem = f'{size} characters, more than {MOST_CHARACTERS}'
+      texts = [f'error: the results have {problem}' for _ in texts]
     cost = sum(self._task.prices.get(call.name, 1.0) for call in calls)
     return Reply(
       self._task.form.results(texts, wrapped=self._task.role == 'user'),

@@ -55,6 +55,7 @@ def test_another_configuration_under_a_known_name_is_refused(tmp_path):
   sweep_runs.check_clashes(members, str(tmp_path))
   text = sweep_runs.progress(members, str(tmp_path))
   assert text.startswith('1 of 3 runs are finished, 1 failed')
+  assert text.splitlines()[1:] == ['1 failed: why']
   states = [x.split(': ', 1)[1] for x in sweep_runs.states(members, tmp_path)]
   assert states == ['finished', 'failed: why', '0 of 60 iterations']
   lines[0]['digest'] = 'other'

@@ -188,6 +188,10 @@ def test_what_does_not_fit_is_named(tmp_path):
     model_dir.load_model(str(path))
   with pytest.raises(ValueError, match='nowhere is not a model: neither'):
     model_dir.load_any(str(tmp_path / 'nowhere'))
+  (tmp_path / 'peft').mkdir()
+  (tmp_path / 'peft/adapter_config.json').write_text('{}')
+  with pytest.raises(ValueError, match='adapters of PEFT .*--adapters=/'):
+    model_dir.load_any(str(tmp_path / 'peft'))
 
 
 @pytest.mark.parametrize('dtype', ['float32', 'bfloat16'])

@@ -1,7 +1,10 @@
 """Tools: schemas of functions, calls in text, and conversations with them."""
 
+import datetime
+import functools
 import json
 
+import numpy as np
 import pytest
 
 from rl_jax import serialization, user_modules
@@ -15,6 +18,7 @@ from rl_jax.tasks import (
 )
 from rl_jax.tasks.environments import tool_calls, tool_functions
 from rl_jax.tasks.environments.calculator import calculator
+from rl_jax.verification.session_host import check_reply
 from rl_jax.verification.sessions import Request, SessionPool
 
 BRACKETS = {'opening': '[', 'closing': '->', 'result': ' {result}]'}
@@ -111,13 +115,73 @@ def test_functions_that_cannot_be_described_are_errors():
     """Documented."""
     return x
 
+  def unknown(x: 'Nowhere'):  # noqa: F821
+    """Documented."""
+    return x
+
+  def several(x: int | str):
+    """Documented."""
+    return x
+
+  async def later(x: str):
+    """Documented."""
+    return x
+
+  def piecewise(x: str):
+    """Documented."""
+    yield x
+
   for function, text in (
+    (unknown, "tool unknown: its types cannot be read: name 'Nowhere'"),
+    (several, r'tool several: argument x has the type int \| str: expected'),
+    (later, 'tool later: expected a function that returns its result'),
+    (piecewise, 'tool piecewise: expected a function that returns'),
+    (dict, 'tool dict: expected a function that returns'),
+    (functools.partial(silent, 'a'), r'tool functools.partial\(.*: expected'),
     (silent, 'tool silent: it has no docstring'),
     (untyped, 'tool untyped: argument x has the type None'),
     (gathered, 'tool gathered: argument x cannot be given by its name'),
   ):
     with pytest.raises(ValueError, match=text):
       tool_functions.schema(function)
+
+
+def returning(what: str):
+  """Returns something, or fails."""
+  if what == 'failing':
+    raise ToolIsBrokenError('\ud800')
+  return {
+    'array': {'a': np.arange(2), 'b': np.float32(0.5)},
+    'keys': {(1, 2): 3},
+    'half': '\ud800',
+    'date': datetime.date(2026, 1, 2),
+    'long': 'x' * 40_001,
+  }[what]
+
+
+class ToolIsBrokenError(ValueError):
+  """What a tool raises."""
+
+
+@pytest.mark.parametrize(
+  ('what', 'expected'),
+  [
+    ('array', '{"a": [0, 1], "b": 0.5}'),
+    ('date', '"2026-01-02"'),
+    ('keys', 'error: returning: TypeError: keys must be str'),
+    ('half', "error: returning: UnicodeEncodeError: 'utf-8' codec"),
+    ('failing', 'error: returning: ToolIsBrokenError: ?'),
+    ('long', 'error: the results have 40001 characters, more than 40000'),
+  ],
+)
+def test_no_result_costs_the_episode(tmp_path, what, expected):
+  """What is no text is told to the policy."""
+  task = make_task(tmp_path, functions=(returning,))
+  one = task.make(task.example('train', 0))
+  one.reset(0)
+  reply = check_reply(one.step(call('returning', what=what)), 'step')
+  assert reply['observation'].startswith(expected)
+  reply['observation'].encode()
 
 
 def test_calls_are_found_in_text():
