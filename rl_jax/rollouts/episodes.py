@@ -23,6 +23,7 @@ from rl_jax.rollouts.responses import Texts, own_rows
 from rl_jax.rollouts.resumed import Recorded, repeat
 from rl_jax.rollouts.sides import Side, gathered
 from rl_jax.rollouts.stop import Stop
+from rl_jax.rollouts.turn_arrays import turn_arrays
 from rl_jax.rollouts.turn_decode import Said
 from rl_jax.rollouts.turns import TurnConfig, turn_format
 from rl_jax.rollouts.verifiers import Journaled
@@ -36,7 +37,7 @@ from rl_jax.tasks.environments.base import (
   rewrites,
   seed_of,
 )
-from rl_jax.types import Trajectories, Turns
+from rl_jax.types import Trajectories
 from rl_jax.verification.pool import Outcome
 
 OPPONENT = 'opponent'  # the named policy that plays against the policy
@@ -365,9 +366,10 @@ class Episodes(Journaled):
 
   def _finished(self, engine, traj, side, examples):
     """The record of a side."""
-    B, G = len(side.turns_B), traj.group_size
     finished_B = np.array([r['finished'] for r in self._records])
-    turns = self._arrays(B, G, examples)
+    turns = turn_arrays(
+      self._records, list(map(self._weights, examples)), self._turns.max_turns
+    )
     arrays = {
       'finished_B': finished_B,
       'turn_BT': side.turn_BT.astype(np.int32),
@@ -375,7 +377,7 @@ class Episodes(Journaled):
     }
     if self._players > 1:
       role_N = [example.role for example in examples]
-      arrays['role_B'] = np.repeat(np.array(role_N, np.int32), G)
+      arrays['role_B'] = np.repeat(np.array(role_N, np.int32), traj.group_size)
     if rewrites(self._task):
       arrays['context_BT'] = side.context_BT.astype(np.int32)
     whole = mesh_lib.replicated(engine.mesh)
@@ -385,30 +387,3 @@ class Episodes(Journaled):
     if hasattr(self._task, 'weights_of'):  # of several tasks
       return self._task.weights_of(example)
     return self._task.reward_weights
-
-  def _arrays(self, B, group_size, examples):
-    """Turns of the records; states and actions are numbered by group."""
-    K = self._turns.max_turns
-    found = {
-      'reward': np.zeros((B, K), np.float32),
-      'state': np.full((B, K), -1, np.int32),
-      'action': np.full((B, K), -1, np.int32),
-      'calls': np.zeros((B, K), np.int32),
-      'duration': np.zeros((B, K), np.float32),
-    }
-    numbers: dict[tuple, int] = {}
-    for row, record in enumerate(self._records):
-      if row % group_size == 0:
-        numbers.clear()
-        weights = self._weights(examples[row // group_size])
-      for k, rewards in enumerate(record['rewards']):
-        total = sum(w * rewards.get(name, 0.0) for name, w in weights.items())
-        found['reward'][row, k] = total
-      for name in ('calls', 'duration'):
-        found[name][row, : len(record[name])] = record[name]
-      for kind in ('state', 'action'):
-        for k, name in enumerate(record[f'{kind}s']):
-          if name is not None:
-            number = numbers.setdefault((kind, name), len(numbers))
-            found[kind][row, k] = number
-    return Turns(**{f'{name}_BK': x for name, x in found.items()})
