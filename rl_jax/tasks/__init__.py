@@ -57,6 +57,8 @@ from rl_jax.tasks.prompt_response import PromptResponse
 from rl_jax.tasks.python_function import PythonFunction
 from rl_jax.tasks.question_answer import QuestionAnswer
 from rl_jax.tasks.referenced_pairs import ReferencedPairs
+from rl_jax.tasks.refinements import Refinements
+from rl_jax.tasks.relabelled import Relabelled
 from rl_jax.tasks.reward_functions import RewardFunctions
 from rl_jax.tasks.rule_pairs import RulePairs
 from rl_jax.tasks.spoken_moves import SpokenMoves
@@ -123,6 +125,8 @@ __all__ = [
   'RecordedHaggling',
   'ReferencedPairs',
   'Reflections',
+  'Refinements',
+  'Relabelled',
   'RewardFunctions',
   'RulePairs',
   'SpokenMoves',

@@ -1,0 +1,71 @@
+"""Okapi on sums in three languages: SFT, a reward model of rankings, PPO.
+
+The supervised policy answers every prompt four times. A bad translator reads
+the answers, worse in languages with fewer supervised data, and they are ranked
+by the share of right digits in what it read. One reward model learns all
+rankings, and PPO with an adaptive coefficient of KL in the reward trains one
+policy by it; the gold score has weight 0.
+Command: python -m experiments.pipeline --pipeline=okapi --workdir=runs/okapi
+"""
+
+from configs import languages
+from experiments.pipelines import sums
+from experiments.pipelines.stages import Stage
+
+_TRAIN = ('--config=configs/languages.py', '--workdir={out}')
+_SFT = '--set=model.path={sft}'
+ERRORS = (0.0, 0.05, 0.1)  # of the translator, a digit
+
+
+def _parts(field: str, values: tuple[str, ...]) -> tuple[str, ...]:
+  """A field of the task of each language."""
+  return tuple(
+    f'--set=task.parts.{i}.{field}={x}' for i, x in enumerate(values)
+  )
+
+
+def get_stages() -> tuple[Stage, ...]:
+  """Supervised data are unequal; rankings and samples are not."""
+  sampled = (
+    *(*_TRAIN, _SFT, '--set=rollout.logged_prompts=0'),
+    *_parts('weight', ('1.0',) * len(languages.LETTERS)),
+  )
+  gold_0 = ("{{'digits': 0.0}}",) * len(languages.LETTERS)
+  return (
+    Stage(name='sft', flags=(*_TRAIN, '--method=sft', '--set=iterations=550')),
+    Stage(
+      name='samples',
+      flags=(
+        *(*sampled, '--method=reinforce', '--set=rollout.group_size=4'),
+        *_parts('task.error', tuple(map(str, ERRORS))),
+        *('--set=optimizer.learning_rate=0.0', '--set=iterations=30'),
+        *('--set=guards.log_rollouts=128', '--set=evaluation.every=0'),
+      ),
+    ),
+    Stage(
+      name='rankings',
+      binary='rollout_rows',
+      flags=sums.rows_of('samples', '--form=scores'),
+    ),
+    Stage(
+      name='reward_model',
+      flags=(
+        *(*_TRAIN, _SFT, '--method=reward_model@rankings'),
+        "--set=task=PreferenceRows(path='{rankings}.jsonl')",
+        *('--set=rollout.group_size=4', '--set=rollout.num_prompts=64'),
+        *('--set=rollout.logged_prompts=64', '--set=iterations=120'),
+        *('--set=optimizer.learning_rate=3e-4', '--set=evaluation.every=0'),
+      ),
+    ),
+    Stage(
+      name='ppo',
+      flags=(
+        *(*sampled, '--method=ppo', '--set=rollout.group_size=2'),
+        *_parts('task.task.reward_weights', gold_0),
+        "--add=reward_models=RewardModel(path='{reward_model}')",
+        '--set=method.shaping.KLInReward=null',
+        '--add=method.shaping=AdaptiveKLInReward(target=1.0, gain=0.1)',
+        *('--set=optimizer.learning_rate=3e-4', '--set=iterations=100'),
+      ),
+    ),
+  )
