@@ -1,7 +1,7 @@
-"""Sums in three languages: digits, and two alphabets of letters.
+"""Words written backwards in three languages, each with letters of its own.
 
-The problems are the same, `high` has three times as many prompts in supervised
-training as `low`. Responses have a graded gold score, the share of digits in
+The problems are the same; `high` has four times as many prompts in supervised
+training as `low`. Responses have a graded gold score, the share of letters in
 place, so that several can be ranked.
 Command: python -m experiments.train --config=configs/languages.py --method=sft
   --set=rollout.group_size=1 --workdir=runs/languages
@@ -9,44 +9,16 @@ Cost: about 30 seconds on 2 CPU cores.
 Expected: see configs/pipelines/okapi.py.
 """
 
-import dataclasses
-
 from rl_jax.config import EvaluationConfig, ExperimentConfig
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.method import Method
 from rl_jax.models import presets
 from rl_jax.models.source import ModelSource
 from rl_jax.rollouts.collect import RolloutConfig
-from rl_jax.tasks import (
-  Arithmetic,
-  Mixture,
-  MixturePart,
-  Relabelled,
-  base,
-)
+from rl_jax.tasks import BackwardWords, Mixture, MixturePart, Relabelled
 
-LETTERS = {'high': '0123456789', 'middle': 'abcdefghij', 'low': 'klmnopqrst'}
-SHARES = {'high': 3.0, 'middle': 2.0, 'low': 1.0}  # of supervised prompts
-
-
-@dataclasses.dataclass(frozen=True)
-class GradedSums(Arithmetic):
-  """2-digit sums; component `digits`: the share of digits in place counts.
-
-  Digits beyond the answer are as many wrong places more.
-  """
-
-  digits: int = 2
-  operations: str = '+'
-  reverse: bool = True
-  reward_weights: dict[str, float] = base.weights_field(digits=1.0)
-
-  def reward(self, example: base.Example, response: str) -> dict[str, float]:
-    """Outcome and share of digits."""
-    pairs = zip(example.answer, response, strict=False)
-    right = sum(a == b for a, b in pairs)
-    longest = max(len(example.answer), len(response))
-    return super().reward(example, response) | {'digits': right / longest}
+LETTERS = {'high': 'abcdefgh', 'middle': 'ijklmnop', 'low': 'qrstuvwx'}
+SHARES = {'high': 4.0, 'middle': 2.0, 'low': 1.0}  # of supervised prompts
 
 
 def get_config(method: Method) -> ExperimentConfig:
@@ -54,7 +26,12 @@ def get_config(method: Method) -> ExperimentConfig:
   parts = (
     MixturePart(
       name=name,
-      task=Relabelled(task=GradedSums(), letters=letters, tag=name[0].upper()),
+      task=Relabelled(
+        task=BackwardWords(),
+        symbols='abcdefgh',
+        letters=letters,
+        tag=name[0].upper(),
+      ),
       weight=SHARES[name],
     )
     for name, letters in LETTERS.items()
@@ -71,8 +48,8 @@ def get_config(method: Method) -> ExperimentConfig:
     rollout=RolloutConfig(
       num_prompts=128,
       group_size=1,
-      max_prompt_tokens=7,
-      max_response_tokens=5,
+      max_prompt_tokens=6,
+      max_response_tokens=6,
       logged_prompts=128,
     ),
     optimizer=OptimizerConfig(learning_rate=1e-3),

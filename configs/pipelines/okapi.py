@@ -30,9 +30,9 @@ def get_stages() -> tuple[Stage, ...]:
     *(*_TRAIN, _SFT, '--set=rollout.logged_prompts=0'),
     *_parts('weight', ('1.0',) * len(languages.LETTERS)),
   )
-  gold_0 = ("{{'digits': 0.0}}",) * len(languages.LETTERS)
+  gold_0 = ("{{'places': 0.0}}",) * len(languages.LETTERS)
   return (
-    Stage(name='sft', flags=(*_TRAIN, '--method=sft', '--set=iterations=550')),
+    Stage(name='sft', flags=(*_TRAIN, '--method=sft', '--set=iterations=100')),
     Stage(
       name='samples',
       flags=(
@@ -53,8 +53,8 @@ def get_stages() -> tuple[Stage, ...]:
         *(*_TRAIN, _SFT, '--method=reward_model@rankings'),
         "--set=task=PreferenceRows(path='{rankings}.jsonl')",
         *('--set=rollout.group_size=4', '--set=rollout.num_prompts=64'),
-        *('--set=rollout.logged_prompts=64', '--set=iterations=120'),
-        *('--set=optimizer.learning_rate=3e-4', '--set=evaluation.every=0'),
+        *('--set=rollout.logged_prompts=64', '--set=iterations=400'),
+        '--set=evaluation.every=0',
       ),
     ),
     Stage(
@@ -64,7 +64,8 @@ def get_stages() -> tuple[Stage, ...]:
         *_parts('task.task.reward_weights', gold_0),
         "--add=reward_models=RewardModel(path='{reward_model}')",
         '--set=method.shaping.KLInReward=null',
-        '--add=method.shaping=AdaptiveKLInReward(target=1.0, gain=0.1)',
+        '--add=method.shaping=NonStop(penalty=-3.0)',
+        '--add=method.shaping=AdaptiveKLInReward(target=0.5, gain=0.1)',
         *('--set=optimizer.learning_rate=3e-4', '--set=iterations=100'),
       ),
     ),

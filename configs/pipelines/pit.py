@@ -1,23 +1,34 @@
-"""PIT on 2-digit sums: a policy that improves an answer which it is shown."""
+"""PIT on words written backwards: a policy improves an answer that it is shown.
 
-from experiments.pipelines import sums
+A plain policy is stopped early, so that it errs. A reward model learns how much
+better an answer is than a reference. The refiner, which sees a reference, is
+trained by SFT to write the right word for a wrong one, then by GRPO with the
+gap as its only reward: with references of the data, and with greedy answers of
+the plain policy.
+Command: python -m experiments.pipeline --pipeline=pit --workdir=runs/pit
+"""
+
 from experiments.pipelines.stages import Stage
 
-_TRAIN = (*sums.CONFIG, '--set=evaluation.every=0')
-_PAIRS = (
-  "RulePairs(task=Arithmetic(digits=2, operations='+', reverse=True, "
-  "reward_weights={{'outcome': {weight}}}))"
+_CONFIG = ('--config=configs/repair.py', '--workdir={out}')
+_TRAIN = (*_CONFIG, '--set=evaluation.every=0')
+_PLAIN = '--set=model.path={plain}'
+_PROMPT = '--set=rollout.max_prompt_tokens=12'
+# Of a right and a wrong sample; and by rule, with a true reward that counts 0.
+_SAMPLED = "PreferenceRows(path='{pairs}.jsonl')"
+_RULED = (
+  "RulePairs(task=BackwardWords(reward_weights={{'places': 0.0}}), "
+  "symbols='abcdefgh')"
 )
 
 
-def _task(kind: str, weight: float = 0.0, **fields: str) -> str:
-  """A wrapper of the pairs; weight: of the true reward."""
-  pairs = _PAIRS.replace('{weight}', str(weight))
+def _task(kind: str, pairs: str = _RULED, **fields: str) -> str:
+  """A wrapper of the pairs."""
   more = ''.join(f', {name}={text}' for name, text in fields.items())
   return f"--set=task={kind}(task={pairs}, separator='='{more})"
 
 
-def _on_references(split: str, stage: str) -> str:
+def _shown(split: str, stage: str) -> str:
   """Refinements of the greedy answers that a stage has written."""
   file = f"{{{{'{split}': '{{{stage}}}.jsonl'}}}}"
   return _task('Refinements', references=file)
@@ -26,85 +37,84 @@ def _on_references(split: str, stage: str) -> str:
 def _rl(start: str, task: str, seed: int) -> tuple[str, ...]:
   """GRPO by the gap alone."""
   return (
-    *(*_TRAIN, '--method=grpo', f'--set=model.path={{{start}}}', task),
-    *(*sums.SAMPLES, '--set=iterations=100', f'--set=seed={seed}'),
-    *('--set=rollout.max_prompt_tokens=12', '--set=update.epochs=1'),
+    *(*_TRAIN, '--method=grpo', f'--set=model.path={{{start}}}', task, _PROMPT),
+    *('--set=rollout.logged_prompts=0', '--set=rollout.num_prompts=32'),
+    *('--set=rollout.group_size=8', '--set=optimizer.learning_rate=3e-4'),
+    *('--set=method.losses.KLPenalty.coef=0.1', f'--set=seed={seed}'),
+    '--add=method.shaping=NonStop(penalty=-5.0)',
     "--add=judges=Judge(path='{gap}', name='gap', reads='value', "
     "max_tokens=24, template='{{question}}{{response}}={{reference}}')",
   )
 
 
-def _answers(policy: str, *flags: str) -> tuple[str, ...]:
+def _answers(policy: str, split: str, *flags: str) -> tuple[str, ...]:
   """Greedy answers, of which experiments.evaluate prints the true reward."""
   return (
-    *(f'--checkpoint={{{policy}}}', '--out={out}.jsonl', *flags),
-    *('--limit=4000', '--batch_prompts=256'),
+    *(f'--checkpoint={{{policy}}}', f'--split={split}', '--out={out}.jsonl'),
+    *(*flags, '--limit=4000', '--batch_prompts=500'),
   )
 
 
 def _rounds(policy: str) -> tuple[Stage, ...]:
-  """Of held-out sums, beginning at the answers of the plain policy."""
-  stages, last = [], 'round_0'
-  for number in (1, 2):
-    name = f'{policy}_round_{number}'
-    flags = (_on_references('validation', last), '--split=validation')
-    stages.append(
-      Stage(name=name, binary='evaluate', flags=_answers(policy, *flags))
+  """On held-out words, beginning at the answers of the plain policy."""
+  first, second = f'{policy}_round_1', f'{policy}_round_2'
+  return tuple(
+    Stage(
+      name=name,
+      binary='evaluate',
+      flags=_answers(policy, 'test', _shown('test', last)),
     )
-    last = name
-  return tuple(stages)
+    for name, last in ((first, 'round_0'), (second, first))
+  )
 
 
 def get_stages() -> tuple[Stage, ...]:
   """Stages `round` are there for what they print."""
-  plain = '--set=model.path={plain}'
-  prompt = '--set=rollout.max_prompt_tokens=12'
-  sft = (*_TRAIN, '--method=sft', '--set=rollout.group_size=1')
+  data = _task('Refinements', shown="'data'")
   return (
     Stage(
       name='plain',
       flags=(
-        *(*sums.WARM, '--set=task.task.operations=+'),
-        *('--set=rollout.num_prompts=128', '--set=rollout.logged_prompts=128'),
-        '--set=iterations=220',
+        *(*_CONFIG, '--method=sft', '--set=task.form=right'),
+        *('--set=rollout.group_size=1', '--set=iterations=80'),
       ),
+    ),
+    Stage(
+      name='samples',
+      flags=(
+        *(*_TRAIN, '--method=reinforce', _PLAIN, '--set=iterations=60'),
+        *('--set=rollout.logged_prompts=0', '--set=rollout.num_prompts=128'),
+        *('--set=rollout.group_size=8', '--set=guards.log_rollouts=128'),
+        '--set=optimizer.learning_rate=0.0',
+      ),
+    ),
+    Stage(
+      name='pairs',
+      binary='rollout_rows',
+      flags=('--workdirs={samples}', '--out={out}.jsonl'),
     ),
     Stage(
       name='gap',
       flags=(
-        *(*_TRAIN, '--method=reward_model@rankings', plain),
-        *(_task('ReferencedPairs'), '--set=rollout.group_size=4'),
-        *('--set=rollout.max_response_tokens=8', '--set=iterations=300'),
+        *(*_TRAIN, '--method=reward_model@rankings', _PLAIN),
+        *(_task('ReferencedPairs', _SAMPLED), '--set=rollout.group_size=4'),
+        *('--set=rollout.max_response_tokens=14', '--set=iterations=600'),
       ),
     ),
     Stage(
       name='refiner',
       flags=(
-        *(*sft, plain, prompt, _task('Refinements')),
-        '--set=iterations=100',
+        *(*_TRAIN, '--method=sft', _PLAIN, _task('Refinements'), _PROMPT),
+        *('--set=rollout.group_size=1', '--set=iterations=100'),
       ),
     ),
-    Stage(
-      name='answers',
-      binary='evaluate',
-      flags=_answers('plain', '--split=train'),
+    *(
+      Stage(name=name, binary='evaluate', flags=_answers('plain', split))
+      for name, split in (('answers', 'train'), ('round_0', 'test'))
     ),
-    Stage(
-      name='round_0',
-      binary='evaluate',
-      flags=_answers('plain', '--split=validation'),
-    ),
-    Stage(
-      name='first',
-      flags=_rl('refiner', _task('Refinements', shown="'data'"), 0),
-    ),
-    Stage(
-      name='second', flags=_rl('first', _on_references('train', 'answers'), 1)
-    ),
-    Stage(
-      name='no_second',
-      flags=_rl('first', _task('Refinements', shown="'data'"), 1),
-    ),
+    Stage(name='first', flags=_rl('refiner', data, 0)),
+    Stage(name='second', flags=_rl('first', _shown('train', 'answers'), 1)),
+    Stage(name='no_second', flags=_rl('first', data, 1)),
     *_rounds('refiner'),
     *_rounds('second'),
     *_rounds('no_second'),

@@ -1,6 +1,7 @@
 """Tasks: numbered prompts, and reward functions of responses."""
 
 from rl_jax.tasks.arithmetic import Arithmetic
+from rl_jax.tasks.backward_words import BackwardWords
 from rl_jax.tasks.bandit import Bandit
 from rl_jax.tasks.base import OUTCOME, Example, Task, combine
 from rl_jax.tasks.believed_chain import BelievedChain
@@ -78,6 +79,7 @@ __all__ = [
   'OUTCOME',
   'Arithmetic',
   'Aviary',
+  'BackwardWords',
   'Bandit',
   'BelievedChain',
   'Boxes',
