@@ -4,7 +4,7 @@ A wrong word has one wrong letter. The share of letters in place is the gold
 score of any answer.
 Command: python -m experiments.train --config=configs/repair.py --method=sft
   --set=task.form=right --set=rollout.group_size=1 --workdir=runs/repair
-Cost: about 20 seconds on 2 CPU cores.
+Cost: about 20 seconds on 2 CPU cores, most of it compilation.
 Expected: see configs/pipelines/pit.py.
 """
 

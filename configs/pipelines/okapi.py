@@ -38,7 +38,7 @@ def get_stages() -> tuple[Stage, ...]:
       flags=(
         *(*sampled, '--method=reinforce', '--set=rollout.group_size=4'),
         *_parts('task.error', tuple(map(str, ERRORS))),
-        *('--set=optimizer.learning_rate=0.0', '--set=iterations=30'),
+        *('--set=optimizer.learning_rate=0.0', '--set=iterations=100'),
         *('--set=guards.log_rollouts=128', '--set=evaluation.every=0'),
       ),
     ),
@@ -53,7 +53,7 @@ def get_stages() -> tuple[Stage, ...]:
         *(*_TRAIN, _SFT, '--method=reward_model@rankings'),
         "--set=task=PreferenceRows(path='{rankings}.jsonl')",
         *('--set=rollout.group_size=4', '--set=rollout.num_prompts=64'),
-        *('--set=rollout.logged_prompts=64', '--set=iterations=400'),
+        *('--set=rollout.logged_prompts=64', '--set=iterations=600'),
         '--set=evaluation.every=0',
       ),
     ),
@@ -66,7 +66,7 @@ def get_stages() -> tuple[Stage, ...]:
         '--set=method.shaping.KLInReward=null',
         '--add=method.shaping=NonStop(penalty=-3.0)',
         '--add=method.shaping=AdaptiveKLInReward(target=0.5, gain=0.1)',
-        *('--set=optimizer.learning_rate=3e-4', '--set=iterations=100'),
+        *('--set=optimizer.learning_rate=1e-4', '--set=iterations=100'),
       ),
     ),
   )

@@ -1,11 +1,23 @@
 """PIT on words written backwards: a policy improves an answer that it is shown.
 
-A plain policy is stopped early, so that it errs. A reward model learns how much
-better an answer is than a reference. The refiner, which sees a reference, is
-trained by SFT to write the right word for a wrong one, then by GRPO with the
-gap as its only reward: with references of the data, and with greedy answers of
-the plain policy.
+A plain policy is stopped early, so that it errs. A reward model learns, of its
+right and wrong samples, how much better an answer is than a reference. The
+refiner, which sees a reference, learns by SFT to write the right word for one
+with a wrong letter, then by GRPO with this gap as its only reward (a cut answer
+has -5): with references of the data, then, in `second`, with greedy answers of
+the plain policy, or, in `no_second`, with those of the data again.
 Command: python -m experiments.pipeline --pipeline=pit --workdir=runs/pit
+Cost: 2.5 minutes of a CPU core.
+Expected: with seed 0, one run, right greedy answers to 500 held-out prompts:
+  0.53 of the plain policy; after one and two rounds of refining 0.77 and 0.79
+  by SFT alone (which is also 100 updates more), 0.36 and 0.37 after `second`,
+  0.30 and 0.32 after `no_second`. So GRPO destroys what SFT has reached: the
+  gap model is right on 98% of its own comparisons, but in `first` the gap rises
+  from -0.03 to 1.06 while right samples go from 0.55, by 0.56, to 0.45. The
+  second stage of the curriculum ends 5 points above its control; this is not
+  separated from noise, and other rates and seeds were not run.
+Source: PIT, "Enable Language Models to Implicitly Learn Self-Improvement From
+  Data", 2023, reconstructed; task, GRPO and all sizes are ours.
 """
 
 from experiments.pipelines.stages import Stage

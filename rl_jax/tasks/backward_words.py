@@ -16,7 +16,7 @@ class BackwardWords:
   over the longer of answer and response.
   """
 
-  length: int = ranged(4, 1, 20)
+  length: int = ranged(4, 3, 20)  # splits of fewer letters may be empty
   num_train: int = ranged(3000, 1)
   num_validation: int = ranged(500, 1)
   num_test: int = ranged(500, 1)
