@@ -30,8 +30,12 @@ class Refinements(JoinedTexts):
   Data", 2023; reconstructed.
   """
 
+  # They read the prompt.
   not_passed: ClassVar[tuple[str, ...]] = (
-    *('hinted', 'hinted_by', 'with_examples', 'describe'),
+    'hinted',
+    'hinted_by',
+    'with_examples',
+    'describe',
   )
   num_logged: ClassVar[int] = 1
 
