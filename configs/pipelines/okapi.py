@@ -14,8 +14,8 @@ Expected: with seed 0, one run, the reward model orders 85% of its own pairs;
   PPO raises its score of samples from -0.64 to -0.07, their gold score from
   0.34 to 0.36 (means of 20 iterations), but greedy answers get worse: the gold
   score before and after is 0.87 and 0.77 (`high`), 0.75 and 0.72 (`middle`),
-  0.66 and 0.59 (`low`), right are 56% and 27%, 27% and 22%, 21% and 7%. A reward model
-  for each language was not compared, nor exact rankings.
+  0.66 and 0.59 (`low`), right are 56% and 27%, 27% and 22%, 21% and 7%. A
+  reward model for each language was not compared, nor exact rankings.
 Source: Okapi, "Instruction-tuned Large Language Models in Multiple Languages
   with Reinforcement Learning from Human Feedback" (nlp-uoregon/Okapi, by a
   digest of the code); there a policy and a reward model for each language.
