@@ -1,6 +1,7 @@
 """Tasks: numbered prompts, and reward functions of responses."""
 
 from rl_jax.tasks.arithmetic import Arithmetic
+from rl_jax.tasks.backward_words import BackwardWords
 from rl_jax.tasks.bandit import Bandit
 from rl_jax.tasks.base import OUTCOME, Example, Task, combine
 from rl_jax.tasks.believed_chain import BelievedChain
@@ -58,6 +59,8 @@ from rl_jax.tasks.prompt_response import PromptResponse
 from rl_jax.tasks.python_function import PythonFunction
 from rl_jax.tasks.question_answer import QuestionAnswer
 from rl_jax.tasks.referenced_pairs import ReferencedPairs
+from rl_jax.tasks.refinements import Refinements
+from rl_jax.tasks.relabelled import Relabelled
 from rl_jax.tasks.reward_functions import RewardFunctions
 from rl_jax.tasks.rule_pairs import RulePairs
 from rl_jax.tasks.spoken_moves import SpokenMoves
@@ -77,6 +80,7 @@ __all__ = [
   'OUTCOME',
   'Arithmetic',
   'Aviary',
+  'BackwardWords',
   'Bandit',
   'BelievedChain',
   'Boxes',
@@ -125,6 +129,8 @@ __all__ = [
   'RecordedHaggling',
   'ReferencedPairs',
   'Reflections',
+  'Refinements',
+  'Relabelled',
   'RewardFunctions',
   'RulePairs',
   'SpokenMoves',

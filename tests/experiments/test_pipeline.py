@@ -23,6 +23,7 @@ RECIPES = sorted(
   for path in (configuration.ROOT / 'configs' / 'pipelines').glob('*.py')
   if path.stem != '__init__'
 )
+EVALUATION_FLAGS = configuration.ROOT / 'experiments/flags/evaluation.py'
 
 ROWS = ''.join(
   json.dumps(
@@ -45,15 +46,19 @@ def test_recipes_become_commands(name, tmp_path):
       values.setdefault(key, []).append(value)
     if binary != 'experiments.train':
       module = configuration.ROOT / f'{binary.replace(".", "/")}.py'
-      assert all(
-        repr(key) in module.read_text() for key in values if values[key]
-      )
+      defined = module.read_text()
+      if binary == 'experiments.evaluate':
+        defined += EVALUATION_FLAGS.read_text()
+      assert all(repr(key) in defined for key in values if values[key])
       (out,) = values.get('out') or values['scores_out']
       if binary == 'experiments.sft':  # a model
         assert out == str(tmp_path / stage)
         continue
       assert out == str(tmp_path / f'{stage}.jsonl')
-      pathlib.Path(out).write_text(ROWS)  # of every gap that a split asks for
+      text = ROWS  # of every gap that a split asks for
+      if binary == 'experiments.evaluate':
+        text = json.dumps({'responses': ['1', '2']})
+      pathlib.Path(out).write_text(text)
       continue
     assert values['workdir'] == [str(tmp_path / stage)]
     paths = [change.partition('=')[0] for change in values['set']]
@@ -171,7 +176,8 @@ def small_stages(name):
       first = not any('model.path' in flag for flag in own)
       own.append(f'--set=iterations={150 if first else 3}')
       own += [*(SMALL if first else ()), '--set=evaluation.num_prompts=16']
-      if not any(flag.startswith('--set=task=') for flag in own):
+      sums = '--config=configs/preferences.py' in own
+      if sums and not any(flag.startswith('--set=task=') for flag in own):
         own.append('--set=task.task.digits=1')
     stages.append(dataclasses.replace(stage, flags=tuple(own)))
   return stages
@@ -189,7 +195,10 @@ def write_recipe(path, stages):
 @pytest.mark.slow
 @pytest.mark.parametrize(
   'name',
-  ['expert_iteration', 'fevo', 'iterative_dpo', 'mpo', 'tulu3', 'veripo'],
+  [
+    *('expert_iteration', 'fevo', 'iterative_dpo', 'mpo', 'okapi', 'pit'),
+    *('tulu3', 'veripo'),
+  ],
 )
 def test_a_recipe_runs_small(name, tmp_path):
   """Every stage of a few iterations, with the files that pass between them."""

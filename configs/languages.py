@@ -1,0 +1,57 @@
+"""Words written backwards in three languages, each with letters of its own.
+
+The problems are the same; `high` has four times as many prompts in supervised
+training as `low`. Responses have a graded gold score, the share of letters in
+place, so that several can be ranked.
+Command: python -m experiments.train --config=configs/languages.py --method=sft
+  --set=rollout.group_size=1 --workdir=runs/languages
+Cost: about 30 seconds on 2 CPU cores.
+Expected: see configs/pipelines/okapi.py.
+"""
+
+from rl_jax.config import EvaluationConfig, ExperimentConfig
+from rl_jax.learning.optimizers import OptimizerConfig
+from rl_jax.method import Method
+from rl_jax.models import presets
+from rl_jax.models.source import ModelSource
+from rl_jax.rollouts.collect import RolloutConfig
+from rl_jax.tasks import BackwardWords, Mixture, MixturePart, Relabelled
+
+LETTERS = {'high': 'abcdefgh', 'middle': 'ijklmnop', 'low': 'qrstuvwx'}
+SHARES = {'high': 4.0, 'middle': 2.0, 'low': 1.0}  # of supervised prompts
+
+
+def get_config(method: Method) -> ExperimentConfig:
+  """128 prompts an iteration, recorded or sampled."""
+  parts = (
+    MixturePart(
+      name=name,
+      task=Relabelled(
+        task=BackwardWords(),
+        symbols='abcdefgh',
+        letters=letters,
+        tag=name[0].upper(),
+      ),
+      weight=SHARES[name],
+    )
+    for name, letters in LETTERS.items()
+  )
+  return ExperimentConfig(
+    iterations=300,
+    task=Mixture(tuple(parts)),
+    method=method,
+    model=ModelSource(
+      config=presets.small(num_heads=4, head_size=16),
+      value_head=method.reads_values,
+      num_values=method.num_values,
+    ),
+    rollout=RolloutConfig(
+      num_prompts=128,
+      group_size=1,
+      max_prompt_tokens=6,
+      max_response_tokens=6,
+      logged_prompts=128,
+    ),
+    optimizer=OptimizerConfig(learning_rate=1e-3),
+    evaluation=EvaluationConfig(every=50, num_prompts=384),
+  )
