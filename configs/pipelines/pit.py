@@ -13,7 +13,7 @@ Expected: with seed 0, one run, right greedy answers to 500 held-out prompts:
   by SFT alone (which is also 100 updates more), 0.36 and 0.37 after `second`,
   0.30 and 0.32 after `no_second`. So GRPO destroys what SFT has reached: the
   gap model is right on 98% of its own comparisons, but in `first` the gap rises
-  from -0.03 to 1.06 while right samples go from 0.55, by 0.56, to 0.45. The
+  from -0.03 to 1.06, then 0.66, while right samples go from 0.55 to 0.42. The
   second stage of the curriculum ends 5 points above its control; this is not
   separated from noise, and other rates and seeds were not run.
 Source: PIT, "Enable Language Models to Implicitly Learn Self-Improvement From
