@@ -140,10 +140,7 @@ def queries_at_once(S: int) -> int:
 
 
 def _by_spans(attend, q_NGSJRK, step_S, context_BS):
-  """attend(q, steps, contexts) in spans of queries if there are many.
-
-  So their scores need not be held at a time.
-  """
+  """attend(q, steps, contexts) in spans of many queries, to save memory."""
   S = step_S.shape[0]
   if S <= SPAN_QUERIES:
     return attend(q_NGSJRK, step_S, context_BS)

@@ -211,9 +211,7 @@ def test_contexts_that_are_rewritten_train_and_resume(tmp_path):
     config.rollout,
     max_response_tokens=60,
   )
-  model = dataclasses.replace(
-    config.model.config, max_positions=80
-  )
+  model = dataclasses.replace(config.model.config, max_positions=80)
   config = dataclasses.replace(
     config,
     task=MemoryWindow(config.task, turns=1),
