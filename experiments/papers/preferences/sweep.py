@@ -13,6 +13,7 @@ the rule judges. Of methods with an opponent half of the samples are its own.
 """
 
 import dataclasses
+from typing import Any
 
 from experiments.sweeps import runs as sweep_runs
 from experiments.sweeps.runs import Setting
@@ -43,6 +44,40 @@ OFFLINE = {
   'apo_zero': _KEEPS('chosen responses become likelier'),
   'nca': _KEEPS('chosen responses stay likely'),
 }
+_BETTER, _AS_GOOD = Claim('better than DPO', 'greedy'), 'as good as DPO'
+# Later runs, of one commit of their own; claims named before them. ld_dpo is
+# DPO here, as both responses of a pair have one length.
+MORE = {
+  'cdpo': Claim('smaller margins: labels are smoothed', 'margin', -1),
+  'robust_dpo': Claim(_AS_GOOD + ' without noise', 'greedy', 0),
+  'slic': _KEEPS('chosen responses stay likely'),
+  'bco': Claim('as good from labels alone', 'greedy', 0),
+  'cpo': _KEEPS('chosen responses become likelier'),
+  'rpo': _KEEPS('chosen responses stay likely'),
+  'exo': _BETTER,
+  'aot': _BETTER,
+  'apo_down': Claim('chosen responses become less likely', 'chosen', -1),
+  'discopop': _BETTER,
+  'fdpo': Claim(_AS_GOOD, 'greedy', 0),
+  'wpo': _BETTER,
+  'ln_dpo': _BETTER,
+}
+# With this share of labels turned round, which the last two are told of: more
+# held-out pairs right, by right labels, than DPO on the same data.
+FLIP_RATE = 0.3
+_LINK = 'method.losses.PairLoss.link.'
+NOISY = {
+  'dpo': ({}, None),
+  'ipo': ({}, Claim('overfits less', 'pairs')),
+  'cdpo': (
+    {_LINK + 'label_smoothing': FLIP_RATE},
+    Claim('loses less to wrong labels', 'pairs'),
+  ),
+  'robust_dpo': (
+    {_LINK + 'flip_rate': FLIP_RATE},
+    Claim('loses less to wrong labels', 'pairs'),
+  ),
+}
 ONLINE = {
   'online_dpo': Claim('better than offline', 'greedy'),
   'iterative_dpo': Claim('better than offline', 'greedy'),
@@ -61,18 +96,29 @@ COMMON = {
   'guards.log_rollouts': 0,
 }
 SAMPLED = {'rollout.logged_prompts': 0, 'rollout.group_size': 8}
-SEEDS = 3
+SEEDS = 5
 
 
 def get_sweep() -> list[Setting]:
-  """Seeds x methods."""
+  """Seeds x methods, and those on noisy pairs."""
   members = []
-  for name in (*OFFLINE, *ONLINE):
+  for name in (*OFFLINE, *ONLINE, *MORE):
     setting = {'config': 'preferences', 'method': name, **COMMON}
     if name in ONLINE:
       prompts = 8 if name in AGAINST else 16
       setting |= SAMPLED | {'rollout.num_prompts': prompts}
     setting['checkpoint.every'] = 10**9  # one, at the end
     members.append(setting)
+  for name, (changes, _) in NOISY.items():
+    setting = {'config': 'preferences', 'method': name, **COMMON, **changes}
+    setting |= {'task.flip_rate': FLIP_RATE, 'checkpoint.every': 10**9}
+    members.append(setting)
   seeds = sweep_runs.product({'seed': range(SEEDS)})
   return sweep_runs.crossed(seeds, members)
+
+
+def table_of(line: dict[str, Any]) -> str:
+  """Lines of one table are of one commit."""
+  if 'task.flip_rate' in line['setting']:
+    return 'noisy'
+  return 'more' if line['setting']['method'] in MORE else 'first'

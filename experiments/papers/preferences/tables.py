@@ -13,6 +13,8 @@ from experiments.tables import intervals
 
 COLUMNS = ('pairs', 'margin', 'chosen', 'rejected', 'greedy')
 WORLD = 'preferences'
+FIRST = (*sweep.OFFLINE, *sweep.ONLINE)
+LATER = (sweep.BASELINE, *sweep.MORE)
 Line = dict[str, Any]
 Cells = list[list[str]]
 
@@ -23,23 +25,39 @@ def numbers(row: Line) -> dict[str, float]:
   return {**last, 'margin': last['chosen'] - last['rejected']}
 
 
-def by_seed(rows: Iterable[Line], column: str) -> dict[str, dict[int, float]]:
-  """Method -> seed -> a column of the runs that did not fail."""
+def by_seed(
+  rows: Iterable[Line], column: str, names: Iterable[str], noisy: bool = False
+) -> dict[str, dict[int, float]]:
+  """Method -> seed -> a column of the runs that did not fail.
+
+  noisy: of the runs with turned labels, instead of those without.
+  """
   found: dict[str, dict[int, float]] = {}
   for row in rows:
-    if 'failed' not in row:
+    wanted = (sweep.table_of(row) == 'noisy') == noisy
+    if 'failed' not in row and wanted and row['setting']['method'] in names:
       setting = row['setting']
       seeds = found.setdefault(setting['method'], {})
       seeds[setting['seed']] = numbers(row)[column]
   return found
 
 
-def methods(rows: Sequence[Line], names: Iterable[str]) -> Cells:
-  """Means over seeds, and greedy accuracy paired with DPO's."""
-  found = {column: by_seed(rows, column) for column in COLUMNS}
-  gains = intervals.against(found['greedy'], sweep.BASELINE)
+def methods(
+  rows: Sequence[Line],
+  names: Iterable[str],
+  among: Iterable[str] = FIRST,
+  noisy: bool = False,
+  paired: str = 'greedy',
+) -> Cells:
+  """Means over seeds, and one column paired with DPO's.
+
+  among: the methods for whose number p-values are adjusted. paired: the column.
+  """
+  found = {column: by_seed(rows, column, among, noisy) for column in COLUMNS}
+  gains = intervals.against(found[paired], sweep.BASELINE)
   header = ['method', 'seeds', 'pair accuracy', 'margin', 'chosen', 'rejected']
-  header += ['greedy', 'to DPO', '95% paired', cells_lib.ADJUSTED]
+  header += ['greedy', f'{paired} to DPO' if paired != 'greedy' else 'to DPO']
+  header += ['95% paired', cells_lib.ADJUSTED]
   start = rows[0]['start'] | {'greedy': rows[0]['last']['greedy before']}
   table = [header, ['the start', '', *_cells(numbers({'last': start}))]]
   table[-1] += [''] * 3
@@ -60,34 +78,40 @@ def _cells(one: Mapping[str, float]) -> list[str]:
 
 
 def seen(rows: Sequence[Line]) -> dict[str, list[profile.Seen]]:
-  """Method -> its one claim and what was found, p adjusted by metric."""
-  claims = sweep.OFFLINE | sweep.ONLINE
-  found = {}
-  for name, claim in claims.items():
-    if claim is None:
-      continue
-    seeds = by_seed(rows, claim.metric)
-    gains = intervals.against(seeds, sweep.BASELINE)
-    if name in gains:
-      one = profile.Seen(
-        WORLD,
-        claim.text,
-        claim.metric,
-        gains[name],
-        len(seeds[name]),
-        worlds_tables.verdict(claim.sign, gains[name]),
-      )
-      found[name] = [one]
+  """Method -> its claims and what was found, p adjusted by metric and table."""
+  noisy = {name: claim for name, (_, claim) in sweep.NOISY.items()}
+  found: dict[str, list[profile.Seen]] = {}
+  for claims, among, turned in (
+    (sweep.OFFLINE | sweep.ONLINE, FIRST, False),
+    (sweep.MORE, LATER, False),
+    (noisy, noisy, True),
+  ):
+    for name, claim in claims.items():
+      if claim is None:
+        continue
+      seeds = by_seed(rows, claim.metric, among, turned)
+      gains = intervals.against(seeds, sweep.BASELINE)
+      if name in gains:
+        one = profile.Seen(
+          WORLD + ', wrong labels' * turned,
+          claim.text,
+          claim.metric,
+          gains[name],
+          len(seeds[name]),
+          worlds_tables.verdict(claim.sign, gains[name]),
+        )
+        found.setdefault(name, []).append(one)
   return found
 
 
 def claims(rows: Sequence[Line]) -> Cells:
   """What a paper claims against DPO, and what was seen."""
   table = [['method', 'claim', 'on', 'to DPO', '95% paired', 'verdict']]
-  for name, (one,) in seen(rows).items():
-    effect, interval, _ = cells_lib.comparison_text(one.found)
-    row = [name, one.claim, one.metric, effect, interval, one.verdict]
-    table.append(row)
+  for name, several in seen(rows).items():
+    for one in several:
+      effect, interval, _ = cells_lib.comparison_text(one.found)
+      row = [name, one.claim, one.metric, effect, interval, one.verdict]
+      table.append(row)
   return table
 
 
@@ -96,5 +120,7 @@ def all_tables(rows: Sequence[Line]) -> dict[str, Cells]:
   return {
     'offline': methods(rows, sweep.OFFLINE),
     'online': methods(rows, (sweep.BASELINE, *sweep.ONLINE)),
+    'more': methods(rows, LATER, LATER),
+    'noisy': methods(rows, sweep.NOISY, sweep.NOISY, True, 'pairs'),
     'claims': claims(rows),
   }

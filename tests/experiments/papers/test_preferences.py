@@ -54,3 +54,38 @@ def test_verdicts_stand_on_the_page_of_all_methods():
   found = landed.judged_elsewhere()
   assert [one.world for one in found['orpo']] == ['preferences']
   assert [one.world for one in found['par']] == ['proxy']
+
+
+def test_wrong_labels_have_a_table_of_their_own():
+  """DPO on noisy pairs is the baseline there, and enters no other table."""
+  noisy = {'task.flip_rate': sweep.FLIP_RATE}
+  rows = [
+    *ROWS,
+    *(run('cdpo', seed, 0.2, -4.0) for seed in range(3)),
+  ]
+  for method, pairs in (('dpo', 0.5), ('robust_dpo', 0.7)):
+    for seed in range(3):
+      one = run(method, seed, 0.1, -4.0)
+      one['setting'] |= noisy
+      one['last']['pairs'] = pairs + seed / 100
+      rows.append(one)
+  header, _, dpo, robust = tables.all_tables(rows)['noisy']
+  assert dpo[header.index('pair accuracy')] == '0.510'
+  assert robust[header.index('pairs to DPO')] == '+0.200'
+  header, _, dpo, cdpo = tables.all_tables(rows)['more']
+  assert dpo[header.index('pair accuracy')] == '0.900'
+  assert cdpo[header.index('to DPO')] == '-0.010'
+  found = tables.seen(rows)
+  assert [one.world for one in found['robust_dpo']] == [
+    'preferences, wrong labels'
+  ]
+  assert found['robust_dpo'][0].verdict == 'seen'
+
+
+def test_noisy_runs_read_turned_labels():
+  """Those of NOISY alone; what corrects for them is told their share."""
+  for one in sweep.get_sweep():
+    noisy = sweep.table_of({'setting': one}) == 'noisy'
+    assert (one.get('task.flip_rate', 0.0) == sweep.FLIP_RATE) == noisy
+    told = [key for key in one if '.link.' in key]
+    assert len(told) == (noisy and one['method'] in ('cdpo', 'robust_dpo'))
