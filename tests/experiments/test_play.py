@@ -68,7 +68,7 @@ def test_bad_flags_are_named(played):
   with pytest.raises(app.UsageError, match='give --task or --checkpoint'):
     played()
   with pytest.raises(app.UsageError, match='--index=99999 .* has 100 examples'):
-    played('--task=keydoor', '--index=99999')
+    played('--task=keydoor', '--index=99999', '--split=validation')
 
 
 @pytest.mark.slow
