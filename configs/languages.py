@@ -9,12 +9,11 @@ Cost: about 30 seconds on 2 CPU cores.
 Expected: see configs/pipelines/okapi.py.
 """
 
-from rl_jax.config import EvaluationConfig, ExperimentConfig
-from rl_jax.learning.optimizers import OptimizerConfig
+import dataclasses
+
+from configs import preferences
+from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
-from rl_jax.models import presets
-from rl_jax.models.source import ModelSource
-from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.tasks import BackwardWords, Mixture, MixturePart, Relabelled
 
 LETTERS = {'high': 'abcdefgh', 'middle': 'ijklmnop', 'low': 'qrstuvwx'}
@@ -36,22 +35,16 @@ def get_config(method: Method) -> ExperimentConfig:
     )
     for name, letters in LETTERS.items()
   )
-  return ExperimentConfig(
-    iterations=300,
+  config = preferences.get_config(method)
+  return dataclasses.replace(
+    config,
     task=Mixture(tuple(parts)),
-    method=method,
-    model=ModelSource(
-      config=presets.small(num_heads=4, head_size=16),
-      value_head=method.reads_values,
-      num_values=method.num_values,
-    ),
-    rollout=RolloutConfig(
+    rollout=dataclasses.replace(
+      config.rollout,
       num_prompts=128,
       group_size=1,
-      max_prompt_tokens=6,
       max_response_tokens=6,
       logged_prompts=128,
     ),
-    optimizer=OptimizerConfig(learning_rate=1e-3),
-    evaluation=EvaluationConfig(every=50, num_prompts=384),
+    evaluation=dataclasses.replace(config.evaluation, num_prompts=384),
   )

@@ -8,33 +8,22 @@ Cost: about 20 seconds on 2 CPU cores, most of it compilation.
 Expected: see configs/pipelines/pit.py.
 """
 
-from rl_jax.config import EvaluationConfig, ExperimentConfig
-from rl_jax.learning.optimizers import OptimizerConfig
+import dataclasses
+
+from configs import preferences
+from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
-from rl_jax.models import presets
-from rl_jax.models.source import ModelSource
-from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.tasks import BackwardWords, RulePairs
 
 
 def get_config(method: Method) -> ExperimentConfig:
-  """64 pairs an iteration."""
-  return ExperimentConfig(
+  """configs/preferences.py on words."""
+  config = preferences.get_config(method)
+  return dataclasses.replace(
+    config,
     iterations=100,
     task=RulePairs(BackwardWords(), symbols='abcdefgh'),
-    method=method,
-    model=ModelSource(
-      config=presets.small(num_heads=4, head_size=16),
-      value_head=method.reads_values,
-      num_values=method.num_values,
+    rollout=dataclasses.replace(
+      config.rollout, max_prompt_tokens=5, max_response_tokens=6
     ),
-    rollout=RolloutConfig(
-      num_prompts=64,
-      group_size=2,
-      max_prompt_tokens=5,
-      max_response_tokens=6,
-      logged_prompts=64,
-    ),
-    optimizer=OptimizerConfig(learning_rate=1e-3),
-    evaluation=EvaluationConfig(every=50, num_prompts=256),
   )

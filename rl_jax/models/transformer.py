@@ -243,24 +243,20 @@ def forward(
   G, S = B // N, T - 1  # the last token predicts nothing
   # Splits an axis of P + G * S tokens into its two parts.
   parts = lambda x: (x[:, :P], x[:, P:].reshape(N, G, S, *x.shape[2:]))
-  context_NGS = None
-  if context_BT is not None:
-    context_NGS = context_BT[:, :S].reshape(N, G, S)
+  context_BS = None if context_BT is None else context_BT[:, :S]
   token, position, real = _sequences(
-    prompt_NP, prompt_mask_NP, response_BT, response_mask_BT, context_NGS
+    prompt_NP, prompt_mask_NP, response_BT, response_mask_BT, context_BS
   )
   slots = None if capacity is None else P + capacity
   pack, unpack = packing.movers(real, slots)
-  tables = rope.tables(cfg, pack(position))
+  tables, seen = rope.tables(cfg, pack(position)), (prompt_mask_NP, context_BS)
 
   def body(carry, layer):
     x, routed = carry
     qkv = layers.qkv(layer, cfg, x, tables)
     pairs = (parts(unpack(y)) for y in qkv)
     limits = layers.limits(cfg, layer)
-    attended = _attend(
-      *(cfg, limits, *zip(*pairs, strict=True), prompt_mask_NP, context_NGS)
-    )
+    attended = _attend(cfg, limits, *zip(*pairs, strict=True), *seen)
     x = layers.add_attention(layer, cfg, x, pack(attended))
     if routing:
       routed = routed + layers.routing(layer, cfg, x)
@@ -270,11 +266,9 @@ def forward(
   x = layers.embed(params, cfg, pack(token))
   x = layout.constrain(x, 'rows', None, None)
   none = jnp.zeros((*x.shape[:2], 2 * cfg.num_experts)) if routing else None
-  (x, routed), _ = lax.scan(
-    jax.checkpoint(body, policy=_kept_products(cfg)),
-    (x, none),
-    layers.stacked_layers(params, cfg),
-  )
+  body = jax.checkpoint(body, policy=_kept_products(cfg))
+  stacked = layers.stacked_layers(params, cfg)
+  (x, routed), _ = lax.scan(body, (x, none), stacked)
   x = layers.norm(x, params['model']['final_norm'], cfg)
   before = lambda y: _before_tokens(*parts(unpack(y)), response_mask_BT)
   return (before(x), before(routed / cfg.num_layers)) if routing else before(x)
@@ -304,7 +298,7 @@ def _before_tokens(x_NPD, x_NGSD, response_mask_BT):
 
 
 def _sequences(
-  prompt_NP, prompt_mask_NP, response_BT, response_mask_BT, context_NGS
+  prompt_NP, prompt_mask_NP, response_BT, response_mask_BT, context_BS
 ):
   """(token, position, 0 at padding of responses), each [N, P + G * S]."""
   N, S = prompt_NP.shape[0], response_BT.shape[1] - 1
@@ -313,8 +307,8 @@ def _sequences(
   start_N = prompt_mask_NP.astype(jnp.int32).sum(axis=1)
   step = jnp.tile(jnp.arange(S, dtype=jnp.int32), response_BT.shape[0] // N)
   behind = start_N[:, None] + step[None]
-  if context_NGS is not None:
-    behind -= group(context_NGS)
+  if context_BS is not None:
+    behind -= group(context_BS)
   return (
     join(prompt_NP, group(response_BT[:, :S])),
     join(rope.prompt_positions(prompt_mask_NP), behind),
@@ -328,13 +322,13 @@ def _attend(
   prompt: tuple,
   response: tuple,
   prompt_mask_NP: Array,
-  context_NGS: Array | None,
+  context_BS: Array | None,
 ) -> Array:
   """Attention of prompts and their responses, [N, P + G * S, heads, size].
 
   Each is (q, k, v): of prompts [N, P, ...], of responses [N, G, S, ...].
   """
-  if cfg.attention != 'plain' and context_NGS is None:
+  if cfg.attention != 'plain' and context_BS is None:
     return attention_kernels.attend(
       cfg.attention, prompt, response, prompt_mask_NP
     )
@@ -351,9 +345,7 @@ def _attend(
     (jnp.arange(S), jnp.arange(S)),
     limits,
     causal=True,
-    context_BS=context_NGS
-    if context_NGS is None
-    else context_NGS.reshape(-1, S),
+    context_BS=context_BS,
   )
   own = own.reshape(N, G * S, *attended.shape[2:])
   return jnp.concatenate([attended, own], axis=1)

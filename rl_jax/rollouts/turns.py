@@ -34,66 +34,77 @@ class TurnConfig:
 
 def check(task: Any, rollout: Any, method: Any) -> None:
   """Raises ValueError if task, rollout and method do not agree on episodes."""
-  name, turns = type(task).__name__, rollout.turns
+  name = type(task).__name__
   if is_environment(task):
-    if turns is None:
-      raise ValueError(
-        f'rollout.turns is missing: {name} has episodes of several turns; '
-        "give it, for example --set='rollout.turns=TurnConfig(max_turns=8)'"
-      )
-    if rollout.slots is not None:
-      raise ValueError(
-        f'rollout.slots = {rollout.slots}, but all episodes of {name} are '
-        'played at a time: set it to null'
-      )
-    if rollout.speculative is not None:
-      raise ValueError(
-        f'rollout.speculative = {rollout.speculative!r}, but turns of {name} '
-        'are decoded token by token: set it to null'
-      )
-    players, plays = players_of(task), getattr(method.rollout, 'plays', False)
-    if players > 1 and rollout.num_prompts % players:
-      raise ValueError(
-        f'rollout.num_prompts = {rollout.num_prompts}, but {name} has a prompt '
-        f'for each of {players} players: make it a multiple'
-      )
-    if plays and players != 2:
-      raise ValueError(
-        f'method.rollout = {type(method.rollout).__name__} plays games of two, '
-        f'but {name} has {players} players'
-      )
-    replays = getattr(method.rollout, 'replays', False)
-    if players > 1 and replays:
-      raise ValueError(
-        f'method.rollout = {type(method.rollout).__name__} repeats episodes of '
-        f'one player, but {name} has {players}: set it to null'
-      )
-    if replays and not getattr(task, 'deterministic', True):
-      raise ValueError(
-        f'method.rollout = {type(method.rollout).__name__} repeats episodes, '
-        f'but {name} has deterministic = False: set it to null'
-      )
-    if rewrites(task) and (players > 1 or replays):
-      raise ValueError(
-        f'{name} has rewrites = True, so it cannot have {players} players'
-        if players > 1
-        else f'method.rollout = {type(method.rollout).__name__} repeats '
-        f'episodes, but {name} rewrites their contexts: set it to null'
-      )
-    if method.rollout is not None and not (plays or replays):
-      raise ValueError(
-        f'method.rollout = {type(method.rollout).__name__} is for single '
-        f'responses, but {name} has episodes: set it to null'
-      )
+    _check_limits(name, rollout)
+    _check_method(task, rollout, method)
   elif getattr(method.rollout, 'replays', False):
     raise ValueError(
       f'method.rollout = {type(method.rollout).__name__} repeats episodes, but '
       f'{name} is no environment (it has no method `make`): set it to null'
     )
-  elif turns is not None:
+  elif rollout.turns is not None:
     raise ValueError(
       f'rollout.turns is set, but {name} is no environment (it has no method '
       '`make`): set it to null'
+    )
+
+
+def _check_limits(name, rollout):
+  if rollout.turns is None:
+    raise ValueError(
+      f'rollout.turns is missing: {name} has episodes of several turns; '
+      "give it, for example --set='rollout.turns=TurnConfig(max_turns=8)'"
+    )
+  if rollout.slots is not None:
+    raise ValueError(
+      f'rollout.slots = {rollout.slots}, but all episodes of {name} are '
+      'played at a time: set it to null'
+    )
+  if rollout.speculative is not None:
+    raise ValueError(
+      f'rollout.speculative = {rollout.speculative!r}, but turns of {name} '
+      'are decoded token by token: set it to null'
+    )
+
+
+def _check_method(task, rollout, method):
+  name, kind = type(task).__name__, type(method.rollout).__name__
+  players, plays = players_of(task), getattr(method.rollout, 'plays', False)
+  if players > 1 and rollout.num_prompts % players:
+    raise ValueError(
+      f'rollout.num_prompts = {rollout.num_prompts}, but {name} has a prompt '
+      f'for each of {players} players: make it a multiple'
+    )
+  if plays and players != 2:
+    raise ValueError(
+      f'method.rollout = {kind} plays games of two, '
+      f'but {name} has {players} players'
+    )
+  replays = getattr(method.rollout, 'replays', False)
+  if players > 1 and replays:
+    raise ValueError(
+      f'method.rollout = {kind} repeats episodes of '
+      f'one player, but {name} has {players}: set it to null'
+    )
+  if replays and not getattr(task, 'deterministic', True):
+    raise ValueError(
+      f'method.rollout = {kind} repeats episodes, '
+      f'but {name} has deterministic = False: set it to null'
+    )
+  if rewrites(task) and players > 1:
+    raise ValueError(
+      f'{name} has rewrites = True, so it cannot have {players} players'
+    )
+  if rewrites(task) and replays:
+    raise ValueError(
+      f'method.rollout = {kind} repeats episodes, but {name} rewrites their '
+      'contexts: set it to null'
+    )
+  if method.rollout is not None and not (plays or replays):
+    raise ValueError(
+      f'method.rollout = {kind} is for single '
+      f'responses, but {name} has episodes: set it to null'
     )
 
 

@@ -90,14 +90,7 @@ def check_reply(reply: Any, origin: str) -> dict[str, Any]:
   found['rewards'] = _checked_rewards(found['rewards'], players, origin)
   found['state'] = None if found['state'] is None else _name(found['state'])
   found['action'] = None if action is None else _name(action)
-  try:
-    size = len(json.dumps(found['info']))
-  except (TypeError, ValueError, RecursionError) as error:
-    raise ValueError(f'{origin}: info is not JSON: {error}') from None
-  if size > _MAX_INFO_CHARACTERS:
-    raise ValueError(
-      f'{origin}: info has {size} characters, more than {_MAX_INFO_CHARACTERS}'
-    )
+  _check_info(found['info'], origin)
   return found
 
 
@@ -109,6 +102,17 @@ def _check_observation(text, origin):
     raise ValueError(
       f'{origin}: the observation has {len(text)} characters, more than '
       f'{_MAX_CHARACTERS}'
+    )
+
+
+def _check_info(info, origin):
+  try:
+    size = len(json.dumps(info))
+  except (TypeError, ValueError, RecursionError) as error:
+    raise ValueError(f'{origin}: info is not JSON: {error}') from None
+  if size > _MAX_INFO_CHARACTERS:
+    raise ValueError(
+      f'{origin}: info has {size} characters, more than {_MAX_INFO_CHARACTERS}'
     )
 
 

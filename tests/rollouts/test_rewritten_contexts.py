@@ -7,10 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax import models
 from rl_jax.learning import statistics
 from rl_jax.learning.hidden_states import Forward
-from rl_jax.models import params as params_lib
 from rl_jax.models import transformer
 from rl_jax.rollouts.turns import TurnConfig, TurnFormat, check
 from rl_jax.tasks import Arithmetic, KeyDoor, MemoryWindow, OpenSpiel
@@ -215,20 +213,13 @@ def test_windows_of_what_cannot_have_one_are_refused():
     check(task, type('Rollout', (), limits)(), method)
 
 
-def test_long_contexts_are_attended_in_spans(plain_forward):
+def test_long_contexts_are_attended_in_spans(plain_forward, tiny):
   """E1: more queries than one block, three contexts, two samples a prompt."""
-  cfg = models.ModelConfig(
-    vocab_size=11,
-    num_layers=1,
-    width=8,
-    num_heads=2,
-    num_kv_heads=1,
-    head_size=4,
-    mlp_size=8,
-  )
-  params = params_lib.init_params(cfg, jax.random.key(0))
+  cfg, params = tiny.CFG, tiny.params()
   rng, T = np.random.default_rng(0), 300
-  prompt, response = rng.integers(0, 11, (1, 4)), rng.integers(0, 11, (2, T))
+  prompt, response = (
+    rng.integers(0, cfg.vocab_size, shape) for shape in ((1, 4), (2, T))
+  )
   starts = np.array([[0, 60, 170], [0, 200, 290]])
   context = np.stack(
     [row[np.searchsorted(row, np.arange(T), 'right') - 1] for row in starts]
