@@ -11,7 +11,13 @@ from rl_jax.learning import statistics
 from rl_jax.learning.hidden_states import Forward
 from rl_jax.models import transformer
 from rl_jax.rollouts.turns import TurnConfig, TurnFormat, check
-from rl_jax.tasks import Arithmetic, KeyDoor, MemoryWindow, OpenSpiel
+from rl_jax.tasks import (
+  Arithmetic,
+  KeyDoor,
+  MemoryWindow,
+  OpenSpiel,
+  ToldKeyDoor,
+)
 from rl_jax.tasks.environments.base import EnvironmentTask, Reply
 from rl_jax.types import ENVIRONMENT, POLICY
 
@@ -191,6 +197,15 @@ def test_contexts_of_a_chat_are_those_of_its_template(first):
   assert form.again(turns, [(2, 'A')]) == [9, 1, 2, 60, 3, 65, 9]
   with pytest.raises(IndexError, match='history has turn 3 of 3'):
     form.again(turns, [(3, None)])
+
+
+def test_messages_that_are_read_again_are_no_new_ones():
+  """So what tokens are part of, as the task says it of a row, is not passed."""
+  task = ToldKeyDoor()
+  window = MemoryWindow(task)
+  assert window.example('train', 3) == task.example('train', 3)
+  for name in ('row_inputs_device', 'step_device'):
+    assert hasattr(task, name) and not hasattr(window, name)
 
 
 def test_windows_of_what_cannot_have_one_are_refused():

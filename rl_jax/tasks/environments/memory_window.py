@@ -13,11 +13,12 @@ from rl_jax.tasks.environments.base import (
   players_of,
   rewrites,
 )
+from rl_jax.tasks.wrapped import Wrapped
 
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class MemoryWindow:
+class MemoryWindow(Wrapped):
   """A task of episodes whose context is rewritten turn by turn:
 
     MemoryWindow(task=KeyDoor(), turns=2)
@@ -37,10 +38,19 @@ class MemoryWindow:
   own; rows that are episodes weigh as many, whatever their number of turns.
   """
 
+  # Contexts are rewritten on the host, and what tokens are part of is read
+  # from rows in which nothing is repeated.
+  not_passed: ClassVar[tuple[str, ...]] = (
+    'begin_device',
+    'step_device',
+    'device_answers',
+    'row_inputs_device',
+  )
+  rewrites: ClassVar[bool] = True
+
   task: Any
   turns: int | None = ranged(2, 1)
   thoughts_end: str = ''
-  rewrites: ClassVar[bool] = True
 
   def __post_init__(self):
     name = type(self.task).__name__
@@ -60,14 +70,6 @@ class MemoryWindow:
         "MemoryWindow.turns = None with thoughts_end = '' forgets nothing: "
         'give one of them'
       )
-
-  def __getattr__(self, name: str) -> Any:
-    """What is not here is the task's: prompts, rewards, templates."""
-    if name.startswith('__') or name == 'task':
-      raise AttributeError(name)
-    if name in ('begin_device', 'step_device', 'device_answers'):
-      raise AttributeError(name)  # contexts are rewritten on the host
-    return getattr(self.task, name)
 
   def make(self, example: Example) -> 'Remembering':
     """An episode that has not begun."""
