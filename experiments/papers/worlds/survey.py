@@ -78,7 +78,7 @@ LATER_CLAIMS = {
   **dict.fromkeys(('grpo@token_mean', 'grpo@no_kl'), _NONE),
   'rep_exp': trials.PASS,
 }
-# Of `explore`, where the entropy at the start decides what can be found.
+# Of `explore`, named before they ran.
 EXPLORE = {
   **dict.fromkeys(('grpo', 'reinforce', 'expert_iteration', 'rep_exp'), {}),
   **dict.fromkeys(('pass_at_k_grpo', 'dppo_kl'), {}),
