@@ -5,7 +5,8 @@
 
 A line a run that --out does not have yet: what the comparison reads, and of
 every reward component the mean over all iterations and over the last tenth, and
-in the last evaluation, if there is one, of drawn and of greedy episodes.
+in the last evaluation, if there is one, of drawn and of greedy episodes; of
+games of OpenSpiel how exploitable the last policy is.
 """
 
 from typing import Any
@@ -14,6 +15,8 @@ import numpy as np
 
 from experiments.flags import configuration
 from experiments.sweeps import courses, excerpts
+from rl_jax.runs import directory, exploitability
+from rl_jax.tasks import OpenSpiel
 
 _REWARD = 'reward/'
 _EVALUATED = {
@@ -43,11 +46,15 @@ def evaluated(row: dict[str, Any]) -> dict[str, float]:
   }
 
 
-def line(row: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
+def line(
+  row: dict[str, Any], folder: str, rows: list[dict[str, Any]]
+) -> dict[str, Any]:
   """A line of results.jsonl and the metrics of its run, small enough."""
   last = {name: row['last'][name] for name in courses.NAMES}
   last |= components([r for r in rows if 'rollout/reward' in r])
   last |= evaluated(rows[-1])
+  if isinstance(directory.saved_config(folder).task, OpenSpiel):
+    last |= exploitability.of_run(folder)
   return excerpts.kept(row) | {
     'seconds': round(row['seconds'], 3),
     'last': {name: round(x, 5) for name, x in last.items()},
@@ -57,7 +64,7 @@ def line(row: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
 def main(argv):
   """Reads and writes."""
   del argv
-  excerpts.write(lambda row, folder, rows: line(row, rows))
+  excerpts.write(line)
 
 
 if __name__ == '__main__':

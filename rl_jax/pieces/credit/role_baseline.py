@@ -19,7 +19,8 @@ class RoleBaseline:
     b_p <- decay^n b_p + (1 - decay^n) mean R     over the n valid rows of p
 
   For n = 1 the update of the authors; all games of a rollout see the same b, so
-  that their order changes nothing. Role: extras['role_B'], 0 where nobody says.
+  that their order changes nothing. Role: extras['role_B'] modulo `roles` (with
+  1 there is one baseline for all), 0 where nobody says.
   State: b of each role, from 0.
   Source: "SPIRAL: Self-Play on Zero-Sum Games Incentivizes Reasoning via
   Multi-Agent Multi-Turn Reinforcement Learning"; spiral-rl/spiral, where each
@@ -44,7 +45,7 @@ class RoleBaseline:
     """[B] -> [B]."""
     chex.assert_rank(reward_B, 1)
     zero_B = jnp.zeros_like(reward_B)
-    role_B = traj.extras.get('role_B', zero_B).astype(jnp.int32)
+    role_B = traj.extras.get('role_B', zero_B).astype(jnp.int32) % self.roles
     valid_B = (traj.valid_B > 0).astype(jnp.float32)
     known_B = jnp.where(valid_B > 0, reward_B, 0.0)
     total = lambda x_B: jax.ops.segment_sum(

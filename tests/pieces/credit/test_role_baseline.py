@@ -6,7 +6,7 @@ import numpy as np
 from rl_jax.pieces import credit
 
 
-def step(toy, reward, role, state, valid=None, decay=0.95):
+def step(toy, reward, role, state, valid=None, decay=0.95, roles=2):
   """(advantages, means) of a rollout."""
   B = len(reward)
   traj = toy.trajectories(
@@ -15,7 +15,7 @@ def step(toy, reward, role, state, valid=None, decay=0.95):
     extras={} if role is None else {'role_B': np.asarray(role, np.float32)},
     valid_B=np.ones(B) if valid is None else np.asarray(valid),
   )
-  piece = credit.RoleBaseline(decay=decay)
+  piece = credit.RoleBaseline(decay=decay, roles=roles)
   state = piece.init(5) if state is None else state
   found, state = piece(np.asarray(reward, np.float32), traj, state)
   return found, state
@@ -39,6 +39,16 @@ def test_a_rollout_of_several_games_by_hand(toy):
   )
   np.testing.assert_allclose(found, [1, 2, 3, 9, 4])
   np.testing.assert_allclose(state['mean'], [2.0, 1.75])
+
+
+def test_one_baseline_for_all_roles_by_hand(toy):
+  """R = 3, 1: b = (1 - 0.95^2) 2 for all, 0.15 and 0.05 for two roles."""
+  _, state = step(toy, [3, 1], [0, 1], None, roles=1)
+  np.testing.assert_allclose(state['mean'], [0.195], rtol=1e-5)
+  found, _ = step(toy, [3, 1], [1, 0], state, roles=1)
+  np.testing.assert_allclose(found, [2.805, 0.805], rtol=1e-5)
+  _, state = step(toy, [3, 1], [0, 1], None)
+  np.testing.assert_allclose(state['mean'], [0.15, 0.05], rtol=1e-5)
 
 
 def test_order_changes_nothing_and_decay_one_is_no_baseline(toy):

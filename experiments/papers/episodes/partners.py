@@ -1,0 +1,124 @@
+"""Worlds and claims of partners, games, look-ups, forms and bandits.
+
+Partners and the first decomposer are those of configs/partner_lessons.py, in
+runs/solver, runs/writer and runs/decomposer. Kuhn poker needs the extra
+'games'; `excerpt` measures how exploitable its last policies are.
+"""
+
+from experiments.papers.episodes.cases import OUTCOME, RIGHT, Claim, World
+
+_STILL = {'optimizer.learning_rate': 0.0, 'iterations': 30}
+_LESSONS = {'model.path': 'runs/decomposer'}
+_HINTS = {'nlpo': {'method.logits.LaggedSupport.min_percent': 10}}
+_KUHN = {'method.aggregation.length': 2.0}
+_BONUS = {**_KUHN, 'add': ['method.losses=EntropyBonus(coef=0.2)']}
+_REFLECTS, _SUMS, _DIRECTS = 'M26 Retroformer', 'M210 DaSLaM', 'M3 hints'
+_ARMS, _REX = 'C62 bandits', 'A114 REX-RAG'
+WORLDS = {
+  'reflections': World('reflections', ('retroformer',), {}),
+  'reflections_still': World('reflections', ('retroformer',), _STILL),
+  'reflections_constant': World(
+    'reflections', ('retroformer',), {'task.actor': 'constant'}
+  ),
+  'two_step': World('two_step_sums', ('grpo',), _LESSONS),
+  'two_step_still': World('two_step_sums', ('grpo',), {**_LESSONS, **_STILL}),
+  'two_step_random': World('two_step_sums', ('grpo',), {}),
+  'hints': World('hinted_keywords', ('nlpo',), {}, _HINTS),
+  'hints_still': World('hinted_keywords', ('nlpo',), _STILL, _HINTS),
+  'lookup': World('lookup', ('grpo@no_kl', 'rex_rag'), {}),
+  'kuhn': World('kuhn', ('spiral',), _BONUS),
+  'kuhn_no_baseline': World(
+    'kuhn', ('spiral',), {**_BONUS, 'method.credit.RoleBaseline': None}
+  ),
+  'kuhn_no_bonus': World('kuhn', ('spiral',), _KUHN),
+  'arms': World('arms', ('turn_rloo',), {}),
+  'arms_forgotten': World('arms', ('turn_rloo',), {'task.keep': 1}),
+  'arms_greedy': World(
+    'arms', ('turn_rloo',), {'method.credit.TurnLeaveOneOut.gamma': 0.0}
+  ),
+}
+# Of uniform legal actions; 0 in equilibrium.
+UNIFORM, NASH = 11 / 12, 'nash_conv'
+# Arms that are drawn without memory, and by Thompson sampling.
+RANDOM, THOMPSON = 0.5, 0.636
+CLAIMS = (
+  *(
+    Claim(
+      _REFLECTS,
+      f'the goal by trial {trial} more often than before training',
+      ('reflections', 'retroformer'),
+      ('reflections_still', 'retroformer'),
+      f'final/success_{trial}',
+    )
+    for trial in (2, 3, 4)
+  ),
+  Claim(
+    _REFLECTS,
+    'an actor that does not listen gives no reward',
+    ('reflections_constant', 'retroformer'),
+    0.0,
+    'final/mean',
+    0,
+  ),
+  Claim(
+    _SUMS,
+    'solver and decomposer above the solver alone',
+    ('two_step', 'grpo'),
+    1.0,
+    f'{RIGHT} per final/alone',
+  ),
+  *(
+    Claim(_SUMS, text, ('two_step', 'grpo'), (other, 'grpo'), RIGHT)
+    for text, other in (
+      ('above the decomposer after SFT', 'two_step_still'),
+      ('above training from random weights', 'two_step_random'),
+    )
+  ),
+  Claim(
+    _DIRECTS,
+    'more keywords than without a hint',
+    ('hints', 'nlpo'),
+    1.0,
+    f'{RIGHT} per final/unhinted',
+  ),
+  Claim(
+    _DIRECTS,
+    'more keywords than before training',
+    ('hints', 'nlpo'),
+    ('hints_still', 'nlpo'),
+    RIGHT,
+  ),
+  *(
+    Claim(_REX, text, ('lookup', 'rex_rag'), ('lookup', 'grpo@no_kl'), metric)
+    for text, metric in (
+      ('more right answers', OUTCOME),
+      ('more right answers in the end', RIGHT),
+      ('recovers from more dead ends', 'mean/recovered per mean/dead_end'),
+      ('in the end, too', 'final/recovered per final/dead_end'),
+    )
+  ),
+  Claim(
+    'SPIRAL',
+    'less exploitable than uniform actions',
+    ('kuhn', 'spiral'),
+    UNIFORM,
+    NASH,
+    -1,
+  ),
+  *(
+    Claim('SPIRAL', text, ('kuhn', 'spiral'), (other, 'spiral'), NASH, -1)
+    for text, other in (
+      ('a baseline for each role helps', 'kuhn_no_baseline'),
+      ('a bonus for entropy helps', 'kuhn_no_bonus'),
+    )
+  ),
+  *(
+    Claim(_ARMS, text, (world, 'turn_rloo'), other, RIGHT, sign)
+    for text, world, other, sign in (
+      ('wins more often than without memory', 'arms', RANDOM, 1),
+      ('as often as Thompson sampling', 'arms', THOMPSON, 0),
+      ('arms that change leave nothing', 'arms_forgotten', RANDOM, 1),
+      ('explores without reward for it', 'arms_greedy', RANDOM, 1),
+    )
+  ),
+)
