@@ -1,11 +1,16 @@
 """Worlds and claims of partners, games, look-ups, forms and bandits.
 
 Partners and the first decomposer are those of configs/partner_lessons.py, in
-runs/solver, runs/writer and runs/decomposer. Kuhn poker needs the extra
-'games'; `excerpt` measures how exploitable its last policies are.
+runs/solver, runs/writer and runs/decomposer; forms begin with runs/forms
+(`python -m experiments.pipeline --pipeline=forms --workdir=runs/forms`). Kuhn
+poker needs the extra 'games'; `excerpt` measures its last policies.
 """
 
+from typing import Any
+
+from configs.pipelines import forms
 from experiments.papers.episodes.cases import OUTCOME, RIGHT, Claim, World
+from rl_jax.tasks import base
 
 _STILL = {'optimizer.learning_rate': 0.0, 'iterations': 30}
 _LESSONS = {'model.path': 'runs/decomposer'}
@@ -14,6 +19,27 @@ _KUHN = {'method.aggregation.length': 2.0}
 _BONUS = {**_KUHN, 'add': ['method.losses=EntropyBonus(coef=0.2)']}
 _REFLECTS, _SUMS, _DIRECTS = 'M26 Retroformer', 'M210 DaSLaM', 'M3 hints'
 _ARMS, _REX = 'C62 bandits', 'A114 REX-RAG'
+_WEB = 'M54 web forms'
+# Fields of training pages that are filled in already; held-out ones are empty.
+_FILLED = {'task.filled': (0.8, 0.4, 0.0)}
+_CURRICULA = {
+  '': {},
+  '_filled': _FILLED,
+  '_selected': {**_FILLED, 'method.selector': 'BetaPosterior()'},
+}
+
+
+def _form(fields: int, changes: dict[str, Any]) -> World:
+  common = {
+    **forms.sizes(fields),
+    'model.path': f'runs/forms/clone_{fields}',
+    'optimizer.learning_rate': 3e-4,
+    'iterations': 80,
+    'evaluation.every': 80,
+  }
+  return World('web_form', ('turn_rloo',), {**common, **changes})
+
+
 WORLDS = {
   'reflections': World('reflections', ('retroformer',), {}),
   'reflections_still': World('reflections', ('retroformer',), _STILL),
@@ -36,6 +62,11 @@ WORLDS = {
   'arms_greedy': World(
     'arms', ('turn_rloo',), {'method.credit.TurnLeaveOneOut.gamma': 0.0}
   ),
+  **{
+    f'forms_{fields}{name}': _form(fields, changes)
+    for fields in forms.FIELDS
+    for name, changes in _CURRICULA.items()
+  },
 }
 # Of uniform legal actions; 0 in equilibrium.
 UNIFORM, NASH = 11 / 12, 'nash_conv'
@@ -120,5 +151,28 @@ CLAIMS = (
       ('arms that change leave nothing', 'arms_forgotten', RANDOM, 1),
       ('explores without reward for it', 'arms_greedy', RANDOM, 1),
     )
+  ),
+  *(
+    Claim(
+      _WEB,
+      text,
+      (f'forms_{fields}{one}', 'turn_rloo'),
+      (f'forms_{fields}{other}', 'turn_rloo'),
+      f'greedy/{base.OUTCOME}',
+    )
+    for fields in forms.FIELDS
+    for text, one, other in (
+      ('filled pages help on empty ones', '_filled', ''),
+      ('a selector of filled pages helps', '_selected', ''),
+      ('a selector above filled pages at equal shares', '_selected', '_filled'),
+    )
+  ),
+  Claim(
+    _WEB,
+    'fewer forms of four fields than of three',
+    ('forms_4', 'turn_rloo'),
+    ('forms_3', 'turn_rloo'),
+    f'greedy/{base.OUTCOME}',
+    -1,
   ),
 )

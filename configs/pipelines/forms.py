@@ -1,0 +1,66 @@
+"""Policies that fill in some forms, cloned from a few random episodes.
+
+For each number of fields a decoder of 30,000 parameters learns from 40 random
+episodes, of which those that filled all fields are renamed by what they reached
+(experiments.relabelled_forms).
+Command: python -m experiments.pipeline --pipeline=forms --workdir=runs/forms
+Cost: a minute of a CPU core.
+Expected: experiments/papers/episodes/README.md says how they begin.
+"""
+
+from experiments.pipelines.stages import Stage
+
+FIELDS = (3, 4)
+
+
+def sizes(fields: int) -> dict[str, int]:
+  """Fields of configs/web_form.py for forms of that many fields."""
+  page, turns = 2 * fields + 2, 2 * fields
+  return {
+    'task.fields': fields,
+    'rollout.turns.max_turns': turns,
+    'rollout.turns.max_observation_tokens': page,
+    'rollout.max_prompt_tokens': page + 2 * fields + 1,
+    'rollout.max_response_tokens': turns * (page + 2),
+  }
+
+
+def _stages(fields: int) -> tuple[Stage, ...]:
+  form = tuple(f'--set={key}={x}' for key, x in sizes(fields).items())
+  longest = 2 * fields + 1 + 2 * fields * (2 * fields + 4)
+  train = ('--config=configs/web_form.py', '--workdir={out}')
+  return (
+    Stage(
+      name=f'untrained_{fields}',
+      flags=(
+        *(*train, *form, '--method=turn_rloo', '--set=iterations=1'),
+        *('--set=optimizer.learning_rate=0.0', '--set=evaluation.every=0'),
+      ),
+    ),
+    Stage(
+      name=f'rows_{fields}',
+      binary='relabelled_forms',
+      flags=(
+        *('--config=configs/web_form.py', *form, '--out={out}.jsonl'),
+        '--episodes=40',
+      ),
+    ),
+    Stage(
+      name=f'clone_{fields}',
+      flags=(
+        *(*train, '--method=sft', f'--set=model.path={{untrained_{fields}}}'),
+        f"--set=task=PreferenceRows(path='{{rows_{fields}}}.jsonl')",
+        *('--set=rollout.turns=null', '--set=rollout.logged_prompts=64'),
+        *('--set=rollout.num_prompts=64', '--set=rollout.group_size=1'),
+        f'--set=rollout.max_prompt_tokens={longest}',
+        *('--set=rollout.max_response_tokens=3', '--set=iterations=150'),
+        *('--set=evaluation.every=0', '--set=update.minibatch_prompts=64'),
+        '--set=optimizer.learning_rate=2e-3',
+      ),
+    ),
+  )
+
+
+def get_stages() -> tuple[Stage, ...]:
+  """Three stages for each number of fields."""
+  return tuple(stage for fields in FIELDS for stage in _stages(fields))
