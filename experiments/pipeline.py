@@ -7,7 +7,8 @@ each stage is one command of experiments, with a folder of its own below
 --workdir. Finished stages are skipped; one that was interrupted, by Ctrl-C,
 SIGTERM or a crash, continues as its command does, bit for bit. pipeline.json
 has the commands that are finished, and report.md their last metrics. On a
-cluster run the commands that --print_commands shows, one job each.
+cluster run the commands that --print_commands shows, one job each. --seed
+changes the seeds of all stages; give every seed a --workdir of its own.
 """
 
 import json
@@ -35,6 +36,7 @@ _WORKDIR = flags.DEFINE_string(
 _PRINT = flags.DEFINE_bool(
   'print_commands', False, 'Print the commands of the stages and exit.'
 )
+_SEED = flags.DEFINE_integer('seed', 0, 'Of all stages.', lower_bound=0)
 STATE, REPORT = 'pipeline.json', 'report.md'
 SHOWN = ('step', 'reward/mean', 'evaluation/pass_at_1', 'time/wall_seconds')
 _OF_SET = re.compile(r'evaluation/[^/]+/pass_at_1').fullmatch
@@ -44,7 +46,7 @@ def main(argv):
   """Runs what is not finished and writes the report."""
   del argv
   stages, workdir = load(_PIPELINE.value), _WORKDIR.value
-  planned = commands(stages, workdir)
+  planned = commands(stages, workdir, _SEED.value)
   if _PRINT.value:
     for command in planned.values():
       print(shlex.join(['python', *command]))

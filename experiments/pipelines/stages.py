@@ -7,6 +7,23 @@ import string
 from experiments.flags import configuration
 from rl_jax import user_modules
 
+# Of binaries whose results depend on a seed.
+_SEED_FLAGS = {
+  'train': '--set=seed=',
+  **dict.fromkeys(
+    (
+      'evaluate',
+      'latent_strategies',
+      'relabelled_forms',
+      'sft',
+      'step_labels',
+      'step_values',
+      'walk_rows',
+    ),
+    '--seed=',
+  ),
+}
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Stage:
@@ -45,8 +62,12 @@ def load(source: str) -> tuple[Stage, ...]:
   return tuple(stages)
 
 
-def commands(stages: tuple[Stage, ...], workdir: str) -> dict[str, list[str]]:
+def commands(
+  stages: tuple[Stage, ...], workdir: str, seed: int = 0
+) -> dict[str, list[str]]:
   """{stage: ['-m', 'experiments.BINARY', flags...]}, folders filled in.
+
+  seed: 100 times it is added to the seed of every stage that has one.
 
   Raises: ValueError naming a stage with a wrong name, binary or input.
   """
@@ -77,9 +98,20 @@ def commands(stages: tuple[Stage, ...], workdir: str) -> dict[str, list[str]]:
             f'stages before it: {list(folders)}; double braces for a dict'
           )
     arguments = [flag.format(**known) for flag in stage.flags]
+    arguments = _seeded(stage.binary, arguments, seed)
     found[stage.name] = ['-m', f'experiments.{stage.binary}', *arguments]
     folders[stage.name] = own
   return found
+
+
+def _seeded(binary: str, arguments: list[str], seed: int) -> list[str]:
+  """Arguments with another seed; the same for seed 0."""
+  flag = _SEED_FLAGS.get(binary)
+  if not seed or flag is None:
+    return arguments
+  own = [int(x.removeprefix(flag)) for x in arguments if x.startswith(flag)]
+  others = [x for x in arguments if not x.startswith(flag)]
+  return [*others, f'{flag}{100 * seed + sum(own)}']
 
 
 def _fields(stage, flag):

@@ -36,6 +36,22 @@ ROWS = ''.join(
 
 
 @pytest.mark.parametrize('name', RECIPES)
+def test_a_seed_reaches_every_stage_that_draws(name):
+  """100 times the seed is added; seed 0 and all other flags change nothing."""
+  plain, moved = (commands(load(name), 'runs', seed) for seed in (0, 2))
+  assert plain == commands(load(name), 'runs')
+  for stage, (_, binary, *arguments) in plain.items():
+    flag = '--set=seed=' if binary == 'experiments.train' else '--seed='
+    source = (configuration.ROOT / f'{binary.replace(".", "/")}.py').read_text()
+    own = [x for x in arguments if x.startswith(flag)]
+    number = int(own[0].removeprefix(flag)) if own else 0
+    draws = "'seed'," in source or binary == 'experiments.train'
+    expected = [x for x in arguments if x not in own]
+    expected += [f'{flag}{200 + number}'] * draws
+    assert moved[stage][2:] == expected
+
+
+@pytest.mark.parametrize('name', RECIPES)
 def test_recipes_become_commands(name, tmp_path):
   """Folders are filled in, every flag, --method and --set is known, once."""
   planned = commands(load(name), str(tmp_path))
