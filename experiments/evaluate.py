@@ -29,6 +29,7 @@ from experiments.flags import configuration, outputs
 from experiments.flags import evaluation as evaluation_flags
 from experiments.flags import processes as process_flags
 from rl_jax.config import evaluated_tokens
+from rl_jax.models.files import hf_classifier
 from rl_jax.pieces.policies import Loaded
 from rl_jax.rollouts.episodes import OPPONENT
 from rl_jax.runs import assembly, directory, loaded_policies
@@ -59,6 +60,7 @@ def main(argv):
   process_flags.start()
   if _OUT.value:
     outputs.check_file('out', _OUT.value)
+  hf_classifier.check_writes(_CHECKPOINT.value)
   config = evaluation_flags.from_flags(directory.run_of(_CHECKPOINT.value))
   if _OPPONENT.value and players_of(config.task) != 2:
     raise ValueError(

@@ -5,6 +5,7 @@ import functools
 import jax
 
 from rl_jax.config import ExperimentConfig
+from rl_jax.models.files import hf_classifier
 from rl_jax.models.partner_source import Partner
 from rl_jax.models.source import ModelSource
 from rl_jax.rollouts.candidate_log_probs import LogProbs
@@ -18,10 +19,11 @@ from rl_jax.runs import policy as policy_lib
 
 
 def check(config: ExperimentConfig) -> None:
-  """Raises ValueError if a partner's path holds no model."""
+  """Raises ValueError if a partner's path holds no language model."""
   for source in config.partners:
     try:
       policy_lib.check(ModelSource(path=source.path))
+      hf_classifier.check_writes(source.path)
     except (ValueError, OSError) as error:
       raise ValueError(f'partner {source.name!r}: {error}') from None
 

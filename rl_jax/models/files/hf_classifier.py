@@ -7,6 +7,8 @@ with its end token, the end of a response is not read.
 
 from collections.abc import Iterable, Iterator, Mapping
 import dataclasses
+import json
+import os
 from typing import Any
 
 from absl import logging
@@ -26,6 +28,23 @@ def name_of(architecture: str) -> str:
   """The classifier on the trunk of a language model."""
   plain = architecture.removesuffix(_CAUSAL) + _CLASSIFIER
   return _OTHER_NAMES.get(architecture, plain)
+
+
+def check_writes(source: str) -> None:
+  """Raises ValueError if the model of that path is a classifier.
+
+  It has no head of logits of its own: what it would write is noise.
+  """
+  path = os.path.join(source, 'config.json')
+  if not os.path.isfile(path):
+    return
+  with open(path) as file:
+    names = json.load(file).get('architectures') or ['']
+  if names[0].endswith(_CLASSIFIER):
+    raise ValueError(
+      f'{source} is a sequence classifier ({names[0]}): it scores responses '
+      '(experiments.evaluate_reward) and cannot write any'
+    )
 
 
 def fields(config: Mapping[str, Any]) -> dict[str, Any]:

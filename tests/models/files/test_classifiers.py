@@ -67,6 +67,16 @@ def test_golden_scores(family):
     assert (np.abs(other - golden['scores'])[1:] > 1e-3).all()
 
 
+def test_a_classifier_does_not_write(tmp_path):
+  """What evaluate, play and partners ask of a path before they load it."""
+  with pytest.raises(ValueError, match=r'LlamaForSequenceC.*evaluate_reward'):
+    hf_classifier.check_writes(str(GOLDEN / 'llama'))
+  for config in ({'architectures': ['LlamaForCausalLM']}, {}):
+    (tmp_path / 'config.json').write_text(json.dumps(config))
+    hf_classifier.check_writes(str(tmp_path))
+  hf_classifier.check_writes(str(tmp_path / 'model.gguf'))
+
+
 def test_the_token_behind_the_end_of_a_chat_is_scored():
   """As `transformers` scores ChatML, whose newline is of the template."""
   cfg, params = hf_import.import_weights(GOLDEN / 'llama')
