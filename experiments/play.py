@@ -24,7 +24,6 @@ import jax
 
 from experiments.flags import configuration
 from rl_jax.config import ExperimentConfig, evaluated_tokens, validate
-from rl_jax.models.files import hf_classifier
 from rl_jax.models.tokenizer import ByteTokenizer
 from rl_jax.rollouts.engine import make_engine
 from rl_jax.rollouts.episode_prompts import EpisodePrompts
@@ -114,7 +113,6 @@ def by_policy(
   """Lines of an episode of the newest policy of a run."""
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   jax.set_mesh(mesh)
-  hf_classifier.check_writes(checkpoint)
   model, params, tokenizer = policy_lib.load_checkpoint(checkpoint, mesh, None)
   rollout, stop = config.rollout, make_stop(tokenizer, config.rollout.stop)
   sampling = sampling_of(config).replace(
