@@ -69,7 +69,7 @@ WORLDS = {
   },
 }
 # Of uniform legal actions; 0 in equilibrium.
-UNIFORM, NASH = 11 / 12, 'nash_conv'
+UNIFORM, NASH = 0.917, 'nash_conv'
 # Arms that are drawn without memory, and by Thompson sampling.
 RANDOM, THOMPSON = 0.5, 0.636
 CLAIMS = (
