@@ -1,4 +1,4 @@
-"""Worlds and claims of partners, games, look-ups, forms and bandits.
+"""Worlds and claims of partners, games, look-ups and forms.
 
 Partners and the first decomposer are those of configs/partner_lessons.py, in
 runs/solver, runs/writer and runs/decomposer; forms begin with runs/forms
@@ -18,8 +18,7 @@ _HINTS = {'nlpo': {'method.logits.LaggedSupport.min_percent': 10}}
 _KUHN = {'method.aggregation.length': 2.0}
 _BONUS = {**_KUHN, 'add': ['method.losses=EntropyBonus(coef=0.2)']}
 _REFLECTS, _SUMS, _DIRECTS = 'M26 Retroformer', 'M210 DaSLaM', 'M3 hints'
-_ARMS, _REX = 'C62 bandits', 'A114 REX-RAG'
-_WEB = 'M54 web forms'
+_REX, _WEB = 'A114 REX-RAG', 'M54 web forms'
 # Fields of training pages that are filled in already; held-out ones are empty.
 _FILLED = {'task.filled': (0.8, 0.4, 0.0)}
 _CURRICULA = {
@@ -57,11 +56,6 @@ WORLDS = {
     'kuhn', ('spiral',), {**_BONUS, 'method.credit.RoleBaseline': None}
   ),
   'kuhn_no_bonus': World('kuhn', ('spiral',), _KUHN),
-  'arms': World('arms', ('turn_rloo',), {}),
-  'arms_forgotten': World('arms', ('turn_rloo',), {'task.keep': 1}),
-  'arms_greedy': World(
-    'arms', ('turn_rloo',), {'method.credit.TurnLeaveOneOut.gamma': 0.0}
-  ),
   **{
     f'forms_{fields}{name}': _form(fields, changes)
     for fields in forms.FIELDS
@@ -70,8 +64,6 @@ WORLDS = {
 }
 # Of uniform legal actions; 0 in equilibrium.
 UNIFORM, NASH = 0.917, 'nash_conv'
-# Arms that are drawn without memory, and by Thompson sampling.
-RANDOM, THOMPSON = 0.5, 0.636
 CLAIMS = (
   *(
     Claim(
@@ -141,15 +133,6 @@ CLAIMS = (
     for text, other in (
       ('a baseline for each role helps', 'kuhn_no_baseline'),
       ('a bonus for entropy helps', 'kuhn_no_bonus'),
-    )
-  ),
-  *(
-    Claim(_ARMS, text, (world, 'turn_rloo'), other, RIGHT, sign)
-    for text, world, other, sign in (
-      ('wins more often than without memory', 'arms', RANDOM, 1),
-      ('as often as Thompson sampling', 'arms', THOMPSON, 0),
-      ('arms that change leave nothing', 'arms_forgotten', RANDOM, 1),
-      ('explores without reward for it', 'arms_greedy', RANDOM, 1),
     )
   ),
   *(
