@@ -7,7 +7,7 @@
 A file of --outcomes is named POLICY_SEED.SET.json: policy untrained or grpo,
 set calculator or equation (without the tool), all four of the same problems.
 They replace the lines of tools.jsonl. Intervals are 95% by Student's t over
-problems.
+problems, seeds averaged.
 """
 
 from experiments.flags import configuration
@@ -16,26 +16,29 @@ from experiments.papers.word_problems import table as table_lib
 LINES = table_lib.FOLDER / 'tools.jsonl'
 ALONE = 'equation'
 HEADER = (
-  'form, policy|greedy|by RL|by the tool|mean of samples|by RL|by the tool'
+  'form, policy|seeds|greedy|by RL|by the tool|mean of samples|by RL|'
+  'by the tool'
 ).split('|')
 
 
 def table(lines: list[table_lib.Line]) -> list[list[str]]:
   """Header, and a row for each form and policy."""
-  found = {(line['problems'], line['policy']): line for line in lines}
+  found: dict[tuple[str, str], list[table_lib.Line]] = {}
+  for line in lines:
+    found.setdefault((line['problems'], line['policy']), []).append(line)
   return [HEADER] + [
-    [f'{form}, {policy}', *_columns(found, form, policy)]
-    for form, policy in found
+    [f'{form}, {policy}', str(len(seeds)), *_columns(found, form, policy)]
+    for (form, policy), seeds in found.items()
   ]
 
 
 def _columns(found, form, policy):
-  line = found[form, policy]
+  seeds = found[form, policy]
   bases = (form, table_lib.BEFORE), (ALONE, policy)
   columns = []
-  for measure, scale in (('greedy', 1), ('right', line['samples'])):
+  for measure, scale in (('greedy', 1), ('right', seeds[0]['samples'])):
     changes = [
-      table_lib.change([line], [found[base]], measure, scale) for base in bases
+      table_lib.change(seeds, found[base], measure, scale) for base in bases
     ]
     columns += [changes[0][0]] + [
       '-' if base == (form, policy) else text

@@ -74,16 +74,20 @@ def test_expressions_need_one_operation():
 
 
 def test_table_of_tools_by_hand():
-  """Changes 0, 1 of greedy and 0, 0.5 of samples; +- t(1) * 0.5 or 0.25."""
+  """Changes 0, 1 of greedy and 0, 0.5 of samples; +- t(1) * 0.5 or 0.25.
 
-  def line(form, policy, greedy, right):
-    own = {'problems': form, 'policy': policy, 'seed': 0, 'samples': 2}
+  Two seeds of one policy, of which each has half of it, are averaged.
+  """
+
+  def line(form, policy, greedy, right, seed=0):
+    own = {'problems': form, 'policy': policy, 'seed': seed, 'samples': 2}
     return own | {'greedy': greedy, 'right': right}
 
   header, *rows = tools.table(
     [
       line('calculator', 'untrained', '01', '02'),
-      line('calculator', 'grpo', '11', '12'),
+      line('calculator', 'grpo', '11', '02'),
+      line('calculator', 'grpo', '11', '22', seed=1),
       line('equation', 'untrained', '00', '01'),
       line('equation', 'grpo', '01', '02'),
     ]
@@ -91,10 +95,10 @@ def test_table_of_tools_by_hand():
   whole, half = '+50.0% [-585.3%, +685.3%]', '+25.0% [-292.7%, +342.7%]'
   assert header == tools.HEADER
   assert rows == [
-    ['calculator, untrained', '50.0%', '-', whole, '50.0%', '-', half],
-    ['calculator, grpo', '100.0%', whole, whole, '75.0%', half, half],
-    ['equation, untrained', '0.0%', '-', '-', '25.0%', '-', '-'],
-    ['equation, grpo', '50.0%', whole, '-', '50.0%', half, '-'],
+    ['calculator, untrained', '1', '50.0%', '-', whole, '50.0%', '-', half],
+    ['calculator, grpo', '2', '100.0%', whole, whole, '75.0%', half, half],
+    ['equation, untrained', '1', '0.0%', '-', '-', '25.0%', '-', '-'],
+    ['equation, grpo', '1', '50.0%', whole, '-', '50.0%', half, '-'],
   ]
 
 
