@@ -7,11 +7,11 @@ CFR, and teaches the policy the solution by DPO with beta 1, whose optimum it is
 Command: python -m experiments.pipeline --pipeline=lspo --workdir=runs/lspo
 Cost: two minutes of a CPU core. Needs the extra 'games'.
 Expected: over --seed=0 to 4 nash_conv is 0.93 [0.88, 0.98] after the warm
-  start, 0.18 [0.11, 0.24] after one round and 0.09 [0.03, 0.14] after two, lower
-  in every round with every seed (uniform: 0.92, equilibrium: 0); strategies over
-  clusters have 0.007 or less. Texts that the game understands have 0.97, 0.62
-  and 0.61 of the probability: DPO lowers both texts of a pair, so further
-  rounds need a likelihood term.
+  start, 0.18 [0.11, 0.24] after one round and 0.09 [0.03, 0.14] after two,
+  lower in every round with every seed (uniform: 0.92, equilibrium: 0), where
+  strategies over clusters have 0.007 or less. Texts that the game understands
+  have 0.97, 0.62 and 0.61 of the probability: DPO lowers both texts of a pair,
+  so further rounds need a likelihood term.
 Source: "Learning Strategic Language Agents in the Werewolf Game with Iterative
   Latent Space Policy Optimization", reconstructed from the abstract. There
   texts are embedded by a language model, CFR is deep, and a better latent is
