@@ -1,9 +1,9 @@
 """World modes: chain whose responses begin with a character for their mode.
 
   python -m experiments.sft --config=configs/modes.py
-    --set=task.num_train=100000 --set=task.guesses=0.4 --set=task.slips=0.12
-    --set=task.rechecks=0.3 --steps=1500 --learning_rate=2e-3
-    --max_prompt_tokens=28 --max_response_tokens=100 --evaluate_every=500
+    --set=task.num_train=100000 --set=task.guesses=0.4 --set=task.slips=0.05
+    --set=task.rechecks=0.3 --steps=2500 --learning_rate=2e-3
+    --max_prompt_tokens=9 --max_response_tokens=40 --evaluate_every=1250
     --out=runs/modes_warm
   python -m experiments.train --config=configs/modes.py --method=a2fm
     --set=model.path=runs/modes_warm --workdir=runs/modes
@@ -25,14 +25,22 @@ from rl_jax.method import Method
 from rl_jax.tasks import Chain, EvaluationSet, InMode
 from rl_jax.tasks.chain import MODES
 
+# Fewest and most operations of sets in which the policy chooses.
+DIFFICULTIES = {'easy': (1, 1), 'hard': (2, 3)}
+
 
 def get_config(method: Method) -> ExperimentConfig:
   """configs/chain.py with controls and room for thoughts written twice."""
   config = chain.get_config(method)
-  task = Chain(max_operations=6, controls=True)
+  task = Chain(min_operations=1, max_operations=3, controls=True)
+  tasks = {name: InMode(task, name) for name in MODES}
+  for name, (fewest, most) in DIFFICULTIES.items():
+    tasks[name] = dataclasses.replace(
+      task, min_operations=fewest, max_operations=most
+    )
   sets = tuple(
-    EvaluationSet(name=name, split='validation', task=InMode(task, name))
-    for name in MODES
+    EvaluationSet(name=name, split='validation', task=one)
+    for name, one in tasks.items()
   )
   return dataclasses.replace(
     config,
@@ -41,7 +49,9 @@ def get_config(method: Method) -> ExperimentConfig:
       config.model,
       config=dataclasses.replace(config.model.config, max_positions=128),
     ),
-    rollout=dataclasses.replace(config.rollout, max_response_tokens=80),
+    rollout=dataclasses.replace(
+      config.rollout, max_prompt_tokens=9, max_response_tokens=40
+    ),
     evaluation=dataclasses.replace(
       config.evaluation, sets=sets, consensus=tuple(MODES)
     ),
