@@ -59,9 +59,13 @@ _CHEAPER = (_FEWER, _AS_ACCURATE, _BY_DIFFICULTY)
 _VALUE = 'method.losses.{}.coef'
 WORLDS = {
   'modes': Looped(
-    rates=dict.fromkeys(
-      ('grpo', 'ada_grpo', 'degrpo', 'degrpo@short_responses', 'a2fm'), 3e-4
-    ),
+    rates={
+      'grpo': 6e-4,
+      'ada_grpo': 6e-4,
+      'degrpo': 6e-4,
+      'degrpo@short_responses': 3e-4,
+      'a2fm': 6e-4,
+    },
     tried=(3e-4, 6e-4),
     common={
       'model.path': 'runs/modes_warm',
