@@ -12,6 +12,7 @@ from experiments.sweeps.runs import Setting
 
 SEEDS = 5
 TUNING_SEED = 9
+JUDGED = {'evaluation.num_prompts': 512}
 GAP = 'gap'  # compared with 0, not with the baseline
 
 
@@ -42,11 +43,12 @@ class Looped:
     found = []
     for name, rate in self.rates.items():
       more = self.common | self.own.get(name, {})
-      seeds = sweep_runs.equal_conditions(config, (name,), more, SEEDS)
-      tuning = {RATE: self.tried, 'seed': (TUNING_SEED,)}
-      tuning |= {'evaluation.every': (0,)}
-      found += sweep_runs.crossed(seeds[:1], sweep_runs.product(tuning))
-      found += [setting | {RATE: rate} for setting in seeds]
+      tuning = sweep_runs.product({'seed': (TUNING_SEED,), RATE: self.tried})
+      one = sweep_runs.equal_conditions(config, (name,), more, 1)
+      found += sweep_runs.crossed(one, tuning)
+      more |= {'evaluation.every': more['iterations'], **JUDGED}
+      runs = sweep_runs.equal_conditions(config, (name,), more, SEEDS)
+      found += [setting | {RATE: rate} for setting in runs]
     return found
 
 
@@ -70,7 +72,6 @@ WORLDS = {
     common={
       'model.path': 'runs/modes_warm',
       'iterations': 40,
-      'evaluation.every': 40,
     },
     own={'ada_grpo': {'method.shaping.FormatRarity.total_steps': 40}},
     columns={
@@ -99,8 +100,6 @@ WORLDS = {
       'model.path': 'runs/chain_warm',
       'rollout.window_tokens': 48,
       'iterations': 100,
-      'evaluation.every': 100,
-      'evaluation.num_prompts': 512,
     },
     own={
       'ppo': {_VALUE.format('ValueClip'): 0.02},
