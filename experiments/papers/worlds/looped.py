@@ -1,7 +1,7 @@
-"""Worlds whose runs go through the loop: sets of evaluation, windows.
+"""Worlds whose runs go through the loop: sets of evaluation.
 
 Methods have claims on several numbers, against a baseline of the world.
-configs/modes.py and configs/chain.py have the commands that make the starts.
+configs/modes.py has the command that makes the start.
 """
 
 import dataclasses
@@ -10,7 +10,6 @@ from experiments.papers.worlds.trials import RATE, Claim
 from experiments.sweeps import runs as sweep_runs
 from experiments.sweeps.runs import Setting
 
-SEEDS = 5
 TUNING_SEED = 9
 JUDGED = {'evaluation.num_prompts': 512}
 GAP = 'gap'  # compared with 0, not with the baseline
@@ -32,6 +31,7 @@ class Looped:
   claims: dict[str, tuple[Claim, ...]]
   own: dict[str, Setting] = dataclasses.field(default_factory=dict)
   tried: tuple[float, ...] = ()
+  seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
 
   @property
   def baseline(self) -> str:
@@ -39,7 +39,7 @@ class Looped:
     return next(iter(self.rates))
 
   def settings(self, config: str) -> list[Setting]:
-    """Of every method the runs that choose its rate, and SEEDS at that rate."""
+    """Of every method the runs that choose its rate, and those at that rate."""
     found = []
     for name, rate in self.rates.items():
       more = self.common | self.own.get(name, {})
@@ -47,8 +47,9 @@ class Looped:
       one = sweep_runs.equal_conditions(config, (name,), more, 1)
       found += sweep_runs.crossed(one, tuning)
       more |= {'evaluation.every': more['iterations'], **JUDGED}
-      runs = sweep_runs.equal_conditions(config, (name,), more, SEEDS)
-      found += [setting | {RATE: rate} for setting in runs]
+      one = sweep_runs.equal_conditions(config, (name,), more, 1)
+      runs = sweep_runs.product({'seed': self.seeds, RATE: (rate,)})
+      found += sweep_runs.crossed(one, runs)
     return found
 
 
@@ -58,7 +59,6 @@ _FEWER = Claim('fewer tokens', 'length', -1)
 _AS_ACCURATE = Claim('as accurate', sign=0)
 _BY_DIFFICULTY = Claim('guesses where it is easy', GAP)
 _CHEAPER = (_FEWER, _AS_ACCURATE, _BY_DIFFICULTY)
-_VALUE = 'method.losses.{}.coef'
 WORLDS = {
   'modes': Looped(
     rates={
@@ -78,6 +78,7 @@ WORLDS = {
       'sampled': f'{_FREE}avg_at_4',
       'length': f'{_FREE}sample_length',
       'guesses': f'{_FREE}{_GUESSED}',
+      'mode': f'{_FREE}sample_reward/mode',
       'sampled easy': f'{_EASY}avg_at_4',
       'sampled hard': f'{_HARD}avg_at_4',
       'guesses easy': f'{_EASY}{_GUESSED}',
@@ -92,30 +93,6 @@ WORLDS = {
       'degrpo': _CHEAPER,
       'degrpo@short_responses': _CHEAPER,
       'a2fm': (Claim('more guesses', 'guesses'), *_CHEAPER),
-    },
-  ),
-  'windows': Looped(
-    rates=dict.fromkeys(('ppo', 't_ppo'), 1e-4),
-    common={
-      'model.path': 'runs/chain_warm',
-      'rollout.window_tokens': 48,
-      'iterations': 100,
-    },
-    own={
-      'ppo': {_VALUE.format('ValueClip'): 0.02},
-      't_ppo': {_VALUE.format('FinishedValue'): 0.02},
-    },
-    columns={
-      'sampled': f'{_FREE}avg_at_4',
-      'greedy': f'{_FREE}pass_at_1',
-      'length': f'{_FREE}sample_length',
-      'entropy': f'{_FREE}entropy',
-    },
-    claims={
-      't_ppo': (
-        Claim('learns where responses need several windows', 'greedy'),
-        Claim('learns where responses need several windows'),
-      )
     },
   ),
 }

@@ -281,9 +281,10 @@ def test_every_method_has_a_line():
   assert found['did']['world'] == where.NOWHERE['did']
   assert found['toolrl']['measured'] == 'greedy +0.200 [-0.020, +0.420]'
   assert found['toolrl']['verdict'] == 'not seen'
-  assert found['a2fm']['verdict'] == 'contrary'  # its interval excludes 0
-  assert found['degrpo']['verdict'] == 'not seen'
-  assert found['ada_grpo']['verdict'] == 'contrary'
+  lines = {row[0] + row[1].partition(' (')[0]: row for row in rows}
+  assert lines['ada_grpofewer tokens'][-1] == 'contrary'
+  assert lines['degrpofewer tokens'][-1] == 'not seen'
+  assert lines['a2fmguesses where it is easy'][-1] == 'seen'
   assert found['subpo']['seeds'] == '1'
   assert found['subpo']['verdict'] == 'not seen'  # one seed
 
