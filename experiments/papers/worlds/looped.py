@@ -1,7 +1,7 @@
-"""Worlds whose runs go through the loop: sets of evaluation.
+"""Worlds whose runs go through the loop: sets of evaluation, windows.
 
 Methods have claims on several numbers, against a baseline of the world.
-configs/modes.py has the command that makes the start.
+configs/modes.py and configs/chain.py have the commands that make the starts.
 """
 
 import dataclasses
@@ -59,6 +59,7 @@ _FEWER = Claim('fewer tokens', 'length', -1)
 _AS_ACCURATE = Claim('as accurate', sign=0)
 _BY_DIFFICULTY = Claim('guesses where it is easy', GAP)
 _CHEAPER = (_FEWER, _AS_ACCURATE, _BY_DIFFICULTY)
+_VALUE = 'method.losses.{}.coef'
 WORLDS = {
   'modes': Looped(
     rates={
@@ -94,6 +95,31 @@ WORLDS = {
       'degrpo@short_responses': _CHEAPER,
       'a2fm': (Claim('more guesses', 'guesses'), *_CHEAPER),
     },
+  ),
+  'windows': Looped(
+    rates=dict.fromkeys(('ppo', 't_ppo'), 1e-4),
+    common={
+      'model.path': 'runs/chain_warm',
+      'rollout.window_tokens': 48,
+      'iterations': 100,
+    },
+    own={
+      'ppo': {_VALUE.format('ValueClip'): 0.02},
+      't_ppo': {_VALUE.format('FinishedValue'): 0.02},
+    },
+    columns={
+      'sampled': f'{_FREE}avg_at_4',
+      'greedy': f'{_FREE}pass_at_1',
+      'length': f'{_FREE}sample_length',
+      'entropy': f'{_FREE}entropy',
+    },
+    claims={
+      't_ppo': (
+        Claim('learns where responses need several windows', 'greedy'),
+        Claim('learns where responses need several windows'),
+      )
+    },
+    seeds=(0, 2),  # a run takes five minutes
   ),
 }
 

@@ -1,4 +1,4 @@
-"""Runs in the worlds; configs/chain.py has the command that makes the start.
+"""Runs in the worlds; README.md has the commands that make their starts.
 
 export JAX_COMPILATION_CACHE_DIR=runs/compiled
 python -m experiments.sweep --paper=worlds --jitted --by_stages
