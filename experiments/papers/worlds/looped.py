@@ -20,7 +20,8 @@ class Looped:
   """A world, and what papers say of its methods against the first of them.
 
   rates: of the comparison, by method; where others were tried, the best by
-    `judging.tuning_score` with TUNING_SEED. own: changes of single methods.
+    `judging.tuning_score` with TUNING_SEED.
+  common: settings of all methods. own: of single ones.
   columns: name in lines and tables -> metric of the last evaluation, or 'A - B'
     of two. claims: on columns; they were written before the runs.
   """
