@@ -104,7 +104,7 @@ def world(name, mismatched=False):
     task = dataclasses.replace(
       task,
       min_operations=2,
-      max_operations=4,
+      max_operations=min(4, task.max_operations),
       guesses=0.4,
       slips=0.2,
       rechecks=0.2,

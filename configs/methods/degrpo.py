@@ -23,6 +23,9 @@ from rl_jax.pieces import credit, losses, regularizers, shaping
 from rl_jax.pieces.aggregation import TokenMean
 from rl_jax.pieces.control_split import ControlSplit
 
+# 1e-3 is one over the length of responses of a thousand tokens; this is of 20.
+VARIANTS = {'short_responses': ('aggregation.coef=0.05',)}
+
 
 def get_method() -> Method:
   """Centred rewards of modes, control and response averaged apart."""

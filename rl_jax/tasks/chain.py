@@ -33,6 +33,7 @@ class Chain:
     steps: share of the expression's steps that stand, equal, at their place.
     mode: 0 is a guess, 1 a thought, 2 more steps than operations. Without the
       form it is read off the first character, a digit or <; else 3.
+    guessed: 1 if the mode is 0.
     format_id: the mode of a response that has the form, 3 of all others, also
       of those that the limit has cut.
     cluster_id: the digit, or -1. num_answers: 1, or -1 without a digit.
@@ -139,13 +140,15 @@ class Chain:
     """Prefill and the text before the end token are judged."""
     right = steps(_problem(example))
     response = example.prefill + response
+    begun = self._begun(response[:1])
     found = {
       'cluster_id': -1.0,
       'difficulty': len(right) / self.max_operations,
       'format': 0.0,
       'format_id': float(_UNKNOWN),
+      'guessed': float(begun == 0),
       'hit_rank': 0.0,
-      'mode': float(self._begun(response[:1])),
+      'mode': float(begun),
       'num_answers': -1.0,
       base.OUTCOME: 0.0,
       'steps': 0.0,

@@ -68,6 +68,7 @@ def rewards(
     'difficulty': needed_B / max_operations,
     'format': legal_B,
     'format_id': of_legal(mode_B, _UNKNOWN),
+    'guessed': mode_B == 0,
     'hit_rank': outcome_B,
     'mode': mode_B,
     'num_answers': of_legal(1, -1),

@@ -67,6 +67,7 @@ def test_what_has_no_form_is_no_guess(response, mode, format_id):
   """The mode is the one that was chosen; the format is one of its own."""
   found = Chain(controls=True).reward(PROBLEM, response)
   assert (found['mode'], found['format_id']) == (mode, format_id)
+  assert found['guessed'] == (mode == 0)
 
 
 def test_splits_share_no_problem():

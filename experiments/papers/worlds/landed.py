@@ -15,7 +15,13 @@ import pathlib
 import numpy as np
 
 from experiments.flags import configuration
-from experiments.papers.worlds import profile, sweep, where
+from experiments.papers.worlds import (
+  looped,
+  looped_tables,
+  profile,
+  sweep,
+  where,
+)
 from experiments.papers.worlds import tables as worlds_tables
 from experiments.tables import cells as cells_lib
 from experiments.tables import intervals, methods
@@ -57,6 +63,9 @@ def judged(
   for world in (*sweep.COMPARED, *sweep.WORLDS):
     for name, one in worlds_tables.seen(lines, world).items():
       found.setdefault(name, []).append(one)
+  for world in looped.WORLDS:
+    for name, more in looped_tables.seen(lines, world).items():
+      found.setdefault(name, []).extend(more)
   return found
 
 

@@ -1,4 +1,4 @@
-"""Runs in the worlds; configs/chain.py has the command that makes the start.
+"""Runs in the worlds; README.md has the commands that make their starts.
 
 export JAX_COMPILATION_CACHE_DIR=runs/compiled
 python -m experiments.sweep --paper=worlds --jitted --by_stages
@@ -17,7 +17,7 @@ the comparison.
 import dataclasses
 from typing import Any
 
-from experiments.papers.worlds import survey, trials
+from experiments.papers.worlds import looped, survey, trials
 from experiments.sweeps import runs as sweep_runs
 from experiments.sweeps.runs import Setting
 
@@ -220,10 +220,11 @@ def is_later(line: dict[str, Any]) -> bool:
 def table_of(line: dict[str, Any]) -> str:
   """Lines of one table are of one commit; each world has its own.
 
-  Rates of `long` were chosen, and named, between its runs.
+  Rates of `long` and `modes` were chosen, and named, between their runs.
   """
   setting = line['setting']
-  tuning = setting['config'] == 'long' and setting['seed'] in TUNING_SEEDS
+  choosing = {'long': TUNING_SEEDS, 'modes': (looped.TUNING_SEED,)}
+  tuning = setting['seed'] in choosing.get(setting['config'], ())
   return setting['config'] + ' later' * is_later(line) + ' tuning' * tuning
 
 
@@ -319,4 +320,4 @@ def get_sweep() -> list[Setting]:
     found += elsewhere(name)
   for name in LATER:
     found += later(name)
-  return found
+  return found + looped.get_sweep()

@@ -8,10 +8,12 @@ import numpy as np
 from experiments.papers.worlds import (
   entropy,
   influences,
+  looped_tables,
   profile,
   sweep,
   trials,
 )
+from experiments.papers.worlds.judging import tuning_score, verdict
 from experiments.tables import cells as cells_lib
 from experiments.tables import intervals
 
@@ -31,14 +33,6 @@ PROFILE = (
 )
 Line = dict[str, Any]
 Cells = list[list[str]]
-
-
-def tuning_score(line: Line) -> float:
-  """Mean reward of the last third of the iterations; 0 of a failed run."""
-  if 'failed' in line:
-    return 0.0
-  rewards = line['course']['reward']
-  return float(np.mean(rewards[-(len(rewards) // 3) :]))
 
 
 def area(line: Line) -> float:
@@ -254,25 +248,6 @@ def _seen(runs: list[Line], world: str) -> dict[str, profile.Seen]:
   return found
 
 
-def verdict(sign: int | None, found: intervals.Comparison) -> str:
-  """seen: separated in the claimed direction; contrary: in the other.
-
-  Of a claim to be not worse (0): seen unless separated below, and the interval
-  ends above -TOLERABLE. Without a claim (None) what was found.
-  """
-  separated = found.p <= intervals.FALSE_DISCOVERIES
-  if sign is None:
-    words = 'higher' if found.effect > 0 else 'lower'
-    return words if separated else 'not told apart'
-  if sign == 0:
-    if separated and found.effect < 0:
-      return 'contrary'
-    return 'seen' if found.low > -sweep.TOLERABLE else 'not seen'
-  if not separated:
-    return 'not seen'
-  return 'seen' if np.sign(found.effect) == sign else 'contrary'
-
-
 def tuning(lines: list[Line], world: str) -> Cells:
   """Scores of all rates; the best of a row is the method's."""
   found, methods = rates(lines, world), sweep.COMPARED[world].methods
@@ -385,5 +360,6 @@ def all_tables(lines: list[Line]) -> dict[str, Cells]:
     **{
       name: world(lines, name) for name in sweep.WORLDS if name != sweep.SURVEY
     },
+    **looped_tables.all_tables(lines),
     'profile': profiles(lines),
   }

@@ -1,5 +1,7 @@
 """Tables of the worlds: equal tokens, choice of rates, ranks, verdicts."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,8 @@ from experiments.papers.worlds import (
   excerpt,
   influences,
   landed,
+  looped,
+  looped_tables,
   profile,
   sweep,
   trials,
@@ -71,6 +75,14 @@ def test_rates_of_the_trials_are_the_best(world):
   assert set(found) == set(methods)
   best = {name: max(scores, key=scores.get) for name, scores in found.items()}
   assert best == {name: trial.rate for name, trial in methods.items()}
+
+
+@pytest.mark.parametrize('world', ['modes'])
+def test_rates_of_looped_worlds_are_the_best(world):
+  """The same of worlds that go through the loop."""
+  found = looped_tables.tuned(metrics.read_jsonl(RESULTS), world)
+  best = {name: max(scores, key=scores.get) for name, scores in found.items()}
+  assert best == looped.WORLDS[world].rates
 
 
 @pytest.mark.parametrize('world', [*sweep.COMPARED, *sweep.WORLDS])
@@ -269,9 +281,10 @@ def test_every_method_has_a_line():
   assert found['did']['world'] == where.NOWHERE['did']
   assert found['toolrl']['measured'] == 'greedy +0.200 [-0.020, +0.420]'
   assert found['toolrl']['verdict'] == 'not seen'
-  assert found['a2fm']['verdict'] == 'contrary'  # its interval excludes 0
-  assert found['degrpo']['verdict'] == 'not seen'
-  assert found['ada_grpo']['verdict'] == 'contrary'
+  lines = {row[0] + row[1].partition(' (')[0]: row for row in rows}
+  assert lines['ada_grpofewer tokens'][-1] == 'contrary'
+  assert lines['degrpofewer tokens'][-1] == 'not seen'
+  assert lines['a2fmguesses where it is easy'][-1] == 'seen'
   assert found['subpo']['seeds'] == '1'
   assert found['subpo']['verdict'] == 'not seen'  # one seed
 
@@ -280,6 +293,37 @@ def test_every_method_has_a_line():
 def test_the_page_of_all_methods_is_fresh():
   """If not: python -m experiments.papers.worlds.landed."""
   assert landed.PAGE.read_text() == landed.page()
+
+
+def of_modes(method, seed, rate=3e-4, **last):
+  """A line of a run in modes; columns that are not given are 0.5."""
+  columns = dict.fromkeys(looped.WORLDS['modes'].columns, 0.5)
+  line = made(method, seed, 0.5, rate, 'modes')
+  line['course']['reward'] = [0.2, 0.5, 0.8]
+  return line | {'last': columns | last, 'first': columns}
+
+
+def test_claims_on_several_numbers():
+  """Against GRPO, the gap against 0; the seed for rates counts nothing."""
+  lines = [of_modes('grpo', s, length=20 + s, gap=0.0) for s in range(3)]
+  lines += [
+    of_modes('a2fm', s, length=10 + x, gap=0.2 + x, guesses=0.5, sampled=0.4)
+    for s, x in enumerate((0.0, 1.1, 2.2))
+  ]
+  lines.append(of_modes('a2fm', looped.TUNING_SEED, length=99.0))
+  of = {n: x for n, x in looped.WORLDS['modes'].claims.items() if n == 'a2fm'}
+  one = dataclasses.replace(looped.WORLDS['modes'], claims=of)
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setitem(looped.WORLDS, 'modes', one)
+    _, *rows = looped_tables.claims(lines, 'modes')
+  found = [(row[2], row[3], row[-1]) for row in rows]
+  assert found == [
+    ('guesses', '+0.000', 'not seen'),
+    ('length', '-9.900', 'seen'),
+    ('sampled', '-0.100', 'contrary'),
+    ('gap', '+1.300', 'not seen'),
+  ]
+  assert looped_tables.tuned(lines, 'modes') == {'a2fm': {3e-4: 0.8}}
 
 
 def test_profile_stars_what_is_separated():
@@ -310,3 +354,19 @@ def test_a_line_of_a_run():
   found = excerpt.line(row, rows)
   assert found['last'] == {'sampled': 0.1234}
   assert found['course'] == {'tokens': [7], 'reward': [0.25], 'entropy': [0.5]}
+  assert 'first' not in found
+
+
+def test_a_line_of_a_looped_run():
+  """Columns of the world, before and after; one is a difference."""
+  row = {'digest': 'd', 'name': 'n', 'commit': 'c'}
+  row['setting'] = {'config': 'modes'}
+  share = 'evaluation/{}/sample_reward/guessed'
+  rows = [
+    {share.format('easy'): easy, share.format('hard'): hard}
+    for easy, hard in ((0.4, 0.4), (0.9, 0.25))
+  ]
+  found = excerpt.line(row, rows)
+  names = ('guesses easy', 'guesses hard', 'gap')
+  assert found['first'] == dict(zip(names, (0.4, 0.4, 0.0), strict=True))
+  assert found['last'] == dict(zip(names, (0.9, 0.25, 0.65), strict=True))

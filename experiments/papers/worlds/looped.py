@@ -1,0 +1,130 @@
+"""Worlds whose runs go through the loop: sets of evaluation, windows.
+
+Methods have claims on several numbers, against a baseline of the world.
+configs/modes.py and configs/chain.py have the commands that make the starts.
+"""
+
+import dataclasses
+
+from experiments.papers.worlds.trials import RATE, Claim
+from experiments.sweeps import runs as sweep_runs
+from experiments.sweeps.runs import Setting
+
+TUNING_SEED = 9
+JUDGED = {'evaluation.num_prompts': 512}
+GAP = 'gap'  # compared with 0, not with the baseline
+
+
+@dataclasses.dataclass(frozen=True)
+class Looped:
+  """A world, and what papers say of its methods against the first of them.
+
+  rates: of the comparison, by method; where others were tried, the best by
+    `judging.tuning_score` with TUNING_SEED.
+  common: settings of all methods. own: of single ones.
+  columns: name in lines and tables -> metric of the last evaluation, or 'A - B'
+    of two. claims: on columns; they were written before the runs.
+  """
+
+  rates: dict[str, float]
+  common: Setting
+  columns: dict[str, str]
+  claims: dict[str, tuple[Claim, ...]]
+  own: dict[str, Setting] = dataclasses.field(default_factory=dict)
+  tried: tuple[float, ...] = ()
+  seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
+
+  @property
+  def baseline(self) -> str:
+    """The first method."""
+    return next(iter(self.rates))
+
+  def settings(self, config: str) -> list[Setting]:
+    """Of every method the runs that choose its rate, and those at that rate."""
+    found = []
+    for name, rate in self.rates.items():
+      more = self.common | self.own.get(name, {})
+      tuning = sweep_runs.product({'seed': (TUNING_SEED,), RATE: self.tried})
+      one = sweep_runs.equal_conditions(config, (name,), more, 1)
+      found += sweep_runs.crossed(one, tuning)
+      more |= {'evaluation.every': more['iterations'], **JUDGED}
+      one = sweep_runs.equal_conditions(config, (name,), more, 1)
+      runs = sweep_runs.product({'seed': self.seeds, RATE: (rate,)})
+      found += sweep_runs.crossed(one, runs)
+    return found
+
+
+_FREE, _GUESSED = 'evaluation/', 'sample_reward/guessed'
+_EASY, _HARD = f'{_FREE}easy/', f'{_FREE}hard/'
+_FEWER = Claim('fewer tokens', 'length', -1)
+_AS_ACCURATE = Claim('as accurate', sign=0)
+_BY_DIFFICULTY = Claim('guesses where it is easy', GAP)
+_CHEAPER = (_FEWER, _AS_ACCURATE, _BY_DIFFICULTY)
+_VALUE = 'method.losses.{}.coef'
+WORLDS = {
+  'modes': Looped(
+    rates={
+      'grpo': 6e-4,
+      'ada_grpo': 6e-4,
+      'degrpo': 6e-4,
+      'degrpo@short_responses': 3e-4,
+      'a2fm': 6e-4,
+    },
+    tried=(3e-4, 6e-4),
+    common={
+      'model.path': 'runs/modes_warm',
+      'iterations': 40,
+    },
+    own={'ada_grpo': {'method.shaping.FormatRarity.total_steps': 40}},
+    columns={
+      'sampled': f'{_FREE}avg_at_4',
+      'length': f'{_FREE}sample_length',
+      'guesses': f'{_FREE}{_GUESSED}',
+      'mode': f'{_FREE}sample_reward/mode',
+      'sampled easy': f'{_EASY}avg_at_4',
+      'sampled hard': f'{_HARD}avg_at_4',
+      'guesses easy': f'{_EASY}{_GUESSED}',
+      'guesses hard': f'{_HARD}{_GUESSED}',
+      GAP: f'{_EASY}{_GUESSED} - {_HARD}{_GUESSED}',
+      'instant': f'{_FREE}instant/avg_at_4',
+      'thought': f'{_FREE}thought/avg_at_4',
+      'rechecked': f'{_FREE}rechecked/avg_at_4',
+    },
+    claims={
+      'ada_grpo': _CHEAPER,
+      'degrpo': _CHEAPER,
+      'degrpo@short_responses': _CHEAPER,
+      'a2fm': (Claim('more guesses', 'guesses'), *_CHEAPER),
+    },
+  ),
+  'windows': Looped(
+    rates=dict.fromkeys(('ppo', 't_ppo'), 1e-4),
+    common={
+      'model.path': 'runs/chain_warm',
+      'rollout.window_tokens': 48,
+      'iterations': 100,
+    },
+    own={
+      'ppo': {_VALUE.format('ValueClip'): 0.02},
+      't_ppo': {_VALUE.format('FinishedValue'): 0.02},
+    },
+    columns={
+      'sampled': f'{_FREE}avg_at_4',
+      'greedy': f'{_FREE}pass_at_1',
+      'length': f'{_FREE}sample_length',
+      'entropy': f'{_FREE}entropy',
+    },
+    claims={
+      't_ppo': (
+        Claim('learns where responses need several windows', 'greedy'),
+        Claim('learns where responses need several windows'),
+      )
+    },
+    seeds=(0, 2),  # a run takes five minutes
+  ),
+}
+
+
+def get_sweep() -> list[Setting]:
+  """All worlds, in order."""
+  return sweep_runs.chain(*(x.settings(name) for name, x in WORLDS.items()))

@@ -1,0 +1,119 @@
+"""Tables of the worlds of `looped`, from lines that `excerpt` wrote."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from experiments.papers.worlds import judging, looped, profile
+from experiments.papers.worlds.trials import RATE
+from experiments.tables import cells as cells_lib
+from experiments.tables import intervals
+
+Line = dict[str, Any]
+Cells = list[list[str]]
+Numbers = dict[str, dict[int, float]]  # method -> seed -> number
+
+
+def runs(lines: Iterable[Line], world: str) -> list[Line]:
+  """Of the comparison; failed ones are left out."""
+  return [
+    line
+    for line in lines
+    if line['setting']['config'] == world
+    and line['setting']['seed'] != looped.TUNING_SEED
+    and 'failed' not in line
+  ]
+
+
+def by_seed(lines: Iterable[Line], column: str) -> Numbers:
+  """The column of every run."""
+  found: Numbers = {}
+  for line in lines:
+    seeds = found.setdefault(line['setting']['method'], {})
+    seeds[line['setting']['seed']] = line['last'][column]
+  return found
+
+
+def methods(lines: list[Line], world: str) -> Cells:
+  """Means over seeds, and of the start."""
+  of, own = looped.WORLDS[world], runs(lines, world)
+  mean = lambda rows, when, name: (
+    f'{np.mean([r[when][name] for r in rows]):.3f}'
+  )
+  table = [['method', 'rate', 'seeds', *of.columns]]
+  start = [mean(own, 'first', name) for name in of.columns]
+  table.append(['the start', '', '', *start])
+  for method, rate in of.rates.items():
+    rows = [line for line in own if line['setting']['method'] == method]
+    cells = [mean(rows, 'last', name) for name in of.columns]
+    table.append([method, f'{rate:g}', str(len(rows)), *cells])
+  return table
+
+
+def tuning(lines: list[Line], world: str) -> Cells:
+  """Scores by rate; the best of a row is the method's."""
+  found, tried = tuned(lines, world), looped.WORLDS[world].tried
+  table = [['method', *(f'{rate:g}' for rate in tried)]]
+  for name, scores in found.items():
+    best = max(scores, key=scores.get)
+    texts = {rate: f'{score:.3f}' for rate, score in scores.items()}
+    texts[best] = f'**{texts[best]}**'
+    table.append([name, *(texts[rate] for rate in tried)])
+  return table
+
+
+def tuned(lines: Iterable[Line], world: str) -> dict[str, dict[float, float]]:
+  """Method -> rate -> score of the run that tried it."""
+  found: dict[str, dict[float, float]] = {}
+  for line in lines:
+    setting = line['setting']
+    if setting['config'] == world and setting['seed'] == looped.TUNING_SEED:
+      scores = found.setdefault(setting['method'], {})
+      scores[setting[RATE]] = judging.tuning_score(line)
+  return found
+
+
+def claims(lines: list[Line], world: str) -> Cells:
+  """Every claim against the world's baseline; GAP against 0."""
+  table = [['method', 'claim', 'on', 'difference', '95% paired']]
+  table[0] += [cells_lib.ADJUSTED, 'verdict']
+  for name, found in seen(lines, world).items():
+    for one in found:
+      cells = cells_lib.comparison_text(one.found)
+      table.append([name, one.claim, one.metric, *cells, one.verdict])
+  return table
+
+
+def seen(lines: list[Line], world: str) -> dict[str, list[profile.Seen]]:
+  """Method -> its claims; p adjusted for the world's methods by column."""
+  of, own = looped.WORLDS[world], runs(lines, world)
+  found: dict[str, list[profile.Seen]] = {}
+  for name, claimed in of.claims.items():
+    for claim in claimed:
+      numbers, baseline = by_seed(own, claim.metric), of.baseline
+      if claim.metric == looped.GAP:
+        baseline = '0'
+        numbers[baseline] = dict.fromkeys(numbers[name], 0.0)
+      gain = intervals.against(numbers, baseline)[name]
+      one = profile.Seen(
+        world,
+        f'{claim.text} (against {baseline})',
+        claim.metric,
+        gain,
+        len(numbers[name]),
+        judging.verdict(claim.sign, gain),
+      )
+      found.setdefault(name, []).append(one)
+  return found
+
+
+def all_tables(lines: list[Line]) -> dict[str, Cells]:
+  """Name of a table -> header and rows."""
+  found = {}
+  for name, of in looped.WORLDS.items():
+    found[f'methods in {name}'] = methods(lines, name)
+    found[f'claims in {name}'] = claims(lines, name)
+    if of.tried:
+      found[f'tuning in {name}'] = tuning(lines, name)
+  return found
