@@ -23,13 +23,13 @@ def get_config(method: Method) -> ExperimentConfig:
   """32 episodes an iteration, of at most six commands."""
   turns = 6
   return ExperimentConfig(
-    iterations=20,
+    iterations=30,
     task=TextWorld(
       rooms=2,
       objects=3,
       quest_length=3,
       theme='basic',
-      num_train=64,
+      num_train=8,
       num_held_out=32,
     ),
     method=method,
@@ -49,7 +49,7 @@ def get_config(method: Method) -> ExperimentConfig:
       ),
     ),
     update=UpdateConfig(minibatch_prompts=2),
-    optimizer=OptimizerConfig(learning_rate=5e-4),
-    evaluation=EvaluationConfig(every=20, num_samples=4),
+    optimizer=OptimizerConfig(learning_rate=1e-3),
+    evaluation=EvaluationConfig(every=30, num_samples=2),
     verifier=VerifierConfig(num_workers=0),
   )

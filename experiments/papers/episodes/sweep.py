@@ -13,7 +13,7 @@ import functools
 import json
 from typing import Any
 
-from experiments.papers.episodes import bargaining, later
+from experiments.papers.episodes import bargaining, later, rooms
 from experiments.papers.episodes.cases import (
   CALLS,
   GRID,
@@ -100,6 +100,7 @@ WORLDS = {
   'maze_slow': World('keydoor', ('turn_ppo',), SLOW),
   **later.WORLDS,
   **bargaining.WORLDS,
+  **rooms.WORLDS,
 }
 _PLAIN, _FARMED = ('told', 'turn_ppo'), ('told_undecayed', 'oni')
 CLAIMS = (
@@ -307,6 +308,7 @@ CLAIMS = (
   ),
   *later.CLAIMS,
   *bargaining.CLAIMS,
+  *rooms.CLAIMS,
 )
 
 
