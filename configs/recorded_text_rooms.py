@@ -2,7 +2,12 @@
 
 Command: python -m experiments.train --config=configs/recorded_text_rooms.py
   --method=sft --workdir=runs/text_rooms_start
-Needs the extra 'textworld'.
+Cost: about 4 minutes of a CPU core, of which the first run writes games for
+  one and a half. Needs the extra 'textworld'.
+Expected: the played games are won in 0.09 of drawn and 0.22 of greedy episodes
+  with seed 0 (evaluation/sample_reward/outcome, evaluation/reward/outcome); of
+  the recorded walks 0.90 win. Names of things are digits, and in games that it
+  has not read it copies them badly: four of six commands are none of the game.
 """
 
 import dataclasses
