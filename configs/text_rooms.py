@@ -7,8 +7,8 @@ Command: python -m experiments.train --config=configs/text_rooms.py
 Cost: about a minute of a CPU core, half of it for the games. Needs the extra
   'textworld'.
 Expected: reward/outcome 0.36 over the last three iterations in the mean of
-  five seeds, 0.06 at first; in held-out games 0.1 of drawn episodes are won, fewer
-  than by the start (0.19). experiments/papers/episodes compares methods and
+  five seeds, 0.06 at first; of drawn episodes in held-out games 0.1 are won, by
+  the start 0.19. experiments/papers/episodes compares methods and
   rewards.
 """
 
