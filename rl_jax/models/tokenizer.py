@@ -93,7 +93,7 @@ def library_errors(what: str) -> Iterator[None]:
     raise ValueError(f'{what}: {error}') from None
 
 
-class _PlainText:
+class PlainText:
   """Prompts of tokenizers without special tokens and template."""
 
   def encode_prompt(self, parts: Sequence[str]) -> list[int]:
@@ -126,7 +126,7 @@ class _PlainText:
 
 
 @dataclasses.dataclass(frozen=True)
-class ByteTokenizer(_PlainText):
+class ByteTokenizer(PlainText):
   """UTF-8 bytes as ids 0..255, then padding and end of sequence."""
 
   pad_id = 256
@@ -145,7 +145,7 @@ class ByteTokenizer(_PlainText):
 
 
 @dataclasses.dataclass(frozen=True)
-class CharTokenizer(_PlainText):
+class CharTokenizer(PlainText):
   """One id per character of an alphabet; 0 is padding, 1 ends a sequence.
 
   Raises: ValueError if a character occurs twice, or, from `encode`, if the

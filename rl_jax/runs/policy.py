@@ -12,6 +12,7 @@ from rl_jax.models import critic as critic_lib
 from rl_jax.models import lora, platform, spec, transformer
 from rl_jax.models import params as params_lib
 from rl_jax.models.files import model_dir
+from rl_jax.models.piece_tokenizer import PieceTokenizer
 from rl_jax.models.source import ModelSource
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.records.checkpoints import checkpointer
@@ -255,11 +256,12 @@ def _check_base(workdir, config):
 
 
 def task_tokenizer(task: Any) -> Any:
-  """The character tokenizer of a procedural task."""
+  """Of a procedural task: of its alphabet's characters, or of its pieces."""
   alphabet = getattr(task, 'alphabet', None)
   if alphabet is None:
     raise ValueError(
       f'{type(task).__name__} has no alphabet of its own: set model.path to '
       'a model with a tokenizer'
     )
-  return CharTokenizer(alphabet)
+  kind = PieceTokenizer if isinstance(alphabet, tuple) else CharTokenizer
+  return kind(alphabet)

@@ -85,7 +85,7 @@ class Task(Protocol):
   once, before workers are forked; `hinted(example)`, it with a hint,
   `hinted_by(example, share)`, a hint of that share of the solution, and
   `with_examples(example, ((solved, response), ...))`, it behind solved ones;
-  `alphabet` for a character tokenizer;
+  `alphabet` for a character tokenizer, or a tuple of words and other pieces;
   `modes`, {name: text}, how responses of a mode begin, the cheapest first;
   `as_read(text)`, an answer or response as a person reads it, where it is
   written otherwise;

@@ -103,8 +103,12 @@ class Mixture:
 
   @property
   def alphabet(self) -> str:
-    """All letters, if every part has an alphabet; else AttributeError."""
-    return ''.join(sorted({c for p in self.parts for c in p.task.alphabet}))
+    """All letters, if every part has an alphabet; else AttributeError.
+
+    Pieces of several letters are taken apart.
+    """
+    pieces = [piece for part in self.parts for piece in part.task.alphabet]
+    return ''.join(sorted({*''.join(pieces)}))
 
   @property
   def needs_workers(self) -> bool:

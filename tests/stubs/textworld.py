@@ -3,8 +3,16 @@
 import os
 import types
 
-GameOptions = types.SimpleNamespace
+
+class GameOptions(types.SimpleNamespace):
+  """What a game is made of."""
+
+  def __init__(self):
+    super().__init__(grammar=types.SimpleNamespace(theme='house'))
+
+
 written = []  # what games were made of
+themes = []
 
 
 def EnvInfos(**names):  # noqa: N802
@@ -15,6 +23,7 @@ def EnvInfos(**names):  # noqa: N802
 def make(options):
   """Writes a game."""
   written.append((options.nb_rooms, options.quest_length, options.seeds))
+  themes.append(options.grammar.theme)
   for suffix in ('.z8', '.json'):
     with open(options.path.replace('.z8', suffix), 'w') as file:
       file.write(suffix)
@@ -42,6 +51,7 @@ class _Game:
       feedback='a banner',
       admissible_commands=['look', 'take lamp'],
       facts=['lamp in room', 'at room'],
+      policy_commands=['look', 'take lamp'],
       score=0,
       max_score=2,
       won=False,
@@ -50,8 +60,11 @@ class _Game:
   def step(self, command):
     """One of two points for the lamp, which ends the game."""
     now = self.reset()
+    if command == 'look':  # which the solution begins with
+      now.policy_commands = ['take lamp']
     if command == 'take lamp':
       now.won, now.score, now.facts = True, 1, ['lamp in hand']
+      now.policy_commands = []
     now.feedback = f'You {command}.\n>   -= Room =-0/7\n'
     return now, now.score, now.won
 

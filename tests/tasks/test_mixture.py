@@ -25,6 +25,7 @@ from rl_jax.tasks import (
   PreferenceRows,
   PromptResponse,
   QuestionAnswer,
+  TextWorld,
 )
 from rl_jax.verification.pool import VerifierConfig
 
@@ -99,6 +100,9 @@ def test_optional_members_are_those_of_all_parts(task):
   assert not hasattr(Mixture((*task.parts, pairs)), 'hinted')
   sums = Mixture((MixturePart('a', Arithmetic()), MixturePart('b', Bandit())))
   assert {*Arithmetic().alphabet, *Bandit().alphabet} == {*sums.alphabet}
+  world = MixturePart('c', TextWorld())  # of words
+  words = Mixture((*sums.parts, world)).alphabet
+  assert len(words) == len({*words}) and {*sums.alphabet} < {*words}
   rows = Mixture(task.parts[:1])
   hinted = rows.hinted(rows.example('train', 2))
   assert hinted.id == 2 and 'Hint: 2' in hinted.prompt

@@ -13,7 +13,7 @@ import functools
 import json
 from typing import Any
 
-from experiments.papers.episodes import bargaining, later, partners
+from experiments.papers.episodes import bargaining, later, partners, rooms
 from experiments.papers.episodes.cases import (
   CALLS,
   GRID,
@@ -101,6 +101,7 @@ WORLDS = {
   **later.WORLDS,
   **bargaining.WORLDS,
   **partners.WORLDS,
+  **rooms.WORLDS,
 }
 _PLAIN, _FARMED = ('told', 'turn_ppo'), ('told_undecayed', 'oni')
 CLAIMS = (
@@ -309,6 +310,7 @@ CLAIMS = (
   *later.CLAIMS,
   *bargaining.CLAIMS,
   *partners.CLAIMS,
+  *rooms.CLAIMS,
 )
 
 

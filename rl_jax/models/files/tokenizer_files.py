@@ -12,6 +12,7 @@ from rl_jax.models.files.directories import (
   write_json,
 )
 from rl_jax.models.files.optional import require
+from rl_jax.models.piece_tokenizer import PieceTokenizer
 from rl_jax.models.tokenizer import (
   ByteTokenizer,
   CharTokenizer,
@@ -43,7 +44,7 @@ def save_tokenizer(tokenizer: Tokenizer, directory: str) -> None:
     }
     tokenizer.backend.save(os.path.join(directory, 'tokenizer.json'))
     write_json(directory, 'generation_config.json', generation)
-  elif isinstance(tokenizer, (ByteTokenizer, CharTokenizer)):
+  elif isinstance(tokenizer, (ByteTokenizer, CharTokenizer, PieceTokenizer)):
     config = {
       'tokenizer_class': f'rl_jax.{type(tokenizer).__name__}',
       **dataclasses.asdict(tokenizer),
@@ -66,7 +67,11 @@ def load_tokenizer(directory: str) -> Tokenizer:
   if kind == 'rl_jax.ByteTokenizer':
     return ByteTokenizer()
   if kind == 'rl_jax.CharTokenizer':
-    return _characters(config.get('alphabet'), directory)
+    return _made(CharTokenizer, config.get('alphabet'), directory)
+  if kind == 'rl_jax.PieceTokenizer':
+    pieces = config.get('pieces')
+    pieces = tuple(pieces) if isinstance(pieces, list) else pieces
+    return _made(PieceTokenizer, pieces, directory)
   path = os.path.join(directory, 'tokenizer.json')
   if not os.path.exists(path):
     raise ValueError(f'{directory} has no tokenizer.json')
@@ -102,9 +107,9 @@ def load_tokenizer(directory: str) -> Tokenizer:
   )
 
 
-def _characters(alphabet: Any, directory: str) -> CharTokenizer:
+def _made(kind: type, letters: Any, directory: str) -> Tokenizer:
   try:
-    return CharTokenizer(alphabet)
+    return kind(letters)
   except ValueError as error:
     path = os.path.join(directory, 'tokenizer_config.json')
     raise ValueError(f'{path}: {error}') from None

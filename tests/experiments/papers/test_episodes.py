@@ -61,7 +61,17 @@ VERDICTS = {
   'aspo': ('not seen', 'not seen'),
   'hiper': ('contrary',) * 3,
   'oni': ('seen',) * 3 + ('not seen',) * 2,
-  'ppo': ('not seen',) * 2 + ('contrary',) * 2 + ('seen',) * 2,
+  'ppo': (
+    *(('not seen',) * 2 + ('contrary',) * 2 + ('seen',) * 2),
+    *(
+      ('not seen',) * 2
+      + ('seen',)
+      + ('not seen',) * 11
+      + ('contrary',) * 2
+      + ('not seen',)
+      + ('contrary',)
+    ),
+  ),
   'rlprompt': ('seen', 'seen'),
   'router_r1': (
     *('not seen', 'contrary'),

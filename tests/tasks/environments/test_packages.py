@@ -1,5 +1,6 @@
 """MCP servers, TextWorld and Aviary: with stubs, or with the packages."""
 
+import dataclasses
 import pickle
 import sys
 import types
@@ -7,7 +8,13 @@ import types
 import pytest
 
 from rl_jax import user_modules
-from rl_jax.tasks import Arithmetic, Aviary, TextWorld, WithTools
+from rl_jax.tasks import (
+  Arithmetic,
+  Aviary,
+  RecordedTextWorld,
+  TextWorld,
+  WithTools,
+)
 from rl_jax.tasks.environments import mcp_tools, tool_functions
 from rl_jax.tasks.environments.base import seed_of
 from rl_jax.verification.sessions import Request, SessionPool
@@ -112,13 +119,73 @@ def test_a_text_world(stub, tmp_path):
   assert first.observation == 'Take the lamp.\n-= Room =-\nA lamp is here.\n'
   wrong = episode.step(' sing ')
   assert wrong.observation == 'You sing.\n' and wrong.state == first.state
-  assert wrong.rewards == {'outcome': 0.0, 'reward': 0.0, 'invalid': 1.0}
+  nothing = {'outcome': 0.0, 'reward': 0.0, 'progress': 0.0}
+  assert wrong.rewards == nothing | {'invalid': 1.0}
+  near = episode.step('look')  # of two commands one is left
+  assert near.rewards == nothing | {'progress': 0.5, 'invalid': 0.0}
+  assert episode.solution == ('take lamp',)
   last = episode.step('take  lamp\n')
-  assert last.rewards == {'outcome': 1.0, 'reward': 0.5, 'invalid': 0.0}
+  won = {'outcome': 1.0, 'reward': 0.5, 'progress': 0.5, 'invalid': 0.0}
+  assert last.rewards == won
   assert last.done and last.action == 'take lamp' and last.state != first.state
   listed = TextWorld(folder=str(tmp_path), rooms=3, commands=True)
   told = listed.make(example).reset(seed_of(example)).observation
   assert told.endswith('A lamp is here.\nYou can: look; take lamp\n')
+
+
+@pytest.mark.parametrize(
+  'text', ['save', 'Quit', r'\help', 'look. quit', 'undo', 'look then save']
+)
+def test_the_interpreter_obeys_no_policy(stub, tmp_path, text):
+  """It would write files, end the game, or wait for its own user."""
+  stub('textworld')
+  task = TextWorld(folder=str(tmp_path))
+  example = task.example('train', 0)
+  episode = task.make(example)
+  episode.reset(seed_of(example))
+  reply = episode.step(text)
+  assert reply.observation == 'That is no command.\n' and not reply.done
+  assert reply.rewards['invalid'] == 1.0 and reply.action == ''
+  assert episode.step('take lamp').done
+
+
+def test_recorded_walks_through_a_text_world(stub, tmp_path):
+  """Without noise the game's solution; with it any command, and a cut."""
+  stub('textworld')
+  fields = {
+    'folder': str(tmp_path),
+    'num_logged': 4,
+    'reward_weights': {'progress': 1.0},
+  }
+  task = RecordedTextWorld(**fields, noise=0.0)
+  walks = task.logged(task.example('train', 0))
+  assert len(walks) == 4 and {walk.reward for walk in walks} == {1.0}
+  assert {walk.turns for walk in walks} == {
+    (('look', 'You look.\n'), ('take lamp', ''))
+  }
+  assert not any(walk.truncated for walk in walks)
+  noisy = dataclasses.replace(task, noise=1.0, turns=1, num_logged=20)
+  walks = noisy.logged(task.example('train', 0))
+  assert {walk.turns for walk in walks} == {
+    (('look', ''),),
+    (('take lamp', ''),),
+  }
+  for walk in walks:
+    assert walk.truncated == (walk.reward == 0.5)
+
+
+def test_themes_are_games_of_their_own(stub, tmp_path):
+  """Written with the grammar that is asked for, to other files."""
+  package = stub('textworld')
+  paths = set()
+  for theme in ('house', 'basic'):
+    task = TextWorld(folder=str(tmp_path), theme=theme)
+    example = task.example('train', 0)
+    paths.add(task.path(seed_of(example)))
+    assert package.themes[-1] == theme
+  assert len(paths) == 2
+  with pytest.raises(ValueError, match="TextWorld.theme = 'castle'"):
+    TextWorld(theme='castle')
 
 
 @pytest.mark.slow
@@ -140,7 +207,8 @@ def test_a_real_text_world(tmp_path):
   )
   replies = [episode.step(command) for command in game.metadata['walkthrough']]
   assert replies[-1].done and replies[-1].rewards['outcome'] == 1.0
-  assert sum(reply.rewards['reward'] for reply in replies) == 1.0
+  for name in ('reward', 'progress'):
+    assert sum(reply.rewards[name] for reply in replies) == pytest.approx(1.0)
   episode.close()
 
 
