@@ -264,6 +264,7 @@ def execute_all(
   Raises ValueError, before any run, as `check_clashes`.
   """
   parts = list(parts)
+  commit()
   check_clashes(itertools.chain(*parts), workdir)
   os.makedirs(workdir, exist_ok=True)
   for part in parts:
@@ -359,8 +360,12 @@ def add_lines(workdir: str, rows: list[dict[str, Any]]) -> None:
     file.write(text)
 
 
+@functools.cache
 def commit() -> str:
-  """The commit of the code, or 'unknown'."""
+  """The commit of the code, or 'unknown'.
+
+  Of the first call: a later commit is not what a running process has loaded.
+  """
   found = subprocess.run(
     ['git', 'rev-parse', '--short', 'HEAD'],
     cwd=configuration.ROOT,
