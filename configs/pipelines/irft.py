@@ -6,9 +6,9 @@ many iterations of as many samples as the last two together.
 Command: python -m experiments.pipeline --pipeline=irft --workdir=runs/irft
 Cost: about three minutes on 2 idle CPU cores, most of it compilation.
 Expected: over --seed=0 to 4 the share of right samples is 0.47 at first, 0.83
-  [0.74, 0.92] in the last two iterations of the experts, 0.89 [0.84, 0.94] of the
-  steps; GRPO ends at 0.88 [0.80, 0.95], and has 0.84 after as many tokens as
-  experts and steps together (50,000), so that these gain 0.05 [0.01, 0.10] then.
+  [0.74, 0.92] in the last two iterations of the experts, 0.89 [0.84, 0.94] of
+  the steps; GRPO ends at 0.88 [0.80, 0.95], and has 0.84 after as many tokens
+  as experts and steps together (50,000), so that these gain 0.05 [0.01, 0.10].
   Greedy accuracy is 0.66 at first, 0.97, 0.99 and 0.99.
 Source: "Boosting Tool Use of Large Language Models via Iterative Reinforced
   Fine-Tuning", reconstructed from the abstract. Not here: the order from easy
