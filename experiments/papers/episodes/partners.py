@@ -1,9 +1,10 @@
-"""Worlds and claims of partners, games, look-ups and forms.
+"""Worlds and claims of partners, games, look-ups, forms and FrozenLake.
 
 Partners and the first decomposer are those of configs/partner_lessons.py, in
 runs/solver, runs/writer and runs/decomposer; forms begin with runs/forms
 (`python -m experiments.pipeline --pipeline=forms --workdir=runs/forms`). Kuhn
-poker needs the extra 'games'; `excerpt` measures its last policies.
+poker and FrozenLake need the extra 'games'; `excerpt` measures how exploitable
+the last policies of the former are.
 """
 
 from typing import Any
@@ -56,6 +57,7 @@ WORLDS = {
     'kuhn', ('spiral',), {**_BONUS, 'method.credit.RoleBaseline': None}
   ),
   'kuhn_no_bonus': World('kuhn', ('spiral',), _KUHN),
+  'frozen': World('frozen_lake', ('grpo', 'turn_ppo'), {}),
   **{
     f'forms_{fields}{name}': _form(fields, changes)
     for fields in forms.FIELDS
@@ -134,6 +136,17 @@ CLAIMS = (
       ('a baseline for each role helps', 'kuhn_no_baseline'),
       ('a bonus for entropy helps', 'kuhn_no_bonus'),
     )
+  ),
+  *(
+    Claim(
+      'M28',
+      f'{name} reaches 95% of the best return',
+      ('frozen', name),
+      0.95,
+      RIGHT,
+      0,
+    )
+    for name in ('turn_ppo', 'grpo')
   ),
   *(
     Claim(

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import re
+import string
 from typing import Any
 
 from rl_jax.checks import checked, chosen
@@ -11,7 +12,7 @@ from rl_jax.tasks.base import Example
 from rl_jax.tasks.environments.base import EnvironmentTask, Reply
 
 # Where the agent is: in colour.
-_MARKED = re.compile(r'\x1b\[\d+m(.*?)\x1b\[0m')
+_MARKED = re.compile(r'\x1b\[[\d;]+m(.*?)\x1b\[0m')
 REWARD = 'reward'  # the component that is the environment's own reward
 
 
@@ -30,6 +31,7 @@ class GymnasiumText(EnvironmentTask):
   solved: `outcome` is 1 if the rewards of an episode that has terminated sum
     up to this at least.
   prompt: text in front of the first observation.
+  alphabet: for a character tokenizer; all texts of the episodes are made of it.
 
   A turn that is no action changes nothing; it is answered with the actions.
   Components: `reward`, `outcome`, and `invalid`, such turns.
@@ -43,6 +45,7 @@ class GymnasiumText(EnvironmentTask):
   shown: str = chosen('value', ('value', 'ansi'))
   solved: float = 1.0
   prompt: str = ''
+  alphabet: str = string.printable
   reward_weights: dict[str, float] = base.weights_field(reward=1.0)
 
   def __post_init__(self):
