@@ -66,7 +66,7 @@ def test_adapters_need_their_base(trained, mesh):
   run = str(folder / 'run')
   _, found, _ = policy_lib.load_checkpoint(run, mesh)
   jax.tree.map(np.testing.assert_array_equal, jax.device_get(found), params)
-  weights = folder / 'base' / model_dir.WEIGHTS
+  (weights,) = (folder / 'base').glob('*.safetensors')
   weights.write_bytes(weights.read_bytes()[:-1] + b'?')
   with pytest.raises(ValueError, match='adapters of a model that has changed'):
     policy_lib.load_checkpoint(run, mesh)
