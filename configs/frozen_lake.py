@@ -6,7 +6,8 @@ are learned first.
 Command: python -m experiments.train --config=configs/frozen_lake.py
   --method=turn_ppo --workdir=runs/frozen_lake
 Cost: a minute of a CPU core. Needs the extra 'games'.
-Expected: experiments/papers/episodes/README.md.
+Expected: over five seeds, in the last six iterations, 98% of drawn episodes end
+  at the goal with turn_ppo (one seed 91%) and 99% with grpo.
 """
 
 from rl_jax.config import EvaluationConfig, ExperimentConfig
