@@ -81,7 +81,7 @@ VERDICTS = {
   'salt': ('not seen', 'not seen'),
   'turn_ppo': (
     *('not seen', 'seen', 'not seen', 'contrary', 'contrary', 'contrary'),
-    *('seen', 'contrary', 'contrary', 'contrary', 'seen'),
+    *('seen', 'contrary', 'contrary', 'contrary', 'seen', 'seen'),
   ),
 }
 
