@@ -2,6 +2,7 @@
 
 import collections
 import importlib.util
+import itertools
 import os
 import pathlib
 import sys
@@ -46,6 +47,20 @@ def pytest_collection_modifyitems(items):
   for item in items:
     if 'devices' in item.keywords:
       item.add_marker(skip)
+
+
+_SLOW = itertools.count(1)
+
+
+@pytest.fixture(autouse=True)
+def _few_programs(request):
+  """Compiled programs are let go after every 40 slow tests.
+
+  jaxlib 0.10.2 crashes in the compiler once a process holds those of about 160.
+  """
+  yield
+  if 'slow' in request.keywords and next(_SLOW) % 40 == 0:
+    jax.clear_caches()
 
 
 def _load(name):
