@@ -10,16 +10,13 @@ Expected: over five seeds, in the last six iterations, 98% of drawn episodes end
   at the goal with turn_ppo (one seed 91%) and 99% with grpo.
 """
 
+import dataclasses
+
+from configs import lookup
 from rl_jax.config import EvaluationConfig, ExperimentConfig
-from rl_jax.learning.optimizers import OptimizerConfig
-from rl_jax.learning.update import UpdateConfig
 from rl_jax.method import Method
-from rl_jax.models import presets
-from rl_jax.models.source import ModelSource
-from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.tasks import GymnasiumText
-from rl_jax.verification.pool import VerifierConfig
 
 WORDS = ('l', 'd', 'r', 'u')
 
@@ -27,7 +24,9 @@ WORDS = ('l', 'd', 'r', 'u')
 def get_config(method: Method) -> ExperimentConfig:
   """128 episodes an iteration, of at most ten turns."""
   turns, refusal = 10, f'Not an action: {", ".join(WORDS)}\n'
-  return ExperimentConfig(
+  config = lookup.get_config(method)
+  return dataclasses.replace(
+    config,
     iterations=60,
     task=GymnasiumText(
       name='FrozenLake-v1',
@@ -36,17 +35,8 @@ def get_config(method: Method) -> ExperimentConfig:
       alphabet=''.join(sorted({*'0123456789', *refusal})),
       reward_weights={'reward': 1.0, 'invalid': -0.1},
     ),
-    method=method,
-    model=ModelSource(
-      config=presets.small(
-        num_heads=4, num_kv_heads=4, head_size=16, mlp_size=128
-      ),
-      value_head=method.reads_values,
-    ),
-    rollout=RolloutConfig(
-      num_prompts=16,
-      group_size=8,
-      max_prompt_tokens=2,
+    rollout=dataclasses.replace(
+      config.rollout,
       max_response_tokens=turns * (1 + len(refusal)),
       turns=TurnConfig(
         max_turns=turns,
@@ -54,8 +44,5 @@ def get_config(method: Method) -> ExperimentConfig:
         max_observation_tokens=len(refusal),
       ),
     ),
-    update=UpdateConfig(minibatch_prompts=4),
-    optimizer=OptimizerConfig(learning_rate=1e-3),
     evaluation=EvaluationConfig(every=0),
-    verifier=VerifierConfig(num_workers=0),
   )

@@ -11,6 +11,7 @@ Source: "Pre-Trained Language Models for Interactive Decision-Making", its data
   gathering, reconstructed: round 0 alone; the policy is not pre-trained.
 """
 
+from experiments.pipelines.form_clones import clone_flags
 from experiments.pipelines.stages import Stage
 
 _CONFIG = '--config=configs/web_form.py'
@@ -36,19 +37,7 @@ def get_stages() -> tuple[Stage, ...]:
       binary='relabelled_forms',
       flags=(_CONFIG, '--out={out}.jsonl'),
     ),
-    Stage(
-      name='clone',
-      flags=(
-        *(*_TRAIN, '--method=sft', '--set=model.path={untrained}'),
-        "--set=task=PreferenceRows(path='{rows}.jsonl')",
-        *('--set=rollout.turns=null', '--set=rollout.logged_prompts=64'),
-        *('--set=rollout.num_prompts=64', '--set=rollout.group_size=1'),
-        *('--set=rollout.max_prompt_tokens=60', '--set=iterations=250'),
-        *('--set=rollout.max_response_tokens=3', '--set=evaluation.every=0'),
-        *('--set=update.minibatch_prompts=64',),
-        '--set=optimizer.learning_rate=2e-3',
-      ),
-    ),
+    Stage(name='clone', flags=clone_flags('untrained', 'rows', 60, 250)),
     Stage(name='result', flags=(*_RL, '--set=model.path={clone}')),
     Stage(name='alone', flags=_RL),
   )

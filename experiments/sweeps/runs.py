@@ -264,7 +264,7 @@ def execute_all(
   Raises ValueError, before any run, as `check_clashes`.
   """
   parts = list(parts)
-  commit()
+  commit()  # asked now, before others may commit
   check_clashes(itertools.chain(*parts), workdir)
   os.makedirs(workdir, exist_ok=True)
   for part in parts:

@@ -7,13 +7,13 @@ with its end token, the end of a response is not read.
 
 from collections.abc import Iterable, Iterator, Mapping
 import dataclasses
-import json
 import os
 from typing import Any
 
 from absl import logging
 import numpy as np
 
+from rl_jax.models.files import directories
 from rl_jax.models.files.placement import LeafReader
 from rl_jax.models.files.tensor_table import StoredTensor
 from rl_jax.models.transformer import ModelConfig
@@ -38,11 +38,10 @@ def check_writes(source: str) -> None:
   path = os.path.join(source, 'config.json')
   if not os.path.isfile(path):
     return
-  with open(path) as file:
-    names = json.load(file).get('architectures') or ['']
-  if names[0].endswith(_CLASSIFIER):
+  name = str((directories.read_json(path).get('architectures') or [''])[0])
+  if name.endswith(_CLASSIFIER):
     raise ValueError(
-      f'{source} is a sequence classifier ({names[0]}): it scores responses '
+      f'{source} is a sequence classifier ({name}): it scores responses '
       '(experiments.evaluate_reward) and cannot write any'
     )
 
