@@ -49,12 +49,12 @@ class SpokenMoves:
       )
 
   @property
-  def alphabet(self) -> str:
-    """For a character tokenizer."""
+  def alphabet(self) -> str | tuple[str, ...]:
+    """That of the game and the other letters."""
     said = ''.join(text for name in self.words for text in self.texts(name))
-    return self.game.alphabet + ''.join(
-      sorted(set(said) - set(self.game.alphabet))
-    )
+    known = self.game.alphabet
+    more = sorted(set(said) - set(known))
+    return (*known, *more) if isinstance(known, tuple) else known + ''.join(more)
 
   def situations(self) -> Sequence[Situation]:
     """The decisions of the game. Needs the extra 'games'."""

@@ -26,6 +26,11 @@ _CURRICULA = {
   '': {},
   '_filled': _FILLED,
   '_selected': {**_FILLED, 'method.selector': 'BetaPosterior()'},
+  # The pages are emptied as the policy succeeds, as in the paper.
+  '_paced': {
+    'task.filled': tuple(step / 10 for step in range(9, -1, -1)),
+    'method.selector': "TargetDifficulty(levels=10,step=0.05,success='right')",
+  },
 }
 
 
@@ -161,6 +166,7 @@ CLAIMS = (
       ('filled pages help on empty ones', '_filled', ''),
       ('a selector of filled pages helps', '_selected', ''),
       ('a selector above filled pages at equal shares', '_selected', '_filled'),
+      ('pages that empty as the policy succeeds help', '_paced', ''),
     )
   ),
   Claim(

@@ -135,6 +135,7 @@ _SETS = {
   'riskpo': ('credit.BundleRisk.bundle=3',),
 }
 _PLACES = {
+  'adarft': Place('chain', loop=True),
   'guide_grpo': Place('chain', loop=True),
   'mopps': Place('chain', loop=True),
   'rex_rag': Place('lookup', loop=True),

@@ -31,7 +31,8 @@ class GymnasiumText(EnvironmentTask):
   solved: `outcome` is 1 if the rewards of an episode that has terminated sum
     up to this at least.
   prompt: text in front of the first observation.
-  alphabet: for a character tokenizer; all texts of the episodes are made of it.
+  alphabet: for a character tokenizer, or a tuple of words and other pieces; all
+    texts of the episodes are made of it.
 
   A turn that is no action changes nothing; it is answered with the actions.
   Components: `reward`, `outcome`, and `invalid`, such turns.
@@ -45,7 +46,7 @@ class GymnasiumText(EnvironmentTask):
   shown: str = chosen('value', ('value', 'ansi'))
   solved: float = 1.0
   prompt: str = ''
-  alphabet: str = string.printable
+  alphabet: str | tuple[str, ...] = string.printable
   reward_weights: dict[str, float] = base.weights_field(reward=1.0)
 
   def __post_init__(self):

@@ -189,6 +189,7 @@ def test_rollouts_and_draws_change(name):
   found = command.measure(command.configured(config, baseline, 2))
   changes = {
     'guide_grpo': found['rows_changed'],
+    'adarft': found['selection'],
     'mopps': found['selection'],
     'rex_rag': found['rows_changed'],
     'cosmos': 1 - found['cos'],
