@@ -1,11 +1,13 @@
 """Times episodes of several turns with an environment that says the same.
 
-Policy tokens of a turn and observations have fixed lengths: no row ends early.
+Policy tokens of a turn and observations have fixed lengths: no row ends early,
+but where that is what is timed.
 """
 
 from collections.abc import Callable
 import dataclasses
 import functools
+import math
 import time
 from typing import Any
 
@@ -36,10 +38,13 @@ LENGTHS = (2, 4, 8, 16)  # turns of an episode
 
 
 class Says:
-  """An episode that does not end; a step takes some microseconds."""
+  """An episode of so many turns, or one that does not end.
 
-  def __init__(self, task: 'Constant'):
-    self._task = task
+  A step takes some microseconds.
+  """
+
+  def __init__(self, task: 'Constant', turns: float):
+    self._task, self._left = task, turns
 
   def reset(self, seed: int) -> Reply:
     """The prompt."""
@@ -51,24 +56,33 @@ class Says:
     until = time.perf_counter() + self._task.microseconds / 1e6
     while time.perf_counter() < until:
       pass
-    return Reply('o' * SAID)
+    self._left -= 1
+    return Reply('o' * SAID, done=self._left <= 0)
 
 
 @dataclasses.dataclass(frozen=True)
 class Constant(EnvironmentTask):
-  """Prompts and observations of fixed lengths, in bytes."""
+  """Prompts and observations of fixed lengths, in bytes.
+
+  lengths: turns of the episodes, prompt by prompt; (): they do not end.
+  """
 
   prompt: int = 64
   microseconds: float = 20.0
+  lengths: tuple[int, ...] = ()
   global_random = False
 
   def make(self, example: Any) -> Says:
     """One episode."""
-    return Says(self)
+    own = self.lengths
+    return Says(self, own[example.id % len(own)] if own else math.inf)
 
 
 class Turns:
-  """Episodes of so many turns; those of fewer are the first turns of them."""
+  """Episodes of so many turns; those of fewer are the first turns of them.
+
+  lengths: of Constant. narrows: rows that have ended leave the batch.
+  """
 
   def __init__(
     self,
@@ -77,6 +91,9 @@ class Turns:
     mesh: Any,
     turns: int,
     workers: int = 0,
+    *,
+    lengths: tuple[int, ...] = (),
+    narrows: bool = True,
   ):
     self._shape, self._turns = shape, turns
     # Of this process alone, unless it waits for others.
@@ -87,7 +104,8 @@ class Turns:
       max_turn_tokens=shape.new_tokens,
       max_observation_tokens=SAID,
     )
-    task, tokenizer = Constant(prompt=shape.prompt_tokens), ByteTokenizer()
+    task = Constant(prompt=shape.prompt_tokens, lengths=lengths)
+    tokenizer = ByteTokenizer()
     self.engine = self._timed(
       make_engine(
         cfg,
@@ -98,6 +116,10 @@ class Turns:
         turns=limits,
       )
     )
+    if not narrows:
+      self.engine = dataclasses.replace(
+        self.engine, narrowed=lambda playing, live_B: playing
+      )
     pool = SessionPool(task, workers)
     self._episodes = Episodes(
       task,
@@ -204,7 +226,9 @@ def measured(
   an episode, the time in which the device waits for environments and host.
   single_turn_over_generate: an episode of one turn over a response of as many
   tokens, called in turn. times_without_caches: what every turn would cost that
-  encodes all again, over the kept caches.
+  encodes all again, over the kept caches. times_without_narrowing: episodes of
+  which each prompt's end in turn, the last at the limit, if their rows stayed
+  in the batch, over these.
   """
   made = {turns: Turns(cfg, shape, mesh, turns) for turns in LENGTHS}
   totals, wall, ratios, shares, clock = {}, {}, [], [], own_clock()
@@ -235,6 +259,7 @@ def measured(
     {'play': single.play, 'generate': single.generate}, repeats, clock=clock
   )
   pairs = np.divide(times['play'], times['generate'])
+  ratio = _times_without_narrowing(cfg, shape, mesh, repeats, clock)
   return {
     'turn_16_over_2': float(np.median(ratios)),
     'seconds_by_turns': totals,
@@ -243,7 +268,20 @@ def measured(
     'host_share': float(np.median(shares)),
     'single_turn_over_generate': float(np.median(pairs)),
     'times_without_caches': without,
+    'times_without_narrowing': ratio,
   }
+
+
+def _times_without_narrowing(cfg, shape, mesh, repeats, clock):
+  """The calls in turn."""
+  most, count = LENGTHS[-1], shape.num_prompts
+  lengths = tuple(-(-most * (i + 1) // count) for i in range(count))
+  both = {
+    name: Turns(cfg, shape, mesh, most, lengths=lengths, narrows=narrows).play
+    for name, narrows in (('narrow', True), ('wide', False))
+  }
+  times = timing.seconds_in_turn(both, repeats, clock=clock)
+  return float(np.median(np.divide(times['wide'], times['narrow'])))
 
 
 def host_shares(

@@ -128,6 +128,11 @@ class RowCache(Cache):
     """See Cache."""
     return step_B if self.context_B is None else step_B - self.context_B
 
+  def take(self, slot_W: Array) -> 'RowCache':
+    """See Cache."""
+    context_B = None if self.context_B is None else self.context_B[slot_W]
+    return super().take(slot_W).replace(context_B=context_B)
+
   def step(
     self, clock: Array, step_B: Array
   ) -> list[tuple[Array, Array | None, Array]]:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from rl_jax.learning import statistics
 from rl_jax.models import attention as attention_lib
 from rl_jax.models import block_pool, critic, experts, kv_cache, transformer
-from rl_jax.rollouts import decode
+from rl_jax.rollouts import decode, turn_decode
 from rl_jax.rollouts.drafts import Drafts
 from rl_jax.rollouts.slots import shares_prompts
 from rl_jax.runtime import layout
@@ -145,17 +145,20 @@ class Sizes:
     """
     m, rows = self.model, self.rollout * self.group_size
     token = 2 * m.num_layers * self.kv_heads * m.head_size * self.itemsize
+    if self.cache_tokens and self.drafts is None and not self.episodes:
+      return self._pool() * token
+    places = self.rollout * self.prompt
     if self.episodes:
       own = math.prod(kv_cache.turn_blocks(self.response))
-      return (self.rollout * self.prompt + rows * own) * token
-    if self.cache_tokens and self.drafts is None:
-      return self._pool() * token
-    own = math.prod(kv_cache.blocks_of(self.response))
-    slots = min(self.slots or rows, rows)
-    widths = decode.batch_widths(slots, self.response, m.num_layers)
-    places = self.rollout * self.prompt
-    if self.drafts is None and decode.wide_widths(widths, rows, self.response):
-      places += rows * kv_cache.first_places(self.response)
+      widths = turn_decode.widths_of_turns(rows, self.response, m.num_layers)
+    else:
+      own = math.prod(kv_cache.blocks_of(self.response))
+      slots = min(self.slots or rows, rows)
+      widths = decode.batch_widths(slots, self.response, m.num_layers)
+      if self.drafts is None and decode.wide_widths(
+        widths, rows, self.response
+      ):
+        places += rows * kv_cache.first_places(self.response)
     for width in widths[:2]:
       shared = shares_prompts(rows, width)
       places += width * (own if shared else own + self.prompt)

@@ -17,7 +17,7 @@ from rl_jax.rollouts.generate import generate, start_trajectories
 from rl_jax.rollouts.generate_with_drafts import generate_with_drafts
 from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.rollouts.turns import TurnConfig
-from rl_jax.runtime import compilation, processes
+from rl_jax.runtime import compilation, layout, processes
 from rl_jax.runtime import mesh as mesh_lib
 
 
@@ -31,8 +31,9 @@ class Engine:
   begin, turn, finish, opponents: of episodes, jitted; see turn_decode. begin:
     (params, traj=, key=, acting_B=) -> weights, playing, tokens; turn:
     (weights, playing, said) -> playing, tokens; finish: (traj, playing,
-    finished_B, turn_BT, turns, role_B, context_BT) -> trajectories. None
-    without a TurnConfig.
+    finished_B, turn_BT, turns, role_B, context_BT) -> trajectories. narrowed:
+    (playing, live_B on the host) -> playing, with fewer slots if rows that are
+    not live never go on. None without a TurnConfig.
   variant: (further transforms, new_tokens) -> the engine with them behind its
     own; new_tokens as in make_engine, None: as it is.
   drafts: what speculative decoding keeps from call to call.
@@ -44,6 +45,7 @@ class Engine:
   begin: Any = None
   turn: Any = None
   finish: Any = None
+  narrowed: Callable | None = None
   opponents: Any = None
   variant: Any = None
   drafts: DraftState | None = None
@@ -176,8 +178,24 @@ def _episodes(model, sampling, turns, mesh):
     playing = turn_decode.turn(weights, playing, said, **fixed)
     return playing, playing.tokens()
 
+  def narrower(playing, live_B):
+    total = live_B.shape[0]
+    shards = layout.parts(playing.num_prompts, 'sampled_rows')
+    most = live_B.reshape(shards, -1).sum(axis=1).max()
+    widths = turn_decode.widths_of_turns(
+      *(total // shards, playing.max_tokens, model.num_layers)
+    )
+    width = min(width for width in widths if width >= most)
+    if width * shards >= playing.row_W.shape[0]:
+      return playing
+    return narrow(playing, processes.put(live_B, whole), width=width)
+
   options = compilation.options()
+  narrow = jax.jit(
+    turn_decode.narrowed, static_argnames='width', out_shardings=rows
+  )
   return {
+    'narrowed': narrower,
     'begin': jax.jit(
       begin, out_shardings=(None, rows, whole), compiler_options=options
     ),

@@ -143,6 +143,8 @@ class Episodes(Journaled):
       for side, host in zip(sides, hosts, strict=True):
         said = self._observations(side, host, own)
         if side.live_B.any():
+          if self._players == 1:  # in a game rows also wait for each other
+            side.playing = engine.narrowed(side.playing, side.live_B)
           side.playing, side.tokens = engine.turn(
             side.weights, side.playing, processes.put(said, whole)
           )

@@ -61,24 +61,16 @@ class Slots:
 
   def places(self) -> tuple[Array, Array] | None:
     """Of attend_response: None if no row looks for its prompt's place."""
-    slots = self.row_W.shape[0]
-    if not self.shared or slots == self.num_rows:
-      return None
-    slot_M = jnp.zeros(self.num_rows, jnp.int32)
-    return self.row_W, slot_M.at[self.row_W].set(jnp.arange(slots))
+    return places_of(self.row_W, self.num_rows)
 
   def narrowed(self, width: int) -> 'Slots':
     """The slots that are going, in a batch of `width`."""
     # Stable: rows of a group stay neighbours.
     slot_W = jnp.argsort(~self.going(), stable=True)[:width]
-    row_W = self.row_W[slot_W]
-    caches = [cache.take(slot_W) for cache in self.caches]
-    if not shares_prompts(self.num_rows, width):
-      group = self.num_rows // caches[0].prompt.num_prompts
-      prompt_W = row_W // group if self.shared else slot_W
-      caches = [c.replace(prompt=c.prompt.take(prompt_W)) for c in caches]
     return self.replace(
-      row_W=row_W, step_W=self.step_W[slot_W], caches=tuple(caches)
+      row_W=self.row_W[slot_W],
+      step_W=self.step_W[slot_W],
+      caches=taken(self.caches, self.row_W, slot_W, self.num_rows),
     )
 
   def grown(self, max_tokens: int) -> 'Slots':
@@ -89,3 +81,25 @@ class Slots:
 def shares_prompts(rows: int, width: int) -> bool:
   """True if `width` of all rows attend in the places of all of them."""
   return rows <= MOST_PLACES * width
+
+
+def places_of(row_W: Array, rows: int) -> tuple[Array, Array] | None:
+  """`places` of attend_response for slots of these of all rows."""
+  slots = row_W.shape[0]
+  if slots == rows or not shares_prompts(rows, slots):
+    return None
+  slot_M = jnp.zeros(rows, jnp.int32)
+  return row_W, slot_M.at[row_W].set(jnp.arange(slots))
+
+
+def taken(
+  caches: tuple[models.Cache, ...], row_W: Array, slot_V: Array, rows: int
+) -> tuple[models.Cache, ...]:
+  """The caches of fewer slots; row_W: the rows of all slots before."""
+  found = [cache.take(slot_V) for cache in caches]
+  if not shares_prompts(rows, slot_V.shape[0]):
+    prompt_V = slot_V
+    if shares_prompts(rows, row_W.shape[0]):
+      prompt_V = row_W[slot_V] // (rows // caches[0].prompt.num_prompts)
+    found = [c.replace(prompt=c.prompt.take(prompt_V)) for c in found]
+  return tuple(found)

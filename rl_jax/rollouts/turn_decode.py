@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from rl_jax import models
 from rl_jax.models import rope
 from rl_jax.pieces.logits.transforms import policies_of
-from rl_jax.rollouts import decode
+from rl_jax.rollouts import decode, slots
 from rl_jax.rollouts.generate import prepare_weights, unfinished_rows
 from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.rollouts.slots import Rows
@@ -33,14 +33,34 @@ FED = 8
 class Playing:
   """Episodes between two turns.
 
-  caches: keys and values of the policy and of others that transforms read,
-  without rotations. step: the token that a row gets next; all before the last
-  one have been fed.
+  row: those of all rows that may go on, a slot each; of a shard its own
+  numbers. caches: keys and values of the policy and of others that transforms
+  read, of the slots, without rotations. step: the token that a slot gets next;
+  all before the last one have been fed. num_prompts: of all rows.
   """
 
   rows: Rows
-  step_B: Array
+  row_W: Array
+  step_W: Array
   caches: tuple[models.RowCache, ...]
+  num_prompts: int = struct.field(pytree_node=False)
+
+  @property
+  def max_tokens(self) -> int:
+    """Of a row."""
+    return self.rows.response_BT.shape[1]
+
+  @property
+  def rows_of_slots(self) -> Array:
+    """row_W, a constant while each row has its slot."""
+    total = self.rows.length_B.shape[0]
+    if self.row_W.shape[0] == total:
+      return jnp.arange(total, dtype=jnp.int32)
+    return self.row_W
+
+  def places(self) -> tuple[Array, Array] | None:
+    """Of attend_response."""
+    return slots.places_of(self.row_W, self.rows.length_B.shape[0])
 
   def tokens(self) -> dict[str, Array]:
     """What the host reads after a turn."""
@@ -103,10 +123,12 @@ def begin(
     row_B = jnp.arange(total, dtype=jnp.int32)
     playing = Playing(
       rows=decoder.first_tokens(rows, row_B, jnp.ones(total, bool)),
-      step_B=jnp.ones_like(row_B),
+      row_W=row_B,
+      step_W=jnp.ones_like(row_B),
       caches=tuple(
         models.for_turns(prompt, total, max_tokens) for _, prompt in begun
       ),
+      num_prompts=traj.num_prompts,
     )
     return _until_all_wait(decoder, playing)
 
@@ -138,16 +160,51 @@ def turn(
     decoder = _decoder(weights, cfg, sampling, (), total, max_tokens)
     caches = playing.caches
     if said.forget_B is not None:
-      begun_B = playing.rows.length_B
-      see = lambda x: jnp.where(said.forget_B, begun_B, x)
+      row_W, begun_B = playing.rows_of_slots, playing.rows.length_B
+      see = lambda x: jnp.where(said.forget_B[row_W], begun_B[row_W], x)
       caches = tuple(c.replace(context_B=see(c.context_B)) for c in caches)
     playing = playing.replace(rows=rows, caches=caches)
     playing = _feed_observations(decoder, playing)
     return _until_all_wait(decoder, playing)
 
-  num_prompts = playing.caches[0].prompt.num_prompts
-  by_rows = layout.by_rows(shard, (False, False, True, True), num_prompts)
+  by_rows = layout.by_rows(
+    shard, (False, False, True, True), playing.num_prompts
+  )
   return by_rows(weights, sampling, playing, said)
+
+
+def widths_of_turns(
+  rows: int, max_tokens: int, num_layers: int
+) -> tuple[int, ...]:
+  """The slots to begin with and those to narrow to, each half at most.
+
+  Of those of single turns; each is a program of its own.
+  """
+  widths = [rows]
+  for width in decode.batch_widths(rows, max_tokens, num_layers):
+    if 2 * width <= widths[-1]:
+      widths.append(width)
+  return tuple(widths)
+
+
+def narrowed(playing: Playing, live_B: Array, width: int) -> Playing:
+  """The rows that go on, in `width` slots of each shard, which they fit into.
+
+  What they draw stays the same but for the rounding of products (tier E2).
+  """
+
+  def shard(playing, live_B):
+    # Stable: rows of a group stay neighbours.
+    slot_V = jnp.argsort(~live_B[playing.row_W], stable=True)[:width]
+    total = playing.rows.length_B.shape[0]
+    return playing.replace(
+      row_W=playing.row_W[slot_V],
+      step_W=playing.step_W[slot_V],
+      caches=slots.taken(playing.caches, playing.row_W, slot_V, total),
+    )
+
+  by_rows = layout.by_rows(shard, (True, True), playing.num_prompts)
+  return by_rows(playing, live_B)
 
 
 def _decoder(weights, cfg, sampling, begun, total, max_tokens):
@@ -180,53 +237,55 @@ def _with_observation(rows: Rows, said: Said, turn_tokens: int) -> Rows:
 
 def _feed_observations(decoder: Any, playing: Playing) -> Playing:
   """Feeds FED known tokens of each row, as long as some row has so many."""
-  row_B1 = jnp.arange(playing.step_B.shape[0], dtype=jnp.int32)[:, None]
+  row_W, places = playing.rows_of_slots, playing.places()
 
   def known(p):  # to be fed before the row draws, without the last
-    return jnp.where(p.rows.finished_B, 0, p.rows.given_B - p.step_B)
+    left_W = p.rows.given_B[row_W] - p.step_W
+    return jnp.where(p.rows.finished_B[row_W], 0, left_W)
 
   def feed(p):
-    place_BS = p.step_B[:, None] - 1 + jnp.arange(FED)[None]
-    token_BS = p.rows.response_BT.at[row_B1, place_BS].get(mode='clip')
-    count_B = jnp.clip(known(p), 0, FED)
+    place_WS = p.step_W[:, None] - 1 + jnp.arange(FED)[None]
+    token_WS = p.rows.response_BT.at[row_W[:, None], place_WS].get(mode='clip')
+    count_W = jnp.clip(known(p), 0, FED)
     caches = []
     for weights, cache in zip(decoder.weights, p.caches, strict=True):
       cache = _with_rotations(decoder.cfg, cache)
       _, cache = models.decode_block(
-        *(weights, decoder.cfg, token_BS, p.step_B - 1, cache), count_B=count_B
+        *(weights, decoder.cfg, token_WS, p.step_W - 1, cache, places),
+        count_B=count_W,
       )
       caches.append(cache.replace(rotations=()))
-    return p.replace(step_B=p.step_B + count_B, caches=tuple(caches))
+    return p.replace(step_W=p.step_W + count_W, caches=tuple(caches))
 
   return lax.while_loop(lambda p: (known(p) >= FED).any(), feed, playing)
 
 
 def _until_all_wait(decoder: Any, playing: Playing) -> Playing:
   """Steps until every row has ended its turn."""
-  row_B = jnp.arange(playing.step_B.shape[0], dtype=jnp.int32)
+  row_W, places = playing.rows_of_slots, playing.places()
 
   def going(p):
-    return (p.step_B < p.rows.limit_B) & ~p.rows.finished_B
+    return (p.step_W < p.rows.limit_B[row_W]) & ~p.rows.finished_B[row_W]
 
   def advance(p):
-    token_B = p.rows.response_BT.at[row_B, p.step_B - 1].get(mode='clip')
+    token_W = p.rows.response_BT.at[row_W, p.step_W - 1].get(mode='clip')
     caches = [_with_rotations(decoder.cfg, c) for c in p.caches]
     fed = [
       models.decode_step(
-        w, decoder.cfg, token_B, p.step_B - 1, jnp.int32(0), cache
+        *(w, decoder.cfg, token_W, p.step_W - 1, jnp.int32(0), cache, places)
       )
       for w, cache in zip(decoder.weights, caches, strict=True)
     ]
     hidden, caches = zip(*fed, strict=True)
-    going_B = going(p)
+    going_W = going(p)
     draw = functools.partial(
-      decoder.draw, row_W=row_B, step_W=p.step_B, hidden=hidden, new_W=going_B
+      decoder.draw, row_W=row_W, step_W=p.step_W, hidden=hidden, new_W=going_W
     )
     # While observations are fed there are no logits to compute.
-    samples = (going_B & (p.step_B >= p.rows.given_B)).any()
+    samples = (going_W & (p.step_W >= p.rows.given_B[row_W])).any()
     return p.replace(
       rows=lax.cond(samples, draw, lambda rows: rows, p.rows),
-      step_B=p.step_B + going_B,
+      step_W=p.step_W + going_W,
       caches=tuple(cache.replace(rotations=()) for cache in caches),
     )
 

@@ -54,7 +54,9 @@ class SpokenMoves:
     said = ''.join(text for name in self.words for text in self.texts(name))
     known = self.game.alphabet
     more = sorted(set(said) - set(known))
-    return (*known, *more) if isinstance(known, tuple) else known + ''.join(more)
+    return (
+      (*known, *more) if isinstance(known, tuple) else known + ''.join(more)
+    )
 
   def situations(self) -> Sequence[Situation]:
     """The decisions of the game. Needs the extra 'games'."""

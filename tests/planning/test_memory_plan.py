@@ -160,12 +160,13 @@ def make_episodes(toy, model=SMALL):
 
 
 def test_the_kept_cache_of_episodes_is_exact(toy):
-  """2 layers, keys and values, 2 heads of 16; prompts once, 128 rows of 80.
+  """2 layers, keys and values, 2 heads of 16; prompts once, 128 rows of 80, and
+  64 again while the batch narrows to them.
 
   The weights that sample are kept between turns as well.
   """
   found = plan(make_episodes(toy), SMALL)
-  assert found.cache == 2 * 2 * 2 * 16 * 4 * (16 * 14 + 128 * 80)
+  assert found.cache == 2 * 2 * 2 * 16 * 4 * (16 * 14 + (128 + 64) * 80)
   assert found.sampler_weights == found.parameters
 
 

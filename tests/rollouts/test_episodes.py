@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from rl_jax.models.tokenizer import CharTokenizer
+from rl_jax.rollouts import turn_decode
 from rl_jax.rollouts.episode_prompts import EpisodePrompts
 from rl_jax.rollouts.episodes import Episodes
 from rl_jax.rollouts.stop import make_stop
@@ -61,6 +62,26 @@ def test_the_record_is_what_was_said(whims):
       assert 1 <= tokens <= TURNS.max_turn_tokens
   assert several > 3
   assert whims.episodes.metrics()['episode/cut_observations'] > 0
+
+
+def test_fewer_slots_play_the_same(whims, monkeypatch, Played):
+  """E2: rows that have ended leave the batch: 12 slots, 9, then 6."""
+  monkeypatch.setattr(
+    turn_decode,
+    'widths_of_turns',
+    lambda rows, *sizes: (rows, 9, 6),
+  )
+  from misbehaving_environments import Whimsical
+
+  fewer, turns_B = Played(Whimsical()), whims.host.turn_BT.max(axis=1)
+  assert [(turns_B >= k).sum() for k in (0, 1, 2, 3)] == [12, 9, 6, 5]
+  for name in ('response_BT', 'kind_BT', 'turn_BT', 'length_B', 'finished_B'):
+    np.testing.assert_array_equal(
+      getattr(fewer.host, name), getattr(whims.host, name), err_msg=name
+    )
+  np.testing.assert_allclose(
+    *(x.host.logp_behaviour_BT for x in (fewer, whims)), atol=1e-5
+  )
 
 
 def test_rewards_of_turns_add_up(whims):

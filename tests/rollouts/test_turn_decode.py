@@ -31,6 +31,7 @@ SAMPLING = rollouts.SamplingConfig(eos_ids=(2, 3))
 FIXED = {'cfg': CFG, 'sampling': SAMPLING, 'turn_tokens': TURN}
 BEGIN = jax.jit(functools.partial(turn_decode.begin, **FIXED))
 NEXT = jax.jit(functools.partial(turn_decode.turn, **FIXED))
+NARROW = jax.jit(turn_decode.narrowed, static_argnames='width')
 GENERATE = jax.jit(
   functools.partial(rollouts.generate, cfg=CFG, max_new_tokens=TURN)
 )
@@ -108,6 +109,51 @@ def test_kept_caches_play_as_decoding_all_again_does():
   np.testing.assert_allclose(rows.logp_BT, traj.logp_behaviour_BT, atol=1e-5)
   kinds = np.asarray(rows.kind_BT)
   assert (kinds == ENVIRONMENT).any() and (kinds[4] != ENVIRONMENT).all()
+
+
+LEFT = (np.array([0, 1, 0, 1, 0, 1], bool), np.arange(B) == 3)
+
+
+def played_on(narrow, forget=False):
+  """Three rows have a second turn, one of them a third; the rows at the end."""
+  weights, playing = BEGIN(make_params(), empty(), KEY)
+  for turn, (live_B, width) in enumerate(zip(LEFT, (3, 1), strict=True), 1):
+    said = observations(turn).replace(live_B=live_B)
+    if forget:
+      said = said.replace(forget_B=live_B & (turn == 2))
+    if narrow:
+      playing = NARROW(playing, live_B, width=width)
+      assert playing.step_W.shape == (width,)
+    playing = NEXT(weights, playing, said)
+  return playing.rows
+
+
+@pytest.mark.parametrize(
+  'forget', [True, pytest.param(False, marks=pytest.mark.slow)]
+)
+def test_fewer_slots_play_the_same(forget):
+  """E2: three slots see the prompts of all groups, one has its own alone."""
+  rows, others = played_on(True, forget), played_on(False, forget)
+  for name in ('response_BT', 'kind_BT', 'length_B', 'finished_B'):
+    np.testing.assert_array_equal(getattr(rows, name), getattr(others, name))
+  np.testing.assert_allclose(rows.logp_BT, others.logp_BT, atol=1e-5)
+  kinds = np.asarray(rows.kind_BT)
+  assert (kinds[3] == ENVIRONMENT).sum() > (kinds[1] == ENVIRONMENT).sum() > 0
+
+
+@pytest.mark.parametrize(
+  ('rows', 'tokens', 'layers', 'widths'),
+  [
+    (128, 60, 2, (128, 64, 32, 16, 8)),
+    (24, 60, 2, (24, 8)),
+    (128, 60, 30, (128, 32)),  # fewer programs of deep models
+    (128, 31, 2, (128,)),
+    (15, 60, 2, (15,)),
+  ],
+)
+def test_widths_by_hand(rows, tokens, layers, widths):
+  """Each at most half of the one before."""
+  assert turn_decode.widths_of_turns(rows, tokens, layers) == widths
 
 
 @pytest.mark.slow
