@@ -56,6 +56,7 @@ def test_lines_of_a_run(toy, tmp_path):
     'evaluation.every': '0',
     'verifier.num_workers': '0',
     'iterations': '40',
+    'checkpoint.every': '40',
     'checkpoint.weights_every': '20',
   }
   for path, value in sets.items():
