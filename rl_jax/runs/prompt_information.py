@@ -167,7 +167,7 @@ class PromptInformation:
     mesh: jax.sharding.Mesh,
     draws: Draws,
   ):
-    """Raises ValueError if the split has no two different prompts."""
+    """Raises ValueError for fewer than two different prompts, or long rows."""
     self._draws, self._tokenizer = draws, tokenizer
     if draws.until is not None:
       tokens_before(tokenizer, (), draws.until)  # an error before compilation
@@ -177,6 +177,10 @@ class PromptInformation:
     policy = Policy(model=model, tokenizer=tokenizer, trainable={}, frozen={})
     self._prompts = _different(config, policy, mesh, draws)
     self._num_prompts = len(self._prompts[0])
+    self._shards = mesh.shape['data'] * mesh.shape['fsdp']
+    self._batch = min(draws.batch_prompts, self._num_prompts)
+    self._batch += -self._batch % self._shards
+    self._check_sizes(model, T)
     stop = make_stop(tokenizer, tuple(rollout.stop))
     self._engine = make_engine(
       model,
@@ -190,9 +194,21 @@ class PromptInformation:
     key = jax.random.key(draws.seed)
     key = randomness.purpose_key(key, randomness.EVALUATION)
     self._key = processes.put(key, self._whole)
-    self._shards = mesh.shape['data'] * mesh.shape['fsdp']
-    self._batch = min(draws.batch_prompts, self._num_prompts)
-    self._batch += -self._batch % self._shards
+
+  def _check_sizes(self, model, T):
+    P, G = self._prompts[0].shape[1], self._draws.num_samples
+    if P + T > model.max_positions:
+      raise ValueError(
+        f'prompt information: prompts of {P} tokens and responses of {T}, but '
+        f'the model has {model.max_positions} positions'
+      )
+    # Rows of a batch stand behind one prompt on each device.
+    count = self._shards * (P + self._batch * G * T)
+    if count > INT32:
+      raise ValueError(
+        f'Draws.batch_prompts * num_samples = {self._batch} * {G} with '
+        f'responses of {T} tokens: {count} tokens at a time, more than {INT32}'
+      )
 
   def __call__(self, params: Any) -> dict[str, float]:
     """See `information`; also num_prompts, and num_responses that count.

@@ -69,11 +69,11 @@ def test_lines_of_a_run(toy, tmp_path):
   first, last = map(json.loads, done.stdout.splitlines())
   assert (first['step'], last['step']) == (20, 40)
   assert last['num_prompts'] == 8 and last['num_responses'] == 64
-  assert last['information'] > first['information'] > 0.1
+  assert last['information'] > 0.5 > first['information']
   assert last['information'] < last['information_limit'] < 2.08
   assert last['retrieval'] > last['retrieval_by_chance'] == 1 / 8
   done = run(*command, '--step=20', '--batch_prompts=3')
-  assert json.loads(done.stdout) == pytest.approx(first, rel=1e-4)
+  assert json.loads(done.stdout) == pytest.approx(first, rel=1e-3)
   done = run(*command, '--step=30')
   assert done.returncode == 2
   assert 'no checkpoint of iteration 30; there are: 20, 40' in done.stderr

@@ -1,5 +1,7 @@
 """How much responses tell about their prompts."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -212,6 +214,10 @@ def test_tokens_before_a_text():
   [
     ({'split': 'dev'}, "split 'dev' is none of train"),
     ({'until': ''}, 'until is empty'),
+    (
+      {'num_samples': 2**31 - 1},
+      r'batch_prompts \* num_samples = 8',
+    ),
   ],
 )
 def test_wrong_draws_are_errors_before_compilation(
@@ -225,6 +231,9 @@ def test_wrong_draws_are_errors_before_compilation(
     PromptInformation(config, model, tokenizer, mesh, Draws(**changes))
   with pytest.raises(ValueError, match=r'Draws.num_prompts = 1 is outside'):
     Draws(num_prompts=1)
+  short = dataclasses.replace(model, max_positions=2)
+  with pytest.raises(ValueError, match='1 tokens and responses of 2, but'):
+    PromptInformation(config, short, tokenizer, mesh, Draws())
   one = override(config, 'task.num_contexts', '1')
   with pytest.raises(ValueError, match="1 prompts in split 'train'"):
     PromptInformation(one, model, tokenizer, mesh, Draws())
