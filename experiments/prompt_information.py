@@ -16,6 +16,12 @@ num_prompts squared times num_samples responses are.
 --checkpoint is a work directory of `train` (its newest checkpoint, or that of
 --step; --all_steps: a line for each that it holds) or a model, whose task
 --config gives. Of episodes the first turn counts.
+Cost: 10 CPU seconds for small models, most of it compilation.
+Expected: on the eight prompts of configs/bandit.py with grpo, seed 100 and 16
+samples, as its docstring says for all to be learned, 0.03 at the start and 1.26
+nats at the end, the entropy of its right answers (3, 3, 1 and 1 prompts have
+the same). With optimizer.learning_rate=0.1 after 20 iterations 0.00: one answer
+to every prompt, at reward 0.35, with an entropy that the learned run has too.
 Source: RAGEN v2, mll-lab-nu/RAGEN.
 """
 

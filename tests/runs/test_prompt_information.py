@@ -135,18 +135,23 @@ def test_every_row_is_scored_under_every_prompt(tiny, mesh):
   np.testing.assert_allclose(found_NB.ravel(), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_of_a_policy_without_weights(make_config, toy, mesh):
-  """Uniform over all tokens: entropy log V a token, information 0.
+def test_of_two_policies(make_config, toy, mesh):
+  """Without weights: entropy log V a token, information 0, chance.
 
-  Eight prompts in batches of three: what fills a batch does not count.
+  Decided ones of a random model tell their prompts apart. Eight prompts in
+  batches of three: what fills a batch does not count.
   """
   config = make_config(toy.get_method('grpo'))
   draws = Draws(num_samples=2, batch_prompts=3)
   with jax.set_mesh(mesh):
     policy = load(config.model, config.task, 0, mesh)
-    found = PromptInformation(
+    measure = PromptInformation(
       *(config, policy.model, policy.tokenizer, mesh, draws)
-    )(jax.tree.map(jnp.zeros_like, policy.params))
+    )
+    found = measure(jax.tree.map(jnp.zeros_like, policy.params))
+    model = policy.params['model']
+    decided = {**model, 'embed': 50 * model['embed']}
+    other = measure({**policy.params, 'model': decided})
   assert (found['num_prompts'], found['num_responses']) == (8, 16)
   assert found['information'] == pytest.approx(0.0, abs=1e-5)
   assert found['information_limit'] == np.log(8)
@@ -154,6 +159,9 @@ def test_of_a_policy_without_weights(make_config, toy, mesh):
   each = np.log(policy.model.vocab_size)
   assert found['entropy_per_token'] == pytest.approx(each, rel=1e-5)
   assert each < found['entropy'] <= 2 * each * 1.00001
+  assert other['entropy_per_token'] < 0.01
+  assert 2.07 < other['information'] <= other['information_limit']
+  assert other['retrieval'] == 1.0
 
 
 @pytest.mark.slow
