@@ -1,0 +1,60 @@
+"""Word problems with a calculator, by a decoder of 110,000 parameters.
+
+Aviary; begins with a clone of episodes (configs/recorded_aviary_calculator.py).
+Command: python -m experiments.train --config=configs/aviary_calculator.py
+  --method=expert_iteration --set=model.path=runs/aviary_start
+  --workdir=runs/aviary_calculator
+Cost: about a minute of a CPU core. Needs the extra 'aviary'.
+Expected: not measured.
+"""
+
+from configs.environments import word_sums
+from rl_jax.config import EvaluationConfig, ExperimentConfig
+from rl_jax.learning.optimizers import OptimizerConfig
+from rl_jax.learning.update import UpdateConfig
+from rl_jax.method import Method
+from rl_jax.models import presets
+from rl_jax.models.source import ModelSource
+from rl_jax.rollouts.collect import RolloutConfig
+from rl_jax.rollouts.turns import TurnConfig
+from rl_jax.tasks import Aviary
+from rl_jax.verification.pool import VerifierConfig
+
+
+def get_config(method: Method) -> ExperimentConfig:
+  """128 episodes an iteration, of at most three turns."""
+  turns, spoken, told = 3, 12, 10
+  return ExperimentConfig(
+    iterations=60,
+    task=Aviary(
+      dataset='configs.environments.word_sums:WordSums',
+      options={'tools': 'both'},
+      shown='none',
+      answer_tool='submit_answer',
+      alphabet=word_sums.PIECES,
+      num_train=4000,
+      num_held_out=500,
+    ),
+    method=method,
+    model=ModelSource(
+      config=presets.small(
+        num_heads=4, num_kv_heads=4, head_size=16, mlp_size=256
+      ),
+      value_head=method.reads_values,
+    ),
+    rollout=RolloutConfig(
+      num_prompts=16,
+      group_size=8,
+      max_prompt_tokens=40,
+      max_response_tokens=turns * spoken + (turns - 1) * told,
+      turns=TurnConfig(
+        max_turns=turns, max_turn_tokens=spoken, max_observation_tokens=told
+      ),
+    ),
+    update=UpdateConfig(minibatch_prompts=8),
+    optimizer=OptimizerConfig(learning_rate=1e-3),
+    evaluation=EvaluationConfig(
+      every=60, num_prompts=128, num_samples=8, borda_power=0.5
+    ),
+    verifier=VerifierConfig(num_workers=0),
+  )

@@ -1,0 +1,149 @@
+"""Word problems with a calculator, as a data set of Aviary.
+
+  Aviary(dataset='configs.environments.word_sums:WordSums')
+
+Imports Aviary when an environment is made.
+"""
+
+import functools
+import re
+import string
+from typing import Any, NamedTuple
+
+from rl_jax.tasks import answers, draws
+from rl_jax.tasks.environments.calculator import calculator as calculated
+
+_NAMES = 'Ada Ben Emma Hugo Iris Leo Mia Sam'.split()
+_THINGS = 'books coins stamps shells cards buttons'.split()
+# With x and y of so many digits: '-' has a = x + y, b = x; else a = x, b = y.
+_TEXTS = (
+  ('+', '{n} has {a} {t}. {m} gives {n} {b} more. How many has {n}?'),
+  ('+', '{a} {t} are in a box and {b} {t} in a bag. How many are there?'),
+  ('+', '{n} gave {a} {t} to {m} and has {b} left. How many had {n}?'),
+  ('-', '{n} has {a} {t} and gives {b} of them to {m}. How many has {n}?'),
+  ('-', '{b} {t} were in a box. {n} put in more: {a}. How many came in?'),
+  ('-', '{n} has {a} {t} and {m} has {b}. How many more has {n}?'),
+  ('*', '{n} has {a} boxes of {b} {t}. How many {t} are there?'),
+  ('*', '{a} friends of {n} have {b} {t} each. How many {t} are there?'),
+  ('*', '{b} {t} are in each bag. How many are in {a} bags?'),
+)
+CALL = '<tool_call>{"name": "calculator", "arguments": {"expression": "'
+SUBMIT = '<tool_call>{"name": "submit_answer", "arguments": {"answer": "'
+CLOSE = '"}}</tool_call>'
+# Words and marks of all that is said often; characters for the rest.
+PIECES = (
+  *(CALL, SUBMIT, CLOSE, '<tool_response>\n', '\n</tool_response>\n'),
+  *('Invalid tool call: calculator', 'Not an expression.'),
+  'No tool calls received. Please call one or more tools to proceed.\n',
+  *sorted(
+    {
+      *re.findall(r' ?[a-zA-Z]{2,}', ' '.join(text for _, text in _TEXTS)),
+      *(space + one for one in (*_NAMES, *_THINGS) for space in ('', ' ')),
+    }
+  ),
+  *string.printable,
+)
+
+
+class Problem(NamedTuple):
+  """A question, the expression that answers it, and its value as text."""
+
+  question: str
+  expression: str
+  answer: str
+
+
+class WordSums:
+  """All problems, each once, in a random order that never changes.
+
+  digits: of both numbers x and y. tools: 'both', or 'submit' without the
+  calculator.
+  Source: the GSM8K environment of "Aviary: training language agents on
+  challenging scientific tasks", with problems of this file.
+  """
+
+  def __init__(self, digits: int = 2, tools: str = 'both'):
+    if tools not in ('both', 'submit'):
+      raise ValueError(f'WordSums: tools = {tools!r} is none of both, submit')
+    if type(digits) is not int or not 1 <= digits <= 3:
+      raise ValueError(f'WordSums: digits = {digits!r} is outside [1, 3]')
+    self._low, self._tools = 10 ** (digits - 1), tools
+    self._order = draws.Permutation(len(self), f'word sums {digits}')
+
+  def __len__(self) -> int:
+    return len(_TEXTS) * (9 * self._low) ** 2
+
+  def problem(self, place: int) -> Problem:
+    """That of a place, from 0."""
+    rest, kind = divmod(self._order.forward(place), len(_TEXTS))
+    x, y = (self._low + one for one in divmod(rest, 9 * self._low))
+    sign, text = _TEXTS[kind]
+    a, b = (x + y, x) if sign == '-' else (x, y)
+    stream = draws.Draws('word sums', place)
+    n = stream.below(len(_NAMES))
+    m = (n + 1 + stream.below(len(_NAMES) - 1)) % len(_NAMES)
+    question = text.format(
+      a=a, b=b, n=_NAMES[n], m=_NAMES[m], t=stream.choice(_THINGS)
+    )
+    expression = f'{a}{sign}{b}'
+    return Problem(question, expression, calculated(expression))
+
+  def get_new_env_by_idx(self, idx: int):
+    """A new environment of Aviary."""
+    first = 1 if self._tools == 'submit' else 0
+    return _environment()(self.problem(idx), first)
+
+
+@functools.cache
+def _environment():
+  """The class: what it derives from is imported now."""
+  from aviary import core
+
+  async def calculator(expression: str, state: Any) -> str:
+    """Compute the value of an arithmetic expression.
+
+    Args:
+      expression: Integers with + - * / and parentheses.
+      state: Of the episode.
+    """
+    try:
+      return calculated(str(expression))
+    except ValueError:
+      state.reward, state.done = -1.0, True
+      return 'Not an expression.'
+
+  async def submit_answer(answer: str, state: Any) -> str:
+    """Submit the answer to the question, which ends the episode.
+
+    Args:
+      answer: A number.
+      state: Of the episode.
+    """
+    given = answers.parse_number(str(answer))
+    right = given == answers.parse_number(state.problem.answer)
+    state.reward, state.done = float(right), True
+    return str(right)
+
+  functions = calculator, submit_answer
+  made = [core.Tool.from_function(one) for one in functions]  # 5 ms each
+
+  class Asking(core.Environment):
+    """Reward 1 for the right answer, -1 for what is no expression; both end."""
+
+    def __init__(self, problem, first):
+      self.problem, self.tools = problem, made[first:]
+
+    async def reset(self):
+      self.reward, self.done = 0.0, False
+      return [core.Message(content=self.problem.question)], self.tools
+
+    async def step(self, action):
+      if not getattr(action, 'tool_calls', ()):
+        return self.default_no_tool_calls_response
+      self.reward = 0.0
+      told = await self.exec_tool_calls(
+        action, state=self, handle_tool_exc=True
+      )
+      return told, self.reward, self.done, False
+
+  return Asking
