@@ -1,4 +1,4 @@
-"""Word problems with a calculator, by a decoder of 110,000 parameters.
+"""Sums in words with a calculator, by a decoder of 90,000 parameters.
 
 Aviary; begins with a clone of episodes (configs/recorded_aviary_calculator.py).
 Command: python -m experiments.train --config=configs/aviary_calculator.py
@@ -22,10 +22,10 @@ from rl_jax.verification.pool import VerifierConfig
 
 
 def get_config(method: Method) -> ExperimentConfig:
-  """128 episodes an iteration, of at most three turns."""
-  turns, spoken, told = 3, 12, 10
+  """64 episodes an iteration, of at most three turns."""
+  turns, spoken, told = 3, 9, 7
   return ExperimentConfig(
-    iterations=60,
+    iterations=30,
     task=Aviary(
       dataset='configs.environments.word_sums:WordSums',
       options={'tools': 'both'},
@@ -38,23 +38,23 @@ def get_config(method: Method) -> ExperimentConfig:
     method=method,
     model=ModelSource(
       config=presets.small(
-        num_heads=4, num_kv_heads=4, head_size=16, mlp_size=256
+        num_heads=4, num_kv_heads=4, head_size=16, mlp_size=128
       ),
       value_head=method.reads_values,
     ),
     rollout=RolloutConfig(
-      num_prompts=16,
+      num_prompts=8,
       group_size=8,
-      max_prompt_tokens=40,
+      max_prompt_tokens=7,
       max_response_tokens=turns * spoken + (turns - 1) * told,
       turns=TurnConfig(
         max_turns=turns, max_turn_tokens=spoken, max_observation_tokens=told
       ),
     ),
-    update=UpdateConfig(minibatch_prompts=8),
+    update=UpdateConfig(minibatch_prompts=4),
     optimizer=OptimizerConfig(learning_rate=1e-3),
     evaluation=EvaluationConfig(
-      every=60, num_prompts=128, num_samples=8, borda_power=0.5
+      every=30, num_prompts=64, num_samples=8, borda_power=0.5
     ),
     verifier=VerifierConfig(num_workers=0),
   )

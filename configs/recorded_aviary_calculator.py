@@ -1,4 +1,4 @@
-"""Recorded episodes of word problems with a calculator, then problems anew.
+"""Recorded episodes of sums in words with a calculator, then others.
 
 Command: python -m experiments.train
   --config=configs/recorded_aviary_calculator.py --method=sft
@@ -26,9 +26,9 @@ _SIGN, _RESULT = re.compile(r'[+*-]'), re.compile(r'-?\d+')
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
 class RecordedSums(Aviary):
-  """Aviary with one recorded episode of every word problem.
+  """Aviary with one recorded episode of every sum.
 
-  A player does a share `by_hand` of the problems without the calculator, and
+  A player does a share `by_hand` of the sums without the calculator, and
   half of those rightly; a share `careless` of its calls has a random sign.
   """
 
@@ -63,7 +63,7 @@ class RecordedSums(Aviary):
 
 
 def get_config(method: Method) -> ExperimentConfig:
-  """128 episodes a step."""
+  """64 episodes a step."""
   config = aviary_calculator.get_config(method)
   fields = {
     field.name: getattr(config.task, field.name)
@@ -71,12 +71,12 @@ def get_config(method: Method) -> ExperimentConfig:
   }
   return dataclasses.replace(
     config,
-    iterations=200,
+    iterations=150,
     task=RecordedSums(**fields),
     rollout=dataclasses.replace(
-      config.rollout, num_prompts=128, group_size=1, logged_prompts=128
+      config.rollout, num_prompts=64, group_size=1, logged_prompts=64
     ),
-    update=UpdateConfig(minibatch_prompts=128),
+    update=UpdateConfig(minibatch_prompts=64),
     optimizer=dataclasses.replace(config.optimizer, learning_rate=3e-3),
-    evaluation=dataclasses.replace(config.evaluation, every=50),
+    evaluation=dataclasses.replace(config.evaluation, every=150),
   )

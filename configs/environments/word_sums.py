@@ -1,4 +1,4 @@
-"""Word problems with a calculator, as a data set of Aviary.
+"""Sums in words with a calculator, as a data set of Aviary.
 
   Aviary(dataset='configs.environments.word_sums:WordSums')
 
@@ -6,27 +6,13 @@ Imports Aviary when an environment is made.
 """
 
 import functools
-import re
 import string
 from typing import Any, NamedTuple
 
 from rl_jax.tasks import answers, draws
 from rl_jax.tasks.environments.calculator import calculator as calculated
 
-_NAMES = 'Ada Ben Emma Hugo Iris Leo Mia Sam'.split()
-_THINGS = 'books coins stamps shells cards buttons'.split()
-# With x and y of so many digits: '-' has a = x + y, b = x; else a = x, b = y.
-_TEXTS = (
-  ('+', '{n} has {a} {t}. {m} gives {n} {b} more. How many has {n}?'),
-  ('+', '{a} {t} are in a box and {b} {t} in a bag. How many are there?'),
-  ('+', '{n} gave {a} {t} to {m} and has {b} left. How many had {n}?'),
-  ('-', '{n} has {a} {t} and gives {b} of them to {m}. How many has {n}?'),
-  ('-', '{b} {t} were in a box. {n} put in more: {a}. How many came in?'),
-  ('-', '{n} has {a} {t} and {m} has {b}. How many more has {n}?'),
-  ('*', '{n} has {a} boxes of {b} {t}. How many {t} are there?'),
-  ('*', '{a} friends of {n} have {b} {t} each. How many {t} are there?'),
-  ('*', '{b} {t} are in each bag. How many are in {a} bags?'),
-)
+_SIGNS = {'plus': '+', 'minus': '-', 'times': '*'}
 CALL = '<tool_call>{"name": "calculator", "arguments": {"expression": "'
 SUBMIT = '<tool_call>{"name": "submit_answer", "arguments": {"answer": "'
 CLOSE = '"}}</tool_call>'
@@ -35,12 +21,7 @@ PIECES = (
   *(CALL, SUBMIT, CLOSE, '<tool_response>\n', '\n</tool_response>\n'),
   *('Invalid tool call: calculator', 'Not an expression.'),
   'No tool calls received. Please call one or more tools to proceed.\n',
-  *sorted(
-    {
-      *re.findall(r' ?[a-zA-Z]{2,}', ' '.join(text for _, text in _TEXTS)),
-      *(space + one for one in (*_NAMES, *_THINGS) for space in ('', ' ')),
-    }
-  ),
+  *('What is ', '?\n', *(f' {word} ' for word in _SIGNS)),
   *string.printable,
 )
 
@@ -54,12 +35,11 @@ class Problem(NamedTuple):
 
 
 class WordSums:
-  """All problems, each once, in a random order that never changes.
+  """'What is 47 plus 38?', each problem once, in an order that never changes.
 
-  digits: of both numbers x and y. tools: 'both', or 'submit' without the
-  calculator.
+  digits: of both numbers. tools: 'both', or 'submit' without the calculator.
   Source: the GSM8K environment of "Aviary: training language agents on
-  challenging scientific tasks", with problems of this file.
+  challenging scientific tasks", with sums, differences and products instead.
   """
 
   def __init__(self, digits: int = 2, tools: str = 'both'):
@@ -71,21 +51,14 @@ class WordSums:
     self._order = draws.Permutation(len(self), f'word sums {digits}')
 
   def __len__(self) -> int:
-    return len(_TEXTS) * (9 * self._low) ** 2
+    return len(_SIGNS) * (9 * self._low) ** 2
 
   def problem(self, place: int) -> Problem:
     """That of a place, from 0."""
-    rest, kind = divmod(self._order.forward(place), len(_TEXTS))
-    x, y = (self._low + one for one in divmod(rest, 9 * self._low))
-    sign, text = _TEXTS[kind]
-    a, b = (x + y, x) if sign == '-' else (x, y)
-    stream = draws.Draws('word sums', place)
-    n = stream.below(len(_NAMES))
-    m = (n + 1 + stream.below(len(_NAMES) - 1)) % len(_NAMES)
-    question = text.format(
-      a=a, b=b, n=_NAMES[n], m=_NAMES[m], t=stream.choice(_THINGS)
-    )
-    expression = f'{a}{sign}{b}'
+    rest, kind = divmod(self._order.forward(place), len(_SIGNS))
+    a, b = (self._low + one for one in divmod(rest, 9 * self._low))
+    word, sign = list(_SIGNS.items())[kind]
+    question, expression = f'What is {a} {word} {b}?', f'{a}{sign}{b}'
     return Problem(question, expression, calculated(expression))
 
   def get_new_env_by_idx(self, idx: int):
