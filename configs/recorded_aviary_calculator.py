@@ -32,8 +32,8 @@ class RecordedSums(Aviary):
   half of those rightly; a share `careless` of its calls has a random sign.
   """
 
-  by_hand: float = ranged(0.6, 0.0, 1.0)
-  careless: float = ranged(0.3, 0.0, 1.0)
+  by_hand: float = ranged(0.3, 0.0, 1.0)
+  careless: float = ranged(0.5, 0.0, 1.0)
 
   def logged(self, example: Example) -> tuple[Logged]:
     """The episode; of a wrong answer, too, the likelihood is learned."""
@@ -63,7 +63,7 @@ class RecordedSums(Aviary):
 
 
 def get_config(method: Method) -> ExperimentConfig:
-  """64 episodes a step."""
+  """32 episodes a step."""
   config = aviary_calculator.get_config(method)
   fields = {
     field.name: getattr(config.task, field.name)
@@ -71,12 +71,12 @@ def get_config(method: Method) -> ExperimentConfig:
   }
   return dataclasses.replace(
     config,
-    iterations=150,
+    iterations=400,
     task=RecordedSums(**fields),
     rollout=dataclasses.replace(
-      config.rollout, num_prompts=64, group_size=1, logged_prompts=64
+      config.rollout, num_prompts=32, group_size=1, logged_prompts=32
     ),
-    update=UpdateConfig(minibatch_prompts=64),
-    optimizer=dataclasses.replace(config.optimizer, learning_rate=3e-3),
-    evaluation=dataclasses.replace(config.evaluation, every=150),
+    update=UpdateConfig(minibatch_prompts=32),
+    optimizer=dataclasses.replace(config.optimizer, learning_rate=5e-3),
+    evaluation=dataclasses.replace(config.evaluation, every=200),
   )

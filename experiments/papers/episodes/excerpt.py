@@ -43,14 +43,16 @@ def evaluated(row: dict[str, Any]) -> dict[str, float]:
 
   held_out/majority: of the answers that most samples of a prompt have.
   """
-  found = [row[key] for key in row if key.startswith(_MAJORITY)]
-  votes = dict.fromkeys(('held_out/majority',) * len(found), *found)
-  return votes | {
+  found = {
     short + key.removeprefix(prefix): row[key]
     for prefix, short in _EVALUATED.items()
     for key in row
     if key.startswith(prefix)
   }
+  votes = [row[key] for key in row if key.startswith(_MAJORITY)]
+  if votes:
+    found['held_out/majority'] = votes[-1]
+  return found
 
 
 def line(
