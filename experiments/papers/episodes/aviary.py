@@ -21,7 +21,7 @@ WORLDS = {
 }
 # Of drawn and of greedy episodes on held-out problems, after training.
 HELD_OUT, GREEDY = 'held_out/outcome', 'greedy/outcome'
-START = {HELD_OUT: 0.0, GREEDY: 0.0}
+START = {HELD_OUT: 0.096, GREEDY: 0.359}
 _ITERATED, _GRPO = ('sums_tool', 'expert_iteration'), ('sums_tool', 'grpo')
 _SOURCE = 'M97 Aviary'
 CLAIMS = (
