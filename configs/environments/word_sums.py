@@ -1,15 +1,20 @@
-"""Sums in words with a calculator, as a data set of Aviary.
+"""Sums in words with a calculator, as a data set of Aviary, and recorded ones.
 
   Aviary(dataset='configs.environments.word_sums:WordSums')
 
 Imports Aviary when an environment is made.
 """
 
+import dataclasses
 import functools
+import re
 import string
 from typing import Any, NamedTuple
 
-from rl_jax.tasks import answers, draws
+from rl_jax.checks import checked, ranged
+from rl_jax.tasks import Aviary, answers, draws
+from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.environments.base import seed_of
 from rl_jax.tasks.environments.calculator import calculator as calculated
 
 _SIGNS = {'plus': '+', 'minus': '-', 'times': '*'}
@@ -24,6 +29,9 @@ PIECES = (
   *('What is ', '?\n', *(f' {word} ' for word in _SIGNS)),
   *string.printable,
 )
+
+
+_SIGN, _RESULT = re.compile(r'[+*-]'), re.compile(r'-?\d+')
 
 
 class Problem(NamedTuple):
@@ -65,6 +73,46 @@ class WordSums:
     """A new environment of Aviary."""
     first = 1 if self._tools == 'submit' else 0
     return _environment()(self.problem(idx), first)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
+class RecordedSums(Aviary):
+  """Aviary with one recorded episode of every sum.
+
+  A player does a share `by_hand` of the sums without the calculator, and
+  half of those rightly; a share `careless` of its calls has a random sign.
+  """
+
+  by_hand: float = ranged(0.3, 0.0, 1.0)
+  careless: float = ranged(0.5, 0.0, 1.0)
+
+  def logged(self, example: Example) -> tuple[Logged]:
+    """The episode; of a wrong answer, too, the likelihood is learned."""
+    place = example.meta['place']
+    problem = WordSums(**self.options).problem(place)
+    stream = draws.Draws('player of word sums', place)
+    episode, turns = self.make(example), []
+    episode.reset(seed_of(example))
+    alone = self.options.get('tools') == 'submit'
+    if stream.uniform() < self.by_hand or alone:
+      off = 1 + stream.below(9) if stream.uniform() < 0.5 else 0
+      answer = str(int(problem.answer) + off)
+    else:
+      expression = problem.expression
+      if stream.uniform() < self.careless:
+        expression = _SIGN.sub(stream.choice('+-*'), expression)
+      call = f'{CALL}{expression}{CLOSE}'
+      told = episode.step(call).observation
+      turns.append((call, told))
+      answer = _RESULT.search(told)[0]
+    episode.close()
+    turns.append((f'{SUBMIT}{answer}{CLOSE}', ''))
+    return (Logged(turns=tuple(turns), turn_ends=True),)
+
+  def target(self, example: Example) -> str:
+    """What the player says first."""
+    return self.logged(example)[0].turns[0][0]
 
 
 @functools.cache
