@@ -1,11 +1,18 @@
 """Sums in words with a calculator, by a decoder of 90,000 parameters.
 
-Aviary; begins with a clone of episodes (configs/recorded_aviary_calculator.py).
+A data set of Aviary (configs/environments/word_sums.py); the policy begins with
+a clone of recorded episodes (configs/recorded_aviary_calculator.py).
 Command: python -m experiments.train --config=configs/aviary_calculator.py
   --method=expert_iteration --set=model.path=runs/aviary_start
   --workdir=runs/aviary_calculator
-Cost: about a minute of a CPU core. Needs the extra 'aviary'.
-Expected: not measured.
+Without the calculator: --set="task.options={'tools': 'submit'}". To evaluate a
+run afterwards, with a majority of eight samples:
+  python -m experiments.evaluate --checkpoint=runs/aviary_calculator
+    --import=configs.environments.word_sums --num_samples=8 --borda_power=0.5
+Cost: a minute of a CPU core. Needs the extra 'aviary'.
+Expected: over five seeds 0.34 of drawn episodes with held-out sums are right,
+  0.39 of greedy ones and 0.38 of majorities of eight; of the clone 0.10, 0.36
+  and 0.19; without the calculator 0.00. experiments/papers/episodes compares.
 """
 
 from configs.environments import word_sums

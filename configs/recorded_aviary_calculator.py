@@ -3,8 +3,10 @@
 Command: python -m experiments.train
   --config=configs/recorded_aviary_calculator.py --method=sft
   --workdir=runs/aviary_start
-Cost: about a minute of a CPU core. Needs the extra 'aviary'.
-Expected: not measured.
+Cost: about two minutes of a CPU core. Needs the extra 'aviary'.
+Expected: of played sums 0.10 of drawn and 0.36 of greedy episodes are right
+  with seed 0 (evaluation/sample_reward/outcome, evaluation/reward/outcome), of
+  the recorded ones 0.62. It copies results badly that have many digits.
 """
 
 import dataclasses

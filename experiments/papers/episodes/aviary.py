@@ -2,7 +2,8 @@
 
 Policies begin with runs/aviary_start, a clone of recorded episodes, whose
 command is in README.md; START has what it does on the problems of the runs'
-evaluations. Environments answer on the host. Needs the extra 'aviary'.
+evaluations. Environments answer on the host. Needs the extra 'aviary', and
+`excerpt` of these runs --import=configs.environments.word_sums.
 """
 
 from experiments.papers.episodes.cases import OUTCOME, Claim, World
