@@ -112,6 +112,11 @@ class Script:
     self.ids, self.kinds = [[], []], [[], []]
     return None, None, self._say()
 
+  def narrowed(self, playing, live_B):
+    """All rows stay."""
+    del live_B
+    return playing
+
   def turn(self, weights, playing, said):
     """What environments said, and the next turn."""
     for row in range(2):
