@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
+from rl_jax.pieces.ops.batches import check_fits
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, GroupSummary
 
@@ -57,11 +58,7 @@ class BetaPosterior:
       ValueError: count exceeds the number of prompts.
     """
     size = state['a'].shape[0]
-    if count > size:
-      raise ValueError(
-        f'a batch of {count} prompts cannot be drawn without replacement '
-        f'from {size}'
-      )
+    check_fits(count, size)
     # The key is that of the run: every batch needs numbers of its own.
     key = jax.random.fold_in(key, state['batches'])
     order_key, beta_key = jax.random.split(key)

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
+from rl_jax.pieces.ops.batches import check_fits
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, GroupSummary
 
@@ -60,11 +61,7 @@ class TargetDifficulty:
       ValueError: count exceeds the number of prompts.
     """
     size = state['difficulty'].shape[0]
-    if count > size:
-      raise ValueError(
-        f'a batch of {count} prompts cannot be drawn without replacement '
-        f'from {size}'
-      )
+    check_fits(count, size)
     # The key is that of the run: every batch needs numbers of its own.
     key = jax.random.fold_in(key, state['batches'])
     ids = jax.random.permutation(key, size)

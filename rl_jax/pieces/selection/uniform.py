@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax import randomness
+from rl_jax.pieces.ops.batches import check_fits
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, GroupSummary
 
@@ -33,11 +34,7 @@ class Uniform:
       ValueError: count exceeds the number of prompts.
     """
     draws = state['draws']
-    if count > draws.shape[0]:
-      raise ValueError(
-        f'a batch of {count} prompts cannot be drawn without replacement '
-        f'from {draws.shape[0]}'
-      )
+    check_fits(count, draws.shape[0])
     # The key is that of the run: every batch needs numbers of its own.
     key = jax.random.fold_in(key, draws.sum())
     ids = randomness.permuted(key, jnp.arange(count), draws.shape[0])
