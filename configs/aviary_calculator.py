@@ -15,23 +15,22 @@ Expected: over five seeds 0.33 of drawn episodes with held-out sums are right,
   and 0.19; without the calculator 0.00. experiments/papers/episodes compares.
 """
 
+import dataclasses
+
+from configs import lookup
 from configs.environments import word_sums
 from rl_jax.config import EvaluationConfig, ExperimentConfig
-from rl_jax.learning.optimizers import OptimizerConfig
-from rl_jax.learning.update import UpdateConfig
 from rl_jax.method import Method
-from rl_jax.models import presets
-from rl_jax.models.source import ModelSource
-from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.tasks import Aviary
-from rl_jax.verification.pool import VerifierConfig
 
 
 def get_config(method: Method) -> ExperimentConfig:
   """64 episodes an iteration, of at most three turns."""
   turns, spoken, told = 3, 9, 7
-  return ExperimentConfig(
+  config = lookup.get_config(method)
+  return dataclasses.replace(
+    config,
     iterations=30,
     task=Aviary(
       dataset='configs.environments.word_sums:WordSums',
@@ -42,26 +41,16 @@ def get_config(method: Method) -> ExperimentConfig:
       num_train=4000,
       num_held_out=500,
     ),
-    method=method,
-    model=ModelSource(
-      config=presets.small(
-        num_heads=4, num_kv_heads=4, head_size=16, mlp_size=128
-      ),
-      value_head=method.reads_values,
-    ),
-    rollout=RolloutConfig(
+    rollout=dataclasses.replace(
+      config.rollout,
       num_prompts=8,
-      group_size=8,
       max_prompt_tokens=7,
       max_response_tokens=turns * spoken + (turns - 1) * told,
       turns=TurnConfig(
         max_turns=turns, max_turn_tokens=spoken, max_observation_tokens=told
       ),
     ),
-    update=UpdateConfig(minibatch_prompts=4),
-    optimizer=OptimizerConfig(learning_rate=1e-3),
     evaluation=EvaluationConfig(
       every=30, num_prompts=64, num_samples=8, borda_power=0.5
     ),
-    verifier=VerifierConfig(num_workers=0),
   )
