@@ -12,7 +12,7 @@ Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2,
   success='reward')
 Headline: up to half of the training time for the same accuracy on competition
   mathematics.
-Evidence: formula and defaults from the paper; the code was not read.
+Evidence: read in paper (formula and defaults); the code was not read.
 Paper and code: the paper estimates difficulties with another model; here a task
   has levels by index. It trains with PPO; GRPO is ours.
 Command: python -m experiments.train --config=configs/web_form.py

@@ -94,7 +94,7 @@ def assemble(
   rows = read_rows(
     config,
     policy,
-    functools.partial(_prompts, config, policy, verifier, 'train'),
+    functools.partial(make_prompts, config, policy, verifier, 'train'),
   )
   state = initial_state(config, policy, mesh)
   draft = draft_model.load(config, policy.tokenizer, mesh)
@@ -155,7 +155,14 @@ def _policies(config, policy, mesh):
   return Policies(rules, policy.frozen, policy.trainable, loaded)
 
 
-def _prompts(config, policy, verifier, split, task=None):
+def make_prompts(
+  config: ExperimentConfig,
+  policy: Policy,
+  verifier: Verifier | None,
+  split: str,
+  task: Any = None,
+) -> PromptSet:
+  """Of the configuration's task or another; verifier: opens its episodes."""
   rollout, kind = config.rollout, PromptSet
   if rollout.turns is not None:
     kind = functools.partial(EpisodePrompts, begin=verifier.open)
@@ -344,7 +351,7 @@ def make_evaluator(
       'search is of responses of one turn'
     )
   split = config.evaluation.split
-  bound = functools.partial(_prompts, config, policy, verifier)
+  bound = functools.partial(make_prompts, config, policy, verifier)
   prompts = {} if split is None else {'': bound(split)}
   for one in config.evaluation.sets:
     task = config.task if one.task is None else one

@@ -127,6 +127,15 @@ class Saver:
         stack.callback(self._weights.close)
 
 
+def steps_of(workdir: str) -> list[int]:
+  """The iterations whose weights a work directory holds, in order."""
+  return sorted({*_steps(workdir, CHECKPOINTS), *_steps(workdir, WEIGHTS)})
+
+
+def _steps(workdir, folder):
+  return files.committed_steps(files.epath.Path(os.path.join(workdir, folder)))
+
+
 def newest_of(workdir: str, step: int | None) -> str:
   """The folder to read weights from: checkpoints/, or weights/ if need be.
 
@@ -135,11 +144,9 @@ def newest_of(workdir: str, step: int | None) -> str:
   full, weights = (
     os.path.join(workdir, name) for name in (CHECKPOINTS, WEIGHTS)
   )
-  steps, others = (
-    files.committed_steps(files.epath.Path(path)) for path in (full, weights)
-  )
+  steps, others = (_steps(workdir, name) for name in (CHECKPOINTS, WEIGHTS))
   if step is not None and step not in (*steps, *others):
-    known = ', '.join(map(str, sorted({*steps, *others}))) or 'none'
+    known = ', '.join(map(str, steps_of(workdir))) or 'none'
     raise ValueError(
       f'{workdir} has no checkpoint of iteration {step}; there are: {known}'
     )

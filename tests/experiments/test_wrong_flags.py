@@ -292,6 +292,24 @@ WRONG = {
     *each('iterations', ('-1', '0', 'x'), BANDIT),
     *([f'--set={text}', BANDIT] for text in (*SETS[::9], *TOO_LARGE[::5])),
   ],
+  'prompt_information': [
+    *each('checkpoint', PATHS),
+    *each('checkpoint', PATHS, '--config=bandit'),
+    *each('config', PATHS, '--checkpoint=model'),
+    *(
+      command
+      for flag in ('num_prompts', 'num_samples', 'batch_prompts')
+      for command in each(
+        flag, ('0', '-1', 'x', HUGE[0]), '--checkpoint=model', BANDIT
+      )
+    ),
+    *each('num_samples', HUGE, '--checkpoint=model', BANDIT),
+    *each('split', ('dev', ''), '--checkpoint=model', BANDIT),
+    *each('step', ('7', '-1', 'x'), '--checkpoint=model', BANDIT),
+    *each('seed', ('x', '9' * 20), '--checkpoint=model', BANDIT),
+    ['--checkpoint=model', BANDIT, '--until='],
+    ['--checkpoint=model', BANDIT, '--all_steps'],
+  ],
   'benchmark': [
     *each('stage', ('x', '')),
     *each('preset', ('x', '')),

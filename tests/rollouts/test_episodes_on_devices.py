@@ -8,9 +8,17 @@ import pytest
 
 from configs import keydoor
 from configs.methods import gigpo, turn_ppo
+from rl_jax import models, rollouts
+from rl_jax.models import params as params_lib
 from rl_jax.overrides import override
 from rl_jax.records.metrics import read_jsonl
+from rl_jax.rollouts import turn_decode
+from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.runs import loop
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime import processes
+from rl_jax.types import ENVIRONMENT
 
 pytestmark = [pytest.mark.devices, pytest.mark.usefixtures('no_mesh_left')]
 
@@ -73,3 +81,61 @@ def test_a_run_is_that_of_one_device(tmp_path, monkeypatch, method):
     patch.setattr(jax, 'devices', lambda: first)
     pieces = {'update__microbatch_prompts': 2}
     assert_equal_runs(one, train(tmp_path / 'pieces', method, 2, **pieces))
+
+
+def test_every_shard_narrows(monkeypatch):
+  """E2: of two rows on each of 8 devices one has a second turn."""
+  monkeypatch.setattr(
+    turn_decode, 'widths_of_turns', lambda rows, *sizes: (rows, rows // 2)
+  )
+  one, many = (second_turns(jax.devices()[:count]) for count in (1, 8))
+  for name in ('response_BT', 'kind_BT', 'length_B', 'finished_B'):
+    np.testing.assert_array_equal(
+      getattr(one, name), getattr(many, name), err_msg=name
+    )
+  np.testing.assert_allclose(one.logp_BT, many.logp_BT, atol=1e-5)
+  assert (one.kind_BT[1] == ENVIRONMENT).sum() == 3
+  assert not (one.kind_BT[0] == ENVIRONMENT).any()
+
+
+def second_turns(devices):
+  """Rows of 8 prompts on the host, of which every other goes on."""
+  model = models.ModelConfig(
+    vocab_size=13,
+    num_layers=1,
+    width=16,
+    num_heads=2,
+    num_kv_heads=1,
+    head_size=8,
+    mlp_size=24,
+  )
+  rng = np.random.default_rng(0)
+  prompt_NP = rng.integers(4, 13, (8, 4)).astype(np.int32)
+  said = turn_decode.Said(
+    ids_BO=rng.integers(4, 13, (16, 3)).astype(np.int32),
+    length_B=np.full(16, 3, np.int32),
+    live_B=np.arange(16) % 2 == 1,
+  )
+  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=len(devices)), devices)
+  with jax.set_mesh(mesh):
+    whole = mesh_lib.replicated(mesh)
+    engine = make_engine(
+      model,
+      rollouts.SamplingConfig(eos_ids=(2, 3)),
+      group_size=2,
+      max_response_tokens=12,
+      mesh=mesh,
+      turns=TurnConfig(
+        max_turns=2, max_turn_tokens=4, max_observation_tokens=3
+      ),
+    )
+    params = params_lib.init_params(model, jax.random.key(0), mesh)
+    traj = engine.start(
+      prompt_NP, np.ones((8, 4), np.float32), np.arange(8), 0, 0
+    )
+    key = processes.put(jax.random.key(1), whole)
+    weights, playing, _ = engine.begin(params, traj=traj, key=key)
+    playing = engine.narrowed(playing, said.live_B)
+    assert playing.row_W.shape == (8,)
+    playing, _ = engine.turn(weights, playing, processes.put(said, whole))
+    return jax.device_get(playing.rows.replace(key_B=None))

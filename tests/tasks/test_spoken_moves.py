@@ -2,7 +2,7 @@
 
 import pytest
 
-from rl_jax.tasks import SpokenMoves
+from rl_jax.tasks import OpenSpiel, SpokenMoves
 
 
 def test_what_is_understood():
@@ -27,6 +27,14 @@ def test_decisions_come_one_after_the_other():
     assert set(row.prompt + row.answer) <= set(task.alphabet)
     assert task.reward(row, task.target(row)) == {'outcome': 1.0}
     assert task.reward(row, 'hello') == {'outcome': 0.0}
+
+
+def test_pieces_stay_pieces():
+  """The letters of what is said come behind them."""
+  pieces = ('p', 'b', '0', '1', '2', '>', '10')
+  alphabet = SpokenMoves(game=OpenSpiel(alphabet=pieces)).alphabet
+  assert alphabet[:7] == pieces and 's' in alphabet
+  assert len(set(alphabet)) == len(alphabet)
 
 
 def test_bad_arguments_are_named():

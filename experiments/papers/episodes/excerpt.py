@@ -5,8 +5,9 @@
 
 A line a run that --out does not have yet: what the comparison reads, and of
 every reward component the mean over all iterations and over the last tenth, and
-in the last evaluation, if there is one, of drawn and of greedy episodes; of
-games of OpenSpiel how exploitable the last policy is.
+in the last evaluation, if there is one, of drawn and of greedy episodes, with
+votes of samples also of the answer that most have; of games of OpenSpiel how
+exploitable the last policy is.
 """
 
 from typing import Any
@@ -19,6 +20,7 @@ from rl_jax.runs import directory, exploitability
 from rl_jax.tasks import OpenSpiel
 
 _REWARD = 'reward/'
+_MAJORITY = 'evaluation/majority_at_'
 _EVALUATED = {
   'evaluation/sample_reward/': 'held_out/',
   'evaluation/reward/': 'greedy/',
@@ -37,13 +39,20 @@ def components(rows: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def evaluated(row: dict[str, Any]) -> dict[str, float]:
-  """'held_out/NAME' of drawn and 'greedy/NAME' of greedy responses."""
-  return {
+  """'held_out/NAME' of drawn and 'greedy/NAME' of greedy responses.
+
+  held_out/majority: of the answers that most samples of a prompt have.
+  """
+  found = {
     short + key.removeprefix(prefix): row[key]
     for prefix, short in _EVALUATED.items()
     for key in row
     if key.startswith(prefix)
   }
+  votes = [row[key] for key in row if key.startswith(_MAJORITY)]
+  if votes:
+    found['held_out/majority'] = votes[-1]
+  return found
 
 
 def line(

@@ -13,7 +13,13 @@ import functools
 import json
 from typing import Any
 
-from experiments.papers.episodes import bargaining, later, partners, rooms
+from experiments.papers.episodes import (
+  aviary,
+  bargaining,
+  later,
+  partners,
+  rooms,
+)
 from experiments.papers.episodes.cases import (
   CALLS,
   GRID,
@@ -102,6 +108,7 @@ WORLDS = {
   **bargaining.WORLDS,
   **partners.WORLDS,
   **rooms.WORLDS,
+  **aviary.WORLDS,
 }
 _PLAIN, _FARMED = ('told', 'turn_ppo'), ('told_undecayed', 'oni')
 CLAIMS = (
@@ -311,6 +318,7 @@ CLAIMS = (
   *bargaining.CLAIMS,
   *partners.CLAIMS,
   *rooms.CLAIMS,
+  *aviary.CLAIMS,
 )
 
 

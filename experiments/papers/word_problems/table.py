@@ -5,10 +5,11 @@
   python -m experiments.papers.word_problems.table --outcomes=outcomes
   python -m experiments.papers.word_problems.table --update
 
-A file of --outcomes is named POLICY_SEED.SET.json; all of them replace the
-lines of outcomes.jsonl, from which the table is made. --update writes it into
-README.md, else it is printed. Intervals are 95% by Student's t over problems,
-of the change against `untrained` on the same problems, seeds averaged.
+A file of --outcomes is named POLICY_SEED.SET.json; its line replaces the one of
+this name in outcomes.jsonl, from which the table is made. --update writes it
+into README.md, else it is printed. Intervals are 95% by Student's t over
+problems, of the change against `untrained` on the same problems, seeds
+averaged.
 """
 
 from collections.abc import Callable, Iterable
@@ -113,14 +114,24 @@ def run(name: str, lines: pathlib.Path, make: Callable) -> None:
     files = sorted(pathlib.Path(_OUTCOMES.value).glob('*.json'))
     if not files:
       raise ValueError(f'--outcomes={_OUTCOMES.value}: no file *.json')
-    found = sorted(map(excerpt, files), key=_order)
+    found = with_new(_read(lines), map(excerpt, files))
     lines.write_text(''.join(json.dumps(line) + '\n' for line in found))
-  made = {name: make(list(map(json.loads, lines.read_text().splitlines())))}
+  made = {name: make(_read(lines))}
   readme = FOLDER / 'README.md'
   if _UPDATE.value:
     readme.write_text(cells.with_tables(readme.read_text(), made))
   else:
     print(cells.render(made[name], 'markdown'), end='')
+
+
+def with_new(lines: Iterable[Line], new: Iterable[Line]) -> list[Line]:
+  """In order; a new one replaces that of its problems, policy and seed."""
+  found = {_order(line): line for line in (*lines, *new)}
+  return [found[key] for key in sorted(found)]
+
+
+def _read(path):
+  return list(map(json.loads, path.read_text().splitlines()))
 
 
 def _order(line):

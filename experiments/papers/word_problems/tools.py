@@ -6,7 +6,7 @@
 
 A file of --outcomes is named POLICY_SEED.SET.json: policy untrained or grpo,
 set calculator or equation (without the tool), all four of the same problems.
-They replace the lines of tools.jsonl. Intervals are 95% by Student's t over
+Their lines are kept in tools.jsonl. Intervals are 95% by Student's t over
 problems, seeds averaged.
 """
 

@@ -4,11 +4,14 @@ import asyncio
 import dataclasses
 import functools
 import json
+import os
+import string
+import threading
 from typing import Any
 
 from rl_jax import user_modules
-from rl_jax.checks import checked
-from rl_jax.tasks import base
+from rl_jax.checks import checked, chosen
+from rl_jax.tasks import answers, base
 from rl_jax.tasks.base import SPLITS, Example
 from rl_jax.tasks.environments.base import EnvironmentTask, Reply
 from rl_jax.tasks.environments.tool_calls import JsonCalls
@@ -27,11 +30,18 @@ class Aviary(EnvironmentTask):
     'PATH.py:NAME' or 'MODULE:NAME', which is called with `options`. The first
     `num_train` environments are the split train, then come validation and test;
     of a data set without a length every episode is a new one.
+  shown: 'text' describes the tools before the first messages; 'none' does not,
+    for policies that have learned them.
+  answer_tool: the tool whose arguments are the answer. Adds the component
+    `cluster_id`, equal for equal answers and -1 without one: votes of samples
+    count by it, and methods that compare the answers of a group.
+  alphabet: for a character tokenizer, or a tuple of words and other pieces; all
+    texts of the episodes are made of it.
 
-  The first observation describes the tools. Calls have the form of
-  `JsonCalls`; a turn with one that cannot be read is answered with what is
-  wrong. Components: `reward` of the environment, `outcome` 1 if an episode ends
-  with a sum of `solved` at least, `invalid` such turns.
+  Calls have the form of `JsonCalls`; a turn with one that cannot be read is
+  answered with what is wrong. Components: `reward` of the environment,
+  `outcome` 1 if an episode ends with a sum of `solved` at least, `invalid` such
+  turns.
   Source: "Aviary: training language agents on challenging scientific tasks".
   Needs the extra 'aviary'.
   """
@@ -39,6 +49,9 @@ class Aviary(EnvironmentTask):
   dataset: Any = 'dummy'
   options: dict[str, Any] = dataclasses.field(default_factory=dict, hash=False)
   solved: float = 1.0
+  shown: str = chosen('text', ('text', 'none'))
+  answer_tool: str = ''
+  alphabet: str | tuple[str, ...] = string.printable
   chat: bool = False
   reward_weights: dict[str, float] = base.weights_field(reward=1.0)
 
@@ -84,17 +97,18 @@ class Aviary(EnvironmentTask):
 
 
 class AviaryEpisode:
-  """One episode, with an event loop of its own."""
+  """One episode."""
 
   def __init__(self, task: Aviary, example: Example):
-    self._task, self._total = task, 0.0
+    self._task, self._total, self._cluster = task, 0.0, None
     self._world = task.environment(example)
-    self._loop = asyncio.new_event_loop()
 
   def reset(self, seed: int) -> Reply:
     """The tools and the first messages."""
     del seed  # the environment is that of the example
-    messages, tools = self._wait(self._world.reset())
+    messages, tools = _wait(self._world.reset())
+    if self._task.shown == 'none':
+      return Reply(_told(messages))
     schemas = [tool.model_dump(mode='json', by_alias=True) for tool in tools]
     return Reply(f'{_FORM.instructions(schemas)}\n\n{_told(messages)}')
 
@@ -105,26 +119,56 @@ class AviaryEpisode:
     if not all(readable):
       wrong = calls[readable.index(False)].error or 'arguments are no object'
       zero = {base.OUTCOME: 0.0, 'reward': 0.0, 'invalid': 1.0}
-      return Reply(f'error: {wrong}\n', rewards=zero)
+      return Reply(f'error: {wrong}\n', rewards=zero | self._answered(()))
     said = core.Message(role='assistant', content=action)
     if calls:
       parts = [{'name': x.name, 'arguments': x.arguments} for x in calls]
       made = [core.ToolCall(id=str(n), function=x) for n, x in enumerate(parts)]
       said = core.ToolRequestMessage(content=action, tool_calls=made)
-    messages, reward, done, truncated = self._wait(self._world.step(said))
+    messages, reward, done, truncated = _wait(self._world.step(said))
     self._total += float(reward)
     solved = float(bool(done) and self._total >= self._task.solved)
     found = {base.OUTCOME: solved, 'reward': float(reward), 'invalid': 0.0}
+    found |= self._answered(calls)
     cut, told = bool(truncated) and not done, _told(messages)
     return Reply(told, found, done=bool(done), truncated=cut, calls=len(calls))
 
   def close(self) -> None:
     """Ends the environment."""
-    self._wait(self._world.close())
-    self._loop.close()
+    _wait(self._world.close())
 
-  def _wait(self, coroutine):
-    return self._loop.run_until_complete(coroutine)
+  def _answered(self, calls):
+    """How `cluster_id` changes: rewards of the turns are summed up."""
+    if not self._task.answer_tool:
+      return {}
+    before = self._cluster
+    if before is None:
+      self._cluster = answers.cluster_id(None)
+    for one in calls:
+      if one.name == self._task.answer_tool:
+        self._cluster = answers.cluster_id(_normal(one.arguments))
+    return {'cluster_id': self._cluster - (before or 0.0)}
+
+
+@functools.cache
+def _loop(process):
+  """Of a process: a loop for each episode would open three files each."""
+  del process
+  return asyncio.new_event_loop(), threading.Lock()
+
+
+def _wait(coroutine):
+  loop, lock = _loop(os.getpid())
+  with lock:
+    return loop.run_until_complete(coroutine)
+
+
+def _normal(arguments):
+  """A text that equal answers share; of a number its value."""
+  if len(arguments) == 1:
+    (value,) = arguments.values()
+    return answers.normal_form(str(value), 'number')
+  return json.dumps(arguments, sort_keys=True)
 
 
 @functools.cache

@@ -105,6 +105,17 @@ def test_components_are_averaged():
   assert excerpt.components(rows) == {'mean/calls': 9.5, 'final/calls': 18.5}
 
 
+def test_votes_of_samples_are_kept_where_they_are_counted():
+  """Whatever their number; components of samples have no other name."""
+  row = {'evaluation/sample_reward/outcome': 0.25, 'evaluation/length': 3.0}
+  assert excerpt.evaluated(row) == {'held_out/outcome': 0.25}
+  row['evaluation/majority_at_8'] = 0.5
+  assert excerpt.evaluated(row) == {
+    'held_out/outcome': 0.25,
+    'held_out/majority': 0.5,
+  }
+
+
 def test_every_line_of_the_sweep_has_one_world():
   for name, world in sweep.WORLDS.items():
     for setting in world.settings():

@@ -47,6 +47,18 @@ def test_other_names_are_refused(tmp_path, name):
     table.excerpt(write(tmp_path, name, [1]))
 
 
+def test_new_lines_replace_their_own_alone():
+  """The untrained policy comes first."""
+  line = lambda policy, greedy: {
+    **{'problems': 'p', 'policy': policy, 'seed': 0},
+    'greedy': greedy,
+  }
+  before, kept = line('untrained', '00'), line('ppo', '01')
+  new = line('grpo', '11')
+  found = table.with_new([kept, line('grpo', '10')], [new, before])
+  assert found == [before, new, kept]
+
+
 def test_table_by_hand():
   """Two problems, two seeds: changes 1 and 0, 0.5 +- t(1) * 0.5 = 6.353."""
   base = {'problems': 'p', 'policy': 'untrained', 'seed': 0, 'greedy': '01'}

@@ -1,4 +1,4 @@
-"""A world with one tool, which ends it."""
+"""A world with one tool, which ends it, and what worlds are made of."""
 
 import types
 
@@ -15,6 +15,41 @@ class ToolRequestMessage(Message):
   """With tool calls."""
 
   tool_calls = ()
+
+
+class Tool(types.SimpleNamespace):
+  """A function and its name."""
+
+  @classmethod
+  def from_function(cls, function):
+    """Of a function with a docstring."""
+    info = types.SimpleNamespace(name=function.__name__)
+    dump = lambda mode, by_alias: {'name': function.__name__, 'mode': mode}
+    return cls(info=info, function=function, model_dump=dump)
+
+
+class Environment:
+  """With tools that take a state."""
+
+  default_no_tool_calls_response = (
+    [Message(content='No tool calls received.')],
+    *(0.0, False, False),
+  )
+
+  async def exec_tool_calls(self, said, state, handle_tool_exc):
+    """Their results, in order."""
+    assert handle_tool_exc
+    told, known = [], {one.info.name: one.function for one in self.tools}
+    for call in said.tool_calls:
+      name, arguments = call.function['name'], call.function['arguments']
+      text = f'Invalid tool call: {name}'
+      if name in known:
+        text = await known[name](**arguments, state=state)
+      told.append(Message(content=text, tool_call_id=call.id))
+    return told
+
+  async def close(self):
+    """Nothing."""
 
 
 class _World:

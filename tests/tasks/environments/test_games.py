@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from rl_jax.models.piece_tokenizer import PieceTokenizer
 from rl_jax.tasks import GymnasiumText, MiniGrid, OpenSpiel, TextArena
 from rl_jax.tasks.environments import information_states
 from rl_jax.tasks.environments.base import seed_of
@@ -174,6 +175,21 @@ def test_kuhn_poker():
     OpenSpiel(name='tic_tac_toe').prepare()
   with pytest.raises(ValueError, match='players = 3, but kuhn_poker has 2'):
     OpenSpiel(players=3).prepare()
+
+
+def test_whole_words_as_pieces():
+  """TicTacToe, whose moves share their first letter: each is one token."""
+  pytest.importorskip('pyspiel', reason="needs the extra 'games'")
+  moves = [f'{p}({i},{j})' for p in 'xo' for i in '012' for j in '012']
+  pieces = (*'012345678', '>', ', ', *moves)
+  task = OpenSpiel(name='tic_tac_toe', letters=False, alphabet=pieces)
+  task.prepare()
+  found = said(task, ['x(0,0)', 'o(1,1)', 'x(0,1)', 'o(2,2)', 'x(0,2)'])
+  heard = [r['observation'] for r in found]
+  assert heard[:3] == [['0', '1'], ['', '0>'], [', 4>', '']]
+  assert [one['reward'] for one in found[-1]['rewards']] == [1, -1]
+  ids = PieceTokenizer(pieces).encode('x(0,0), 4>')
+  assert len(ids) == 4
 
 
 def test_exploitability_of_kuhn_poker():

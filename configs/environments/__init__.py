@@ -1,0 +1,1 @@
+"""Worlds of other packages' protocols, as a user would write them."""
