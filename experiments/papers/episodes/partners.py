@@ -19,7 +19,15 @@ _HINTS = {'nlpo': {'method.logits.LaggedSupport.min_percent': 10}}
 _KUHN = {'method.aggregation.length': 2.0}
 _BONUS = {**_KUHN, 'add': ['method.losses=EntropyBonus(coef=0.2)']}
 _REFLECTS, _SUMS, _DIRECTS = 'M26 Retroformer', 'M210 DaSLaM', 'M3 hints'
-_REX, _WEB = 'A114 REX-RAG', 'M54 web forms'
+_REX, _WEB, _LLDS = 'A114 REX-RAG', 'M54 web forms', 'L218 LLDS'
+# Ten times the rate; the hinge is all that LLDS adds to GRPO.
+_FAST = {'optimizer.learning_rate': 1e-2}
+_HINGE = {
+  'llds': {
+    'method.losses.KLPenalty.coef': 0.0,
+    'method.aggregation': 'SeqMeanTokenMean()',
+  }
+}
 # Fields of training pages that are filled in already; held-out ones are empty.
 _FILLED = {'task.filled': (0.8, 0.4, 0.0)}
 _CURRICULA = {
@@ -57,6 +65,7 @@ WORLDS = {
   'hints': World('hinted_keywords', ('nlpo',), {}, _HINTS),
   'hints_still': World('hinted_keywords', ('nlpo',), _STILL, _HINTS),
   'lookup': World('lookup', ('grpo@no_kl', 'rex_rag'), {}),
+  'lookup_fast': World('lookup', ('grpo@no_kl', 'llds'), _FAST, _HINGE),
   'kuhn': World('kuhn', ('spiral',), _BONUS),
   'kuhn_no_baseline': World(
     'kuhn', ('spiral',), {**_BONUS, 'method.credit.RoleBaseline': None}
@@ -126,6 +135,21 @@ CLAIMS = (
       ('recovers from more dead ends', 'mean/recovered per mean/dead_end'),
       ('in the end, too', 'final/recovered per final/dead_end'),
     )
+  ),
+  Claim(
+    _LLDS,
+    'GRPO collapses at a higher rate',
+    ('lookup_fast', 'grpo@no_kl'),
+    ('lookup', 'grpo@no_kl'),
+    RIGHT,
+    -1,
+  ),
+  Claim(
+    _LLDS,
+    'above GRPO',
+    ('lookup_fast', 'llds'),
+    ('lookup_fast', 'grpo@no_kl'),
+    RIGHT,
   ),
   Claim(
     'SPIRAL',
