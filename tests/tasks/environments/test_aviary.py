@@ -1,7 +1,6 @@
 """Sums of Aviary with a calculator, through the adapter."""
 
 import os
-import pathlib
 
 import pytest
 
@@ -155,9 +154,12 @@ def test_bad_options_are_named(options, text):
     WordSums(**options)
 
 
-def test_a_file_of_the_users():
+def test_a_file_of_the_users(tmp_path):
   """As a user names it, by its path."""
-  root = pathlib.Path(aviary_calculator.__file__).parent
-  path = root / 'environments' / 'word_sums.py'
-  task = Aviary(dataset=f'{path}:WordSums', num_train=10, shown='none')
+  path = tmp_path / 'my_sums.py'
+  path.write_text(
+    'from configs.environments import word_sums\n\n'
+    'class MySums(word_sums.WordSums):\n  """The same."""\n'
+  )
+  task = Aviary(dataset=f'{path}:MySums', num_train=10, shown='none')
   assert played(task)[0].startswith('What is ')
