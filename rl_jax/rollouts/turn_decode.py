@@ -3,7 +3,7 @@
 A prompt is encoded once for its group, and every token of an episode is fed
 once: those of an observation several at a time, and the last few by the same
 steps that draw tokens. Each row samples as soon as its own observation has been
-fed.
+fed. Rows whose episodes have ended leave the batch between turns.
 """
 
 import functools
@@ -178,7 +178,7 @@ def widths_of_turns(
 ) -> tuple[int, ...]:
   """The slots to begin with and those to narrow to, each half at most.
 
-  Of those of single turns; each is a program of its own.
+  A selection of decode.batch_widths; each is a program of its own.
   """
   widths = [rows]
   for width in decode.batch_widths(rows, max_tokens, num_layers):

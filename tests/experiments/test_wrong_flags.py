@@ -14,9 +14,11 @@ BANDIT = '--config=bandit'
 NUMBERS = ('-1', '0', '1.5', 'nan', 'inf', '1e400', 'x', '', '99999999999999')
 
 
-def each(flag, values, *rest):
-  """A command for each value of a flag."""
-  return [[f'--{flag}={value}', *rest] for value in values]
+def each(flags, values, *rest):
+  """A command for each flag, and each of its values."""
+  return [
+    [f'--{flag}={value}', *rest] for flag in flags.split() for value in values
+  ]
 
 
 # Sizes that no machine has, the second of them one that int32 can count.
@@ -36,6 +38,8 @@ TOO_LARGE = [f'{path}={size}' for path in SIZES for size in HUGE] + [
 PATHS = ('nowhere', 'folder', 'text', 'empty.jsonl', 'binary.jsonl', '', 'a\0b')
 TRAIN = (BANDIT, '--workdir=run')
 EVALUATE = ('--checkpoint=nowhere', '--data=bandit')
+MODEL = ('--checkpoint=model', '--data=bandit')
+OWN = ('--checkpoint=model', '--data=rows.jsonl')
 SETS = [
   *('seed=x', 'seed=1.5', 'seed=null', 'seed=99999999999999999999'),
   *('iterations=-1', 'iterations=x', 'iterations=null', 'iterations=nan'),
@@ -114,41 +118,20 @@ WRONG = {
   'evaluate': [
     *each('checkpoint', PATHS, '--data=bandit'),
     *each('data', (*PATHS, 'tfds:nowhere', 'x.parquet'), '--checkpoint=model'),
-    *(
-      command
-      for flag in ('step', 'num_samples', 'max_new_tokens', 'limit', 'seed')
-      for command in each(
-        flag, NUMBERS, '--checkpoint=nowhere', '--data=bandit'
-      )
-    ),
-    *(
-      [f'--{flag}={value}', '--checkpoint=model', '--data=bandit']
-      for flag, value in (
-        *(('split', x) for x in ('dev', '', 'train ')),
-        *(('num_samples', x) for x in ('-1', *HUGE)),
-        *(('num_workers', x) for x in HUGE),
-        *(('max_new_tokens', x) for x in ('0', '-1', '99999999999999')),
-        *(('max_prompt_tokens', x) for x in ('0', '-1')),
-        *(('limit', x) for x in ('0', '-1')),
-        *(('batch_prompts', x) for x in ('0', '-1')),
-        *(('temperature', x) for x in ('0', '-1', 'nan')),
-        *(('num_workers', x) for x in ('-1', '100000')),
-        *(('step', x) for x in ('-1', '7')),
-        *(('out', x) for x in ('nowhere/x.json', 'folder')),
-        ('opponent', 'model'),  # no game
-      )
-    ),
-    *(
-      [f'--{flag}={value}', '--checkpoint=model', '--data=rows.jsonl']
-      for flag, value in (
-        *(('question', x) for x in ('{missing}', '')),
-        *(('answer', x) for x in ('{missing}', '')),
-        *(('gold', x) for x in ('maybe', 'boxed')),
-        *(('template', x) for x in ('', 'no slot')),
-        *(('extract', x) for x in ('maybe', '')),
-        *(('verifier', x) for x in ('maybe', '')),
-      )
-    ),
+    *each('step num_samples max_new_tokens limit seed', NUMBERS, *EVALUATE),
+    *each('split', ('dev', '', 'train '), *MODEL),
+    *each('num_samples', ('-1', *HUGE), *MODEL),
+    *each('num_workers', ('-1', '100000', *HUGE), *MODEL),
+    *each('max_new_tokens', ('0', '-1', '99999999999999'), *MODEL),
+    *each('max_prompt_tokens limit batch_prompts', ('0', '-1'), *MODEL),
+    *each('temperature', ('0', '-1', 'nan'), *MODEL),
+    *each('step', ('-1', '7'), *MODEL),
+    *each('out', ('nowhere/x.json', 'folder'), *MODEL),
+    *each('opponent', ('model',), *MODEL),  # no game
+    *each('question answer', ('{missing}', ''), *OWN),
+    *each('gold', ('maybe', 'boxed'), *OWN),
+    *each('template', ('', 'no slot'), *OWN),
+    *each('extract verifier', ('maybe', ''), *OWN),
   ],
   'sft': [
     *each('data', PATHS, '--model=model', '--out=out'),
@@ -215,8 +198,7 @@ WRONG = {
     *each('mesh', ('0,1,1', 'x', '1', '1,1,1,1,1', '-1,1,1'), BANDIT),
     *each('card', ('abacus', ''), BANDIT),
     *each('flops', ('-1', '0', 'nan', 'inf'), BANDIT),
-    *each('bandwidth', ('-1', '0', 'nan'), BANDIT),
-    *each('interconnect', ('-1', '0', 'nan'), BANDIT),
+    *each('bandwidth interconnect', ('-1', '0', 'nan'), BANDIT),
     *each('responses', ('x', '0', '-1', ''), BANDIT, '--nocompile'),
     *each('config', PATHS),
     *([f'--set={text}', BANDIT, '--nocompile'] for text in SETS[::3]),
@@ -296,12 +278,9 @@ WRONG = {
     *each('checkpoint', PATHS),
     *each('checkpoint', PATHS, '--config=bandit'),
     *each('config', PATHS, '--checkpoint=model'),
-    *(
-      command
-      for flag in ('num_prompts', 'num_samples', 'batch_prompts')
-      for command in each(
-        flag, ('0', '-1', 'x', HUGE[0]), '--checkpoint=model', BANDIT
-      )
+    *each(
+      'num_prompts num_samples batch_prompts',
+      *(('0', '-1', 'x', HUGE[0]), '--checkpoint=model', BANDIT),
     ),
     *each('num_samples', HUGE, '--checkpoint=model', BANDIT),
     *each('split', ('dev', ''), '--checkpoint=model', BANDIT),
@@ -313,10 +292,9 @@ WRONG = {
   'benchmark': [
     *each('stage', ('x', '')),
     *each('preset', ('x', '')),
-    *(
-      command
-      for flag in ('num_prompts', 'group_size', 'prompt_tokens', 'repeats')
-      for command in each(flag, ('0', '-1', 'x', 'nan', HUGE[0]))
+    *each(
+      'num_prompts group_size prompt_tokens repeats',
+      ('0', '-1', 'x', 'nan', HUGE[0]),
     ),
     *each('mean_length', ('-1', 'nan', 'x')),
     *each('num_prompts', HUGE, '--stage=pairs', '--group_size=2'),

@@ -135,6 +135,7 @@ _SETS = {
   'riskpo': ('credit.BundleRisk.bundle=3',),
 }
 _PLACES = {
+  # Levels are by index, and alike here: what changes is which are drawn.
   'adarft': Place('chain', loop=True),
   'guide_grpo': Place('chain', loop=True),
   'mopps': Place('chain', loop=True),

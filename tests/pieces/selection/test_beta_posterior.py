@@ -6,29 +6,11 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import selection
-from rl_jax.types import GroupSummary
 
 KEY = jax.random.key(0)
 
 
-def told(rewards, right=0.0):
-  """A summary with these rewards; lengths and entropies do not matter."""
-  rewards = np.asarray(rewards, np.float32)
-  full = lambda value: np.full_like(rewards, value)
-  return GroupSummary(
-    reward_NG=rewards,
-    right_NG=full(right),
-    length_NG=full(np.nan),
-    entropy_NG=full(np.nan),
-  )
-
-
-def wins(count, group=8, prompts=1):
-  """What a selector is told of prompts with so many rewards of 1."""
-  return told(np.tile(np.arange(group) < count, (prompts, 1)))
-
-
-def test_posterior_by_hand():
+def test_posterior_by_hand(wins):
   """decay .5: s = 1/4 of 8 gives 1 + 2 and 1 + 6; then s = 1/2 gives 1.5 + .5 +
   4 and 3.5 + .5 + 4. Other prompts keep the prior."""
   selector = selection.BetaPosterior()
@@ -39,7 +21,7 @@ def test_posterior_by_hand():
   np.testing.assert_allclose([state['a'][1], state['b'][1]], [6, 8])
 
 
-def test_prior_and_bounds_by_hand():
+def test_prior_and_bounds_by_hand(told):
   """a0 = 2, b0 = 3, decay .5. Rewards 3, -1, .5, 0 count as 1, 0, .5, 0: 1.5 of
   4, so a = 1 + 1 + 1.5 and b = 1.5 + 1.5 + 2.5."""
   selector = selection.BetaPosterior(prior_success=2.0, prior_failure=3.0)
@@ -48,7 +30,7 @@ def test_prior_and_bounds_by_hand():
   np.testing.assert_allclose([state['a'][0], state['b'][0]], [3.5, 5.5])
 
 
-def test_fixed_point():
+def test_fixed_point(wins):
   """a0 + n s / (1 - decay) = 1 + 16 s for a constant s = 3/4."""
   selector = selection.BetaPosterior()
   state = selector.init(1)
@@ -57,7 +39,7 @@ def test_fixed_point():
   np.testing.assert_allclose([state['a'][0], state['b'][0]], [13, 5], rtol=1e-5)
 
 
-def test_failed_verifications_do_not_count():
+def test_failed_verifications_do_not_count(told):
   """NaN is no loss: 1 success of 2 known."""
   selector = selection.BetaPosterior(decay=1.0)
   rewards = np.array([[1.0, np.nan, 0.0, np.nan]], np.float32)
@@ -65,7 +47,7 @@ def test_failed_verifications_do_not_count():
   np.testing.assert_allclose([state['a'][0], state['b'][0]], [2, 2])
 
 
-def test_success_may_be_what_is_right():
+def test_success_may_be_what_is_right(told):
   """Rewards of .2, all right: 4 successes of 4 instead of .8."""
   rewards = [[0.2, 0.2, 0.2, 0.2]]
   for success, expected in (('reward', [1.8, 4.2]), ('right', [5.0, 1.0])):
@@ -136,7 +118,7 @@ def test_one_candidate_each_is_a_uniform_draw():
   assert (counts > 2).all() and len(set(batches)) > 5
 
 
-def test_state_survives_a_save():
+def test_state_survives_a_save(wins):
   """E0: 2 N = N, save, restore, N."""
   selector = selection.BetaPosterior(candidate_ratio=2)
   state = half = selector.init(12)

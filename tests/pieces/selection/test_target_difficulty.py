@@ -6,21 +6,8 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import selection
-from rl_jax.types import GroupSummary
 
 KEY = jax.random.key(0)
-
-
-def told(rewards, right=0.0):
-  """A summary with these rewards; lengths and entropies do not matter."""
-  rewards = np.asarray(rewards, np.float32)
-  full = lambda value: np.full_like(rewards, value)
-  return GroupSummary(
-    reward_NG=rewards,
-    right_NG=full(right),
-    length_NG=full(np.nan),
-    entropy_NG=full(np.nan),
-  )
 
 
 def at(target, levels=3, size=9):
@@ -30,7 +17,7 @@ def at(target, levels=3, size=9):
   return selector, {**state, 'target': jnp.float32(target)}
 
 
-def test_target_by_hand():
+def test_target_by_hand(told):
   """.5 tanh(2 (.75 - .5)) = .2311; all wrong: .5 tanh(-1) = -.3808, to 0; all
   right from .9: .9 + .3808 is cut at 1."""
   selector, state = at(0.0)
@@ -42,7 +29,7 @@ def test_target_by_hand():
   assert selector.observe(state, np.arange(1), told([[1, 1]]))['target'] == 1.0
 
 
-def test_constants_by_hand():
+def test_constants_by_hand(told):
   """.2 tanh(4 (.5 - .25)) = .2 tanh(1) = .15232."""
   selector = selection.TargetDifficulty(step=0.2, sensitivity=4.0, goal=0.25)
   state = selector.observe(selector.init(2), np.arange(1), told([[1, 0]]))
@@ -75,7 +62,7 @@ def test_equal_prompts_are_drawn_at_random_by_batch():
   assert len(set(first.tolist())) == 20
 
 
-def test_failed_verifications_do_not_count():
+def test_failed_verifications_do_not_count(told):
   """Rewards 1, NaN: the mean is 1; without any judged sample nothing moves."""
   selector, state = at(0.3)
   one = selector.observe(state, np.arange(1), told([[1, np.nan]]))
@@ -84,7 +71,7 @@ def test_failed_verifications_do_not_count():
   np.testing.assert_allclose(none['target'], 0.3)
 
 
-def test_success_may_be_right():
+def test_success_may_be_right(told):
   """Rewards of -1 with right responses raise the target as rewards of 1 do."""
   selector = selection.TargetDifficulty(success='right')
   state = selector.observe(
@@ -93,7 +80,7 @@ def test_success_may_be_right():
   np.testing.assert_allclose(state['target'], 0.380797, rtol=1e-5)
 
 
-def test_order_of_samples_does_not_matter():
+def test_order_of_samples_does_not_matter(told):
   """The mean is over all of the batch."""
   selector, state = at(0.4)
   rewards = np.array([[1.0, 0.0, 0.25], [0.5, 0.75, 0.0]], np.float32)
