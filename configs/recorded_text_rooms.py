@@ -16,22 +16,20 @@ from configs import text_rooms
 from rl_jax.config import ExperimentConfig
 from rl_jax.learning.update import UpdateConfig
 from rl_jax.method import Method
-from rl_jax.tasks import RecordedTextWorld
+from rl_jax.tasks import RecordedWalks
 
 
 def get_config(method: Method) -> ExperimentConfig:
   """128 walks a step, of whose commands 30% are random."""
   config = text_rooms.get_config(method)
   limits = config.rollout.turns
-  fields = {
-    field.name: getattr(config.task, field.name)
-    for field in dataclasses.fields(config.task)
-  }
   return dataclasses.replace(
     config,
     iterations=200,
-    task=RecordedTextWorld(
-      **(fields | {'num_train': 192}), noise=0.3, turns=limits.max_turns
+    task=RecordedWalks(
+      task=dataclasses.replace(config.task, num_train=192),
+      noise=0.3,
+      turns=limits.max_turns,
     ),
     rollout=dataclasses.replace(
       config.rollout, num_prompts=16, logged_prompts=16

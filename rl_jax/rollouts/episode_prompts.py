@@ -97,8 +97,13 @@ def begun(task: Any) -> Callable:
 
   def begin(examples, kept):
     del kept
-    said = (task.make(one).reset(seed_of(one)).observation for one in examples)
-    return [opened(*pair, False) for pair in zip(examples, said, strict=True)]
+    return [opened(one, said(one), False) for one in examples]
+
+  def said(example):
+    episode = task.make(example)
+    observation = episode.reset(seed_of(example)).observation
+    getattr(episode, 'close', lambda: None)()
+    return observation
 
   return begin
 

@@ -29,7 +29,7 @@ from rl_jax.tasks.environments.planned_key_door import PlannedKeyDoor
 from rl_jax.tasks.environments.priced_tools import PricedTools
 from rl_jax.tasks.environments.program import Program
 from rl_jax.tasks.environments.recorded_haggling import RecordedHaggling
-from rl_jax.tasks.environments.recorded_text_world import RecordedTextWorld
+from rl_jax.tasks.environments.recorded_walks import RecordedWalks
 from rl_jax.tasks.environments.reflections import Reflections
 from rl_jax.tasks.environments.text_arena import TextArena
 from rl_jax.tasks.environments.text_world import TextWorld
@@ -128,7 +128,7 @@ __all__ = [
   'QuestionAnswer',
   'ReasoningGym',
   'RecordedHaggling',
-  'RecordedTextWorld',
+  'RecordedWalks',
   'ReferencedPairs',
   'Reflections',
   'Refinements',

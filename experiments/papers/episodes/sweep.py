@@ -18,6 +18,7 @@ from experiments.papers.episodes import (
   bargaining,
   later,
   partners,
+  grids,
   rooms,
 )
 from experiments.papers.episodes.cases import (
@@ -108,6 +109,7 @@ WORLDS = {
   **bargaining.WORLDS,
   **partners.WORLDS,
   **rooms.WORLDS,
+  **grids.WORLDS,
   **aviary.WORLDS,
 }
 _PLAIN, _FARMED = ('told', 'turn_ppo'), ('told_undecayed', 'oni')
@@ -319,6 +321,7 @@ CLAIMS = (
   *partners.CLAIMS,
   *rooms.CLAIMS,
   *aviary.CLAIMS,
+  *grids.CLAIMS,
 )
 
 

@@ -1,7 +1,10 @@
 """Environments of Gymnasium whose observations and actions are text."""
 
+import collections
 import contextlib
 import dataclasses
+import functools
+import json
 import re
 import string
 from typing import Any
@@ -9,11 +12,17 @@ from typing import Any
 from rl_jax.checks import checked, chosen
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
+from rl_jax.tasks.environments import transition_tables
 from rl_jax.tasks.environments.base import EnvironmentTask, Reply
 
 # Where the agent is: in colour.
 _MARKED = re.compile(r'\x1b\[[\d;]+m(.*?)\x1b\[0m')
 REWARD = 'reward'  # the component that is the environment's own reward
+# Of the solution: long enough for the toy grids, and a shorter way is better.
+_STEPS, _DISCOUNT = 500, 0.99
+# Environments of episodes that have ended, by how they are made: `reset` with a
+# seed begins anew, and making one may take as long as an episode.
+_IDLE: dict[tuple[Any, ...], list[Any]] = collections.defaultdict(list)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -66,6 +75,15 @@ class GymnasiumText(EnvironmentTask):
     """An episode that has not begun."""
     return GymnasiumEpisode(self)
 
+  def best_return(self, steps: int) -> float:
+    """The greatest expected return in so many steps, over initial states.
+
+    Raises: ValueError for an environment without a table of transitions.
+    """
+    env = self.make(self.example('train', 0)).unwrapped
+    value_S, _ = transition_tables.solved(_table(env, self.name), steps)
+    return float(env.initial_state_distrib @ value_S)
+
 
 class GymnasiumEpisode:
   """One episode."""
@@ -74,7 +92,12 @@ class GymnasiumEpisode:
     gymnasium = _package()
     mode = 'ansi' if task.shown == 'ansi' else None
     self._task = task
-    self._env = gymnasium.make(task.name, render_mode=mode, **task.options)
+    self._idle = _IDLE[gymnasium, task.name, mode, repr(task.options)]
+    self._env = (
+      self._idle.pop()
+      if self._idle
+      else gymnasium.make(task.name, render_mode=mode, **task.options)
+    )
     space, kinds = self._env.action_space, gymnasium.spaces
     self._texts = isinstance(space, kinds.Text)
     if not self._texts and not isinstance(space, kinds.Discrete):
@@ -129,9 +152,30 @@ class GymnasiumEpisode:
       action=word,
     )
 
+  @property
+  def unwrapped(self) -> Any:
+    """The environment of the package."""
+    return self._env.unwrapped
+
+  @property
+  def commands(self) -> tuple[str, ...]:
+    """The actions of a Discrete space."""
+    return tuple(self._actions)
+
+  @property
+  def solution(self) -> tuple[str, ...]:
+    """The best action from here, discounted by 0.99.
+
+    Raises: ValueError for an environment without a table of transitions.
+    """
+    best = _best_actions(self._task.name, json.dumps(self._task.options))
+    return (self.commands[best[int(self._last)]],)
+
   def close(self) -> None:
-    """That of the environment."""
-    self._env.close()
+    """The environment is left to another episode."""
+    if self._env is not None:
+      self._idle.append(self._env)
+      self._env = None
 
   def _told(self, found):
     if self._task.shown == 'ansi':
@@ -141,6 +185,22 @@ class GymnasiumEpisode:
   def _state(self, found):
     self._last = repr(_plain(found))
     return self._last
+
+
+@functools.lru_cache(maxsize=8)
+def _best_actions(name: str, options: str) -> Any:
+  env = _package().make(name, **json.loads(options)).unwrapped
+  table = _table(env, name)
+  return transition_tables.solved(table, _STEPS, _DISCOUNT)[1]
+
+
+def _table(env: Any, name: str) -> transition_tables.Table:
+  if not hasattr(env, 'P'):
+    raise ValueError(
+      f'GymnasiumText.name = {name!r} has no table of transitions (P), so its '
+      'best actions are not known'
+    )
+  return env.P
 
 
 def _plain(value: Any) -> Any:

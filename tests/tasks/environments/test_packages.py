@@ -11,7 +11,7 @@ from rl_jax import user_modules
 from rl_jax.tasks import (
   Arithmetic,
   Aviary,
-  RecordedTextWorld,
+  RecordedWalks,
   TextWorld,
   WithTools,
 )
@@ -152,12 +152,8 @@ def test_the_interpreter_obeys_no_policy(stub, tmp_path, text):
 def test_recorded_walks_through_a_text_world(stub, tmp_path):
   """Without noise the game's solution; with it any command, and a cut."""
   stub('textworld')
-  fields = {
-    'folder': str(tmp_path),
-    'num_logged': 4,
-    'reward_weights': {'progress': 1.0},
-  }
-  task = RecordedTextWorld(**fields, noise=0.0)
+  game = TextWorld(folder=str(tmp_path), reward_weights={'progress': 1.0})
+  task = RecordedWalks(task=game, noise=0.0, num_logged=4)
   walks = task.logged(task.example('train', 0))
   assert len(walks) == 4 and {walk.reward for walk in walks} == {1.0}
   assert {walk.turns for walk in walks} == {

@@ -1,0 +1,87 @@
+"""Recorded walks through an environment that knows how it is solved."""
+
+import dataclasses
+import functools
+from typing import Any
+
+from rl_jax.checks import checked, ranged
+from rl_jax.tasks import base, draws
+from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.environments.base import is_environment, seed_of
+from rl_jax.tasks.wrapped import Wrapped
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
+class RecordedWalks(Wrapped):
+  """A task of episodes with `num_logged` recorded walks of each.
+
+    RecordedWalks(task=TextWorld(rooms=2), noise=0.3)
+
+  A player gives the first action of the episode's own solution from where it
+  is, or with probability `noise`, and where there is none, any that can be
+  given. A walk is cut after `turns` actions. Its reward is that of the episode.
+  turn_ends: an end token closes an action; else it has as many tokens as a turn
+  of the policy may have.
+  Episodes of the task have two properties: `commands`, the actions that can be
+  given, and `solution`, those that solve it from here or the first of them; ()
+  if there are none.
+  """
+
+  task: Any
+  noise: float = ranged(0.5, 0.0, 1.0)
+  turns: int = ranged(8, 1)
+  num_logged: int = ranged(8, 1)
+  turn_ends: bool = True
+
+  def __post_init__(self):
+    if not is_environment(self.task):
+      raise ValueError(
+        f'RecordedWalks.task = {type(self.task).__name__} is no environment '
+        '(it has no method make)'
+      )
+
+  @functools.cached_property
+  def _walks(self) -> dict[int, tuple[Logged, ...]]:
+    """Of episodes by their seeds: a walk takes as long as an episode."""
+    return {}
+
+  def logged(self, example: Example) -> tuple[Logged, ...]:
+    """The walks."""
+    seed = seed_of(example)
+    if seed not in self._walks:
+      self._walks[seed] = tuple(
+        self._walk(example, draws.Draws('walk', seed, number))
+        for number in range(self.num_logged)
+      )
+    return self._walks[seed]
+
+  def target(self, example: Example) -> str:
+    """What the first recorded player says first."""
+    return self.logged(example)[0].turns[0][0]
+
+  def _walk(self, example, stream):
+    episode, turns = self.make(example), []
+    if not hasattr(type(episode), 'solution'):
+      raise ValueError(
+        f'RecordedWalks.task = {type(self.task).__name__}: its episodes have '
+        'no property `solution`'
+      )
+    said = episode.reset(seed_of(example))
+    total = dict.fromkeys(self.reward_weights, 0.0)
+    while len(turns) < self.turns and not said.done:
+      actions = episode.commands
+      if episode.solution and stream.uniform() >= self.noise:
+        actions = episode.solution[:1]
+      action = stream.choice(actions)
+      said = episode.step(action)
+      turns.append((action, said.observation))
+      total = {name: x + said.rewards[name] for name, x in total.items()}
+    episode.close()
+    turns[-1] = turns[-1][0], ''  # nothing is read behind the last
+    return Logged(
+      turns=tuple(turns),
+      turn_ends=self.turn_ends,
+      reward=base.combine(total, self.reward_weights),
+      truncated=not said.done,
+    )
