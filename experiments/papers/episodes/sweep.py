@@ -16,9 +16,9 @@ from typing import Any
 from experiments.papers.episodes import (
   aviary,
   bargaining,
+  grids,
   later,
   partners,
-  grids,
   rooms,
 )
 from experiments.papers.episodes.cases import (
