@@ -1,21 +1,30 @@
-"""Worlds and claims of grids of other packages: Taxi of Gymnasium.
+"""Worlds and claims of grids of other packages: Taxi and BabyAI.
 
-Policies begin with runs/taxi_start, a clone of recorded walks, whose command is
-in README.md. Environments answer on the host. Needs the extra 'games'.
+Policies begin with clones of walks, runs/taxi_start and runs/babyai_renamed,
+whose commands are in README.md. Environments answer on the host. Needs the
+extra 'games'.
 """
 
-from experiments.papers.episodes.cases import Claim, World
+from experiments.papers.episodes.cases import OUTCOME, Claim, World
 
 _TAXI = ('turn_ppo', 'grpo', 'filtered_bc')
 WORLDS = {
   'taxi': World(
     'taxi', _TAXI, {'model.path': 'runs/taxi_start', 'evaluation.every': 100}
-  )
+  ),
+  'babyai_alone': World('babyai', ('grpo',), {}),
+  'babyai_renamed': World(
+    'babyai', ('grpo',), {'model.path': 'runs/babyai_renamed'}
+  ),
 }
 # Of the 64 initial states that are evaluated: the mean of their best returns,
 # and that of 24 random actions.
 BEST, RANDOM = 7.984, -94.2
 _RETURN = 'held_out/reward'  # of drawn episodes
+# Of the clone in BabyAI, on the episodes that are evaluated.
+DRAWN, GREEDY = 'held_out/outcome', 'greedy/outcome'
+START = {DRAWN: 0.520, GREEDY: 0.610}
+_RENAMED, _LID = ('babyai_renamed', 'grpo'), 'M89 LID'
 _SOURCE = 'M28'
 CLAIMS = (
   *(
@@ -32,5 +41,19 @@ CLAIMS = (
     ('taxi', 'turn_ppo'),
     ('taxi', 'filtered_bc'),
     _RETURN,
+  ),
+  *(
+    Claim(
+      _LID,
+      'RL after gathering above RL alone',
+      _RENAMED,
+      ('babyai_alone', 'grpo'),
+      metric,
+    )
+    for metric in (OUTCOME, DRAWN, GREEDY)
+  ),
+  *(
+    Claim(_LID, 'above the clone of gathered walks', _RENAMED, least, metric)
+    for metric, least in START.items()
   ),
 )

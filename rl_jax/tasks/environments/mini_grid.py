@@ -1,6 +1,7 @@
 """Grids of MiniGrid and BabyAI, told in text."""
 
 import dataclasses
+import string
 from typing import Any
 
 from rl_jax.checks import checked
@@ -10,6 +11,21 @@ from rl_jax.tasks.environments.base import EnvironmentTask, Reply
 
 _UNSEEN = ('unseen', 'empty', 'floor', 'wall')
 _STATES = ('open', 'closed', 'locked')  # of doors
+_SIDES = {'ahead': 6, 'left': 3, 'right': 3}  # how far is in view
+# What missions and observations are often made of.
+_WORDS = (
+  *('left right forward pickup drop toggle done'.split()),
+  *(
+    f' {n} {side}' for side, most in _SIDES.items() for n in range(1, most + 1)
+  ),
+  *('a', 'an', '; a', '; an', 'nothing', '; you carry', 'you carry', '\n'),
+  *('go to', 'pick up', 'open', 'get to', 'put', 'use', ' the', ' a', ' an'),
+  *(' next to', ' and', ', then', ' after you', ' to', ' goal'),
+  *(f' {color}' for color in 'red green blue purple yellow grey'.split()),
+  *(f' {kind}' for kind in 'door key ball box lava'.split()),
+  *(f' {state}' for state in _STATES),
+)
+MISSION = 'mission'  # in Example.meta, what is told in place of the own one
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,19 +51,24 @@ class MiniGrid(EnvironmentTask):
   options: dict[str, Any] = dataclasses.field(default_factory=dict, hash=False)
   global_random = False
 
+  @property
+  def alphabet(self) -> tuple[str, ...]:
+    """Words of missions and observations, and ASCII characters for others."""
+    return (*_WORDS, *(c for c in string.printable if c not in _WORDS))
+
   def prepare(self) -> None:
     """Imports the package once and begins a grid, to check it."""
     self.make(self.example('train', 0)).reset(0)
 
   def make(self, example: Example) -> 'MiniGridEpisode':
     """A grid that has not begun."""
-    return MiniGridEpisode(self)
+    return MiniGridEpisode(self, example.meta.get(MISSION))
 
 
 class MiniGridEpisode:
   """One episode."""
 
-  def __init__(self, task: MiniGrid):
+  def __init__(self, task: MiniGrid, mission: str | None = None):
     try:
       import gymnasium
       import minigrid
@@ -58,12 +79,13 @@ class MiniGridEpisode:
     del minigrid  # its import makes the names known
     self._grid = gymnasium.make(task.name, **task.options)
     self._actions = {one.name: one for one in self._grid.unwrapped.actions}
+    self._mission, self._bot = mission, None
 
   def reset(self, seed: int) -> Reply:
     """The mission, and what is in view."""
     seen, _ = self._grid.reset(seed=seed)
-    told = f'{seen["mission"]}\n{self._told(seen)}'
-    self._seen = seen
+    told = f'{self._mission or seen["mission"]}\n{self._told(seen)}'
+    self._seen, self._bot = seen, None
     return Reply(told, state=self._state())
 
   def step(self, action: str) -> Reply:
@@ -75,6 +97,8 @@ class MiniGridEpisode:
         self._told(self._seen), rewards=zero, state=self._state(), action=''
       )
     found = self._grid.step(self._actions[word])
+    if self._bot is not None:
+      self._advice = self._advised(self._actions[word])
     self._seen, reward, ended, truncated, _ = found
     return Reply(
       self._told(self._seen),
@@ -89,9 +113,43 @@ class MiniGridEpisode:
       action=word,
     )
 
+  @property
+  def commands(self) -> tuple[str, ...]:
+    """MiniGrid's words."""
+    return tuple(self._actions)
+
+  @property
+  def solution(self) -> tuple[str, ...]:
+    """The next action of BabyAI's bot; () if it has none.
+
+    Raises: ValueError for a grid that is none of BabyAI's.
+    """
+    if self._bot is None:
+      self._bot = _bot(self._grid)
+      self._advice = self._advised()
+    return self._advice
+
+  @property
+  def reached(self) -> str:
+    """'red ball', the thing that the agent faces; '' if there is none."""
+    grid = self._grid.unwrapped
+    thing = grid.grid.get(*grid.front_pos)
+    if thing is None or thing.type in _UNSEEN:
+      return ''
+    return f'{thing.color} {thing.type}'
+
   def close(self) -> None:
     """Of the package."""
     self._grid.close()
+
+  def _advised(self, done=None):
+    """What the bot does after the action that was done."""
+    from minigrid.utils.baby_ai_bot import DisappearedBoxError
+
+    try:
+      return (self._bot.replan(done).name,)
+    except (AssertionError, DisappearedBoxError):  # it cannot be solved now
+      return ()
 
   def _state(self):
     grid = self._grid.unwrapped
@@ -124,3 +182,13 @@ class MiniGridEpisode:
     if self._carried():
       found.append(f'you carry a {self._carried()}')
     return '; '.join(found or ['nothing']) + '\n'
+
+
+def _bot(grid):
+  if not hasattr(grid.unwrapped, 'instrs'):
+    raise ValueError(
+      f'MiniGrid.name = {grid.spec.id!r}: the bot solves grids of BabyAI alone'
+    )
+  from minigrid.utils.baby_ai_bot import BabyAIBot
+
+  return BabyAIBot(grid)

@@ -1,0 +1,34 @@
+"""Random walks in BabyAI that are named by what they reached, then missions.
+
+Command: python -m experiments.train --config=configs/renamed_babyai.py
+  --method=sft --workdir=runs/babyai_renamed
+Needs the extra 'games'.
+"""
+
+import dataclasses
+
+from configs import babyai
+from rl_jax.config import ExperimentConfig
+from rl_jax.learning.update import UpdateConfig
+from rl_jax.method import Method
+from rl_jax.tasks import RenamedWalks
+
+
+def get_config(method: Method) -> ExperimentConfig:
+  """64 walks a step, of 1000."""
+  config = babyai.get_config(method)
+  return dataclasses.replace(
+    config,
+    iterations=200,
+    task=RenamedWalks(
+      name=config.task.name,
+      num_train=1000,
+      turns=config.rollout.turns.max_turns,
+    ),
+    rollout=dataclasses.replace(
+      config.rollout, num_prompts=64, group_size=1, logged_prompts=64
+    ),
+    update=UpdateConfig(minibatch_prompts=64),
+    optimizer=dataclasses.replace(config.optimizer, learning_rate=3e-3),
+    evaluation=dataclasses.replace(config.evaluation, every=100),
+  )
