@@ -30,8 +30,8 @@ from rl_jax.tasks.environments.priced_tools import PricedTools
 from rl_jax.tasks.environments.program import Program
 from rl_jax.tasks.environments.recorded_haggling import RecordedHaggling
 from rl_jax.tasks.environments.recorded_walks import RecordedWalks
-from rl_jax.tasks.environments.renamed_walks import RenamedWalks
 from rl_jax.tasks.environments.reflections import Reflections
+from rl_jax.tasks.environments.renamed_walks import RenamedWalks
 from rl_jax.tasks.environments.text_arena import TextArena
 from rl_jax.tasks.environments.text_world import TextWorld
 from rl_jax.tasks.environments.told_key_door import ToldKeyDoor

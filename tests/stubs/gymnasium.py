@@ -3,6 +3,8 @@
 import random
 import types
 
+import numpy as np
+
 registry = {}
 
 
@@ -22,11 +24,26 @@ class Discrete:
 
 
 class _Line:
-  """From 0 to 3; steps right cost 1, the end is worth 5."""
+  """From 0 to 3; steps cost 1, the last one is worth 5."""
+
+  initial_state_distrib = np.array([1.0, 0.0, 0.0, 0.0])
 
   def __init__(self, actions=4, is_slippery=False):
     self.action_space = Text() if actions == 'text' else Discrete(actions)
     self.is_slippery = is_slippery
+    # Only 2 moves.
+    step = lambda place, to: (1.0, to, 5.0 if to == 3 else -1.0, to == 3)
+    self.P = {
+      place: {
+        a: [step(place, place + (a == 2 and place < 3))] for a in range(4)
+      }
+      for place in range(4)
+    }
+
+  @property
+  def unwrapped(self):
+    """Itself."""
+    return self
 
   def reset(self, seed):
     """At 0."""

@@ -19,15 +19,27 @@ class Grid:
   """The ball is ahead; near by it can be taken, which ends the episode."""
 
   actions, mission, carrying = Actions, 'pick up the ball', None
+  instrs, front_pos = 'of BabyAI', (0, 1)
 
   @property
   def unwrapped(self):
     """Itself."""
     return self
 
+  @property
+  def grid(self):
+    """Where things are: itself."""
+    return self
+
+  def get(self, x, y):
+    """What is at a place; in front of the agent the ball when it is near."""
+    ball = types.SimpleNamespace(color='red', type='ball')
+    return ball if self.away == 1 and (x, y) == self.front_pos else None
+
   def reset(self, seed):
     """As far away as the seed says."""
     self.away = int(np.random.default_rng(seed).integers(1, 3))
+    self.carrying = None
     return self._seen(), {}
 
   def step(self, action):

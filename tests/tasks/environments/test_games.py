@@ -1,12 +1,19 @@
 """Gymnasium, TextArena, OpenSpiel: with the packages, stubs, or neither."""
 
+import dataclasses
 import sys
 
 import pytest
 
 from rl_jax.models.piece_tokenizer import PieceTokenizer
-from rl_jax.tasks import GymnasiumText, MiniGrid, OpenSpiel, TextArena
-from rl_jax.tasks.environments import information_states
+from rl_jax.tasks import (
+  GymnasiumText,
+  MiniGrid,
+  OpenSpiel,
+  RecordedWalks,
+  TextArena,
+)
+from rl_jax.tasks.environments import information_states, transition_tables
 from rl_jax.tasks.environments.base import seed_of
 from rl_jax.verification.sessions import Request, SessionPool
 
@@ -107,7 +114,8 @@ def test_mini_grid():
   """The real one: a key is seen, taken and carried; other words do nothing."""
   pytest.importorskip('minigrid', reason="needs the extra 'games'")
   task = MiniGrid(name='MiniGrid-DoorKey-5x5-v0')
-  episode = task.make(None)
+  example = task.example('train', 0)
+  episode = task.make(example)
   begun = episode.reset(1)
   told = 'a locked yellow door 1 left; a yellow key 1 ahead\n'
   assert begun.observation.endswith(f'get to the goal\n{told}')
@@ -118,13 +126,43 @@ def test_mini_grid():
   assert 'yellow key 1 ahead' not in taken.observation
   assert taken.observation.endswith('you carry a yellow key\n')
   assert taken.state != begun.state and not taken.done
-  assert task.make(None).reset(1) == begun
+  assert task.make(example).reset(1) == begun
   way = ('left', 'toggle', 'forward', 'forward', 'right', 'forward')
   said = [episode.step(action) for action in way]
   assert said[1].observation.startswith('an open yellow door 1 ahead; a green')
   assert [reply.done for reply in said] == 5 * [False] + [True]
   assert said[-1].rewards['outcome'] == 1
   episode.close()
+
+
+def test_the_real_bot_solves_real_missions():
+  """A third of its actions random, too; all that is said is made of pieces."""
+  pytest.importorskip('minigrid', reason="needs the extra 'games'")
+  grids = MiniGrid(name='BabyAI-GoToLocalS6N2-v0')
+  tokens = PieceTokenizer(grids.alphabet)
+  task = RecordedWalks(task=grids, noise=0.0, turns=12, num_logged=1)
+  for index in range(20):
+    (walk,) = task.logged(task.example('train', index))
+    assert walk.reward == 1.0 and not walk.truncated
+    assert max(len(tokens.encode(told)) for _, told in walk.turns) <= 11
+  noisy = dataclasses.replace(task, noise=0.3)
+  walks = [noisy.logged(task.example('train', i))[0] for i in range(20)]
+  assert sum(walk.reward for walk in walks) >= 15
+
+
+def test_the_real_taxi():
+  """Every walk earns what its initial state is worth."""
+  pytest.importorskip('gymnasium', reason="needs the extra 'games'")
+  words = ('s', 'n', 'e', 'w', 'p', 'd')
+  taxi = GymnasiumText(name='Taxi-v4', words=words)
+  task = RecordedWalks(task=taxi, noise=0.0, turns=24, num_logged=1)
+  table = taxi.make(taxi.example('train', 0)).unwrapped.P
+  value_S, _ = transition_tables.solved(table, 24)
+  for index in range(20):
+    example = taxi.example('train', index)
+    begun = taxi.make(example).reset(seed_of(example))
+    assert task.logged(example)[0].reward == value_S[int(begun.state)]
+  assert taxi.best_return(24) == pytest.approx(7.93)
 
 
 def test_tic_tac_toe():
