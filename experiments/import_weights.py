@@ -6,12 +6,16 @@ The source is a Hugging Face directory (Llama, SmolLM2, Mistral, Qwen2, Qwen2.5,
 Qwen3, Gemma 2, text models of Gemma 3) or a .gguf file. Training also reads
 these directly; a model directory loads faster and onto any mesh. With
 --adapters=PEFT_DIR it has these adapters, which a run with their rank, alpha
-and targets continues; the command logs all three.
+and targets continues; the command logs all three. With --untrained=SEED the
+weights are drawn anew and only sizes and tokenizer are those of the source, to
+see what a model owes to its pre-training.
 """
 
 from absl import app, flags, logging
+import jax
 
 from experiments.flags import configuration
+from rl_jax.models import params as params_lib
 from rl_jax.models import spec, transformer
 from rl_jax.models.files import model_dir, peft
 
@@ -25,6 +29,13 @@ _PARAM_DTYPE = flags.DEFINE_enum(
 _ADAPTERS = flags.DEFINE_string(
   'adapters', None, 'Directory of PEFT: adapters of the source.'
 )
+_UNTRAINED = flags.DEFINE_integer(
+  'untrained',
+  None,
+  'Seed of random weights in place of those of the source.',
+  lower_bound=0,
+  upper_bound=2**63 - 1,
+)
 
 
 def main(argv: list[str]) -> None:
@@ -34,6 +45,8 @@ def main(argv: list[str]) -> None:
   cfg, params, tokenizer = model_dir.load_any(
     _SOURCE.value, param_dtype=_PARAM_DTYPE.value
   )
+  if _UNTRAINED.value is not None:
+    params = params_lib.init_params(cfg, jax.random.key(_UNTRAINED.value))
   if _ADAPTERS.value is not None:
     cfg, adapters = peft.import_adapters(_ADAPTERS.value, cfg)
     params = {**params, **adapters}

@@ -168,6 +168,7 @@ WRONG = {
     *each('source', ('empty.gguf', 'broken', 'text.gguf'), '--out=out'),
     *each('param_dtype', ('int8', ''), '--source=model', '--out=out'),
     *each('adapters', PATHS, '--source=model', '--out=out'),
+    *each('untrained', ('x', '-1', '9' * 20), '--source=model', '--out=out'),
   ],
   'play': [
     *each('checkpoint', PATHS),

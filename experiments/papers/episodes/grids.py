@@ -8,13 +8,14 @@ extra 'games'.
 from experiments.papers.episodes.cases import OUTCOME, Claim, World
 
 _TAXI = ('turn_ppo', 'grpo', 'filtered_bc')
+_PLAYED = {'evaluation.every': 40}
 WORLDS = {
   'taxi': World(
     'taxi', _TAXI, {'model.path': 'runs/taxi_start', 'evaluation.every': 100}
   ),
-  'babyai_alone': World('babyai', ('grpo',), {}),
+  'babyai_alone': World('babyai', ('grpo',), _PLAYED),
   'babyai_renamed': World(
-    'babyai', ('grpo',), {'model.path': 'runs/babyai_renamed'}
+    'babyai', ('grpo',), {**_PLAYED, 'model.path': 'runs/babyai_renamed'}
   ),
 }
 # Of the 64 initial states that are evaluated: the mean of their best returns,

@@ -15,6 +15,7 @@ import pytest
 from rl_jax import serialization
 from rl_jax.models import spec
 from rl_jax.models.files import directories, hf_export, model_dir
+from rl_jax.models.params import init_params
 from rl_jax.models.rope import RopeScaling
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.models.transformer import ModelConfig, specs
@@ -260,6 +261,21 @@ def run(module, *flags):
     text=True,
     check=False,
   )
+
+
+def test_untrained_weights_of_the_same_sizes(tmp_path):
+  """Those of a new run with the seed, not the source's."""
+  source, out = golden_with_tokenizer(tmp_path), str(tmp_path / 'out')
+  result = run(
+    'import_weights', f'--source={source}', f'--out={out}', '--untrained=3'
+  )
+  assert result.returncode == 0, result.stderr
+  cfg, params, tokenizer = model_dir.load_any(source)
+  found_cfg, found, found_tokenizer = model_dir.load_any(out)
+  assert (found_cfg, found_tokenizer) == (cfg, tokenizer)
+  assert_same(found, init_params(cfg, jax.random.key(3)))
+  embed = params['model']['embed']
+  assert not np.array_equal(found['model']['embed'], embed)
 
 
 def test_binaries_round_trip(tmp_path):
