@@ -23,12 +23,12 @@ from rl_jax.tasks import RecordedWalks
 
 
 def get_config(method: Method) -> ExperimentConfig:
-  """16 walks a step, of 200 without noise; 50 missions are played."""
-  turns, spoken, told = 8, 3, 24
+  """16 walks a step, of 200; 100 missions are played greedily."""
+  turns, spoken, told = 7, 2, 20
   config = babyai.get_config(method)
   return dataclasses.replace(
     config,
-    iterations=40,
+    iterations=30,
     task=RecordedWalks(
       task=dataclasses.replace(config.task, num_train=200),
       noise=0.0,
@@ -41,9 +41,8 @@ def get_config(method: Method) -> ExperimentConfig:
       num_prompts=16,
       group_size=1,
       logged_prompts=16,
-      max_prompt_tokens=32,
-      max_response_tokens=turns * spoken + (turns - 1) * told,
-      overlong_prompt='skip',
+      max_prompt_tokens=26,
+      max_response_tokens=118,  # of the longest of the walks
       turns=TurnConfig(
         max_turns=turns, max_turn_tokens=spoken, max_observation_tokens=told
       ),
@@ -51,7 +50,7 @@ def get_config(method: Method) -> ExperimentConfig:
     update=UpdateConfig(minibatch_prompts=16, microbatch_prompts=4),
     optimizer=OptimizerConfig(learning_rate=3e-5, warmup_steps=3),
     evaluation=dataclasses.replace(
-      config.evaluation, every=40, num_prompts=50, num_samples=0
+      config.evaluation, every=30, num_prompts=100, num_samples=0
     ),
-    checkpoint=CheckpointConfig(every=40, keep_last=1, keep_best=0),
+    checkpoint=CheckpointConfig(every=30, keep_last=1, keep_best=0),
   )

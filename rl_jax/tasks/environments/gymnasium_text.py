@@ -105,6 +105,7 @@ class GymnasiumEpisode:
         f'GymnasiumText: {task.name} has actions {space}: expected a Text or a '
         'Discrete space'
       )
+    self._actions = {}
     if not self._texts:
       numbers = range(int(space.start), int(space.start + space.n))
       words = task.words or tuple(map(str, numbers))
@@ -159,7 +160,7 @@ class GymnasiumEpisode:
 
   @property
   def commands(self) -> tuple[str, ...]:
-    """The actions of a Discrete space."""
+    """The actions of a Discrete space; of a Text space ()."""
     return tuple(self._actions)
 
   @property
