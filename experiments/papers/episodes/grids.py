@@ -18,30 +18,33 @@ WORLDS = {
     'babyai', ('grpo',), {**_PLAYED, 'model.path': 'runs/babyai_renamed'}
   ),
 }
-# Of the 64 initial states that are evaluated: the mean of their best returns,
-# and that of 24 random actions.
-BEST, RANDOM = 7.984, -94.2
-_RETURN = 'held_out/reward'  # of drawn episodes
+# The mean of the best returns of all initial states, for training episodes, and
+# of the 64 that are evaluated greedily; that of 24 random actions.
+BEST, RANDOM = {'final/reward': 7.93, 'greedy/reward': 7.984}, -94.2
+_SOURCE = 'M28'
 # Of the clone in BabyAI, on the episodes that are evaluated.
 DRAWN, GREEDY = 'held_out/outcome', 'greedy/outcome'
 START = {DRAWN: 0.520, GREEDY: 0.610}
 _RENAMED, _LID = ('babyai_renamed', 'grpo'), 'M89 LID'
-_SOURCE = 'M28'
 CLAIMS = (
   *(
-    Claim(_SOURCE, f'{name} {text}', ('taxi', name), least, _RETURN, 0)
+    Claim(_SOURCE, f'{name} {text}', ('taxi', name), least, metric, 0)
     for name in ('turn_ppo', 'grpo')
+    for metric, best in BEST.items()
     for text, least in (
-      ('reaches 95% of the best return', 0.95 * BEST),
-      ('goes 95% of the way from random', BEST - 0.05 * (BEST - RANDOM)),
+      ('reaches 95% of the best return', 0.95 * best),
+      ('goes 95% of the way from random', best - 0.05 * (best - RANDOM)),
     )
   ),
-  Claim(
-    _SOURCE,
-    'PPO above filtered BC',
-    ('taxi', 'turn_ppo'),
-    ('taxi', 'filtered_bc'),
-    _RETURN,
+  *(
+    Claim(
+      _SOURCE,
+      'PPO above filtered BC',
+      ('taxi', 'turn_ppo'),
+      ('taxi', 'filtered_bc'),
+      metric,
+    )
+    for metric in BEST
   ),
   *(
     Claim(
