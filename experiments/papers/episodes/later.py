@@ -62,7 +62,17 @@ ONE_STEP = {
 }
 # Returns of -2 in place of -40: ValueClip moves a value by 0.2 a rollout.
 SCALED = {**GRID, WEIGHTS: "{'maze': 0.05}"}
+# From a clone of recorded walks, some of which reach the goal.
+_WALKED = {**PLANNED, 'model.path': 'runs/planned_walks'}
 WORLDS = {
+  **{
+    f'planned_{count}_walks': World(
+      'planned_keydoor',
+      ('turn_ppo', 'hiper'),
+      {**_WALKED, 'task.subtasks': count},
+    )
+    for count in (1, 3)
+  },
   'planned_3_step': World('planned_keydoor', ('turn_ppo',), ONE_STEP),
   **{f'words_{name}': _words(name, size) for name, size in WORDS.items()},
   # At the rate of the others phrases fall apart.
@@ -96,6 +106,25 @@ WORLDS = {
   ),
 }
 CLAIMS = (
+  *(
+    Claim(
+      'A214 HiPER',
+      'from recorded walks above flat GAE',
+      (f'planned_{count}_walks', 'hiper'),
+      (f'planned_{count}_walks', 'turn_ppo'),
+      metric,
+    )
+    for count in (1, 3)
+    for metric in (OUTCOME, RIGHT)
+  ),
+  Claim(
+    'A214 HiPER',
+    'from recorded walks the gap to flat GAE grows with sub-tasks',
+    ('planned_3_walks', 'hiper'),
+    ('planned_1_walks', 'hiper'),
+    OUTCOME,
+    base='turn_ppo',
+  ),
   Claim(
     'A214 HiPER',
     'flat GAE falls behind at lambda 0',

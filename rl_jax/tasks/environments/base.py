@@ -177,6 +177,11 @@ def is_environment(task: Any) -> bool:
   return callable(getattr(task, 'make', None))
 
 
+def close(environment: Environment) -> None:
+  """Ends an episode, if it has a method for that."""
+  getattr(environment, 'close', lambda: None)()
+
+
 def players_of(task: Any) -> int:
   """How many players an episode of the task has."""
   return getattr(task, 'players', 1)

@@ -212,6 +212,18 @@ class Walk:
       action=ACTIONS[number] if known else '',
     )
 
+  @property
+  def commands(self) -> tuple[str, ...]:
+    """The words of all actions."""
+    return self._words
+
+  @property
+  def solution(self) -> tuple[str, ...]:
+    """The words of a shortest way from here to the goal."""
+    *place, holds = self._state
+    rest = dataclasses.replace(self._layout, start=tuple(place))
+    return tuple(self._words[number] for number in rest.solution(holds))
+
 
 @functools.lru_cache(maxsize=4096)
 def _layout(size: int, seed: int) -> Layout:

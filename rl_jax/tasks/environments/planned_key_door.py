@@ -1,6 +1,7 @@
 """KeyDoor in which every turn says its sub-goal before its action."""
 
 import dataclasses
+import itertools
 from typing import Any, ClassVar
 
 from rl_jax.checks import checked, ranged
@@ -12,6 +13,7 @@ from rl_jax.tasks.environments.key_door_words import told
 
 SWITCH, KEEP = '!~'
 SUBGOALS = 'KDG'  # the key, the door, the goal
+_HEADS = [flag + subgoal for flag in SWITCH + KEEP for subgoal in SUBGOALS]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,17 +73,16 @@ class PlannedKeyDoor(KeyDoor):
 
     from rl_jax.tasks.environments import device_text, key_door_device
 
-    heads = [flag + subgoal for flag in SWITCH + KEEP for subgoal in SUBGOALS]
     words = WORDS[self.words]
     table_SV, texts = device_text.word_table(
-      [head + word for head in heads for word in words], tokenizer, heads
+      [head + word for head in _HEADS for word in words], tokenizer, _HEADS
     )
     known = {word: number for number, word in enumerate(words)}
     parts = [
       (
-        known.get(text[2:] if text[:2] in heads else '', len(ACTIONS)),
-        SUBGOALS.index(text[1]) if text[:2] in heads else -1,
-        text[:2] in heads and text[0] == KEEP,
+        known.get(text[2:] if text[:2] in _HEADS else '', len(ACTIONS)),
+        SUBGOALS.index(text[1]) if text[:2] in _HEADS else -1,
+        text[:2] in _HEADS and text[0] == KEEP,
       )
       for text in texts
     ]
@@ -162,3 +163,15 @@ class PlannedWalk(Walk):
     if formed:
       self._subgoal = subgoal
     return dataclasses.replace(reply, rewards={**reply.rewards, **rewards})
+
+  @property
+  def commands(self) -> tuple[str, ...]:
+    """Every flag with every sub-goal and action."""
+    return tuple(map(''.join, itertools.product(_HEADS, super().commands)))
+
+  @property
+  def solution(self) -> tuple[str, ...]:
+    """The first turn of a shortest way, whose sub-goal is what is next."""
+    subgoal = SUBGOALS[self._state[2]]
+    flag = KEEP if subgoal == self._subgoal else SWITCH
+    return (flag + subgoal + super().solution[0],)

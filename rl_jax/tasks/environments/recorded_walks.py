@@ -7,7 +7,7 @@ from typing import Any
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
 from rl_jax.tasks.base import Example, Logged
-from rl_jax.tasks.environments.base import is_environment, seed_of
+from rl_jax.tasks.environments.base import close, is_environment, seed_of
 from rl_jax.tasks.wrapped import Wrapped
 
 
@@ -77,7 +77,7 @@ class RecordedWalks(Wrapped):
       said = episode.step(action)
       turns.append((action, said.observation))
       total = {name: x + said.rewards[name] for name, x in total.items()}
-    episode.close()
+    close(episode)
     turns[-1] = turns[-1][0], ''  # nothing is read behind the last
     return Logged(
       turns=tuple(turns),

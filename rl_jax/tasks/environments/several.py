@@ -8,6 +8,7 @@ from rl_jax.tasks.base import Example
 from rl_jax.tasks.environments.base import (
   Environment,
   Reply,
+  close,
   is_environment,
   players_of,
 )
@@ -87,4 +88,4 @@ class Weighted:
 
   def close(self) -> None:
     """As of the environment, if it has that."""
-    getattr(self.inner, 'close', lambda: None)()
+    close(self.inner)
