@@ -1,4 +1,4 @@
-"""Sub-goals for a small agent in KeyDoor, by a decoder of 30,000 parameters.
+"""Sub-goals for a small agent in KeyDoor, by a decoder of 83,000 parameters.
 
 Command: python -m experiments.train --config=configs/advised_keydoor.py
   --method=grpo --workdir=runs/advised

@@ -1,4 +1,4 @@
-"""BabyAI's GoToLocal in text, by a decoder of 40,000 parameters.
+"""BabyAI's GoToLocal in text, by a decoder of 92,000 parameters.
 
 In a room of six by six the policy reads a mission, 'go to the red ball', and
 the things in view, and writes one of seven actions. Success earns 1 less up to

@@ -1,4 +1,4 @@
-"""Requests answered by calls, by a decoder of 30,000 parameters.
+"""Requests answered by calls, by a decoder of 83,000 parameters.
 
   python -m experiments.sft --config=configs/function_calls.py --steps=100
     --learning_rate=1e-3 --max_prompt_tokens=10 --max_response_tokens=33

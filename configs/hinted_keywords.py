@@ -1,4 +1,4 @@
-"""Hints for a frozen writer, by a decoder of 60,000 parameters.
+"""Hints for a frozen writer, by a decoder of 83,000 parameters.
 
 The writer is that of configs/partner_lessons.py, runs/writer.
 Command: python -m experiments.train --config=configs/hinted_keywords.py

@@ -1,4 +1,4 @@
-"""Kuhn poker against itself, by a decoder of 30,000 parameters.
+"""Kuhn poker against itself, by a decoder of 83,000 parameters.
 
   python -m experiments.train --config=configs/kuhn.py --method=spiral
     --set=method.aggregation.length=2.0

@@ -1,4 +1,4 @@
-"""Recorded episodes of KeyDoor, by a decoder of 30,000 parameters.
+"""Recorded episodes of KeyDoor, by a decoder of 83,000 parameters.
 
 Digi-Q: a weak policy cloned from the records, critics by temporal differences
 from records, then the best of N of the policy's own actions in a state by these

@@ -1,4 +1,4 @@
-"""Moves of recorded games of KeyDoor, by a decoder of 30,000 parameters.
+"""Moves of recorded games of KeyDoor, by a decoder of 83,000 parameters.
 
 Think in Games: SFT on recorded moves, then GRPO with the reward 1 for the move
 that was made. Of labels with noise no policy reaches more than

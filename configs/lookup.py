@@ -1,4 +1,4 @@
-"""Questions with a misleading hop, by a decoder of 30,000 parameters.
+"""Questions with a misleading hop, by a decoder of 83,000 parameters.
 
 Command: python -m experiments.train --config=configs/lookup.py --method=rex_rag
   --workdir=runs/lookup

@@ -1,4 +1,4 @@
-"""Small partners for environments that ask: decoders of 60,000 parameters.
+"""Small partners for environments that ask: decoders of 83,000 parameters.
 
   python -m experiments.sft --config=configs/partner_lessons.py
     --max_prompt_tokens=24 --max_response_tokens=8 --stop_accuracy=0.99

@@ -2,7 +2,10 @@
 
 Command: python -m experiments.train --config=configs/recorded_taxi.py
   --method=sft --workdir=runs/taxi_start
-Needs the extra 'games'.
+Cost: a minute of a CPU core. Needs the extra 'games'.
+Expected: with seed 0, of played episodes, returns of -45 of drawn and 7.2 of
+  greedy ones (evaluation/sample_reward/reward, evaluation/reward/reward); all
+  greedy episodes bring the passenger home.
 """
 
 import dataclasses

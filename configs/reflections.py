@@ -1,4 +1,4 @@
-"""Reflections between trials of an actor, by a decoder of 60,000 parameters.
+"""Reflections between trials of an actor, by a decoder of 83,000 parameters.
 
 Command: python -m experiments.train --config=configs/reflections.py
   --method=retroformer --workdir=runs/reflections

@@ -1,11 +1,16 @@
-"""Taxi of Gymnasium, by a decoder of 60,000 parameters.
+"""Taxi of Gymnasium, by a decoder of 115,000 parameters.
 
 The policy reads the number of the state, of 500, and writes s, n, e or w to
 move, p to pick the passenger up, d to drop it. It begins with a clone of
 recorded walks (configs/recorded_taxi.py).
 Command: python -m experiments.train --config=configs/taxi.py
   --method=turn_ppo --set=model.path=runs/taxi_start --workdir=runs/taxi
-Needs the extra 'games'.
+Cost: about two minutes of a CPU core. Needs the extra 'games'.
+Expected: over five seeds, in the last ten iterations, a return of 6.6 of drawn
+  episodes (turn_ppo) and of 6.7 (grpo), and 98% bring the passenger home. The
+  best return is 7.93, 24 random actions have -94, the clone has -45 (greedily
+  7.2, by which it already brings all home). experiments/papers/episodes
+  compares.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""Forms of three fields, by a decoder of 30,000 parameters.
+"""Forms of three fields, by a decoder of 83,000 parameters.
 
 The reward has the dense potential; --set="task.reward_weights={'outcome': 1.0}"
 is sparse. A curriculum of forms that are filled in part: --method=mopps
