@@ -5,6 +5,11 @@ of its turns are drawn from all.
 Command: python -m experiments.train
   --config=configs/recorded_planned_keydoor.py --method=sft
   --workdir=runs/planned_walks
+Cost: a minute and a half of a CPU core.
+Expected: with seed 0, in grids that it has not read, 0.8% of drawn episodes
+  come to the goal, with a progress of 0.27 of 1
+  (evaluation/sample_reward/outcome and /progress); in the one of
+  experiments/papers/episodes, whose way is short, a third to the goal.
 """
 
 import dataclasses

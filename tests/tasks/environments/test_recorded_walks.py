@@ -13,6 +13,8 @@ from rl_jax.tasks import (
   GymnasiumText,
   KeyDoor,
   MiniGrid,
+  PlannedKeyDoor,
+  PricedTools,
   RecordedWalks,
   RenamedWalks,
 )
@@ -126,11 +128,41 @@ def test_walks_are_best_or_random(line):
   assert said == set(WORDS)
 
 
+def test_key_door_is_solved_by_its_words():
+  """The shortest way from the start, and from where another action led."""
+  task = KeyDoor(words='word')
+  for index in range(5):
+    example = task.example('train', index)
+    episode = task.make(example)
+    episode.reset(seed_of(example))
+    assert episode.solution == tuple(task.actions(example))
+    episode.step('take')
+    while episode.solution:
+      done = episode.step(episode.solution[0]).done
+    assert done
+
+
+def test_plans_say_what_is_next():
+  """A flag for every new sub-goal, in their order; nothing is malformed."""
+  task = PlannedKeyDoor()
+  example = task.example('train', 0)
+  walks = RecordedWalks(task=task, noise=0.0, turns=99, num_logged=1)
+  said = [turn for turn, _ in walks.logged(example)[0].turns]
+  assert ''.join(turn[1] for turn in said if turn[0] == '!') == 'KDG'
+  assert [turn[2:] for turn in said] == task.actions(example)
+  episode = task.make(example)
+  episode.reset(seed_of(example))
+  total = [episode.step(turn).rewards for turn in said]
+  assert sum(reward['malformed'] + reward['changed'] for reward in total) == 0
+  assert total[-1]['outcome'] == 1
+  assert len(set(episode.commands)) == 36
+
+
 @pytest.mark.parametrize(
   'task, text',
   [
     (Arithmetic(), 'RecordedWalks.task = Arithmetic is no environment'),
-    (KeyDoor(), 'RecordedWalks.task = KeyDoor: its episodes have no property'),
+    (PricedTools(), 'task = PricedTools: its episodes have no property'),
   ],
 )
 def test_tasks_without_a_solution_are_named(task, text):
