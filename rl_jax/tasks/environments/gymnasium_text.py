@@ -98,6 +98,7 @@ class GymnasiumEpisode:
       if self._idle
       else gymnasium.make(task.name, render_mode=mode, **task.options)
     )
+    self._fails = True  # as long as a call has not returned
     space, kinds = self._env.action_space, gymnasium.spaces
     self._texts = isinstance(space, kinds.Text)
     if not self._texts and not isinstance(space, kinds.Discrete):
@@ -120,6 +121,7 @@ class GymnasiumEpisode:
     """The first observation."""
     self._total = 0.0
     found, _ = self._env.reset(seed=seed)
+    self._fails = False
     return Reply(self._told(found), state=self._state(found))
 
   def step(self, action: str) -> Reply:
@@ -137,7 +139,9 @@ class GymnasiumEpisode:
         action='',
       )
     made = word if self._texts else self._actions[word]
+    self._fails = True
     found, reward, terminated, truncated, _ = self._env.step(made)
+    self._fails = False
     self._total += float(reward)
     solved = bool(terminated) and self._total >= self._task.solved
     return Reply(
@@ -173,10 +177,12 @@ class GymnasiumEpisode:
     return (self.commands[best[int(self._last)]],)
 
   def close(self) -> None:
-    """The environment is left to another episode."""
-    if self._env is not None:
-      self._idle.append(self._env)
-      self._env = None
+    """The environment is left to another episode, unless it has failed."""
+    env, self._env = self._env, None
+    if env is not None and self._fails:
+      env.close()
+    elif env is not None:
+      self._idle.append(env)
 
   def _told(self, found):
     if self._task.shown == 'ansi':

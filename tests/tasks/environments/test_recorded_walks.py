@@ -110,6 +110,19 @@ def test_an_environment_is_used_again(line):
   assert LINE.make(LINE.example('train', 1)).unwrapped is not env
 
 
+def test_an_environment_that_failed_is_not_used_again(line, monkeypatch):
+  first = LINE.make(LINE.example('train', 0))
+  first.reset(0)
+  env, closed = first.unwrapped, []
+  monkeypatch.setattr(env, 'step', lambda action: 1 / 0)
+  monkeypatch.setattr(env, 'close', lambda: closed.append(env))
+  with pytest.raises(ZeroDivisionError):
+    first.step('right')
+  first.close()
+  assert closed == [env]
+  assert LINE.make(LINE.example('train', 1)).unwrapped is not env
+
+
 def test_walks_are_best_or_random(line):
   """Turns end by their length, or with a token."""
   task = RecordedWalks(task=LINE, noise=0.0, turns=5, num_logged=2)
