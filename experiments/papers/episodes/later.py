@@ -66,7 +66,9 @@ SCALED = {**GRID, WEIGHTS: "{'maze': 0.05}"}
 _WALKED = {**PLANNED, 'model.path': 'runs/planned_walks'}
 # HiPER loses at the rate of PLANNED what it was given.
 _SLOW = {'optimizer.learning_rate': 3e-4, 'iterations': 120}
-_WALKS = {'walks': {}, 'slow': _SLOW}
+# As the authors': its early segments earn what the critic says of later ones.
+_CRITIC = {'model.critic': 'own', 'optimizer.critic_multiplier': 10.0}
+_WALKS = {'walks': {}, 'slow': _SLOW, 'critic': {**_SLOW, **_CRITIC}}
 WORLDS = {
   **{
     f'planned_{count}_{name}': World(
