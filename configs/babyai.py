@@ -1,11 +1,16 @@
 """BabyAI's GoToLocal in text, by a decoder of 92,000 parameters.
 
 In a room of six by six the policy reads a mission, 'go to the red ball', and
-the things in view, and writes one of seven actions. Success earns 1 less up to
-0.9 for the time it takes.
-Command: python -m experiments.train --config=configs/babyai.py
-  --method=turn_ppo --workdir=runs/babyai
-Needs the extra 'games'.
+the things in view, and writes one of seven actions. Success earns 1, and a text
+that is no action -0.1.
+Command: python -m experiments.train --config=configs/babyai.py --method=grpo
+  --set=model.path=runs/babyai_renamed --workdir=runs/babyai
+The clone of renamed random walks that it begins with here:
+configs/renamed_babyai.py.
+Cost: two minutes of a CPU core. Needs the extra 'games'.
+Expected: over five seeds 91% of held-out missions are fulfilled by drawn
+  episodes and 94% by greedy ones after 40 iterations, without the clone
+  (no model.path) 39% and 42%. experiments/papers/episodes compares.
 """
 
 import dataclasses

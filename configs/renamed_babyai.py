@@ -2,7 +2,10 @@
 
 Command: python -m experiments.train --config=configs/renamed_babyai.py
   --method=sft --workdir=runs/babyai_renamed
-Needs the extra 'games'.
+Cost: about four minutes of a CPU core. Needs the extra 'games'.
+Expected: with seed 0 the clone fulfils 52% of held-out missions when drawn and
+  61% greedily (evaluation/sample_reward/outcome, evaluation/reward/outcome);
+  random actions 9%, and no reward was read.
 """
 
 import dataclasses
