@@ -20,7 +20,10 @@ Expected: share of all episodes of 60 iterations that reach the goal with one
   all five. With model.critic=own HiPER has 0.78 with one sub-task, 0.75 in the
   same three seeds without, and 0.00 with three. Flat credit at lambda 0 has
   0.00 with three, too: segments of one turn leave an action no more than the
-  next value.
+  next value. From recorded walks (configs/recorded_planned_keydoor.py) HiPER
+  needs model.critic=own and optimizer.critic_multiplier=10: 0.92 and 0.77 with
+  one and three sub-tasks at 3e-4, flat credit 0.98 and 0.80; without them 0.19
+  and 0.63.
 """
 
 import dataclasses

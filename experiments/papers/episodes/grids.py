@@ -32,8 +32,11 @@ CLAIMS = (
     for name in ('turn_ppo', 'grpo')
     for metric, best in BEST.items()
     for text, least in (
-      ('reaches 95% of the best return', 0.95 * best),
-      ('goes 95% of the way from random', best - 0.05 * (best - RANDOM)),
+      ('reaches 95% of the best return', round(0.95 * best, 3)),
+      (
+        'goes 95% of the way from random',
+        round(0.95 * best + 0.05 * RANDOM, 3),
+      ),
     )
   ),
   *(
