@@ -239,6 +239,12 @@ def test_random_walks_are_named_by_what_they_reach(grid):
   held_out = task.example('test', 0)
   told = task.make(held_out).reset(seed_of(held_out)).observation
   assert told.startswith('pick up the ball\n')
+  (walk,) = task.logged(held_out)
+  assert walk.turns[-1] == ('pickup', '') and not walk.truncated
+  again = RenamedWalks(turns=2, num_train=30, num_held_out=3)
+  assert again.logged(task.example('train', 7)) == task.logged(
+    task.example('train', 7)
+  )
 
 
 def test_walks_that_reach_nothing_are_an_error(grid, monkeypatch):
