@@ -59,7 +59,10 @@ def test_what_was_seen_of_a_method(monkeypatch):
 # In the order of the claims, of the committed results.
 VERDICTS = {
   'aspo': ('not seen', 'not seen'),
-  'hiper': ('contrary',) * 3,
+  'hiper': (
+    *('contrary',) * 10,
+    *(('not seen',) * 5 + ('seen',) * 2 + ('not seen',)),
+  ),
   'oni': ('seen',) * 3 + ('not seen',) * 2,
   'ppo': (
     *(('not seen',) * 2 + ('contrary',) * 2 + ('seen',) * 2),
@@ -82,6 +85,7 @@ VERDICTS = {
   'turn_ppo': (
     *('not seen', 'seen', 'not seen', 'contrary', 'contrary', 'contrary'),
     *('seen', 'contrary', 'contrary', 'contrary', 'seen', 'seen'),
+    *('not seen', 'seen', 'not seen', 'seen', 'not seen', 'not seen'),
   ),
 }
 
