@@ -16,8 +16,8 @@ Headline: 97.4 on ALFWorld, 83.3 on WebShop with 7B (paper, unverified).
 Evidence: verified in code (JonP07/HiPER-agent, by digest).
 Paper and code: the advantage of switching is the simple one of the code. There
   the critic is a model of its own at ten times the policy's rate
-  (model.critic='own', optimizer.critic_multiplier=10; here off, but from a
-  policy that succeeds already HiPER fails without), and the loss
+  (model.critic='own', optimizer.critic_multiplier=10; here off, and in
+  experiments/papers/episodes it loses a policy that succeeds), and the loss
   of each head is a mean over its own places, here a mean over all tokens.
 Command: python -m experiments.train --config=configs/planned_keydoor.py
   --method=hiper --set=model.value_head=True --set=model.num_values=3

@@ -49,6 +49,7 @@ def test_the_past_of_few_rounds_is_whole():
   assert int(kept['rounds']) == 7
   other, _ = course(RandomPast(iterations=1, most=8, seed=1), 8)
   assert found != other
+  assert len({tuple(map(int, x)) for x in (found, other)}) == 2
 
 
 def test_rounds_of_the_past_are_drawn_alike():

@@ -18,8 +18,9 @@ WORLDS = {
     'babyai', ('grpo',), {**_PLAYED, 'model.path': 'runs/babyai_renamed'}
   ),
 }
-# The mean of the best returns of all initial states, for training episodes, and
-# of the 64 that are evaluated greedily; that of 24 random actions.
+# GymnasiumText.best_return(24), the mean over all initial states, for training
+# episodes; that of transition_tables.solved over the 64 that are evaluated
+# greedily. The return of RecordedWalks(noise=1.0, turns=24), 1,000 walks.
 BEST, RANDOM = {'final/reward': 7.93, 'greedy/reward': 7.984}, -94.2
 _SOURCE = 'M28'
 # Of the clone in BabyAI, on the episodes that are evaluated.

@@ -71,9 +71,9 @@ class RecordedWalks(Wrapped):
     said = episode.reset(seed_of(example))
     total = dict.fromkeys(self.reward_weights, 0.0)
     while len(turns) < self.turns and not said.done:
-      actions = episode.commands
-      if episode.solution and stream.uniform() >= self.noise:
-        actions = episode.solution[:1]
+      actions, solution = episode.commands, episode.solution
+      if solution and stream.uniform() >= self.noise:
+        actions = solution[:1]
       action = stream.choice(actions)
       said = episode.step(action)
       turns.append((action, said.observation))
