@@ -231,11 +231,13 @@ def test_a_template_that_changes_what_is_said_is_an_error():
     turn_format(Chat(), byte_tokenizer(template), TURNS)
 
 
+TOOLS = '{% if tools %}{{ tools | tojson }}\nas <tool_call>\n{% endif %}'
+
+
 def test_tools_are_shown_by_the_template(tmp_path):
   """Schemas in the prompt; results are messages of the role `tool`."""
-  template = '{% if tools %}{{ tools | tojson }}\n{% endif %}' + CHATML
   own = question(tmp_path, ChatTemplate(user='{question}'))
-  task, tokenizer = WithTools(task=own), byte_tokenizer(template)
+  task, tokenizer = WithTools(task=own), byte_tokenizer(TOOLS + CHATML)
   prompts = EpisodePrompts(
     task, 'train', tokenizer, 400, begin=_episodes(task, tokenizer).open
   )
@@ -259,6 +261,15 @@ def test_a_template_that_reads_no_tools_is_an_error(tmp_path):
     turn_format(task, byte_tokenizer(), TURNS)
   text = dataclasses.replace(task, shown='text')
   turn_format(text, byte_tokenizer(), TURNS)
+
+
+def test_a_template_with_calls_of_another_form_is_an_error(tmp_path):
+  """Its model would call in vain: a turn without a call is the answer."""
+  task = WithTools(task=question(tmp_path, ChatTemplate(user='{question}')))
+  other = byte_tokenizer(TOOLS.replace('<tool_call>', '[TOOL_CALLS]') + CHATML)
+  with pytest.raises(ValueError, match="behind '<tool_call>', which alone are"):
+    turn_format(task, other, TURNS)
+  turn_format(dataclasses.replace(task, shown='text'), other, TURNS)
 
 
 def gguf_tokenizer():
