@@ -69,6 +69,8 @@ _SLOW = {'optimizer.learning_rate': 3e-4, 'iterations': 120}
 # As the authors': its early segments earn what the critic says of later ones.
 _CRITIC = {'model.critic': 'own', 'optimizer.critic_multiplier': 10.0}
 _WALKS = {'walks': {}, 'slow': _SLOW, 'critic': {**_SLOW, **_CRITIC}}
+# The worlds of the first measurements, which begin with random words.
+_FIRST = {'first': {}, 'first_slow': {'optimizer.learning_rate': 3e-4}}
 WORLDS = {
   **{
     f'planned_{count}_{name}': World(
@@ -78,6 +80,21 @@ WORLDS = {
     )
     for name, changes in _WALKS.items()
     for count in (1, 3)
+  },
+  **{
+    f'planned_{count}_{name}': World(
+      'planned_keydoor',
+      ('turn_ppo', 'hiper'),
+      {
+        **PLANNED,
+        'task.subtasks': count,
+        'iterations': iterations,
+        **_CRITIC,
+        **changes,
+      },
+    )
+    for name, changes in _FIRST.items()
+    for count, iterations in ((1, 60), (3, 200))
   },
   'planned_3_step': World('planned_keydoor', ('turn_ppo',), ONE_STEP),
   **{f'words_{name}': _words(name, size) for name, size in WORDS.items()},
@@ -134,6 +151,35 @@ CLAIMS = (
       base='turn_ppo',
     )
     for name in _WALKS
+  ),
+  *(
+    Claim(
+      'A214 HiPER',
+      'with the critic of the authors above flat GAE',
+      (f'planned_{count}_{name}', 'hiper'),
+      (f'planned_{count}_{name}', 'turn_ppo'),
+      OUTCOME,
+    )
+    for name in _FIRST
+    for count in (1, 3)
+  ),
+  *(
+    Claim(
+      'A214 HiPER',
+      'with the critic of the authors the gap grows with sub-tasks',
+      (f'planned_3_{name}', 'hiper'),
+      (f'planned_1_{name}', 'hiper'),
+      OUTCOME,
+      base='turn_ppo',
+    )
+    for name in _FIRST
+  ),
+  Claim(
+    'A214 HiPER',
+    'above itself with value heads on the layers of the policy',
+    ('planned_3_first', 'hiper'),
+    ('planned_3', 'hiper'),
+    OUTCOME,
   ),
   Claim(
     'A214 HiPER',
