@@ -179,7 +179,7 @@ class Player:
     ]
 
   def shown(self) -> dict[str, Any]:
-    """What is logged: for each turn what was read, done and rewarded."""
+    """What is logged: the seed, and what each turn read, did and earned."""
     said, turns, start = self.episode.said, [], 0
     rewards = self._rewards()
     for k, n in enumerate(self._own()):
@@ -201,7 +201,8 @@ class Player:
     elif last and (last['done'] or last['truncated']):
       end = 'done' if last['done'] else 'truncated'
     text = self._text(start, len(said))[:_SHOWN]
-    shown = {'turns': turns, 'end': end, 'last_observation': text}
+    shown = {'seed': seed_of(self.episode.example), 'turns': turns, 'end': end}
+    shown['last_observation'] = text
     return shown if self.episode.players == 1 else {'role': self.role, **shown}
 
   def _asked(self, start: int) -> dict[str, Any]:

@@ -1,16 +1,27 @@
-"""Random walks in grids, named by what they have reached."""
+"""Walks in grids, named by what they have reached."""
 
+from collections.abc import Iterable
 import dataclasses
 import functools
 
 from rl_jax.checks import checked, ranged
-from rl_jax.tasks import draws
+from rl_jax.tasks import draws, sources
 from rl_jax.tasks.base import Example, Logged
 from rl_jax.tasks.environments import mini_grid
 from rl_jax.tasks.environments.base import SEED, seed_of
 from rl_jax.tasks.environments.recorded_walks import RecordedWalks
 
 _WALKS = 1000  # that are tried
+_MOST_BYTES = 1 << 22  # of a line of a log
+
+
+@dataclasses.dataclass(frozen=True)
+class _Walk:
+  """seed: of the grid. reached: 'red ball', what the last turn faces."""
+
+  seed: int
+  reached: str
+  logged: Logged
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -23,17 +34,35 @@ class RenamedWalks(mini_grid.MiniGrid):
   of `turns` actions that reaches nothing there is one in another grid. No
   reward is read. Examples of other splits have their own missions and the walks
   of BabyAI's bot; turns end by their length.
+  logs: rollouts.jsonl of runs on the same grids. Behind the num_train random
+  walks there is one for each thing that an episode of theirs faced in `turns`
+  actions, until it first did, so that a mission that was fulfilled keeps its
+  walk and others get one; what was no action is left out.
   For grids of BabyAI whose missions are to go to a thing.
   Source: the data gathering of "Pre-Trained Language Models for Interactive
-  Decision-Making" (LID), round 0, reconstructed from the abstract.
+  Decision-Making" (LID), reconstructed from the abstract: every thing in place
+  of a draw among them, and samples in place of random actions among the best.
+
+  Raises: ValueError naming a line of a log that is no episode of the grids.
   """
 
   turns: int = ranged(12, 1)
+  logs: tuple[str, ...] = ()
 
   @functools.cached_property
-  def _walks(self) -> dict[int, tuple[int, str, Logged]]:
-    """(the grid's seed, what was reached, the walk) of training examples."""
+  def _walks(self) -> dict[int, _Walk]:
+    """Random ones, of training examples."""
     return {}
+
+  @functools.cached_property
+  def _gathered(self) -> tuple[_Walk, ...]:
+    """Those of the logs, in their order."""
+    return tuple(
+      walk
+      for path in self.logs
+      for seed, actions in _episodes(path, self._commands)
+      for walk in self._reaching(seed, actions)
+    )
 
   @functools.cached_property
   def _solved(self) -> RecordedWalks:
@@ -42,20 +71,25 @@ class RenamedWalks(mini_grid.MiniGrid):
       task=self, noise=0.0, turns=self.turns, num_logged=1, turn_ends=False
     )
 
+  def num_prompts(self, split: str) -> int:
+    """Of `train` random walks and those of the logs."""
+    found = super().num_prompts(split)
+    return found + len(self._gathered) if split == 'train' else found
+
   def example(self, split: str, index: int) -> Example:
     """An initial grid; of `train` with the mission that its walk fulfils."""
     example = super().example(split, index)
     if split != 'train':
       return example
-    seed, reached, _ = self._walk(index)
-    mission = f'go to the {reached}'
-    meta = {**example.meta, SEED: seed, mini_grid.MISSION: mission}
+    walk = self._walk(index)
+    mission = f'go to the {walk.reached}'
+    meta = {**example.meta, SEED: walk.seed, mini_grid.MISSION: mission}
     return dataclasses.replace(example, meta=meta)
 
   def logged(self, example: Example) -> tuple[Logged, ...]:
     """The walk."""
     if mini_grid.MISSION in example.meta:
-      return (self._walk(example.id)[2],)
+      return (self._walk(example.id).logged,)
     return self._solved.logged(example)
 
   def target(self, example: Example) -> str:
@@ -63,33 +97,71 @@ class RenamedWalks(mini_grid.MiniGrid):
     return self.logged(example)[0].turns[0][0]
 
   def _walk(self, index):
+    if index >= self.num_train:
+      return self._gathered[index - self.num_train]
     if index not in self._walks:
-      example = super().example('train', index)
-      self._walks[index] = self._first_that_reaches(example)
+      seed = seed_of(super().example('train', index))
+      self._walks[index] = self._random(seed)
     return self._walks[index]
 
-  def _first_that_reaches(self, example):
-    seed = seed_of(example)
+  def _random(self, seed):
     for number in range(_WALKS):
       stream = draws.Draws('renamed walk', seed, number)
       grid = seed + number  # another one each time
-      reached, turns = self._played(example, grid, stream)
-      if reached:
-        return grid, reached, Logged(turns=turns)
+      found = self._reaching(grid, _endless(stream, self._commands), most=1)
+      if found:
+        return found[0]
     raise ValueError(
       f'RenamedWalks.name = {self.name!r}, turns = {self.turns}: none of '
       f'{_WALKS} random walks faces a thing'
     )
 
-  def _played(self, example, seed, stream):
-    """(what is reached or '', the turns until then)."""
-    episode, turns = self.make(example), []
-    episode.reset(seed)
-    reached = ''
-    while not reached and len(turns) < self.turns:
-      action = stream.choice(episode.commands)
-      turns.append((action, episode.step(action).observation))
-      reached = episode.reached
+  @functools.cached_property
+  def _commands(self):
+    episode = mini_grid.MiniGridEpisode(self)
+    commands = episode.commands
     episode.close()
-    turns[-1] = turns[-1][0], ''  # nothing is read behind the last
-    return reached, tuple(turns)
+    return commands
+
+  def _reaching(self, seed, actions, most=None) -> list[_Walk]:
+    """The walks to the first `most` things that the actions face."""
+    episode, turns, found = mini_grid.MiniGridEpisode(self), [], {}
+    episode.reset(seed)
+    for action, _ in zip(actions, range(self.turns), strict=False):
+      reply = episode.step(action)
+      turns.append((action, reply.observation))
+      if episode.reached and episode.reached not in found:
+        # nothing is read behind the last
+        found[episode.reached] = (*turns[:-1], (action, ''))
+      if reply.done or reply.truncated or len(found) == most:
+        break
+    episode.close()
+    return [_Walk(seed, x, Logged(turns=walk)) for x, walk in found.items()]
+
+
+def _endless(stream: draws.Draws, actions: tuple[str, ...]) -> Iterable[str]:
+  while True:
+    yield stream.choice(actions)
+
+
+def _episodes(
+  path: str, commands: tuple[str, ...]
+) -> Iterable[tuple[int, list[str]]]:
+  """(seed, the actions as they were understood) of a log of rollouts."""
+  for file, number, row in sources.read_jsonl(path, _MOST_BYTES):
+    if isinstance(row, sources.BadRowError):
+      raise row
+    if row.get('error') is not None:
+      continue
+    try:
+      seed, turns = int(row['seed']), row['turns']
+      actions = [turn['understood'] for turn in turns if 'understood' in turn]
+      wrong = set(actions) - {*commands, '', None}
+    except (KeyError, TypeError, ValueError):
+      wrong = {'no seed or no turns'}
+    if wrong:
+      raise ValueError(
+        f'RenamedWalks.logs: {file}{number} is no episode of a grid: '
+        f'{sorted(wrong)[0]}'
+      )
+    yield seed, [action for action in actions if action]

@@ -1,6 +1,7 @@
 """Walks of players that know the solution, and of none."""
 
 import dataclasses
+import json
 import pathlib
 import sys
 
@@ -245,6 +246,57 @@ def test_random_walks_are_named_by_what_they_reach(grid):
   assert again.logged(task.example('train', 7)) == task.logged(
     task.example('train', 7)
   )
+
+
+def _row(seed, actions, **more):
+  turns = [{'action': a + '!', 'understood': a} for a in actions]
+  turns.append({'action': 'cut'})  # by a limit, before it was answered
+  return {'seed': seed, 'error': None, 'turns': turns, **more}
+
+
+def test_walks_of_a_log_are_named_by_what_they_reached(grid, tmp_path):
+  """Behind the random ones; until the thing is first faced, without what was
+  no action; what could not be judged, or faces nothing, gives none."""
+  episode = GRID.make(GRID.example('train', 0))
+  seeds = [s for s in range(9) if '2 ahead' in episode.reset(s).observation]
+  rows = [
+    _row(seeds[0], ['left', '', 'forward', 'pickup']),
+    _row(seeds[1], ['forward', 'left']),
+    _row(seeds[1], ['left', 'left']),
+    _row(seeds[1], ['forward'], error='timeout'),
+  ]
+  log = tmp_path / 'rollouts.jsonl'
+  log.write_text(''.join(json.dumps(row) + '\n' for row in rows))
+  task = RenamedWalks(turns=5, num_train=3, num_held_out=2, logs=(str(log),))
+  assert (task.num_prompts('train'), task.num_prompts('test')) == (5, 2)
+  said = ('left', 'forward'), ('forward',)
+  for index, (seed, actions) in enumerate(zip(seeds, said, strict=False), 3):
+    example = task.example('train', index)
+    (walk,) = task.logged(example)
+    assert seed_of(example) == seed and walk.turns[-1] == (actions[-1], '')
+    assert tuple(action for action, _ in walk.turns) == actions
+    begun = task.make(example).reset(seed).observation
+    assert begun.startswith('go to the red ball\n')
+  alone = dataclasses.replace(task, logs=())
+  for index in range(3):
+    assert alone.example('train', index) == task.example('train', index)
+
+
+@pytest.mark.parametrize(
+  'row, text',
+  [
+    ({'seed': 1, 'response': 'x'}, 'no seed or no turns'),
+    (_row('one', ['left']), 'no seed or no turns'),
+    (_row(1, ['fly']), 'fly'),
+  ],
+)
+def test_lines_that_are_no_episodes_are_named(grid, tmp_path, row, text):
+  log = tmp_path / 'rollouts.jsonl'
+  log.write_text(json.dumps(_row(1, ['left'])) + '\n' + json.dumps(row) + '\n')
+  with pytest.raises(
+    ValueError, match=f'rollouts.jsonl:2 is no episode of a grid: {text}'
+  ):
+    RenamedWalks(logs=(str(log),)).num_prompts('train')
 
 
 def test_walks_that_reach_nothing_are_an_error(grid, monkeypatch):
