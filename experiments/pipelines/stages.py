@@ -14,6 +14,7 @@ _SEED_FLAGS = {
     (
       'evaluate',
       'latent_strategies',
+      'move_rows',
       'relabelled_forms',
       'sft',
       'step_labels',

@@ -107,6 +107,11 @@ class OpenSpielEpisode:
       action=action,
     )
 
+  @property
+  def commands(self) -> tuple[str, ...]:
+    """What the next player may write."""
+    return tuple(self.names())
+
   def names(self) -> dict[str, int]:
     """Numbers of what the next player may write."""
     return action_names(self._task, self._state)
