@@ -1,28 +1,36 @@
-"""Rows for cloning from recorded walks in KeyDoor, with noise.
+"""Rows for cloning from recorded walks, with noise, and from random games.
 
   python -m experiments.walk_rows --config=configs/keydoor.py
-    --set=task.words=phrase --noise=1.0 --turns=10 --out=rows.jsonl
+    --set=task.words=phrase --noise=0.5 --turns=10 --out=rows.jsonl
+  python -m experiments.walk_rows --noise=1.0 --out=rows.jsonl
+    --config=configs/kuhn.py,configs/tic_tac_toe.py
 
-A player does the first action of a shortest way to the goal, or with
-probability --noise any of the six. Rows of --out are what is read before each
-action, with the actions before it, and the action's words.
-Prints one JSON line: rows, and the share of episodes at the goal.
+A player does the first action of the episode's own solution from where it is,
+or with probability --noise, and where there is none, any that can be given; so
+does every player of a game. Rows of --out are all that the player has read and
+written before an action, and the action, of --episodes episodes of each
+configuration. Tasks are those of tasks.RecordedWalks, and tasks.OpenSpiel, which
+knows no solutions, with --noise=1.
+Prints one JSON line: rows, and the share of episodes that were done.
 """
 
 from collections.abc import Sequence
-import dataclasses
 import json
+from typing import Any
 
-from absl import app, flags
+from absl import flags
 
 from experiments.flags import configuration, outputs
-from rl_jax.tasks import KeyDoor, draws
-from rl_jax.tasks.environments.base import SEED
-from rl_jax.tasks.environments.key_door import Walk
-from rl_jax.tasks.environments.key_door_words import ACTIONS, WORDS
+from rl_jax.tasks import draws
+from rl_jax.tasks.environments.base import (
+  close,
+  is_environment,
+  players_of,
+  seed_of,
+)
 
-_CONFIG = flags.DEFINE_string(
-  'config', None, 'Configuration whose task is KeyDoor.', required=True
+_CONFIG = flags.DEFINE_list(
+  'config', None, 'Configuration, or several.', required=True
 )
 _SET = flags.DEFINE_multi_string('set', [], 'PATH=VALUE, as in train.')
 _OUT = flags.DEFINE_string('out', None, 'JSONL of rows.', required=True)
@@ -35,24 +43,34 @@ _SEED = flags.DEFINE_integer('seed', 0, 'Of the noise.')
 
 
 def walk(
-  task: KeyDoor, index: int, noise: float, turns: int, stream: draws.Draws
+  task: Any, index: int, noise: float, turns: int, stream: draws.Draws
 ) -> tuple[list[dict[str, str]], bool]:
-  """(a row for each action, whether the goal was reached) in a grid."""
+  """(a row for each action, whether the episode was done).
+
+  Raises: ValueError for a task whose episodes do not say what can be done.
+  """
+  needed = ('commands',) if noise == 1.0 else ('commands', 'solution')
   example = task.example('train', index)
-  episode, words, rows = Walk(task), WORDS[task.words], []
-  seed = example.meta[SEED]
-  layout = task.layout(seed)
-  reply = episode.reset(seed)
-  read = reply.observation
-  while len(rows) < turns and not reply.done:
-    *place, holds = reply.state
-    here = dataclasses.replace(layout, start=tuple(place))
-    action = here.solution(holds)[0]
-    if stream.uniform() < noise:
-      action = stream.below(len(ACTIONS))
-    rows.append({'prompt': read, 'completion': words[action]})
-    reply = episode.step(words[action])
-    read += words[action] + reply.observation
+  episode = task.make(example) if is_environment(task) else None
+  missing = [name for name in needed if not hasattr(type(episode), name)]
+  if missing:
+    raise ValueError(
+      f'--config: the task is {type(task).__name__}, whose episodes have no '
+      f'property {missing[0]!r}'
+    )
+  game = players_of(task) > 1
+  told = lambda reply: reply.observation if game else (reply.observation,)
+  rows, reply = [], episode.reset(seed_of(example))
+  read = [example.prompt + text for text in told(reply)]
+  while len(rows) < turns and not (reply.done or reply.truncated):
+    player = reply.acting
+    best = () if stream.uniform() < noise else episode.solution
+    action = best[0] if best else stream.choice(episode.commands)
+    rows.append({'prompt': read[player], 'completion': action})
+    read[player] += action
+    reply = episode.step(action)
+    read = [a + b for a, b in zip(read, told(reply), strict=True)]
+  close(episode)
   return rows, reply.done
 
 
@@ -60,20 +78,18 @@ def main(argv: Sequence[str]) -> None:
   """Walks and writes."""
   del argv
   outputs.check_file('out', _OUT.value)
-  task = configuration.build(_CONFIG.value, 'sft', _SET.value).task
-  if not isinstance(task, KeyDoor):
-    raise app.UsageError(
-      f'--config: the task is {type(task).__name__}, not KeyDoor'
-    )
   found, reached = [], 0
-  for index in range(_EPISODES.value):
-    stream = draws.Draws('walk', _SEED.value, index)
-    grid = index % task.num_prompts('train')
-    rows, done = walk(task, grid, _NOISE.value, _TURNS.value, stream)
-    found += rows
-    reached += done
+  for name in _CONFIG.value:
+    task = configuration.build(name, 'sft', _SET.value).task
+    for index in range(_EPISODES.value):
+      stream = draws.Draws('walk', _SEED.value, index)
+      grid = index % task.num_prompts('train')
+      rows, done = walk(task, grid, _NOISE.value, _TURNS.value, stream)
+      found += rows
+      reached += done
   outputs.write_rows(_OUT.value, found)
-  print(json.dumps({'rows': len(found), 'goal': reached / _EPISODES.value}))
+  share = reached / (_EPISODES.value * len(_CONFIG.value))
+  print(json.dumps({'rows': len(found), 'done': share}))
 
 
 if __name__ == '__main__':

@@ -64,8 +64,11 @@ def get_stages() -> tuple[Stage, ...]:
     ),
     Stage(
       name='moves',
-      binary='move_rows',
-      flags=(f'--configs={both}', '--episodes=1000', '--out={out}.jsonl'),
+      binary='walk_rows',
+      flags=(
+        *(f'--config={both}', '--noise=1.0', '--episodes=1000'),
+        '--out={out}.jsonl',
+      ),
     ),
     Stage(
       name='legal',

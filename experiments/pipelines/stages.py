@@ -14,7 +14,6 @@ _SEED_FLAGS = {
     (
       'evaluate',
       'latent_strategies',
-      'move_rows',
       'relabelled_forms',
       'sft',
       'step_labels',
