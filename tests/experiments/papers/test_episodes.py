@@ -62,6 +62,8 @@ VERDICTS = {
   'hiper': (
     *('contrary',) * 10,
     *(('not seen',) * 5 + ('seen',) * 2 + ('not seen',)),
+    *('contrary', 'contrary', 'contrary', 'not seen', 'contrary'),
+    *('not seen', 'not seen'),
   ),
   'oni': ('seen',) * 3 + ('not seen',) * 2,
   'ppo': (
