@@ -1,9 +1,9 @@
 """LID in BabyAI: random walks, then those of the policy, all of them renamed.
 
-A clone of random walks plays; its episodes are named by what they faced and
-cloned too, twice. From the first clone on, with as many episodes as both rounds
-have: more random walks (`random`), likelihood of successful episodes alone
-(`experts`), and `grpo`.
+A clone of random walks without their loops plays; its episodes are named by
+what they faced and cloned too, twice. From the first clone on, with as many
+episodes as both rounds have: more random walks (`random`), likelihood of
+successful episodes alone (`experts`), and `grpo`.
 Command: python -m experiments.pipeline --pipeline=gathering
   --workdir=runs/gathering
 Cost: about 15 minutes of a CPU core. Needs the extra 'games'.
@@ -17,8 +17,9 @@ from experiments.pipelines.stages import Stage
 _PLAYED = ('--config=configs/babyai.py', '--workdir={out}')
 _CLONED = (
   *('--config=configs/renamed_babyai.py', '--workdir={out}', '--method=sft'),
+  '--set=task.loops=False',
 )
-_ROUND = 2048  # episodes
+_ROUND = 1024  # episodes
 
 
 def _played(name: str, start: str) -> Stage:

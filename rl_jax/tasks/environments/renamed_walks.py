@@ -1,6 +1,7 @@
 """Walks in grids, named by what they have reached."""
 
 from collections.abc import Iterable
+import contextlib
 import dataclasses
 import functools
 
@@ -34,6 +35,8 @@ class RenamedWalks(mini_grid.MiniGrid):
   of `turns` actions that reaches nothing there is one in another grid. No
   reward is read. Examples of other splits have their own missions and the walks
   of BabyAI's bot; turns end by their length.
+  loops: False leaves out the actions between two equal states, and those that
+  changed nothing; what was faced at first is then not reached.
   logs: rollouts.jsonl of runs on the same grids. Behind the num_train random
   walks there is one for each thing that an episode of theirs faced in `turns`
   actions, until it first did, so that a mission that was fulfilled keeps its
@@ -47,6 +50,7 @@ class RenamedWalks(mini_grid.MiniGrid):
   """
 
   turns: int = ranged(12, 1)
+  loops: bool = True
   logs: tuple[str, ...] = ()
 
   @functools.cached_property
@@ -57,12 +61,13 @@ class RenamedWalks(mini_grid.MiniGrid):
   @functools.cached_property
   def _gathered(self) -> tuple[_Walk, ...]:
     """Those of the logs, in their order."""
-    return tuple(
-      walk
-      for path in self.logs
-      for seed, actions in _episodes(path, self._commands)
-      for walk in self._reaching(seed, actions)
-    )
+    with contextlib.closing(mini_grid.MiniGridEpisode(self)) as grid:
+      return tuple(
+        walk
+        for path in self.logs
+        for seed, actions in _episodes(path, grid.commands)
+        for walk in self._reaching(grid, seed, actions)
+      )
 
   @functools.cached_property
   def _solved(self) -> RecordedWalks:
@@ -105,37 +110,35 @@ class RenamedWalks(mini_grid.MiniGrid):
     return self._walks[index]
 
   def _random(self, seed):
-    for number in range(_WALKS):
-      stream = draws.Draws('renamed walk', seed, number)
-      grid = seed + number  # another one each time
-      found = self._reaching(grid, _endless(stream, self._commands), most=1)
-      if found:
-        return found[0]
+    with contextlib.closing(mini_grid.MiniGridEpisode(self)) as grid:
+      for number in range(_WALKS):
+        stream = draws.Draws('renamed walk', seed, number)
+        actions = _endless(stream, grid.commands)
+        found = self._reaching(grid, seed + number, actions, most=1)
+        if found:
+          return found[0]
     raise ValueError(
       f'RenamedWalks.name = {self.name!r}, turns = {self.turns}: none of '
       f'{_WALKS} random walks faces a thing'
     )
 
-  @functools.cached_property
-  def _commands(self):
-    episode = mini_grid.MiniGridEpisode(self)
-    commands = episode.commands
-    episode.close()
-    return commands
-
-  def _reaching(self, seed, actions, most=None) -> list[_Walk]:
+  def _reaching(self, grid, seed, actions, most=None) -> list[_Walk]:
     """The walks to the first `most` things that the actions face."""
-    episode, turns, found = mini_grid.MiniGridEpisode(self), [], {}
-    episode.reset(seed)
+    states = [grid.reset(seed).state]  # before each turn, and now
+    faced = '' if self.loops else grid.reached
+    turns, found = [], {}
     for action, _ in zip(actions, range(self.turns), strict=False):
-      reply = episode.step(action)
+      reply = grid.step(action)
       turns.append((action, reply.observation))
-      if episode.reached and episode.reached not in found:
+      states.append(reply.state)
+      if not self.loops:
+        first = states.index(reply.state)
+        del turns[first:], states[first + 1 :]
+      if grid.reached not in ('', faced, *found):
         # nothing is read behind the last
-        found[episode.reached] = (*turns[:-1], (action, ''))
+        found[grid.reached] = (*turns[:-1], (turns[-1][0], ''))
       if reply.done or reply.truncated or len(found) == most:
         break
-    episode.close()
     return [_Walk(seed, x, Logged(turns=walk)) for x, walk in found.items()]
 
 

@@ -282,6 +282,30 @@ def test_walks_of_a_log_are_named_by_what_they_reached(grid, tmp_path):
     assert alone.example('train', index) == task.example('train', index)
 
 
+def test_loops_are_left_out(grid, tmp_path):
+  """What changes nothing, and what is faced from the beginning: no walk."""
+  episode = GRID.make(GRID.example('train', 0))
+  near, far = (
+    next(s for s in range(9) if away in episode.reset(s).observation)
+    for away in ('1 ahead', '2 ahead')
+  )
+  log = tmp_path / 'rollouts.jsonl'
+  rows = _row(far, ['left', 'pickup', 'forward']), _row(near, ['left', 'left'])
+  log.write_text(''.join(json.dumps(row) + '\n' for row in rows))
+  task = RenamedWalks(num_train=1, logs=(str(log),))
+  walks = lambda task: [
+    [action for action, _ in task.logged(task.example('train', n))[0].turns]
+    for n in range(1, task.num_prompts('train'))
+  ]
+  assert walks(task) == [['left', 'pickup', 'forward'], ['left']]
+  direct = dataclasses.replace(task, loops=False)
+  assert walks(direct) == [['forward']]
+  for index in range(30):
+    one = dataclasses.replace(direct, num_train=30, logs=())
+    (walk,) = one.logged(one.example('train', index))
+    assert [action for action, _ in walk.turns] == ['forward']
+
+
 @pytest.mark.parametrize(
   'row, text',
   [
