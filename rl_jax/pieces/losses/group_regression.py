@@ -14,10 +14,10 @@ from rl_jax.pieces.ops.masking import (
   masked_var,
 )
 from rl_jax.pieces.ops.sequences import (
+  exact_log_ratio,
   mean_over_groups,
   row_credit,
   row_weight,
-  summed_log_ratio,
 )
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
@@ -28,7 +28,7 @@ class GroupRegression:
   """L = mean over groups of mean_i (A_i - z_i)^2.
 
     z_i = (u_i - mean u) / sqrt(var u + eps)
-    u_i = sum over the row's trained tokens of logp - logp_old, +-20 nats
+    u_i = sum over the row's trained tokens of logp - logp_old
 
   A is the row's credit: centred and divided by the group's population standard
   deviation. The variance (ddof 0) is over the group. eps bounds the gradient at
@@ -50,7 +50,7 @@ class GroupRegression:
     del key
     logp_BT, mask_BT = stats['logp'], traj.mask_BT
     chex.assert_equal_shape([logp_BT, traj.logp_old_BT, mask_BT])
-    score_B = summed_log_ratio(logp_BT, traj.logp_old_BT, mask_BT)
+    score_B = exact_log_ratio(logp_BT, traj.logp_old_BT, mask_BT)
     score_NG = by_group(score_B, traj.group_size)
     target_NG = by_group(row_credit(traj), traj.group_size)
     taught_N1 = (target_NG != 0).any(1, keepdims=True).astype(jnp.float32)

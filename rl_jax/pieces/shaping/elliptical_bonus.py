@@ -32,9 +32,10 @@ class EllipticalBonus:
   width, so the random projection of the code (to 32 sizes, in float64) is not
   needed: with P the centring of n valid rows, K = P K P and any c > 0,
     b_k = 1 - 1 / n - ridge [P (K + ridge I + c (I - P))^-1 P]_kk
-  whose last term is small where K is large, and is no difference of large
-  numbers. Hidden states are those of the sampling policy, where the code has a
-  frozen model.
+  whose last term is no difference of large numbers. Where K is far above the
+  ridge that term vanishes: all rows have 1 - 1 / n to float32 rounding, and the
+  bonus tells them no longer apart; set ridge near the x' x of the model. Hidden
+  states are those of the sampling policy, where the code has a frozen model.
   Source: "Representation-Based Exploration for Language Models" (RepExp);
   verl-recipe rep_exp, elliptical_reward_model_worker.py.
   """
@@ -48,8 +49,11 @@ class EllipticalBonus:
   needs: ClassVar[tuple[str, ...]] = ('hidden',)
   min_group_size: ClassVar[int] = 2
 
-  def bonus(self, traj: Trajectories) -> Array:
-    """b [N, G]; 0 on invalid rows."""
+  def lost(self, traj: Trajectories) -> tuple[Array, Array]:
+    """(1 / n, ridge [P (...)^-1 P]_kk), what b lacks of 1, each [N, G].
+
+    All of 1 where x is 0: in groups of equal rows, and on invalid ones.
+    """
     hidden_BTD = row_inputs.read(traj, 'hidden')
     mean_BD = masked_mean(hidden_BTD, traj.mask_BT[:, :, None], axis=1)
     valid_NG1 = by_group(traj.valid_B, traj.group_size)[:, :, None]
@@ -69,9 +73,14 @@ class EllipticalBonus:
       root_NGG, center_NGG, left_side=True, lower=True
     )
     lost_NG = self.ridge * (solved_NGG**2).sum(1)
-    alone_NG = (valid_NG1 / count_N11)[:, :, 0]  # 1 - b = 1 / n + lost
-    leverage_NG = jnp.maximum(valid_NG1[:, :, 0] - alone_NG - lost_NG, 0.0)
-    leverage_NG = jnp.where(size_N11[:, :, 0] > 0, leverage_NG, 0.0)
+    alone_NG = (valid_NG1 / count_N11)[:, :, 0]
+    apart_NG = (size_N11[:, :, 0] > 0) & (valid_NG1[:, :, 0] > 0)
+    return alone_NG, jnp.where(apart_NG, lost_NG, 1.0 - alone_NG)
+
+  def bonus(self, traj: Trajectories) -> Array:
+    """b [N, G]; 0 on invalid rows."""
+    alone_NG, lost_NG = self.lost(traj)
+    leverage_NG = jnp.maximum(1.0 - alone_NG - lost_NG, 0.0)
     if self.kind == 'leave_one_out':
       return safe_divide(leverage_NG, alone_NG + lost_NG)
     return leverage_NG

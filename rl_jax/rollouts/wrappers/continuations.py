@@ -1,6 +1,6 @@
 """Continuations of rows from inside a response, for wrappers that value it."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,6 +16,7 @@ class Continuations:
   """
 
   samples: int
+  reads_rewards: ClassVar[bool] = True
 
   def rewards_behind(
     self, traj: Trajectories, done: Any, sampler: Any, cut_B: Any

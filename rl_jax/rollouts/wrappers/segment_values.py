@@ -35,7 +35,6 @@ class SegmentValues(Continuations):
   max_cuts: int | None = ranged(8, 1, static=True)
   threshold: float = ranged(0.9, 0.0, 1.0, open_low=True)
   role: ClassVar[str] = 'rollout'
-  reads_rewards: ClassVar[bool] = True
 
   def cut_points(self, logp_BT: np.ndarray, length_B: np.ndarray) -> np.ndarray:
     """int32 [B, C], rising; NO_CUT where a row has fewer.

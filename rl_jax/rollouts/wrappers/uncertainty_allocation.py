@@ -43,6 +43,7 @@ class UncertaintyAllocation(Priorities):
   most: int = ranged(3, 1, static=True)  # chunks of a prompt
   seeds: SolvedSeeds | None = None
   role: ClassVar[str] = 'rollout'
+  reads_rewards: ClassVar[bool] = True
 
   def check_rollout(self, task: Any, rollout: Any) -> None:
     """Raises ValueError if chunks cannot all be given, or have no spread."""

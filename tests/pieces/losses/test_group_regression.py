@@ -57,6 +57,15 @@ def test_only_the_shape_of_the_log_ratios_is_fitted(toy):
   np.testing.assert_allclose(moved, value, rtol=1e-4)
 
 
+def test_long_rows_are_not_cut(toy):
+  """Sums of -40 to 120 nats, each over eight tokens: the same shape."""
+  value, _ = evaluate(toy, SHARP, CHANGE)
+  rows = np.tile(50 * CHANGE, (1, 8))
+  long, gradient = evaluate(toy, SHARP, rows)
+  np.testing.assert_allclose(long, value, rtol=1e-4)
+  assert (np.abs(gradient) > 1e-4).all()
+
+
 def test_groups_without_credit_are_skipped(toy):
   """E0: no pull towards equal log-ratios, and no count in the mean."""
   both = np.concatenate([CHANGE, CHANGE])
