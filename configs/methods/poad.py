@@ -14,7 +14,8 @@ Pieces: ActionGAE(gamma=0.95, lam=0.95, segments='turns'); Whiten(eps=1e-08,
 Headline: unverified.
 Evidence: verified in code (morning9393/ADRL language_buffer.py).
 Paper and code: the code whitens over non-zero advantages and skips updates of
-  large KL; here all trained tokens are whitened and no update is skipped.
+  large KL; here all trained tokens are whitened and no update is skipped. Its
+  rewards are those of actions: poad@turn_rewards, where turns earn some.
 Command: python -m experiments.train --config=configs/keydoor.py
   --method=poad --set=task.words=word --set=rollout.turns.max_turn_tokens=5
   --set=rollout.max_response_tokens=144 --set=model.value_head=True
@@ -26,6 +27,7 @@ from rl_jax.pieces import credit, losses, regularizers
 from rl_jax.pieces.aggregation import TokenMean
 
 BASELINE = 'ppo'  # what influence compares it with
+VARIANTS = {'turn_rewards': ('shaping+=TurnRewards()',)}
 
 
 def get_method() -> Method:

@@ -14,6 +14,9 @@ Headline: unverified.
 Evidence: verified in code (MOSS-RLHF, verl).
 Paper and code: the appendix of "Secrets of RLHF" says lambda 0.9, its code
   0.95; verl leaves whitened advantages non-zero on masked tokens.
+  ppo@turn_rewards has rewards of turns at their ends, as the "Practitioner's
+  Guide to Multi-turn Agentic Reinforcement Learning"; else an episode's return
+  is on its last token.
 Command: python -m experiments.train --config=configs/arithmetic.py
   --method=ppo --set=model.value_head=True
 """
@@ -21,6 +24,14 @@ Command: python -m experiments.train --config=configs/arithmetic.py
 from rl_jax.method import Method
 from rl_jax.pieces import credit, losses, shaping
 from rl_jax.pieces.aggregation import TokenMean
+
+VARIANTS = {
+  'turn_rewards': (
+    'shaping.KLInReward=null',
+    'shaping+=TurnRewards()',
+    'shaping+=KLInReward(coef=0.01)',
+  )
+}
 
 
 def get_method() -> Method:

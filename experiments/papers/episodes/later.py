@@ -32,7 +32,13 @@ _PER_TOKEN = {
 }
 
 
-def _words(name: str, tokens: int, **changes: Any) -> World:
+def words(
+  name: str,
+  tokens: int,
+  methods: tuple[str, str] = ('ppo', 'poad'),
+  **changes: Any,
+) -> World:
+  """PPO and POAD with actions of that many tokens."""
   common = {
     **GRID,
     'task.words': name,
@@ -42,8 +48,9 @@ def _words(name: str, tokens: int, **changes: Any) -> World:
     'iterations': 40,
     **changes,
   }
-  own = {'ppo': _PER_TOKEN, 'poad': {'method.losses.EntropyBonus.coef': 0.0}}
-  return World('keydoor', ('ppo', 'poad'), common, own)
+  ppo, poad = methods
+  own = {ppo: _PER_TOKEN, poad: {'method.losses.EntropyBonus.coef': 0.0}}
+  return World('keydoor', methods, common, own)
 
 
 # The key is a step away: five actions at least, twelve turns.
@@ -97,10 +104,10 @@ WORLDS = {
     for count, iterations in ((1, 60), (3, 200))
   },
   'planned_3_step': World('planned_keydoor', ('turn_ppo',), ONE_STEP),
-  **{f'words_{name}': _words(name, size) for name, size in WORDS.items()},
+  **{f'words_{name}': words(name, size) for name, size in WORDS.items()},
   # At the rate of the others phrases fall apart.
   **{
-    f'slow_{name}': _words(name, size, **{'optimizer.learning_rate': 1e-3})
+    f'slow_{name}': words(name, size, **{'optimizer.learning_rate': 1e-3})
     for name, size in WORDS.items()
   },
   'maze_start': World(

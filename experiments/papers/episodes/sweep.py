@@ -16,6 +16,7 @@ from typing import Any
 from experiments.papers.episodes import (
   aviary,
   bargaining,
+  credited,
   grids,
   later,
   partners,
@@ -106,6 +107,7 @@ WORLDS = {
   'maze': World('keydoor', ('turn_ppo', 'filtered_bc'), MAZE),
   'maze_slow': World('keydoor', ('turn_ppo',), SLOW),
   **later.WORLDS,
+  **credited.WORLDS,
   **bargaining.WORLDS,
   **partners.WORLDS,
   **rooms.WORLDS,
@@ -317,6 +319,7 @@ CLAIMS = (
     RIGHT,
   ),
   *later.CLAIMS,
+  *credited.CLAIMS,
   *bargaining.CLAIMS,
   *partners.CLAIMS,
   *rooms.CLAIMS,

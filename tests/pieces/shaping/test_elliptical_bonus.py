@@ -82,8 +82,8 @@ def test_rotations_shifts_and_invalid_rows(toy):
 
 @pytest.mark.parametrize('width', [16, 128, 896])
 def test_float32_keeps_the_differences_of_a_group(toy, width):
-  """Eight rows of large hidden states: b is 0.875 but for differences of 1e-5 or
-  less. What it lacks is within 1e-3 of that in float64, where the rows differ
+  """Eight rows of large hidden states: b is 0.875 but for differences below
+  1e-5. What it lacks is within 1e-3 of that in float64, where the rows differ
   by more than a tenth of it; b itself within float32 rounding."""
   hidden = np.random.RandomState(width).normal(size=(8, width)) * 3 + 5
   x = hidden - hidden.mean(0)
