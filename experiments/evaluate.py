@@ -93,8 +93,7 @@ def main(argv):
   if not processes.is_main():
     return
   if _OUT.value:
-    with open(_OUT.value, 'w') as file:
-      json.dump({k: _plain(v) for k, v in rows.items()}, file)
+    outputs.write_json(_OUT.value, {k: _plain(v) for k, v in rows.items()})
   used = {
     'split': config.evaluation.split,
     'max_new_tokens': evaluated_tokens(config),

@@ -110,14 +110,22 @@ def finished(path: str, planned: dict[str, list[str]]) -> dict[str, Any]:
 
 def execute(command: list[str]) -> int:
   """The exit code of a process that gets the signals of this one."""
-  process = subprocess.Popen(command)
-  forward = lambda number, _: process.send_signal(number)
-  # Of Ctrl-C the terminal tells the process, too; here it must only not end us.
-  before = {
-    signal.SIGTERM: signal.signal(signal.SIGTERM, forward),
-    signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None),
-  }
+  process, early = None, []
+
+  def forward(number, _):
+    if process is None:
+      early.append(number)
+    elif number != signal.SIGINT:  # of Ctrl-C the terminal tells it, too
+      process.send_signal(number)
+
+  before = {}
+  for number in (signal.SIGTERM, signal.SIGINT):
+    if signal.getsignal(number) != signal.SIG_IGN:  # which it inherits
+      before[number] = signal.signal(number, forward)
   try:
+    process = subprocess.Popen(command)
+    for number in early:
+      process.send_signal(number)
     return process.wait()
   finally:
     for number, handler in before.items():

@@ -9,8 +9,10 @@ A player does the first action of the episode's own solution from where it is,
 or with probability --noise, and where there is none, any that can be given; so
 does every player of a game. Rows of --out are all that the player has read and
 written before an action, and the action, of --episodes episodes of each
-configuration. Tasks are those of tasks.RecordedWalks, and with --noise=1
-tasks.OpenSpiel, which knows no solutions.
+configuration. The token that ends a turn shorter than its limit is no text, so
+policies whose turns have one learn from tasks.RecordedWalks instead. Tasks are
+those of tasks.RecordedWalks, and with --noise=1 tasks.OpenSpiel, which knows no
+solutions.
 Prints one JSON line: rows, and the share of episodes that were done.
 """
 

@@ -3,7 +3,7 @@
 Paper: Zhang et al., "Router-R1: Teaching LLMs Multi-Round Routing and
   Aggregation via Reinforcement Learning", 2025.
 Change: against PPO, right answers have the reward (1 - alpha) R + alpha c, c in
-  [0, 1] by the rank of their cost among the last 1000. Needs
+  [0, 1] by the root of their cost between percentiles of the last 1000. Needs
   model.value_head=True and a task with costs, as tasks.WithTools.
 Defaults: alpha 0.6 (paper sweeps it; 0 in the scripts), window 1000; no KL
   (0.001 in the scripts).
@@ -12,7 +12,8 @@ Pieces: CostReward(alpha=0.6, window=1000); GAE(gamma=1.0, lam=0.95);
   ValueClip(coef=0.5, clip=0.2); TokenMean(); LambdaReturn(gamma=1.0, lam=0.95)
 Headline: above routing baselines on 7 QA sets (paper, unverified).
 Evidence: verified in code (qa_em.py, by digest).
-Paper and code: a wrong answer earns nothing by being cheap.
+Paper and code: a wrong answer earns nothing by being cheap. In the code a text
+  of a wrong form has -1; here that is left to the task's reward.
 Command: python -m experiments.train --config=configs/calculator.py
   --method=router_r1 --set=model.value_head=True
 """

@@ -89,6 +89,8 @@ def from_flags(
         temperature=own.temperature,
         top_k=own.top_k,
         top_p=own.top_p,
+        transforms=own.transforms,
+        beams=own.beams,
         max_response_tokens=own.max_response_tokens,
         borda_power=own.borda_power,
       ),

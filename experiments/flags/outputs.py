@@ -14,6 +14,13 @@ def check_file(flag: str, path: str) -> None:
     raise ValueError(f'--{flag}={path}: no file can be written there')
 
 
+def write_json(path: str, value: Any) -> None:
+  """Writes a JSON file at once, or not at all."""
+  with open(path + '.tmp', 'w', encoding='utf-8') as file:
+    json.dump(value, file)
+  os.replace(path + '.tmp', path)
+
+
 def write_rows(path: str, rows: Iterable[Mapping[str, Any]]) -> None:
   """Writes a JSONL file at once, or not at all."""
   with open(path + '.tmp', 'w', encoding='utf-8') as file:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 import itertools
+import math
 import os
 from typing import Any
 
@@ -41,7 +42,7 @@ def rows(
   """
   turn = lambda role, text: [{'role': role, 'content': text}] if chat else text
   for (_, prompt), every in _groups(samples):
-    group = [x for x in every if x['error'] is None and _said(x)]
+    group = [x for x in every if _judged(x) and _said(x)]
     asked = turn('user', prompt)
     right = [_said(x) for x in group if x['reward'] >= least]
     if form == 'text':
@@ -63,6 +64,11 @@ def rows(
       if pair is not None:
         texts = [turn('assistant', text) for text in pair]
         yield {'prompt': asked, 'chosen': texts[0], 'rejected': texts[1]}
+
+
+def _judged(sample):
+  """Not so: rows that failed, and rows of windows that wait for their group."""
+  return sample['error'] is None and math.isfinite(sample['reward'])
 
 
 def _extremes(group, least):

@@ -12,8 +12,12 @@ _SEED_FLAGS = {
   'train': '--set=seed=',
   **dict.fromkeys(
     (
+      'abstention',
+      'acceptance_head',
       'evaluate',
       'latent_strategies',
+      'policy_cliff',
+      'prompt_information',
       'relabelled_forms',
       'sft',
       'step_labels',

@@ -38,7 +38,7 @@ def sampling_metrics(rounds: Sequence[Any]) -> dict[str, float]:
 
   rollout/reward: mean over every sample, also of groups that were dropped
   (`reward/mean` is that of the batch); samples without a reward do not count.
-  Of a mixture also rollout/reward/PART, and rollout/prompts/PART.
+  Metrics of rounds are means of those that have them. Of a mixture also rollout/reward/PART, and rollout/prompts/PART.
   """
   rewards = [reward_G for r in rounds for reward_G in r.reward_NG]
   parts: dict[str, list] = {}
@@ -48,7 +48,7 @@ def sampling_metrics(rounds: Sequence[Any]) -> dict[str, float]:
       parts.setdefault(name, []).append(reward_G)
   own = {name for r in rounds for name in r.metrics}
   return {
-    **{n: float(np.mean([r.metrics[n] for r in rounds])) for n in sorted(own)},
+    **{name: _mean_of(rounds, name) for name in sorted(own)},
     **{f'rollout/reward/{k}': _mean(parts[k]) for k in sorted(parts)},
     **{f'rollout/prompts/{k}': len(parts[k]) for k in sorted(parts)},
     'rollout/rounds': len(rounds),
@@ -57,6 +57,23 @@ def sampling_metrics(rounds: Sequence[Any]) -> dict[str, float]:
       error is not None for r in rounds for error in r.errors
     ),
   }
+
+
+def sample_errors(rounds: Sequence[Any]) -> list[str | None]:
+  """Of the samples of all rounds but those in which none took part.
+
+  None: judged, or it took no part.
+  """
+  return [
+    error
+    for r in rounds
+    if any(r.errors) or np.isfinite(r.reward_NG).any()
+    for error in r.errors
+  ]
+
+
+def _mean_of(rounds, name) -> float:
+  return float(np.mean([r.metrics[name] for r in rounds if name in r.metrics]))
 
 
 def _mean(rewards) -> float:
@@ -78,7 +95,10 @@ class RolloutLog:
   stop: responses.Stop  # what ends a text and is no part of it
 
   def lines(self, host: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One entry per response; host: what `arrays` holds, read."""
+    """One entry per response; host: what `arrays` holds, read.
+
+    Rows without tokens and weight are no responses, unless they have failed.
+    """
     tokens, num_prompts = host.get(TOKENS), len(self.rounds[0].examples)
     row_id_B2, weight_B = host['row_id'], host['weight']
     group_size = len(row_id_B2) // num_prompts
@@ -86,6 +106,9 @@ class RolloutLog:
     for row in range(min(self.prompts, num_prompts) * group_size):
       serial, sample = map(int, row_id_B2[row])
       number, n = divmod(serial - self.first_serial, num_prompts)
+      empty = not (host['length'][row] or weight_B[row])
+      if empty and number < 0:  # fills up a group, with the row id 0, 0
+        continue
       if number < 0:  # begun in an earlier iteration (rollouts.windows)
         number, n = 0, row // group_size
       if (serial, sample) in known:
@@ -94,8 +117,11 @@ class RolloutLog:
       done = self.rounds[number]
       ids = host['response'][row][: host['length'][row]]
       text, end = self.stop.text(ids), self.stop.ended_by(ids)
+      line = done.row(n, sample, text)
+      if empty and line['error'] is None:
+        continue
       more = {'ended_by': end, 'weight': float(weight_B[row])}
-      lines.append(done.row(n, sample, text) | more)
+      lines.append(line | more)
       if tokens is not None and row < len(tokens['seen']):
         lines[-1][TOKENS] = self._tokens(tokens, row, ids)
     return lines

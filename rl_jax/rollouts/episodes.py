@@ -73,6 +73,7 @@ class Episodes(Journaled):
     self._rows: list[Player] = []  # of this process, in the last round
     self._first = 0  # of them
     self._records: list[dict[str, Any]] = []  # of all rows
+    self._live_B = np.zeros(0, bool)  # those that take part
     self._seconds = 0.0
     self._counted = Counted()
 
@@ -151,6 +152,9 @@ class Episodes(Journaled):
       if not any(side.live_B.any() for side in sides):
         break
     self._records = gathered([self._record(player) for player in self._rows])
+    self._live_B = np.ones(len(self._records), bool)
+    if recorded is not None:
+      self._live_B = recorded.live_B
     return self._finished(engine, traj, sides[0], examples)
 
   def _record(self, player):
@@ -165,12 +169,18 @@ class Episodes(Journaled):
     texts: Texts,
     due_B: np.ndarray | None = None,
   ) -> list[Outcome]:
-    """The sums of the rewards of the rows that were played last."""
+    """The sums of the rewards of the rows that were played last.
+
+    Rows that take no part have no components, and no error.
+    """
     del texts, due_B
     self._counted.look(self._records, list(map(self._weights, examples)))
     found = []
     for row in range(len(examples) * traj.group_size):
       record = self._records[row]
+      if not self._live_B[row]:
+        found.append(Outcome(None))
+        continue
       if record['failure'] is not None:
         found.append(Outcome(None, *record['failure']))
         continue
@@ -199,13 +209,21 @@ class Episodes(Journaled):
     return of_row
 
   def metrics(self) -> dict[str, float]:
-    """Of the last round; failed rows are counted as reward errors, too."""
-    records = self._records
-    mean = lambda values: float(np.mean(values)) if values else 0.0
+    """Of the last round; failed rows are counted as reward errors, too.
+
+    Of rows that take part; if there are none, there are no means.
+    """
+    pairs = zip(self._records, self._live_B, strict=True)
+    records = [record for record, live in pairs if live]
     kinds = [r['failure'][0] for r in records if r['failure']]
+    means = {}
+    if records:
+      means = {
+        'episode/turns': float(np.mean([r['turns'] for r in records])),
+        'episode/calls': float(np.mean([sum(r['calls']) for r in records])),
+      }
     return {
-      'episode/turns': mean([r['turns'] for r in records]),
-      'episode/calls': mean([sum(r['calls']) for r in records]),
+      **means,
       'episode/cut_observations': sum(r['cut'] for r in records),
       'episode/mismatches': kinds.count('mismatch'),
       'episode/failed_resets': sum(not r['begun'] for r in records),
@@ -344,6 +362,9 @@ class Episodes(Journaled):
     if not player.acts():
       return None, False
     episode, history = player.episode, player.remembers()
+    if player.ids:  # a stop text ends a turn too, without its end token
+      last = player.ids[-1][1][-1:]
+      finished = bool(last) and last[0] in self._format.tokenizer.eos_ids
     # Right behind the prompt, which opens a turn, an empty one is closed.
     forgets = history is not None
     cut = forgets and not history or not finished

@@ -167,8 +167,9 @@ class TurnFormat:
 def turn_format(task: Any, tokenizer: Any, limits: TurnConfig) -> TurnFormat:
   """In plain text nothing; in chat form what the model's template writes.
 
-  Raises: ValueError if the template changes or repeats what is said, or does
-    not read what the task gives it.
+  Raises: ValueError if the template changes or repeats what is said, does not
+    read what the task gives it, or describes calls of tools in another form
+    than that which the task reads.
   """
   if not getattr(task, 'chat', False):
     return TurnFormat(tokenizer, limits)
@@ -184,6 +185,12 @@ def turn_format(task: Any, tokenizer: Any, limits: TurnConfig) -> TurnFormat:
     hint = "; task.shown='text' needs no template that reads them"
     more = hint if 'tools' in variables else ''
     raise ValueError(f'{type(task).__name__}: {error}{more}') from error
+  mark = getattr(task, 'call_mark', '')
+  if mark not in text:
+    raise ValueError(
+      f'{type(task).__name__}: the chat template describes tools, but no calls '
+      f"behind {mark!r}, which alone are read: set task.shown='text'"
+    )
   parts = text.split(_ACTION)
   parts = parts[-1].split(_OBSERVATION) if len(parts) == 2 else []
   if len(parts) != 2:

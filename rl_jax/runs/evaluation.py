@@ -70,8 +70,8 @@ def evaluation_metrics(
     greedy: arrays [n, 1] `length`, `finished` and by `reward/NAME` the
       components and their weighted sum `reward/mean`, a response a prompt; NaN
       where a response was not judged.
-    samples: the same [n, k] of drawn responses, and `logp`, the sum over their
-      tokens; None if none were drawn.
+    samples: the same [n, k] of drawn responses, `sampled`, how many of their
+      tokens were drawn, and `logp`, the sum over these; None if there are none.
 
   Returns:
     pass_at_1 (the mean outcome), the means by `reward/NAME`, length,
@@ -98,7 +98,7 @@ def evaluation_metrics(
   return metrics | {
     f'avg_at_{k}': _mean(outcome),
     **{f'{n[len("vote/") :]}_at_{k}': _mean(x) for n, x in votes.items()},
-    'entropy': -samples['logp'].sum() / samples['length'].sum(),
+    'entropy': -samples['logp'].sum() / samples['sampled'].sum(),
     'sample_length': samples['length'].mean(),
     'sample_truncated_fraction': 1.0 - samples['finished'].mean(),
     **_means(samples, 'sample_'),
@@ -266,6 +266,7 @@ class Evaluator:
       parts.append(
         {
           'length': host['length'][:count],
+          'sampled': host['sampled'][:count],
           'finished': host['finished'][:count],
           'logp': np.asarray(logp, np.float32),
         }

@@ -83,6 +83,7 @@ class Trainer:
     self.state = self.parts.state
     self._config_written = False
     self._begun_at = 0  # iterations done before this session
+    self._first_logged = False  # the evaluation before training
     self._change_metrics: dict[int, dict[str, float]] = {}
     self.counters = Counters()
     staleness = config.rollout.staleness
@@ -125,8 +126,10 @@ class Trainer:
       jax.transfer_guard('disallow'),
     ):
       self.callbacks.call('on_start', self)
-      if counters.iteration == 0 and self._evaluation_due():
+      first = counters.iteration == 0 and not self._first_logged
+      if first and self._evaluation_due():
         self.watch.stopping.see(self.writer.log(0, self._evaluate()))
+        self._first_logged = True
       while counters.iteration < total and not (
         stop.requested or self.watch.has_ended(counters.iteration)
       ):
@@ -178,7 +181,7 @@ class Trainer:
     next_serial = counters.group_serial
     next_serial += len(rounds) * config.rollout.num_prompts
     sampled = time.perf_counter()
-    self.watch.see_samples([e for r in rounds for e in r.errors])
+    self.watch.see_samples(rollout_log.sample_errors(rounds))
     batch = Batch(frozen=frozen, method=parts.method, traj=traj, key=parts.key)
     probe = parts.probe
     if probe is not None and not probe.due(counters.iteration):
@@ -258,6 +261,7 @@ class Trainer:
       {
         'counters': dataclasses.asdict(self.counters),
         'offsets': self.writer.offsets(),
+        'first_logged': self._first_logged,
         'stopping': self.watch.stopping.state(),
         'verifications': self.parts.verifier.mark(),
         'judges': self.parts.judges.state,
@@ -319,6 +323,7 @@ class Trainer:
     )
     self.counters = Counters(**host['counters'])
     self._begun_at = self.counters.iteration
+    self._first_logged = host.get('first_logged', False)
     self.entropy_change.restore(self.counters.entropy)
     if 'stopping' in host:
       self.watch.stopping.restore(host['stopping'])

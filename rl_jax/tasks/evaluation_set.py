@@ -8,7 +8,11 @@ from typing import Any
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.environments import several
-from rl_jax.tasks.environments.base import Environment, is_environment
+from rl_jax.tasks.environments.base import (
+  Environment,
+  is_environment,
+  rewrites,
+)
 
 _SET = 'evaluation_set'  # in Example.meta
 
@@ -89,6 +93,21 @@ class Several:
   def role(self) -> str:
     """Of the run."""
     return getattr(self.task, 'role', 'user')
+
+  @property
+  def arguments(self) -> Mapping[str, Any]:
+    """Of the run."""
+    return getattr(self.task, 'arguments', {})
+
+  @property
+  def call_mark(self) -> str:
+    """Of the run."""
+    return getattr(self.task, 'call_mark', '')
+
+  @property
+  def rewrites(self) -> bool:
+    """If any task does."""
+    return any(map(rewrites, self._tasks()))
 
   @property
   def global_random(self) -> bool:

@@ -138,6 +138,16 @@ class Mixture:
     return self._of_episodes('role', 'user')
 
   @property
+  def arguments(self) -> Mapping[str, Any]:
+    """Variables of the chat template, of the episodes."""
+    return self._of_episodes('arguments', {})
+
+  @property
+  def call_mark(self) -> str:
+    """Of the episodes."""
+    return self._of_episodes('call_mark', '')
+
+  @property
   def rewrites(self) -> bool:
     """Whether those of any part may forget."""
     return any(rewrites(p.task) for p in self.parts)

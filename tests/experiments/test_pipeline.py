@@ -154,6 +154,40 @@ def test_a_finished_stage_keeps_its_command(tmp_path):
     pipeline.finished(str(path), {'a': [*planned['a'], '--seed=1']})
 
 
+@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize('when', ['before', 'behind'])
+def test_a_signal_while_a_stage_starts_ends_it(number, when, monkeypatch):
+  """Handlers are there first; it is told once it runs."""
+  start, missed = subprocess.Popen, []
+  before = signal.signal(number, lambda *_: missed.append(number))
+
+  def started(command):
+    if when == 'before':
+      signal.raise_signal(number)
+    process = start(command)
+    if when == 'behind':
+      signal.raise_signal(number)
+    return process
+
+  monkeypatch.setattr(subprocess, 'Popen', started)
+  try:
+    assert pipeline.execute(['sleep', '3']) == -number
+    signal.raise_signal(number)  # the handler of before is back
+  finally:
+    signal.signal(number, before)
+  assert missed == [number]
+
+
+def test_a_stage_ignores_what_the_pipeline_ignores():
+  """As a job in the background of a script does Ctrl-C."""
+  code = 'import signal as s; exit(s.getsignal(s.SIGINT) == s.SIG_IGN)'
+  before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+  try:
+    assert pipeline.execute([sys.executable, '-c', code]) == 1
+  finally:
+    signal.signal(signal.SIGINT, before)
+
+
 RECIPE = """
 from experiments.pipelines.stages import Stage
 

@@ -58,6 +58,19 @@ def test_rows_by_hand(form, least, expected):
   assert [tuple(row.values()) for row in found] == expected
 
 
+def test_rows_that_wait_for_their_group_are_no_samples():
+  """Windows log them again, without a reward, which NaN is."""
+  waiting = [*LINES, sample(2, 'p', 'good', float('nan'))]
+  for form in ('label', 'scores', 'pair', 'response'):
+    found = list(rows(waiting, form, 1.0, chat=False))
+    assert [x for x in found if x.get('completion') == 'good'] == [
+      x
+      for x in rows(LINES, form, 1.0, chat=False)
+      if x.get('completion') == 'good'
+    ]
+    assert 'NaN' not in json.dumps(found)
+
+
 def test_shorter_and_right_beats_longer_and_wrong():
   """The shortest right sample against the longest wrong one, or no pair."""
   texts = {'long': 0.0, 'bad': 0.0, 'right': 1.0, 'ok': 1.0}

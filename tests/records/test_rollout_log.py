@@ -124,6 +124,41 @@ def test_lines_are_those_of_the_trained_rows():
   assert log.lines(host)[0]['tokens']['trained'] == [0.0]
 
 
+def test_rows_without_tokens_and_weight_are_not_logged():
+  """A clone that is none, a row that fills up a group; one has failed."""
+  done = make_round('ab', 40)
+  log = rollout_log.RolloutLog(
+    rounds=[done],
+    first_serial=7,
+    arrays={},
+    prompts=1,
+    tokenizer=ByteTokenizer(),
+    stop=make_stop(ByteTokenizer()),
+  )
+  host = {
+    'row_id': np.array([[7, 0], [7, 1], [0, 0]]),
+    'weight': np.array([1.0, 0.0, 0.0]),
+    'response': np.array([[ord('a')], [0], [0]]),
+    'length': np.array([1, 0, 0]),
+  }
+  assert [line['sample'] for line in log.lines(host)] == [0]
+  done.errors[:] = ['raised'] * 2
+  assert [line['sample'] for line in log.lines(host)] == [0, 1]
+  weighed = {**host, 'weight': np.ones(3)}  # an empty response of a batch
+  assert len(log.lines(weighed)) == 3
+
+
+def test_a_round_in_which_none_took_part_has_no_errors():
+  """Else no run with such a round would end when nothing can be judged."""
+  failed, none = make_round('ab', 40), make_round('', 41)
+  failed.errors[:] = ['raised'] * 2
+  for one in (failed, none):
+    one.reward_NG[:] = np.nan
+  assert rollout_log.sample_errors([failed, none]) == ['raised'] * 2
+  none.reward_NG[0, 0] = 0.0
+  assert rollout_log.sample_errors([failed, none])[2:] == [None, None]
+
+
 def test_sampling_metrics_count_every_round():
   """Rewards 0.5, 1 and 0.5: a failed sample has none, a dropped group has."""
   failed = make_round('cd', 41)

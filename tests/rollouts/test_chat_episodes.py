@@ -17,17 +17,32 @@ from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.turns import TurnConfig, turn_format
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks import (
+  Bandit,
   ChatTemplate,
+  EvaluationSet,
   MarkedCalls,
   MemoryWindow,
+  Mixture,
+  MixturePart,
   PlainTemplate,
   QuestionAnswer,
   WithTools,
 )
 from rl_jax.tasks.environments import EnvironmentTask, Reply
+from rl_jax.tasks.environments.base import rewrites
+from rl_jax.tasks.evaluation_set import judged
 from rl_jax.types import ENVIRONMENT, POLICY
 from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.sessions import SessionPool
+
+OWN = EvaluationSet('own', task=Bandit())
+
+
+def mixed(*tasks):
+  """A mixture of them."""
+  parts = [MixturePart(f'part{k}', task) for k, task in enumerate(tasks)]
+  return Mixture(tuple(parts))
+
 
 CHATML = (
   "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' }}"
@@ -99,12 +114,12 @@ class Thoughtless(Chat):
 class Script:
   """An engine whose policy says what a script says; row 1 is cut each turn.
 
-  says: texts of all turns, of both rows.
+  says: texts of all turns, of both rows. end: ids behind those of row 0.
   """
 
-  def __init__(self, tokenizer, says):
+  def __init__(self, tokenizer, says, end=(1,)):
     turns = [map(tokenizer.encode, texts) for texts in says]
-    self._turns = iter([[[*whole, 1], cut] for whole, cut in turns])
+    self._turns = iter([[[*whole, *end], cut] for whole, cut in turns])
     self.mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
 
   def begin(self, params, traj, key):
@@ -156,9 +171,9 @@ def _episodes(task, tokenizer):
   )
 
 
-def play(task, tokenizer, says=(('ok', 'longer'),) * 3):
+def play(task, tokenizer, says=(('ok', 'longer'),) * 3, end=(1,)):
   """(ids of the prompt, the engine after all turns)."""
-  episodes, engine = _episodes(task, tokenizer), Script(tokenizer, says)
+  episodes, engine = _episodes(task, tokenizer), Script(tokenizer, says, end)
   prompts = EpisodePrompts(task, 'train', tokenizer, 1000, begin=episodes.open)
   examples, prompt, mask, _ = prompts.batch([0])
   traj = SimpleNamespace(group_size=2, response_BT=np.zeros((2, T)))
@@ -199,6 +214,15 @@ def test_ids_are_those_of_the_conversation():
     assert (kinds[np.array(ids) == 1] == POLICY).sum() == 3 * (row == 0)
 
 
+def test_turns_that_a_stop_text_ends_are_closed():
+  """They have ended without the end token, which the template has."""
+  tokenizer = byte_tokenizer()
+  prompt, engine = play(Chat(), tokenizer, end=())
+  for row, action in enumerate(('ok', 'longer')):
+    before = tokenizer.encode_chat(conversation(action))
+    assert prompt + engine.ids[row] == before + tokenizer.encode(action)
+
+
 def test_a_context_without_thoughts_is_a_conversation():
   """Its ids are those of the template's text without them."""
   tokenizer = byte_tokenizer()
@@ -222,7 +246,18 @@ def test_variables_of_the_template_open_every_turn():
     opening
   )
   after = tokenizer.encode('<|im_end|>\n' + opening, control=True)
-  assert turn_format(task, tokenizer, TURNS).after == tuple(after)
+  for one in (task, mixed(task), judged(task, (OWN,))):
+    assert turn_format(one, tokenizer, TURNS).after == tuple(after)
+
+
+def test_several_episodes_have_the_variables_of_one():
+  """Any tools; other variables would change what opens their turns."""
+  with pytest.raises(ValueError, match='variables of the chat template but'):
+    mixed(Thoughtless(), Chat())
+  with pytest.raises(ValueError, match=r'evaluation.sets: all episodes must'):
+    judged(Thoughtless(), (EvaluationSet('own', task=Chat()),))
+  window = MemoryWindow(Chat(), turns=1)
+  assert rewrites(judged(window, (EvaluationSet('own', task=Chat()),)))
 
 
 def test_a_template_that_changes_what_is_said_is_an_error():
@@ -231,11 +266,13 @@ def test_a_template_that_changes_what_is_said_is_an_error():
     turn_format(Chat(), byte_tokenizer(template), TURNS)
 
 
+TOOLS = '{% if tools %}{{ tools | tojson }}\nas <tool_call>\n{% endif %}'
+
+
 def test_tools_are_shown_by_the_template(tmp_path):
   """Schemas in the prompt; results are messages of the role `tool`."""
-  template = '{% if tools %}{{ tools | tojson }}\n{% endif %}' + CHATML
   own = question(tmp_path, ChatTemplate(user='{question}'))
-  task, tokenizer = WithTools(task=own), byte_tokenizer(template)
+  task, tokenizer = WithTools(task=own), byte_tokenizer(TOOLS + CHATML)
   prompts = EpisodePrompts(
     task, 'train', tokenizer, 400, begin=_episodes(task, tokenizer).open
   )
@@ -259,6 +296,15 @@ def test_a_template_that_reads_no_tools_is_an_error(tmp_path):
     turn_format(task, byte_tokenizer(), TURNS)
   text = dataclasses.replace(task, shown='text')
   turn_format(text, byte_tokenizer(), TURNS)
+
+
+def test_a_template_with_calls_of_another_form_is_an_error(tmp_path):
+  """Its model would call in vain: a turn without a call is the answer."""
+  task = WithTools(task=question(tmp_path, ChatTemplate(user='{question}')))
+  other = byte_tokenizer(TOOLS.replace('<tool_call>', '[TOOL_CALLS]') + CHATML)
+  with pytest.raises(ValueError, match="behind '<tool_call>', which alone are"):
+    turn_format(task, other, TURNS)
+  turn_format(dataclasses.replace(task, shown='text'), other, TURNS)
 
 
 def gguf_tokenizer():

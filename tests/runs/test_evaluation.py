@@ -152,10 +152,25 @@ def test_metrics_by_hand(monkeypatch):
   assert metrics == pytest.approx(expected)
 
 
+def test_entropy_is_of_drawn_tokens():
+  """Two of eight tokens of each row, the others are of environments."""
+  of = lambda x: np.full((2, 3), x)
+  samples = {
+    'reward/outcome': of(1.0),
+    'finished': of(1.0),
+    'length': of(8.0),
+    'sampled': of(2.0),
+    'logp': of(-3.0),
+  }
+  greedy = {name: x[:, :1] for name, x in samples.items()}
+  assert evaluation.evaluation_metrics(greedy, samples)['entropy'] == 1.5
+
+
 def test_what_was_not_judged_is_in_no_mean():
   """3 of 4 samples of the first prompt: pass@2 = 1 - C(2, 2) / C(3, 2)."""
   nan = np.nan
-  rest = {name: np.ones((2, 4)) for name in ('length', 'finished', 'logp')}
+  names = 'length', 'finished', 'sampled', 'logp'
+  rest = {name: np.ones((2, 4)) for name in names}
   reward = np.array([[1.0, 0.0, nan, 0.0], [1.0, 1.0, 1.0, 1.0]])
   greedy = {'reward/outcome': np.array([[nan], [0.0]])}
   greedy |= {name: x[:, :1] for name, x in rest.items()}

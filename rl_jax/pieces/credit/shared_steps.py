@@ -21,6 +21,7 @@ class SharedSteps:
 
   A step is (state, action, next state), and with history = h the h steps before
   it are the same, too. Turns of unknown state or action are shared by none.
+  Behind their last turns all episodes are in one state, however they ended.
   Source: "SALT: Step-level Advantage Assignment for Long-horizon Agents via
   Trajectory Graph"; reconstructed from the abstract.
   """

@@ -59,6 +59,7 @@ class JittedEvaluation:
       'reward/mean': base.combine(rewards, weights),
       'length': traj.length_B.astype(jnp.float32),
       'finished': traj.finished_B.astype(jnp.float32),
+      'sampled': traj.mask_BT.sum(axis=1),
       'logp': traj.logp_behaviour_BT.sum(axis=1),
     }
     return {name: by_group(x, group_size) for name, x in judged.items()}

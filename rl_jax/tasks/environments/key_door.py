@@ -103,6 +103,7 @@ class KeyDoor(EnvironmentTask):
   size: int = ranged(3, 3, 9)
   words: str = chosen('letter', tuple(WORDS))
   global_random: ClassVar[bool] = False
+  begins: ClassVar[int] = 0  # what is in the hands: its place in HOLDS
 
   @property
   def alphabet(self) -> str:
@@ -159,7 +160,7 @@ class KeyDoor(EnvironmentTask):
   def actions(self, example: Example) -> list[str]:
     """The words of a shortest solution."""
     words = WORDS[self.words]
-    found = self.layout(example.meta[SEED]).solution()
+    found = self.layout(example.meta[SEED]).solution(self.begins)
     return [words[action] for action in found]
 
   def random_return(
@@ -180,7 +181,7 @@ class KeyDoor(EnvironmentTask):
       rest = [value(s, left - 1) for s in after]
       return (sum(paid) + sum(rest)) / len(ACTIONS)
 
-    return value((*layout.start, 0), turns)
+    return value((*layout.start, self.begins), turns)
 
 
 class Walk:

@@ -28,7 +28,7 @@ class MarkedCalls:
   opening: str = 'Call:'
   closing: str = '\n'
   result: str = f'Result: {_SLOT}\n'
-  in_templates: ClassVar[bool] = False
+  template_mark: ClassVar[str] = ''
 
   def __post_init__(self):
     for name in ('opening', 'closing'):

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments.base import DeviceReply, Reply, seed_of
+from rl_jax.tasks.environments.base import DeviceReply, Reply
 from rl_jax.tasks.environments.key_door import ACTIONS, WORDS, KeyDoor, Walk
 from rl_jax.tasks.environments.key_door_words import told
 
@@ -46,11 +46,6 @@ class PlannedKeyDoor(KeyDoor):
   def begins(self) -> int:
     """What is in the hands at the start: its place in HOLDS."""
     return len(SUBGOALS) - self.subtasks
-
-  def actions(self, example: Example) -> list[str]:
-    """The words of a shortest solution."""
-    layout = self.layout(seed_of(example))
-    return [WORDS[self.words][n] for n in layout.solution(self.begins)]
 
   def make(self, example: Example) -> 'PlannedWalk':
     """An episode in the grid of the example."""

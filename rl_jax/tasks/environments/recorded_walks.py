@@ -70,7 +70,7 @@ class RecordedWalks(Wrapped):
       )
     said = episode.reset(seed_of(example))
     total = dict.fromkeys(self.reward_weights, 0.0)
-    while len(turns) < self.turns and not said.done:
+    while len(turns) < self.turns and not (said.done or said.truncated):
       actions, solution = episode.commands, episode.solution
       if solution and stream.uniform() >= self.noise:
         actions = solution[:1]

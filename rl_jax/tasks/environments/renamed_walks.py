@@ -87,7 +87,7 @@ class RenamedWalks(mini_grid.MiniGrid):
     if split != 'train':
       return example
     walk = self._walk(index)
-    mission = f'go to the {walk.reached}'
+    mission = mini_grid.GO_TO.format(walk.reached)
     meta = {**example.meta, SEED: walk.seed, mini_grid.MISSION: mission}
     return dataclasses.replace(example, meta=meta)
 

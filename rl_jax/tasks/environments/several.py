@@ -21,19 +21,26 @@ def check(tasks: Sequence[Any], where: str) -> bool:
   """
   own = [task for task in tasks if is_environment(task)]
   forms = {
-    (getattr(t, 'chat', False), getattr(t, 'role', 'user')): type(t).__name__
+    (getattr(t, 'chat', False), getattr(t, 'role', 'user'), _variables(t)): (
+      type(t).__name__
+    )
     for t in own
   }
   if len(forms) > 1:
     raise ValueError(
-      f'{where}: all episodes must have one form (chat, role of observations), '
-      f'got {forms}'
+      f'{where}: all episodes must have one form (chat, role of observations, '
+      f'variables of the chat template but for tools), got {forms}'
     )
   if len(tasks) > 1 and any(players_of(task) > 1 for task in tasks):
     raise ValueError(
       f'{where}: a game of several players cannot be one of several tasks'
     )
   return bool(own)
+
+
+def _variables(task):
+  own = getattr(task, 'arguments', {}) if getattr(task, 'chat', False) else {}
+  return repr(sorted((k, v) for k, v in own.items() if k != 'tools'))
 
 
 def make(task: Any, example: Example) -> Environment:

@@ -29,7 +29,8 @@ class Call:
 class JsonCalls:
   """Any tool by its name, with arguments as JSON between two tags."""
 
-  in_templates: ClassVar[bool] = True  # chat templates with tools describe it
+  # How a chat template that describes it begins a call; '': none describes it.
+  template_mark: ClassVar[str] = OPEN
 
   def calls_in(self, text: str) -> list[Call]:
     """All calls of a turn, in order; the last one may lack its end."""

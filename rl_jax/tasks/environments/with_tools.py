@@ -38,7 +38,8 @@ class WithTools:
   shown: 'template' gives the schemas to the model's chat template as its
     variable `tools`, and results have the role `tool`; 'text' writes them into
     the system message (or before a plain prompt), for models whose template
-    knows no tools; 'none' adds nothing: the task's own prompt shows calls.
+    knows no tools or another form of calls, which is an error; 'none' adds
+    nothing: the task's own prompt shows calls.
   form: of calls in the text of a turn, JsonCalls or MarkedCalls.
   deterministic: False if a tool may answer the same call in another way, see
     EnvironmentTask.
@@ -72,7 +73,7 @@ class WithTools:
     if unknown:
       raise ValueError(f'WithTools.prices: {unknown} are none of {names}')
     self.form.instructions(self._schemas)  # or it says what is wrong
-    if self.shown == 'template' and not self.form.in_templates:
+    if self.shown == 'template' and not self.form.template_mark:
       raise ValueError(
         "WithTools.shown = 'template': chat templates describe calls in JSON, "
         f"not {type(self.form).__name__}: set it to 'text' or 'none'"
@@ -96,6 +97,11 @@ class WithTools:
   def role(self) -> str:
     """Of results."""
     return 'tool' if self.shown == 'template' else 'user'
+
+  @property
+  def call_mark(self) -> str:
+    """What the chat template has to say where calls begin; '' is nothing."""
+    return self.form.template_mark if self.role == 'tool' else ''
 
   @property
   def arguments(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from configs import bandit
 from experiments.flags import evaluation
 from rl_jax.config import EvaluationConfig, evaluated_tokens
 from rl_jax.models import ModelConfig
+from rl_jax.pieces.logits import TopK
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.runtime.mesh import MeshConfig
 from rl_jax.tasks import Bandit, ChatTemplate, PlainTemplate, QuestionAnswer
@@ -40,7 +41,9 @@ def run(toy):
     rollout=RolloutConfig(
       max_response_tokens=9, temperature=0.7, stop=('\n\n',), slots=4
     ),
-    evaluation=EvaluationConfig(every=5, num_samples=3, top_p=0.9),
+    evaluation=EvaluationConfig(
+      every=5, num_samples=3, top_p=0.9, transforms=(TopK(k=3),), beams=2
+    ),
     verifier=VerifierConfig(num_workers=0, timeout_seconds=3.0),
     mesh=MeshConfig(data=1, fsdp=16),
   )
@@ -52,7 +55,12 @@ def test_a_run_is_evaluated_as_it_is(run):
   assert found.task == run.task and found.rollout == run.rollout
   assert found.method == run.method and found.mesh == MeshConfig()
   assert found.evaluation == EvaluationConfig(
-    split='test', num_prompts=1000, batch_prompts=64, top_p=0.9
+    split='test',
+    num_prompts=1000,
+    batch_prompts=64,
+    top_p=0.9,
+    transforms=(TopK(k=3),),
+    beams=2,
   )
   assert found.verifier == VerifierConfig(timeout_seconds=3.0)
 

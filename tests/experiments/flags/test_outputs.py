@@ -24,3 +24,11 @@ def test_rows_are_written_at_once(tmp_path, monkeypatch):
   with pytest.raises(TypeError):
     outputs.write_rows('rows.jsonl', [{'a': 1}, {'b': {1}}])
   assert (tmp_path / 'rows.jsonl').read_text() == before
+
+
+def test_a_whole_file_is_written_at_once(tmp_path):
+  path = str(tmp_path / 'found.json')
+  outputs.write_json(path, {'a': [1, None]})
+  with pytest.raises(TypeError):
+    outputs.write_json(path, {'a': {1}})
+  assert (tmp_path / 'found.json').read_text() == '{"a": [1, null]}'

@@ -12,12 +12,18 @@ import pytest
 from rl_jax.learning import score as score_lib
 from rl_jax.method import Method
 from rl_jax.models.tokenizer import CharTokenizer
+from rl_jax.records.rollout_log import sampling_metrics
 from rl_jax.rollouts import turns
 from rl_jax.rollouts.clones import texts_with_mu
-from rl_jax.rollouts.collect import RolloutConfig
+from rl_jax.rollouts.collect import Collector, RolloutConfig
+from rl_jax.rollouts.episodes import Episodes
+from rl_jax.rollouts.sampler import Sampler
+from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.wrappers.reflected_clones import ReflectedClones
-from rl_jax.tasks import Arithmetic, WithTools
+from rl_jax.tasks import Arithmetic, KeyDoor, WithTools
 from rl_jax.types import ENVIRONMENT, FORCED, PAD, POLICY
+from rl_jax.verification.journal import JournaledPool
+from rl_jax.verification.sessions import SessionPool
 
 TEXTS = ('ab', 'ac', 'b')
 IDS, MU = texts_with_mu(TEXTS, CharTokenizer('abc'))
@@ -118,6 +124,69 @@ def test_the_text_stands_in_place_of_the_last_turn(toy):
   turned = jax.tree.map(lambda x: x[::-1] if x.shape[0] == 2 else x, traj)
   other, _ = jax.jit(piece.clones)(turned, *args)
   np.testing.assert_array_equal(other.response_BT[1], clones.response_BT[0])
+
+
+@pytest.fixture(scope='module')
+def replayed(Played):
+  """(rewards of the sampled rows) -> (rows of clones, their round)."""
+  task, config = KeyDoor(), turns.TurnConfig(max_turns=4, max_turn_tokens=3)
+  played = Played(task, config)
+  tokenizer = played.tokenizer
+  piece = ReflectedClones(texts=(task.alphabet[0],), clone_rate=1.0)
+
+  def replay(reward_B):
+    pool = SessionPool(task, 0, 10.0)
+    episodes = Episodes(
+      task,
+      pool,
+      JournaledPool(pool),
+      tokenizer=tokenizer,
+      stop=make_stop(tokenizer),
+      turns=config,
+    )
+    collector = Collector(
+      RolloutConfig(),
+      engine=played.engine,
+      score=None,
+      prompts=types.SimpleNamespace(task=task, tokenizer=tokenizer, players=1),
+      selector=None,
+      verifier=episodes,
+      key=played.key,
+    )
+    sampler = Sampler(collector, played.params, 0, 9, None)
+    traj = played.traj.replace(
+      reward_B=jnp.array(reward_B, jnp.float32), valid_B=jnp.ones(len(reward_B))
+    )
+    table = texts_with_mu(piece.texts, tokenizer)
+    waits, _ = sampler.run(piece.clones, traj, played.key, np.int32(9), *table)
+    done = types.SimpleNamespace(examples=played.examples, indices=None)
+    try:
+      return sampler.replay(waits, done)
+    finally:
+      episodes.close()
+
+  return replay
+
+
+def test_rows_that_are_no_clone_are_in_no_metric(replayed):
+  """Row 0 has failed alone: all numbers are its own."""
+  traj, done = replayed([0.0] + [1.0] * 11)
+  assert traj.valid_B.tolist() == [1.0] + [0.0] * 11
+  (reward,) = done.reward_NG[np.isfinite(done.reward_NG)]
+  found = sampling_metrics([done])
+  assert found['rollout/reward'] == done.reward_NG[0, 0] == reward
+  assert found['rollout/reward_errors'] == found['episode/failed_resets'] == 0
+  assert found['episode/turns'] == traj.turn_BT[0].max() + 1 > 1
+
+
+def test_a_round_without_clones_changes_no_metric(replayed):
+  """Means of turns and rewards are those of the other round."""
+  _, some = replayed([0.0] + [1.0] * 11)
+  _, none = replayed([1.0] * 12)
+  before, found = sampling_metrics([some]), sampling_metrics([some, none])
+  for name in ('rollout/reward', 'episode/turns', 'episode/calls'):
+    assert found[name] == before[name]
+  assert found['episode/failed_resets'] == 0
 
 
 @pytest.mark.parametrize(

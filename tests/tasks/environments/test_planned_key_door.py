@@ -1,6 +1,7 @@
 """KeyDoor with sub-goals."""
 
 import numpy as np
+import pytest
 
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.tasks import KeyDoor, PlannedKeyDoor
@@ -80,3 +81,11 @@ def test_episodes_with_fewer_subtasks():
       walk.reset(seed_of(example))
       assert [walk.step('!K' + action) for action in actions][-1].done
       assert sorted(set(actions) & set('to')) == sorted(letters)
+
+
+def test_random_return_begins_with_what_is_in_the_hands():
+  """By hand: the door is open and the goal two moves away, 1/36."""
+  task = PlannedKeyDoor(seed=58, num_train=1, subtasks=1)
+  example = task.example('train', 0)
+  assert task.random_return(example, 1, 'progress') == 0.0
+  assert task.random_return(example, 2, 'outcome') == pytest.approx(1 / 36)

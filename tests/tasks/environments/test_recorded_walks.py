@@ -20,7 +20,7 @@ from rl_jax.tasks import (
   RenamedWalks,
 )
 from rl_jax.tasks.environments import transition_tables
-from rl_jax.tasks.environments.base import seed_of
+from rl_jax.tasks.environments.base import EnvironmentTask, Reply, seed_of
 
 WORDS = ('left', 'down', 'right', 'up')
 LINE = GymnasiumText(words=WORDS)
@@ -142,6 +142,38 @@ def test_walks_are_best_or_random(line):
   assert said == set(WORDS)
 
 
+class Cut(EnvironmentTask):
+  """Episodes that are truncated at their third step."""
+
+  def make(self, example):
+    """Counts; a later step would earn."""
+    return CutEpisode()
+
+
+class CutEpisode:
+  """One of them."""
+
+  commands, solution = ('go',), ('go',)
+
+  def reset(self, seed):
+    """At 0."""
+    self.steps = 0
+    return Reply('0')
+
+  def step(self, action):
+    """One further."""
+    self.steps += 1
+    outcome = {'outcome': float(self.steps > 3)}
+    return Reply(str(self.steps), outcome, truncated=self.steps == 3)
+
+
+def test_walks_end_where_the_episode_is_cut():
+  task = RecordedWalks(task=Cut(), noise=0.0, turns=9, num_logged=1)
+  (walk,) = task.logged(task.example('train', 0))
+  assert walk.turns == (('go', '1'), ('go', '2'), ('go', ''))
+  assert walk.truncated and walk.reward == 0.0
+
+
 def test_key_door_is_solved_by_its_words():
   """The shortest way from the start, and from where another action led."""
   task = KeyDoor(words='word')
@@ -232,8 +264,10 @@ def test_random_walks_are_named_by_what_they_reach(grid):
     for action, told in walk.turns[:-1]:
       assert episode.step(action).observation == told != ''
       assert not episode.reached
-    episode.step(walk.turns[-1][0])
+    last = episode.step(walk.turns[-1][0])
     assert episode.reached == 'red ball' and walk.turns[-1][1] == ''
+    # The environment's own mission is to pick it up.
+    assert last.done and last.rewards['outcome'] == last.rewards['reward'] == 1
     assert not walk.turn_ends
     lengths.add(len(walk.turns))
   assert lengths == {1, 2}
