@@ -58,13 +58,15 @@ def rows(runs: dict[str, list[dict[str, Any]]]) -> list[list[str]]:
 
 
 def seen(lines: list[dict[str, Any]]) -> dict[str, list[profile.Seen]]:
-  """Method -> its claims, each with what it was compared with."""
+  """Method -> claims of it and of its variants, with what they are against."""
   found: dict[str, list[profile.Seen]] = {}
   for claim, (one_S, _, gain) in judged(by_world(lines)):
-    world, method = claim.one
+    world, name = claim.one
+    method, _, variant = name.partition('@')
+    own = f'@{variant}: ' * bool(variant)
     one = profile.Seen(
       world,
-      f'{claim.text} (against {_against(claim)})',
+      f'{own}{claim.text} (against {_against(claim)})',
       claim.metric,
       gain,
       len(one_S),

@@ -68,6 +68,7 @@ VERDICTS = {
   'oni': ('seen',) * 3 + ('not seen',) * 2,
   'ppo': (
     *(('not seen',) * 2 + ('contrary',) * 2 + ('seen',) * 2),
+    *('seen',) * 4,  # with rewards of turns
     *(
       ('not seen',) * 2
       + ('seen',)
@@ -86,8 +87,8 @@ VERDICTS = {
   'salt': ('not seen', 'not seen'),
   'turn_ppo': (
     *('not seen', 'seen', 'not seen', 'contrary', 'contrary', 'contrary'),
-    *('seen', 'contrary', 'contrary', 'contrary', 'seen', 'seen'),
-    *('not seen', 'seen', 'not seen', 'seen', 'not seen', 'not seen'),
+    *('seen', 'contrary', 'contrary', 'contrary', 'seen', 'not seen'),
+    *('seen', 'not seen', 'seen', 'not seen', 'seen', 'not seen', 'not seen'),
   ),
 }
 
