@@ -38,7 +38,8 @@ def sampling_metrics(rounds: Sequence[Any]) -> dict[str, float]:
 
   rollout/reward: mean over every sample, also of groups that were dropped
   (`reward/mean` is that of the batch); samples without a reward do not count.
-  Metrics of rounds are means of those that have them. Of a mixture also rollout/reward/PART, and rollout/prompts/PART.
+  Of a mixture also rollout/reward/PART, and rollout/prompts/PART. Metrics of
+  rounds are means over those that have them.
   """
   rewards = [reward_G for r in rounds for reward_G in r.reward_NG]
   parts: dict[str, list] = {}

@@ -33,7 +33,7 @@ class ReflectedClones:
            which have this token next
 
   A row that fails in its first turn (j = 0), or without room, has no clone. A
-  group has 2 G rows; those that are no clone weigh nothing and are in no metric.
+  group has 2 G rows; those that are no clone are in no loss or metric.
   Source: "REX-RAG: Reasoning Exploration with Policy Correction in
   Retrieval-Augmented Generation"; MiliLab/REX-RAG generation.py,
   exploration_distribution.py (by a digest). There the last answer alone is cut
