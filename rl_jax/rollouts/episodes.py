@@ -18,7 +18,7 @@ from rl_jax.rollouts import beginnings
 from rl_jax.rollouts.counted import Counted
 from rl_jax.rollouts.engine import Engine
 from rl_jax.rollouts.partners import NO_PARTNERS, Partners
-from rl_jax.rollouts.players import Episode, Player
+from rl_jax.rollouts.players import Episode, Player, episode_metrics
 from rl_jax.rollouts.responses import Texts, own_rows
 from rl_jax.rollouts.resumed import Recorded, repeat
 from rl_jax.rollouts.sides import Side, gathered
@@ -209,24 +209,10 @@ class Episodes(Journaled):
     return of_row
 
   def metrics(self) -> dict[str, float]:
-    """Of the last round; failed rows are counted as reward errors, too.
-
-    Of rows that take part; if there are none, there are no means.
-    """
+    """Of the last round, of rows that take part."""
     pairs = zip(self._records, self._live_B, strict=True)
-    records = [record for record, live in pairs if live]
-    kinds = [r['failure'][0] for r in records if r['failure']]
-    means = {}
-    if records:
-      means = {
-        'episode/turns': float(np.mean([r['turns'] for r in records])),
-        'episode/calls': float(np.mean([sum(r['calls']) for r in records])),
-      }
     return {
-      **means,
-      'episode/cut_observations': sum(r['cut'] for r in records),
-      'episode/mismatches': kinds.count('mismatch'),
-      'episode/failed_resets': sum(not r['begun'] for r in records),
+      **episode_metrics([record for record, live in pairs if live]),
       'time/environment_seconds': self._seconds,
       **self._partners.metrics(),
     }

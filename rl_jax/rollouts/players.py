@@ -241,3 +241,20 @@ class Player:
   def part(self, value: Any) -> Any:
     """Of what is said or rewarded, its own."""
     return value if self.episode.players == 1 else value[self.role]
+
+
+def episode_metrics(records: Sequence[dict[str, Any]]) -> dict[str, float]:
+  """Of records of players; without any there are no means.
+
+  Failed rows are counted as reward errors, too.
+  """
+  kinds = [r['failure'][0] for r in records if r['failure']]
+  turns = sum(r['turns'] for r in records)
+  calls = sum(sum(r['calls']) for r in records)
+  means = {'episode/turns': turns, 'episode/calls': calls} if records else {}
+  return {
+    **{name: total / len(records) for name, total in means.items()},
+    'episode/cut_observations': sum(r['cut'] for r in records),
+    'episode/mismatches': kinds.count('mismatch'),
+    'episode/failed_resets': sum(not r['begun'] for r in records),
+  }
