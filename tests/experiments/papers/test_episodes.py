@@ -83,6 +83,7 @@ VERDICTS = {
     *('not seen', 'contrary'),
     *('not seen', 'not seen', 'not seen', 'seen'),
     *('not seen', 'not seen', 'not seen', 'contrary'),
+    *('contrary', 'not seen'),
   ),
   'salt': ('not seen', 'not seen'),
   'turn_ppo': (
