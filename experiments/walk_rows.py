@@ -8,11 +8,10 @@
 A player does the first action of the episode's own solution from where it is,
 or with probability --noise, and where there is none, any that can be given; so
 does every player of a game. Rows of --out are all that the player has read and
-written before an action, and the action, of --episodes episodes of each
-configuration. The token that ends a turn shorter than its limit is no text, so
-policies whose turns have one learn from tasks.RecordedWalks instead. Tasks are
-those of tasks.RecordedWalks, and with --noise=1 tasks.OpenSpiel, which knows no
-solutions.
+written before an action, and the action. The token that ends a turn shorter
+than its limit is no text, so policies whose turns have one learn from
+tasks.RecordedWalks instead. Tasks are those of tasks.RecordedWalks, and with
+--noise=1 tasks.OpenSpiel, which knows no solutions.
 Prints one JSON line: rows, and the share of episodes that were done.
 """
 
@@ -31,8 +30,8 @@ from rl_jax.tasks.environments.base import (
   seed_of,
 )
 
-_CONFIG = flags.DEFINE_list(
-  'config', None, 'Configuration, or several.', required=True
+_CONFIG = flags.DEFINE_string(
+  'config', None, 'Configuration of such a task.', required=True
 )
 _SET = flags.DEFINE_multi_string('set', [], 'PATH=VALUE, as in train.')
 _OUT = flags.DEFINE_string('out', None, 'JSONL of rows.', required=True)
@@ -81,17 +80,15 @@ def main(argv: Sequence[str]) -> None:
   del argv
   outputs.check_file('out', _OUT.value)
   found, reached = [], 0
-  for name in _CONFIG.value:
-    task = configuration.build(name, 'sft', _SET.value).task
-    for index in range(_EPISODES.value):
-      stream = draws.Draws('walk', _SEED.value, index)
-      grid = index % task.num_prompts('train')
-      rows, done = walk(task, grid, _NOISE.value, _TURNS.value, stream)
-      found += rows
-      reached += done
+  task = configuration.build(_CONFIG.value, 'sft', _SET.value).task
+  for index in range(_EPISODES.value):
+    stream = draws.Draws('walk', _SEED.value, index)
+    grid = index % task.num_prompts('train')
+    rows, done = walk(task, grid, _NOISE.value, _TURNS.value, stream)
+    found += rows
+    reached += done
   outputs.write_rows(_OUT.value, found)
-  share = reached / (_EPISODES.value * len(_CONFIG.value))
-  print(json.dumps({'rows': len(found), 'done': share}))
+  print(json.dumps({'rows': len(found), 'done': reached / _EPISODES.value}))
 
 
 if __name__ == '__main__':

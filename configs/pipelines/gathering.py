@@ -8,9 +8,10 @@ Command: python -m experiments.pipeline --pipeline=gathering
   --workdir=runs/gathering
 Cost: about 16 minutes of a CPU core. Needs the extra 'games'.
 Expected: over --seed=0 to 4 drawn episodes fulfil 0.62 of held-out missions
-  after the first clone, 0.73 and 0.79 after the rounds (+0.16 [0.12, 0.20]);
-  over seeds 0 to 2 `random` 0.63, `experts` 0.77, `grpo` 0.73. With loops
-  (task.loops=True) the first clone has 0.50.
+  after the first clone, 0.73 and 0.79 after the rounds (+0.16 [0.12, 0.20]), in
+  evaluation/avg_at_4 of `clone`, `again` and `result`; over seeds 0 to 2
+  `random` has 0.63, `experts` 0.77, `grpo` 0.73. With loops (task.loops=True)
+  the first clone has 0.50 with seed 0.
 Source: "Pre-Trained Language Models for Interactive Decision-Making", its data
   gathering, reconstructed: see tasks.RenamedWalks. The policy is not
   pre-trained.

@@ -11,7 +11,7 @@ Source: "Pre-Trained Language Models for Interactive Decision-Making", its data
   gathering, reconstructed: round 0 alone; the policy is not pre-trained.
 """
 
-from experiments.pipelines.clones import clone_flags
+from experiments.pipelines.form_clones import clone_flags
 from experiments.pipelines.stages import Stage
 
 _CONFIG = '--config=configs/web_form.py'

@@ -73,7 +73,7 @@ class Episodes(Journaled):
     self._rows: list[Player] = []  # of this process, in the last round
     self._first = 0  # of them
     self._records: list[dict[str, Any]] = []  # of all rows
-    self._live_B = np.zeros(0, bool)  # those that take part
+    self._live_B: np.ndarray | None = None  # that take part; None: all
     self._seconds = 0.0
     self._counted = Counted()
 
@@ -152,9 +152,7 @@ class Episodes(Journaled):
       if not any(side.live_B.any() for side in sides):
         break
     self._records = gathered([self._record(player) for player in self._rows])
-    self._live_B = np.ones(len(self._records), bool)
-    if recorded is not None:
-      self._live_B = recorded.live_B
+    self._live_B = None if recorded is None else recorded.live_B
     return self._finished(engine, traj, sides[0], examples)
 
   def _record(self, player):
@@ -178,7 +176,7 @@ class Episodes(Journaled):
     found = []
     for row in range(len(examples) * traj.group_size):
       record = self._records[row]
-      if not self._live_B[row]:
+      if not self._takes_part(row):
         found.append(Outcome(None))
         continue
       if record['failure'] is not None:
@@ -192,6 +190,9 @@ class Episodes(Journaled):
           total[name] = total.get(name, 0.0) + value
       found.append(Outcome(total))
     return found
+
+  def _takes_part(self, row):
+    return self._live_B is None or self._live_B[row]
 
   def said(self, texts: Texts, own: slice) -> list[list[tuple[str, str]]]:
     """What judges read of own rows: (action, answer) of every turn."""
@@ -210,9 +211,9 @@ class Episodes(Journaled):
 
   def metrics(self) -> dict[str, float]:
     """Of the last round, of rows that take part."""
-    pairs = zip(self._records, self._live_B, strict=True)
+    rows = filter(self._takes_part, range(len(self._records)))
     return {
-      **episode_metrics([record for record, live in pairs if live]),
+      **episode_metrics([self._records[row] for row in rows]),
       'time/environment_seconds': self._seconds,
       **self._partners.metrics(),
     }

@@ -126,10 +126,7 @@ class Trainer:
       jax.transfer_guard('disallow'),
     ):
       self.callbacks.call('on_start', self)
-      first = counters.iteration == 0 and not self._first_logged
-      if first and self._evaluation_due():
-        self.watch.stopping.see(self.writer.log(0, self._evaluate()))
-        self._first_logged = True
+      self._evaluate_first()
       while counters.iteration < total and not (
         stop.requested or self.watch.has_ended(counters.iteration)
       ):
@@ -163,6 +160,13 @@ class Trainer:
       )
     stop.exit_if_requested()
     return row
+
+  def _evaluate_first(self) -> None:
+    """Before the first iteration, once in all sessions."""
+    first = self.counters.iteration == 0 and not self._first_logged
+    if first and self._evaluation_due():
+      self.watch.stopping.see(self.writer.log(0, self._evaluate()))
+      self._first_logged = True
 
   def iteration(self) -> Metrics:
     """One rollout and its optimizer steps; returns metrics, not yet read."""

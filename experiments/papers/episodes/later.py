@@ -5,6 +5,7 @@ experiments.pipeline --pipeline=walks --workdir=runs/walks`) or runs/callers,
 whose command is in README.md.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from experiments.papers.episodes.cases import (
@@ -135,6 +136,23 @@ WORLDS = {
     'priced_tools', ('grpo', 'otc'), {'model.path': 'runs/callers'}
   ),
 }
+
+
+def _gaps(text: str, names: Iterable[str]) -> list[Claim]:
+  """HiPER less flat GAE, with three sub-tasks against one."""
+  return [
+    Claim(
+      'A214 HiPER',
+      f'{text} grows with sub-tasks',
+      (f'planned_3_{name}', 'hiper'),
+      (f'planned_1_{name}', 'hiper'),
+      OUTCOME,
+      base='turn_ppo',
+    )
+    for name in names
+  ]
+
+
 CLAIMS = (
   *(
     Claim(
@@ -148,17 +166,7 @@ CLAIMS = (
     for count in (1, 3)
     for metric in (OUTCOME, RIGHT)
   ),
-  *(
-    Claim(
-      'A214 HiPER',
-      'from recorded walks the gap to flat GAE grows with sub-tasks',
-      (f'planned_3_{name}', 'hiper'),
-      (f'planned_1_{name}', 'hiper'),
-      OUTCOME,
-      base='turn_ppo',
-    )
-    for name in _WALKS
-  ),
+  *_gaps('from recorded walks the gap to flat GAE', _WALKS),
   *(
     Claim(
       'A214 HiPER',
@@ -170,17 +178,7 @@ CLAIMS = (
     for name in _FIRST
     for count in (1, 3)
   ),
-  *(
-    Claim(
-      'A214 HiPER',
-      'with the critic of the authors the gap grows with sub-tasks',
-      (f'planned_3_{name}', 'hiper'),
-      (f'planned_1_{name}', 'hiper'),
-      OUTCOME,
-      base='turn_ppo',
-    )
-    for name in _FIRST
-  ),
+  *_gaps('with the critic of the authors the gap', _FIRST),
   Claim(
     'A214 HiPER',
     'above itself with value heads on the layers of the policy',

@@ -1,20 +1,15 @@
-"""How a policy learns rows of recorded actions."""
+"""How a policy learns rows of recorded forms (configs/web_form.py)."""
 
 
 def clone_flags(
-  start: str,
-  rows: str,
-  prompt_tokens: int,
-  iterations: int,
-  config: str = 'web_form',
+  start: str, rows: str, prompt_tokens: int, iterations: int
 ) -> tuple[str, ...]:
   """Flags of a train stage: SFT on an action behind what was read before it.
 
   start, rows: names of earlier stages. prompt_tokens: of the longest row.
-  config: of the episodes, whose model and rows a batch it has.
   """
   return (
-    *(f'--config=configs/{config}.py', '--workdir={out}', '--method=sft'),
+    *('--config=configs/web_form.py', '--workdir={out}', '--method=sft'),
     f'--set=model.path={{{start}}}',
     f"--set=task=PreferenceRows(path='{{{rows}}}.jsonl')",
     *('--set=rollout.turns=null', '--set=rollout.logged_prompts=64'),
