@@ -185,14 +185,15 @@ def test_claims_of_what_does_not_act_are_not_judged(monkeypatch):
 
 def test_later_runs_are_judged_apart():
   """With the GRPO of their own seeds."""
-  of = sweep.LATER[sweep.SURVEY]
+  of = sweep.LATER['later']
   make = lambda name, seed, x: made(name, seed, x, world=sweep.SURVEY)
   lines = [make('grpo', s, 0.5) for s in range(2)]
   for seed in range(of.first, of.first + of.seeds):
     noise = 0.01 * (seed % 2)
     lines += [make('grpo', seed, 0.9), make('empg', seed, 0.8 + noise)]
   assert len(worlds_tables.compared(lines, sweep.SURVEY)) == 2
-  assert len(worlds_tables.later(lines, sweep.SURVEY)) == 2 * of.seeds
+  assert len(worlds_tables.later(lines, sweep.SURVEY, 'later')) == 2 * of.seeds
+  assert not worlds_tables.later(lines, sweep.SURVEY, 'last')
   tables = {sweep.table_of(line) for line in lines}
   assert tables == {sweep.SURVEY, f'{sweep.SURVEY} later'}
   found = worlds_tables.seen(lines, sweep.SURVEY)['empg']
