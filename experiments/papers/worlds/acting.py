@@ -3,14 +3,16 @@
   python -m experiments.papers.worlds.acting
     --out=experiments/papers/worlds/influence.jsonl
 
-In every world that has a table: the rows are a rollout of the start; the
-weights are those after GRPO's optimizer steps on it, so that ratios have moved
-as far as they do at the end of an iteration. All methods see the first GROUPS
-of these prompts as one minibatch, and before it, for what they remember, the
-same rows as those of other prompts (of the same, where prompts return). Cosine
-and ratio are against the gradient of what the method changes (BASELINE of its
-file), as `experiments.influence` defines them, and by piece that the baseline
-lacks against the method without it. Methods that have a line are left out.
+In every world that has a table: the rows are the rollout of GRPO's iteration
+ITERATION, of which the reference is the start, so that every KL has something
+to measure; the weights are those after GRPO's optimizer steps on it, so that
+ratios have moved as far as they do at the end of an iteration. All methods see
+the first GROUPS of these prompts as one minibatch, and before it, for what they
+remember, the same rows as those of other prompts (of the same, where prompts
+return). Cosine and ratio are against the gradient of what the method changes
+(BASELINE of its file), as `experiments.influence` defines them, and by piece
+that the baseline lacks against the method without it. Methods that have a line
+are left out.
 """
 
 from collections.abc import Container
@@ -37,26 +39,39 @@ from rl_jax.runtime import mesh as mesh_lib
 
 _OUT = flags.DEFINE_string('out', None, 'JSONL to write.', required=True)
 GROUPS = 16
+ITERATION = 4  # a third of the run of `brief`
 KEY = jax.random.key(0)
 
 
-def setting_of(world: str, name: str) -> sweep_runs.Setting:
-  """One iteration of a method at its rate, without evaluation."""
+def setting_of(
+  world: str, name: str, iterations: int = 1
+) -> sweep_runs.Setting:
+  """A short run of a method at its rate, without evaluation."""
   rates = sweep.rates_of(world)
-  more = {**sweep.start_of(world), 'iterations': 1}
+  more = {**sweep.start_of(world), 'iterations': iterations}
   more |= sweep.methods_of(world).get(name, {})
   more |= {trials.RATE: rates.get(name, min(rates.values()))}
   return sweep_runs.equal_conditions(world, (name,), more, 1)[0]
 
 
-def moved_rows(world: str) -> tuple[Any, Any]:
-  """(rows of the start, weights after GRPO's steps on them)."""
-  config = sweep_runs.Run(setting_of(world, sweep.BASELINE)).config
-  whole = program.WholeRuns([config])
+def moved_rows(world: str) -> tuple[Any, Any, Any]:
+  """(rows of ITERATION, weights that sampled them, weights after GRPO's steps).
+
+  The weights before are those at the end of a shorter run, which draws the same
+  (tier E2).
+  """
+  before, _ = _run(world, ITERATION - 1)
+  now, kept = _run(world, ITERATION)
+  rows = jax.tree.map(lambda x: jnp.asarray(x[0, -1]), kept)
+  return groups.take(rows, jnp.arange(GROUPS)), before, now
+
+
+def _run(world, iterations):
+  """(weights at the end of GRPO, its rollouts)."""
+  setting = setting_of(world, sweep.BASELINE, iterations)
+  whole = program.WholeRuns([sweep_runs.Run(setting).config])
   _, state, kept = whole.run_by_stages(keep=lambda traj: traj)
-  rows = jax.tree.map(lambda x: jnp.asarray(x[0, 0]), kept)
-  now = jax.tree.map(lambda x: jnp.asarray(x[0]), state.params)
-  return groups.take(rows, jnp.arange(GROUPS)), now
+  return jax.tree.map(lambda x: jnp.asarray(x[0]), state.params), kept
 
 
 def numbers_of(
@@ -64,11 +79,12 @@ def numbers_of(
 ) -> dict[str, jax.Array]:
   """Influence on one minibatch; all named policies are the start.
 
-  parts: (weights of the start, weights now, rows, ids of the prompts before).
+  parts: (weights of the start, those that sampled the rows, weights now, rows,
+    ids of the prompts before).
   """
-  old, now, rows, before_N = parts
+  start, old, now, rows, before_N = parts
   names = {n for method in methods.values() for n in method.policies()}
-  frozen = {'policies': {name: old for name in names}} if names else {}
+  frozen = {'policies': {name: start for name in names}} if names else {}
   rows = influence.scored(forward, {**frozen, **old}, rows, methods)
   earlier = rows.replace(prompt_id_N=before_N)
   for one in (methods[influence.BASELINE], methods[influence.METHOD]):
@@ -96,8 +112,10 @@ compared = jax.jit(
 )
 
 
-def measured(world: str, name: str, rows: Any, moved: Any) -> dict[str, Any]:
-  """The line of a method."""
+def measured(
+  world: str, name: str, rows: Any, old: Any, moved: Any
+) -> dict[str, Any]:
+  """The line of a method; arguments of `moved_rows`."""
   config = sweep_runs.Run(setting_of(world, name)).config
   against = where.baseline_of(name)
   plain = configuration.load_method(against)
@@ -110,11 +128,12 @@ def measured(world: str, name: str, rows: Any, moved: Any) -> dict[str, Any]:
     method, baseline = config.method.as_arrays(), plain.as_arrays()
     states = influence.states_of(baseline, method.init_state(count), count)
     learned = method.init_params()
-    now = {**policy.trainable, **moved}
-    now |= {'pieces': learned} if learned else {}
+    learned = {'pieces': learned} if learned else {}
+    now = {**policy.trainable, **moved, **learned}
+    old = {**policy.trainable, **old}
     shift = 0 if world == 'returning' else rows.num_prompts
     before_N = (rows.prompt_id_N + shift) % count
-    parts = (policy.trainable, now, rows, before_N)
+    parts = (policy.trainable, old, now, rows, before_N)
     forward = Forward(model=policy.model)
     paths = influence.lacking(config.method, plain)
     methods = {
@@ -165,9 +184,9 @@ def main(argv):
   for world in (*sweep.COMPARED, *sweep.WORLDS):
     names = missing(world, known)
     if names:
-      rows, moved = moved_rows(world)
+      given = moved_rows(world)
     for name in names:
-      line = measured(world, name, rows, moved)
+      line = measured(world, name, *given)
       with open(path, 'a') as file:
         file.write(json.dumps(line) + '\n')
 

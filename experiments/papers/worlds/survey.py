@@ -98,7 +98,9 @@ LAST = {
 }
 FIRST_LAST = FIRST_LATER + LATER_SEEDS
 LAST_CLAIMS = {
-  **dict.fromkeys(('direct_advantage', 'reg_grpo', 'guide_grpo'), trials.BETTER),
+  **dict.fromkeys(
+    ('direct_advantage', 'reg_grpo', 'guide_grpo'), trials.BETTER
+  ),
   **dict.fromkeys(('reg_grpo@augmented', 'xrpo'), trials.BETTER),
   **dict.fromkeys(('spo_chain', 'spo_tree'), trials.BETTER),
   **dict.fromkeys(('adaptive_kl', 'ppo_max', 'rlvr'), _NONE),

@@ -128,9 +128,12 @@ WORLDS = {
     rates=RATES,
     best=5e-5,
     iterations=ITERATIONS,
-    methods={'empo': {}},
+    methods=dict.fromkeys(('empo', 'self_certainty', 'copo'), {}),
     start=START,
-    claims={'empo': trials.Claim('higher than the start, without rewards')},
+    claims=dict.fromkeys(
+      ('empo', 'self_certainty', 'copo'),
+      trials.Claim('higher than the start, without rewards'),
+    ),
     start_numbers={'sampled': 0.389},
     seeds=5,
   ),
@@ -228,10 +231,11 @@ def batch_of(line: dict[str, Any]) -> str:
 def table_of(line: dict[str, Any]) -> str:
   """Lines of one table are of one commit; each world has its own.
 
-  Rates of `long` and `modes` were chosen, and named, between their runs.
+  Rates of `long` and of `looped` were chosen, and named, between their runs.
   """
   setting = line['setting']
-  choosing = {'long': TUNING_SEEDS, 'modes': (looped.TUNING_SEED,)}
+  choosing = {'long': TUNING_SEEDS}
+  choosing |= dict.fromkeys(looped.WORLDS, (looped.TUNING_SEED,))
   tuning = setting['seed'] in choosing.get(setting['config'], ())
   words = (setting['config'], batch_of(line), 'tuning' * tuning)
   return ' '.join(word for word in words if word)

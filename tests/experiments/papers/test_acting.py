@@ -31,11 +31,13 @@ def test_methods_without_a_line_are_appended(tmp_path, monkeypatch):
   path = tmp_path / 'lines.jsonl'
   old = {'world': sweep.MAIN, 'method': 'gspo', 'rows': 'old'}
   path.write_text(json.dumps(old) + '\n')
-  monkeypatch.setattr(acting, 'moved_rows', lambda world: (world, 'moved'))
-  line = lambda world, name, rows, moved: {
+  monkeypatch.setattr(
+    acting, 'moved_rows', lambda world: (world, 'old', 'moved')
+  )
+  line = lambda world, name, rows, old, moved: {
     'world': world,
     'method': name,
-    'rows': rows + moved,
+    'rows': rows + old + moved,
   }
   monkeypatch.setattr(acting, 'measured', line)
   names = [
@@ -50,7 +52,7 @@ def test_methods_without_a_line_are_appended(tmp_path, monkeypatch):
   found = read_jsonl(path)
   assert found[0] == old
   assert [(row['world'], row['method']) for row in found[1:]] == names
-  assert all(row['rows'] == row['world'] + 'moved' for row in found[1:])
+  assert all(row['rows'] == row['world'] + 'oldmoved' for row in found[1:])
 
 
 @pytest.mark.slow
@@ -68,7 +70,7 @@ def test_the_baseline_acts_as_itself(monkeypatch):
   main = sweep.COMPARED[sweep.MAIN]
   main = dataclasses.replace(main, start=small)
   monkeypatch.setitem(sweep.COMPARED, sweep.MAIN, main)
-  rows, moved = acting.moved_rows(sweep.MAIN)
+  rows, old, moved = acting.moved_rows(sweep.MAIN)
   assert rows.num_prompts == acting.GROUPS
   reward_B = jnp.arange(rows.reward_B.shape[0]) % 2.0
   rows = rows.replace(reward_B=reward_B, rewards={'outcome': reward_B})
@@ -76,7 +78,7 @@ def test_the_baseline_acts_as_itself(monkeypatch):
   moved = jax.tree.map(noise, moved)
   monkeypatch.setattr(where, 'baseline_of', lambda name: 'grpo')
   own, other = (
-    acting.measured(sweep.MAIN, n, rows, moved) for n in ('grpo', 'apo')
+    acting.measured(sweep.MAIN, n, rows, old, moved) for n in ('grpo', 'apo')
   )
   np.testing.assert_allclose([own['cos'], own['ratio']], 1.0, atol=1e-4)
   assert own['tokens_stopped'] == own['rows_changed'] == 0.0
