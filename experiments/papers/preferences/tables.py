@@ -115,7 +115,7 @@ def seen(rows: Sequence[Line]) -> dict[str, list[profile.Seen]]:
 
 
 def claims(rows: Sequence[Line]) -> Cells:
-  """What a paper claims, against DPO where nothing is named, and the verdict."""
+  """What papers claim, against DPO where nothing is named, and verdicts."""
   table = [['method', 'claim', 'on', 'difference', '95% paired', 'verdict']]
   for name, several in seen(rows).items():
     for one in several:

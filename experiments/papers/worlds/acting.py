@@ -11,11 +11,13 @@ the first GROUPS of these prompts as one minibatch, and before it, for what they
 remember, the same rows as those of other prompts (of the same, where prompts
 return). Cosine and ratio are against the gradient of what the method changes
 (BASELINE of its file), as `experiments.influence` defines them, and by piece
-that the baseline lacks against the method without it. Methods that have a line
-are left out.
+that the baseline lacks against the method without it.
+
+Of methods that change rollouts, and in the worlds of `looped`, the numbers are
+those of `experiments.influence`: means over ITERATION iterations of the
+method's own run. Methods that have a line are left out.
 """
 
-from collections.abc import Container
 import dataclasses
 import json
 import os
@@ -25,8 +27,9 @@ from absl import flags
 import jax
 import jax.numpy as jnp
 
+from experiments import influence as influence_run
 from experiments.flags import configuration
-from experiments.papers.worlds import sweep, trials, where
+from experiments.papers.worlds import looped, sweep, trials, where
 from experiments.sweeps import runs as sweep_runs
 from rl_jax.learning import influence
 from rl_jax.learning.batch import make_batch
@@ -38,6 +41,10 @@ from rl_jax.runs.scanned import program
 from rl_jax.runtime import mesh as mesh_lib
 
 _OUT = flags.DEFINE_string('out', None, 'JSONL to write.', required=True)
+NUMBERS = (
+  *('cos', 'ratio', 'tokens_stopped', 'rows_changed', 'groups_dropped'),
+  'selection',
+)
 GROUPS = 16
 ITERATION = 4  # a third of the run of `brief`
 KEY = jax.random.key(0)
@@ -148,31 +155,46 @@ def measured(
       traced = lambda methods: numbers_of(forward, methods, parts, states)
       methods = influence.tracing(traced, methods)
       found = compared(forward, methods, parts, states)
-  found = {n: round(float(x), 5) for n, x in found.items()}
+  found = {n.removeprefix('influence/'): x for n, x in found.items()}
   pieces = {
-    path: [found[f'influence/{path}/{n}'] for n in ('cos', 'ratio')]
+    path: {n: found[f'{path}/{n}'] for n in ('cos', 'ratio')}
     for path in paths
-    if f'influence/{path}/cos' in found
+    if f'{path}/cos' in found
   }
-  numbers = ('cos', 'ratio', 'tokens_stopped', 'rows_changed', 'groups_dropped')
+  # What a selector changes is not seen on given rows.
+  return line(world, name, {**found, 'selection': 0.0, 'pieces': pieces})
+
+
+def measured_in_loop(world: str, name: str) -> dict[str, Any]:
+  """The line of a method whose rollouts are its own."""
+  if world in looped.WORLDS:
+    settings = looped.WORLDS[world].settings(world)
+    runs = [x for x in settings if x['seed'] != looped.TUNING_SEED]
+    setting = next(x for x in runs if x['method'] == name)
+  else:
+    setting = setting_of(world, name)
+  config = sweep_runs.Run(setting).config
+  against = where.baseline_of(name)
+  short = influence_run.configured(config, against, ITERATION)
+  found = influence_run.measure(short)
+  paths = influence.lacking(config.method, configuration.load_method(against))
+  pieces = {n: x for n, x in found['pieces'].items() if n in paths}
+  return line(world, name, {**found, 'pieces': pieces})
+
+
+def line(world: str, name: str, found: dict[str, Any]) -> dict[str, Any]:
+  """Of the file; `found` has the numbers, and by piece its cos and ratio."""
+  rounded = lambda x: round(float(x), 5)
   return {
     'world': world,
     'method': name,
-    'against': against,
-    **{n: found[f'influence/{n}'] for n in numbers},
-    'selection': 0.0,  # what a selector changes is not seen on given rows
-    'pieces': pieces,
+    'against': where.baseline_of(name),
+    **{n: rounded(found[n]) for n in NUMBERS},
+    'pieces': {
+      path: [rounded(x['cos']), rounded(x['ratio'])]
+      for path, x in found['pieces'].items()
+    },
   }
-
-
-def missing(world: str, known: Container[tuple[str, str]]) -> list[str]:
-  """Methods of the world's tables that have no line."""
-  names = sweep.methods_of(world)
-  return [
-    name
-    for name in names
-    if name != sweep.BASELINE and (world, name) not in known
-  ]
 
 
 def main(argv):
@@ -181,14 +203,28 @@ def main(argv):
   path = _OUT.value
   lines = metrics.read_jsonl(path) if os.path.exists(path) else []
   known = {(line['world'], line['method']) for line in lines}
+  missing = lambda world, names, baseline: [
+    name for name in names if name != baseline and (world, name) not in known
+  ]
   for world in (*sweep.COMPARED, *sweep.WORLDS):
-    names = missing(world, known)
+    names = missing(world, sweep.methods_of(world), sweep.BASELINE)
     if names:
       given = moved_rows(world)
     for name in names:
-      line = measured(world, name, *given)
-      with open(path, 'a') as file:
-        file.write(json.dumps(line) + '\n')
+      config = sweep_runs.Run(setting_of(world, name)).config
+      if config.method.rollout is not None:
+        append(path, measured_in_loop(world, name))
+      else:
+        append(path, measured(world, name, *given))
+  for world, of in looped.WORLDS.items():
+    for name in missing(world, of.rates, of.baseline):
+      append(path, measured_in_loop(world, name))
+
+
+def append(path: str, line: dict[str, Any]) -> None:
+  """Adds a line to a JSONL file."""
+  with open(path, 'a') as file:
+    file.write(json.dumps(line) + '\n')
 
 
 if __name__ == '__main__':

@@ -9,7 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.papers.worlds import acting, influences, sweep, trials, where
+from experiments.papers.worlds import (
+  acting,
+  influences,
+  looped,
+  sweep,
+  trials,
+  where,
+)
 from rl_jax.records.metrics import read_jsonl
 
 pytestmark = pytest.mark.usefixtures('no_mesh_left')
@@ -40,11 +47,19 @@ def test_methods_without_a_line_are_appended(tmp_path, monkeypatch):
     'rows': rows + old + moved,
   }
   monkeypatch.setattr(acting, 'measured', line)
+  in_loop = lambda world, name: line(world, name, world, 'old', 'moved')
+  monkeypatch.setattr(acting, 'measured_in_loop', in_loop)
   names = [
     (world, name)
     for world in (*sweep.COMPARED, *sweep.WORLDS)
     for name in sweep.methods_of(world)
     if name != sweep.BASELINE and (world, name) != (sweep.MAIN, 'gspo')
+  ]
+  names += [
+    (world, name)
+    for world, of in looped.WORLDS.items()
+    for name in of.rates
+    if name != of.baseline
   ]
   monkeypatch.setattr(acting, '_OUT', types.SimpleNamespace(value=str(path)))
   for _ in range(2):
