@@ -60,7 +60,8 @@ def methods(
   header = ['method', 'seeds', 'pair accuracy', 'margin', 'chosen', 'rejected']
   header += ['greedy', f'{paired} to DPO' if paired != 'greedy' else 'to DPO']
   header += ['95% paired', cells_lib.ADJUSTED]
-  first = next(r for r in rows if batch in ('', sweep.table_of(r)))
+  own = [r for r in rows if batch in ('', sweep.table_of(r))]
+  first = (own or rows)[0]
   start = first['start'] | {'greedy': first['last']['greedy before']}
   table = [header, ['the start', '', *_cells(numbers({'last': start}))]]
   table[-1] += [''] * 3
