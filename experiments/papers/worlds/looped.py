@@ -1,5 +1,6 @@
-"""Worlds whose runs go through the loop: sets of evaluation, windows.
+"""Worlds whose methods are judged on columns of their own.
 
+Runs of `modes` and `windows` go through the loop: sets of evaluation, windows.
 Methods have claims on several numbers, against a baseline of the world.
 configs/modes.py and configs/chain.py have the commands that make the starts.
 """
