@@ -61,6 +61,8 @@ _FEWER = Claim('fewer tokens', 'length', -1)
 _AS_ACCURATE = Claim('as accurate', sign=0)
 _BY_DIFFICULTY = Claim('guesses where it is easy', GAP)
 _CHEAPER = (_FEWER, _AS_ACCURATE, _BY_DIFFICULTY)
+_BOTH = "('outcome', 'guessed')"
+_NO_CLAIM = Claim('none', sign=None)
 _HIGHER = Claim('higher accuracy')
 _GRID = (1e-4, 3e-4, 1e-3)
 _FOUR = {'evaluation.num_samples': 4, 'evaluation.batch_prompts': 128}
@@ -169,6 +171,36 @@ WORLDS = {
       'partial': f'{_FREE}sample_reward/partial',
     },
     claims={'tw_grpo': (_HIGHER,)},
+  ),
+  # Two rewards that contradict each other, one of which spreads more.
+  'two_rewards': Looped(
+    rates=dict.fromkeys(
+      ('grpo', 'mo_grpo', 'parrot', 'maxmin', 'rluf', 'gtalign'), 1.5e-4
+    ),
+    common=_FOUR | {'model.path': 'runs/chain_warm', 'iterations': 12},
+    own={
+      'mo_grpo': {'method.credit.ComponentScale.components': _BOTH},
+      'parrot': {
+        'method.credit.ComponentScale.components': _BOTH,
+        'method.credit.ParetoFront.components': _BOTH,
+      },
+      'maxmin': {'method.shaping.WorstComponent.components': _BOTH},
+      'rluf': {'method.shaping.GatedSum.components': _BOTH},
+      'gtalign': {'method.shaping.CobbDouglas.components': _BOTH},
+    },
+    columns={
+      'sampled': f'{_FREE}avg_at_4',
+      'guesses': f'{_FREE}{_GUESSED}',
+      'length': f'{_FREE}sample_length',
+      'entropy': f'{_FREE}entropy',
+    },
+    claims={
+      'mo_grpo': (Claim('the outcome is not drowned'),),
+      'parrot': (Claim('the outcome is not drowned'),),
+      'maxmin': (Claim('what is served worst, the outcome, is served better'),),
+      'rluf': (_NO_CLAIM,),
+      'gtalign': (_NO_CLAIM,),
+    },
   ),
   # From random weights: the same set function as reward and as gains.
   'coverage': Looped(
