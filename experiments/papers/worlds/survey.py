@@ -81,8 +81,11 @@ LATER_CLAIMS = {
 # The last batch, named before it ran, again beside GRPO on a start made anew.
 LAST = {
   **dict.fromkeys(('grpo', 'ppo', 'direct_advantage', 'reg_grpo'), {}),
-  **dict.fromkeys(('adaptive_kl', 'guide_grpo', 'spo_chain'), {}),
-  'reg_grpo@augmented': {},
+  **dict.fromkeys(('adaptive_kl', 'spo_chain'), {}),
+  # Prompts with hints are longer.
+  **dict.fromkeys(
+    ('guide_grpo', 'reg_grpo@augmented'), {'rollout.max_prompt_tokens': 24}
+  ),
   # PPO and its descendants have one critic here, a head that begins at 0.
   **dict.fromkeys(('ppo_max', 'rlvr'), {}),
   # Thoughts have 26 to 34 tokens; trees have as many leaves as groups rows.
