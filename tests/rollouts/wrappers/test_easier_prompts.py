@@ -124,6 +124,23 @@ def test_new_groups_take_the_place_of_the_old(toy):
   np.testing.assert_array_equal(same.prompt_NP, plain.prompt_NP)
 
 
+def test_hints_may_need_a_wider_bucket(toy):
+  """Prompts of groups without one are padded on the left."""
+  plain = toy.trajectories(
+    np.ones((4, 2)), group_size=2, reward_B=np.zeros(4), rewards={}
+  )
+  wide = lambda x: jnp.pad(x, ((0, 0), (3, 0)), constant_values=1)
+  hinted = plain.replace(
+    prompt_NP=wide(plain.prompt_NP), prompt_mask_NP=wide(plain.prompt_mask_NP)
+  )
+  rows = in_their_place(plain, hinted, jnp.array([False, True]))
+  pad = jnp.zeros((1, 3))
+  for name in ('prompt_NP', 'prompt_mask_NP'):
+    old = jnp.concatenate([pad, getattr(plain, name)[:1]], axis=1)
+    both = jnp.concatenate([old, getattr(hinted, name)[1:]])
+    np.testing.assert_array_equal(getattr(rows, name), both)
+
+
 def test_a_task_without_hints_is_refused():
   """Naming the piece, the task and what it lacks."""
   with pytest.raises(ValueError, match='EasierPrompts needs .* Arithmetic has'):
