@@ -129,7 +129,7 @@ WORLDS = {
   ),
   # The grounding of elements on a small screen: boxes, ranked points.
   'boxes': Looped(
-    rates=dict.fromkeys(('grpo', 'dr_grpo', 'gui_g1', 'vision_r1'), 3e-4),
+    rates={'grpo': 1e-4, 'dr_grpo': 3e-4, 'gui_g1': 3e-4, 'vision_r1': 3e-4},
     tried=_GRID,
     common=_FOUR | {'model.path': 'runs/boxes_warm', 'iterations': 100},
     # Its reward is the format, to which it adds precision and recall.
@@ -145,7 +145,7 @@ WORLDS = {
     },
   ),
   'points': Looped(
-    rates=dict.fromkeys(('rloo', 'aepo'), 3e-4),
+    rates={'rloo': 3e-4, 'aepo': 1e-3},
     tried=_GRID,
     common=_FOUR | {'model.path': 'runs/points_warm', 'iterations': 100},
     columns={
@@ -161,7 +161,7 @@ WORLDS = {
     },
   ),
   'multiple_choice': Looped(
-    rates=dict.fromkeys(('grpo@token_mean', 'tw_grpo'), 3e-4),
+    rates=dict.fromkeys(('grpo@token_mean', 'tw_grpo'), 1e-4),
     tried=_GRID,
     common=_FOUR
     | {'model.path': 'runs/multiple_choice_warm', 'iterations': 100},
@@ -204,7 +204,7 @@ WORLDS = {
   ),
   # From random weights: the same set function as reward and as gains.
   'coverage': Looped(
-    rates=dict.fromkeys(('reinforce', 'subpo'), 3e-3),
+    rates=dict.fromkeys(('reinforce', 'subpo'), 1e-2),
     tried=(1e-3, 3e-3, 1e-2),
     # Eight prompts, all alike.
     common={
