@@ -27,9 +27,9 @@ from absl import flags
 import jax
 import jax.numpy as jnp
 
-from experiments import influence as influence_run
 from experiments.flags import configuration
 from experiments.papers.worlds import looped, sweep, trials, where
+from experiments.reports import influence_run
 from experiments.sweeps import runs as sweep_runs
 from rl_jax.learning import influence
 from rl_jax.learning.batch import make_batch

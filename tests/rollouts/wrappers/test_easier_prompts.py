@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments import influence
 from experiments.flags import configuration
+from experiments.reports import influence_run
 from rl_jax.rollouts.reward_window import RewardWindow
 from rl_jax.rollouts.wrappers.easier_prompts import (
   EasierPrompts,
@@ -157,5 +157,5 @@ def test_it_acts_on_the_bandit():
   """Four contexts in ten are below the mean of an untrained policy."""
   sets = ['rollout.max_prompt_tokens=2']  # a hint is one token
   config = configuration.build('bandit', 'reg_grpo@augmented', sets)
-  found = influence.measure(influence.configured(config, 'reg_grpo', 2))
+  found = influence_run.measure(influence_run.configured(config, 'reg_grpo', 2))
   assert 0.2 < found['rows_changed'] < 0.6
