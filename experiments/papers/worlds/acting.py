@@ -225,6 +225,7 @@ def append(path: str, line: dict[str, Any]) -> None:
   """Adds a line to a JSONL file."""
   with open(path, 'a') as file:
     file.write(json.dumps(line) + '\n')
+  jax.clear_caches()  # else the programs of a hundred methods accumulate
 
 
 if __name__ == '__main__':
