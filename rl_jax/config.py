@@ -321,10 +321,11 @@ def _check_sizes(config: ExperimentConfig) -> None:
     'update.microbatch_rows', rows, 'rollout.group_size', rollout.group_size
   )
   for need in config.method.needs():
-    if rows < rollout.group_size and getattr(need, 'by_place', False):
+    # Even of rollout.group_size: wrappers of rollouts make larger groups.
+    if update.microbatch_rows and getattr(need, 'by_place', False):
       raise ValueError(
         f'update.microbatch_rows = {rows}: the method needs {need.name}, which '
-        f'compares all {rollout.group_size} rows of a group: set null'
+        'compares all rows of a group: set null'
       )
   for parts, name, total, of in _shares(config):
     divides(name, parts, of, total)

@@ -86,6 +86,16 @@ def test_batch_arithmetic_names_both_numbers(sizes, message):
     config_lib.validate(changed(**sizes))
 
 
+def test_statistics_of_groups_need_whole_ones(toy):
+  """Rows of a group that are compared by place are in one microbatch."""
+  method = toy.get_method('tw_grpo')
+  for rows in (2, 4):
+    with pytest.raises(ValueError, match='compares all rows of a group'):
+      sizes = {'group_size': 4, 'microbatch_rows': rows}
+      config_lib.validate(changed(method, **sizes))
+  config_lib.validate(changed(method, group_size=4))
+
+
 def test_tensor_parallelism_splits_no_rows():
   """Only data and fsdp must divide the microbatch."""
   config_lib.validate(changed(num_prompts=6, mesh={'tensor': 4}))

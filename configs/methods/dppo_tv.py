@@ -10,8 +10,8 @@ Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); DPPO(divergence='tv',
 Headline: unverified.
 Evidence: verified in code (verl core_algos.py, a peer).
 Paper and code: none seen.
-Command: python -m experiments.train --config=configs/arithmetic.py
-  --method=dppo_tv
+Command: python -m experiments.train --config=configs/stale.py
+  --method=dppo_tv --set=model.path=runs/chain_warm
 """
 
 from rl_jax.method import Method

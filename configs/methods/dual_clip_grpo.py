@@ -11,8 +11,8 @@ Headline: unverified.
 Evidence: verified in code (verl core_algos.py, vanilla loss).
 Paper and code: verl turns it on for every method that uses its vanilla loss,
   also where the paper of the method has none.
-Command: python -m experiments.train --config=configs/arithmetic.py
-  --method=dual_clip_grpo
+Command: python -m experiments.train --config=configs/stale.py
+  --method=dual_clip_grpo --set=model.path=runs/chain_warm
 """
 
 from rl_jax.method import Method

@@ -14,8 +14,8 @@ Headline: 33 to 59% shorter with 2 to 5% less accuracy.
 Evidence: verified in code (HCY123902/HAPO utils.py).
 Paper and code: the code loses its history on resume, updates it during
   evaluation and measures re-encoded text; none of this happens here.
-Command: python -m experiments.train --config=configs/arithmetic.py
-  --method=hapo
+Command: python -m experiments.train --config=configs/returning.py
+  --method=hapo --set=model.path=runs/chain_warm
 """
 
 from rl_jax.method import Method

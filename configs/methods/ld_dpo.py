@@ -9,8 +9,7 @@ Pieces: PairLoss(score=CommonLengthRatio(beta=0.1, alpha=0.5),
   link=Sigmoid(label_smoothing=0.0, gamma=0.0), coef=1.0); TokenMean(); Given()
 Headline: unverified.
 Evidence: verified in code (TRL dpo_trainer.py, by a digest of the code).
-Command: python -m experiments.train --config=configs/preferences.py
-  --method=ld_dpo
+Command: python -m experiments.train --config=configs/proxy.py --method=ld_dpo
 """
 
 from rl_jax.method import Method

@@ -4,10 +4,8 @@ Paper: Chakraborty et al., "MaxMin-RLHF: Towards Equitable Alignment with
   Diverse Human Preferences", 2024.
 Change: against GRPO, an iteration maximises the one reward whose mean over its
   samples is smallest. The KL is the same for all and chooses none. Rewards of
-  groups of people are heads of one model of --method=annotator_mixture:
-  --set="method.shaping.WorstComponent.components=('a', 'b')" with
-  --add='reward_models=RewardModel(name="a", path=..., weight=0.0,
-  head_weights=(1.0, 0.0))' and the same of b with (0.0, 1.0).
+  groups of people are heads of one model of --method=annotator_mixture, whose
+  command makes runs/tastes with --workdir=runs/tastes.
 Defaults: two components (paper: K = 2); GRPO's KL and scale, where the paper
   has PPO.
 Pieces: WorstComponent(components=('outcome', 'format')); GroupCenter();
@@ -21,8 +19,13 @@ Measured: configs/proxy.py, 3,000 comparisons by 10 annotators of one taste and
   -0.52, 0.02; mean of the two heads -0.27, -0.64, 0.01 (difference 0.05 [-0.09,
   0.20]); one reward model of all -0.38, -0.03, -0.08: not told apart, as every
   arm exploits its reward models.
-Command: python -m experiments.train --config=configs/countdown.py
-  --method=maxmin
+Command: python -m experiments.train --config=configs/proxy.py
+  --method=maxmin --set=task.annotators=11 --set=task.minority=1
+  --set="method.shaping.WorstComponent.components=('a', 'b')"
+  --add='reward_models=RewardModel(name="a", path="runs/tastes", weight=0.0)'
+  --add='reward_models=RewardModel(name="b", path="runs/tastes", weight=0.0)'
+  --set='reward_models.0.head_weights=(1.0, 0.0)'
+  --set='reward_models.1.head_weights=(0.0, 1.0)'
 """
 
 from rl_jax.method import Method

@@ -11,8 +11,8 @@ Headline: unverified.
 Evidence: reconstructed: formula from a secondary source, use inside the loss
   unverified.
 Paper and code: no code found.
-Command: python -m experiments.train --config=configs/arithmetic.py
-  --method=minpro
+Command: python -m experiments.train --config=configs/stale.py
+  --method=minpro --set=model.path=runs/chain_warm
 """
 
 from rl_jax.method import Method

@@ -14,8 +14,8 @@ Headline: accuracy of dynamic sampling with far fewer rollouts.
 Evidence: verified in code (thu-rllab/MoPPS mopps.py).
 Paper and code: with one sample a prompt the code sets a = b = 8 by operator
   precedence; not followed.
-Command: python -m experiments.train --config=configs/arithmetic.py
-  --method=mopps
+Command: python -m experiments.train --config=configs/chain.py
+  --method=mopps --set=model.path=runs/chain_warm
 """
 
 from rl_jax.method import Method

@@ -10,8 +10,8 @@ Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1);
 Headline: unverified.
 Evidence: verified in code (verl, trl: peers).
 Paper and code: none seen.
-Command: python -m experiments.train --config=configs/arithmetic.py
-  --method=sapo
+Command: python -m experiments.train --config=configs/stale.py
+  --method=sapo --set=model.path=runs/chain_warm
 """
 
 from rl_jax.method import Method

@@ -13,8 +13,8 @@ Headline: unverified.
 Evidence: verified in code for the score (backprop07/Self-Certainty);
   reconstructed as a reward.
 Paper and code: not seen.
-Command: python -m experiments.train --config=configs/arithmetic.py
-  --method=self_certainty
+Command: python -m experiments.train --config=configs/unlabelled.py
+  --method=self_certainty --set=model.path=runs/chain_warm
 """
 
 from rl_jax.method import Method

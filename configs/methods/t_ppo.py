@@ -12,7 +12,8 @@ Pieces: ExtendedGAE(gamma=1.0, lam=0.95); Whiten(eps=1e-08, ddof=1);
   CurrentWindow(); TokenMean(); LambdaReturn(gamma=1.0, lam=1.0)
 Headline: up to 2.5 times the training efficiency at equal AIME24.
 Evidence: reconstructed from reviews and two digests; no code.
-Paper and code: not seen.
+Paper and code: not seen. Whiten is that of our PPO: of responses that end in
+  this window it counts tokens of earlier ones, too.
 Command: python -m experiments.train --config=configs/windows.py
   --method=t_ppo --set=model.value_head=True
 """

@@ -10,8 +10,8 @@ Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); VESPO(positive_power=2.0,
 Headline: unverified.
 Evidence: verified in code (trl, a peer).
 Paper and code: none seen.
-Command: python -m experiments.train --config=configs/arithmetic.py
-  --method=vespo
+Command: python -m experiments.train --config=configs/stale.py
+  --method=vespo --set=model.path=runs/chain_warm
 """
 
 from rl_jax.method import Method

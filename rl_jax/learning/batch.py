@@ -5,6 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from rl_jax.method import PIECE_TUPLES, Method
+from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import (
   by_group,
   loss_mask,
@@ -32,8 +33,9 @@ def make_batch(
 
   In this order: rows without a finite reward are taken out; shaping; the group
   filter, which sees rewards before shaping; credit; the value target and the
-  pairs, which see rewards after shaping. What credit leaves [B] is broadcast
-  over the mask. reward_B stays the unshaped reward.
+  pairs, which see rewards after shaping. Rows of an opponent that are not
+  trained are invalid from credit on. What credit leaves [B] is broadcast over
+  the mask. reward_B stays the unshaped reward.
   """
   traj = _clean(traj)
   states = dict(method_state)
@@ -46,6 +48,7 @@ def make_batch(
     keep_B = jnp.repeat(keep_N, traj.group_size)
     traj = traj.replace(weight_B=traj.weight_B * keep_B)
     metrics['batch/kept_group_fraction'] = (keep_N > 0).mean()
+  traj = _without_rivals(traj)
   credit = _through(method, 'credit', reward, traj, states)
   for piece in method.credit:
     if hasattr(piece, 'measure'):
@@ -111,6 +114,18 @@ def _clean(traj: Trajectories) -> Trajectories:
   )
 
 
+def _without_rivals(traj: Trajectories) -> Trajectories:
+  """Rows of an opponent that are not trained become invalid.
+
+  Shaping has compared the policy with them; in a baseline or a scale they would
+  stand for samples of the policy.
+  """
+  if 'opponent_B' not in traj.extras:
+    return traj
+  rival_B = (traj.extras['opponent_B'] > 0) & (traj.weight_B == 0)
+  return traj.replace(valid_B=jnp.where(rival_B, 0.0, traj.valid_B))
+
+
 def _token_credit(credit: Array, traj: Trajectories) -> Array:
   """[B] or [B, T] -> [B, T], exactly 0 on masked tokens and invalid rows.
 
@@ -125,6 +140,7 @@ def _token_credit(credit: Array, traj: Trajectories) -> Array:
 def _metrics(traj: Trajectories) -> Metrics:
   """Standard metrics of the rollout, over valid rows of the prompt itself.
 
+  Rewards of samples alone, where a batch has recorded rows beside them.
   reward/group_std: mean of the standard deviations (ddof 1) inside groups,
   which falls before success does where training collapses (RAGEN).
   """
@@ -133,6 +149,11 @@ def _metrics(traj: Trajectories) -> Metrics:
   for key in ('foreign_B', 'forced_B', 'waits_B'):
     if key in traj.extras:
       valid_B = valid_B * (traj.extras[key] == 0)
+  # Rewards of records say how good the data are, not how good the policy is.
+  sampled_B = row_inputs.sampled_B(traj)
+  kind_B = jnp.where(sampled_B.any(), sampled_B, 1.0)
+  valid_B = valid_B * kind_B
+  kind_N = by_group(kind_B, traj.group_size).max(axis=1)
   reward_NG = by_group(reward_B, traj.group_size)
   valid_NG = by_group(valid_B, traj.group_size)
   high_N = jnp.where(valid_NG > 0, reward_NG, -jnp.inf).max(1)
@@ -144,7 +165,7 @@ def _metrics(traj: Trajectories) -> Metrics:
       safe_sqrt(masked_var(reward_NG, valid_NG, axis=1, ddof=1)),
       (valid_NG.sum(axis=1) > 1).astype(jnp.float32),
     ),
-    'reward/zero_variance_fraction': (high_N <= low_N).mean(),
+    'reward/zero_variance_fraction': masked_mean(high_N <= low_N, kind_N),
     'rollout/valid_fraction': (traj.valid_B > 0).mean(),
     'rollout/length': traj.length_B.astype(jnp.float32).mean(),
     'rollout/finished_fraction': traj.finished_B.astype(jnp.float32).mean(),

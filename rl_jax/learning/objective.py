@@ -31,8 +31,8 @@ def is_per_token(method: Method) -> bool:
 def is_per_group(method: Method) -> bool:
   """True if no loss or weight looks beyond a group and its precomputed parts.
 
-  A piece says so by `per_token` or `per_group`. Microbatches are whole groups:
-  their cotangents do not depend on statistics of other microbatches.
+  A piece says so by `per_token` or `per_group`. Where microbatches are whole
+  groups, their cotangents do not depend on statistics of other microbatches.
   """
   return all(
     piece.per_token or getattr(piece, 'per_group', False)

@@ -98,12 +98,15 @@ def minibatch_gradient(
       lambda p: loss_of(*statistics(p, rows), p.get(types.LEARNED, {})),
       has_aux=True,
     )(params)
-  elif objective_lib.is_per_group(method):
+  elif objective_lib.is_per_token(method) or (
+    objective_lib.is_per_group(method) and rows.group_size == traj.group_size
+  ):
     grads, loss, aux = microbatches.one_pass(
       params, statistics, loss_of, rows, count, traj.logp_old_BT
     )
   else:
-    if reuse_scores and not unscored:
+    # Of foreign rows, logp_old is the log-prob under which they were drawn.
+    if reuse_scores and not unscored and 'foreign_B' not in traj.extras:
       stats = score_lib.scored_statistics(traj, needs)
     else:
       stats = statistics_lib.statistics_in_microbatches(

@@ -91,8 +91,8 @@ def make_functions(
   )
   minibatch = config.update.minibatch_prompts or rollout.num_prompts
   microbatch = config.update.microbatch_prompts or minibatch
-  rows = config.update.microbatch_rows or rollout.group_size
-  parts = rollout.group_size // rows
+  rows = config.update.microbatch_rows
+  parts = rollout.group_size // rows if rows else 1
   forward = Forward(
     model=model,
     temperature=rollout.temperature,

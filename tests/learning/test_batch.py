@@ -91,6 +91,21 @@ def test_metrics_by_hand(toy):
   np.testing.assert_allclose(metrics['batch/trained_tokens'], 7.0)
 
 
+def test_rewards_of_records_are_not_those_of_samples(toy):
+  """A group of samples, 1 and 0, beside one of records; records alone."""
+  fields = {'rewards': {'outcome': np.array([1.0, 0.0, 1.0, 1.0])}}
+  expected = {}
+  for logged in ([0, 0, 1, 1], [1, 1, 1, 1]):
+    fields['extras'] = {'logged_B': np.array(logged, np.float32)}
+    _, _, metrics = batch(toy, method(), [1.0, 0.0, 3.0, 3.0], **fields)
+    expected[sum(logged)] = [
+      float(metrics[f'reward/{name}'])
+      for name in ('mean', 'std', 'outcome', 'zero_variance_fraction')
+    ]
+  np.testing.assert_allclose(expected[2], [0.5, 0.5, 0.5, 0.0])
+  np.testing.assert_allclose(expected[4], [1.75, 1.299038, 0.75, 0.5], 1e-6)
+
+
 def test_the_filter_sees_rewards_before_shaping(toy):
   """Lengths differ in group 2, so shaping would have kept it alive."""
   pieces = method(
@@ -106,6 +121,33 @@ def test_the_filter_sees_rewards_before_shaping(toy):
     traj.advantages_BT[:, 0], [1 / 3, -1 / 3, 0, 2 / 3], rtol=1e-5
   )
   np.testing.assert_array_equal(traj.reward_B, [1, 0, 1, 1])
+
+
+@pytest.mark.parametrize('trained', [False, True])
+def test_untrained_opponents_count_in_shaping_alone(toy, trained):
+  """Own rows 2 and 0 against 1 and 1 win 1 and 0 of both: 1/2 and -1/2.
+
+  Trained rows of an opponent, which win 1/2, are samples like any other.
+  """
+  mask = np.ones((4, 1))
+  traj = toy.trajectories(
+    mask,
+    group_size=4,
+    reward_B=np.array([2.0, 0.0, 1.0, 1.0]),
+    weight_B=np.array([1.0, 1.0, trained, trained]),
+    extras={'opponent_B': np.array([0.0, 0.0, 1.0, 1.0])},
+  )
+  pieces = method(
+    shaping=(shaping.WinRate(against='opponent'),),
+    credit=(credit.GroupCenter(), credit.GroupScale()),
+  )
+  traj, _, metrics = make_batch(pieces, traj, pieces.init_state(1))
+  # The deviation of 1, 0 is .707107; with 1/2, 1/2 it is .408248.
+  scale = 0.408248 if trained else 0.707107
+  expected = np.array([0.5, -0.5, 0.0, 0.0]) / scale
+  np.testing.assert_allclose(traj.advantages_BT[:, 0], expected, rtol=1e-5)
+  np.testing.assert_array_equal(traj.valid_B, [1, 1, trained, trained])
+  assert metrics['rollout/valid_fraction'] == 1.0
 
 
 def test_batch_statistics_leave_filtered_groups_out(toy):

@@ -16,8 +16,8 @@ from rl_jax.learning.statistics import Forward
 KEY = jax.random.key(5)
 
 
-def forward(tiny, count):
-  return Forward(model=tiny.CFG, microbatches=count)
+def forward(tiny, count, rows=None):
+  return Forward(model=tiny.CFG, microbatches=count, group_rows=rows)
 
 
 @functools.cache
@@ -45,17 +45,20 @@ def batch(tiny, toy, name):
 
 
 @functools.cache
-def gradient(tiny, toy, name, count):
-  """A jitted (params, traj) -> (gradient, loss, metrics)."""
+def gradient(tiny, toy, name, count, rows=None, reuse_scores=False):
+  """A jitted (params, traj) -> (gradient, loss, metrics).
+
+  count: of microbatches. rows: of a group in each of them.
+  """
   method = toy.get_method(name)
 
   def compute(params, traj):
     *found, _ = update.minibatch_gradient(
-      forward(tiny, count),
+      forward(tiny, count, rows),
       params,
       update.Batch(frozen={}, method=method.as_arrays(), traj=traj, key=KEY),
       method.init_state(8),
-      reuse_scores=False,
+      reuse_scores=reuse_scores,
     )
     return found
 
@@ -81,9 +84,49 @@ SLOW = pytest.mark.slow
 def test_microbatches_change_nothing(tiny, toy, name):
   """E1: loss, metrics and gradient, of rows that nobody has scored before."""
   traj = batch(tiny, toy, name)
-  grads, loss, metrics = gradient(tiny, toy, name, 1)(tiny.params(), traj)
+  expected = gradient(tiny, toy, name, 1)(tiny.params(), traj)
+  assert_equal(
+    tiny, gradient(tiny, toy, name, 2)(tiny.params(), traj), expected
+  )
+
+
+@pytest.mark.parametrize('count', [2, 8])
+@pytest.mark.parametrize(
+  'name', ['dpo', *(pytest.param(x, marks=SLOW) for x in ('irpo', 'alphapo'))]
+)
+def test_microbatches_of_rows_change_nothing(tiny, toy, name, count):
+  """E1: the two rows of a pair are in different microbatches, of losses that
+  look at one group alone, scored before or not."""
+  traj = batch(tiny, toy, name)
+  scored = traj.replace(logp_old_BT=-0.5 * traj.mask_BT)
+  whole = gradient(tiny, toy, name, 1)
+  split = gradient(tiny, toy, name, count, rows=1)
+  for rows in (traj, scored):
+    got, expected = split(tiny.params(), rows), whole(tiny.params(), rows)
+    assert_equal(tiny, got, expected)
+
+
+def test_scores_of_foreign_rows_are_not_reused(tiny, toy):
+  """E1: what the opponent gave to its rows is not what the policy gives."""
+  traj = batch(tiny, toy, 'aot')
+  foreign_B = 1.0 - traj.extras['chosen_B']
+  extras = {**traj.extras, 'foreign_B': foreign_B, 'logged_B': 0.0 * foreign_B}
+  traj, _ = score_lib.score(
+    forward(tiny, 1),
+    {**tiny.params(), 'policies': {'reference': tiny.params(1)}},
+    traj.replace(extras=extras),
+    toy.get_method('aot'),
+    policy=True,
+  )
+  expected = gradient(tiny, toy, 'aot', 1)(tiny.params(), traj)
+  compute = gradient(tiny, toy, 'aot', 2, reuse_scores=True)
+  assert_equal(tiny, compute(tiny.params(), traj), expected)
+
+
+def assert_equal(tiny, got, expected):
+  """Gradients, losses and metrics."""
+  grads, loss, metrics = expected
   assert optax.tree.norm(grads) > 1e-3
-  got = gradient(tiny, toy, name, 2)(tiny.params(), traj)
   assert tiny.relative_gap(got[0], grads) < 1e-5
   np.testing.assert_allclose(got[1], loss, rtol=1e-5, atol=1e-6)
   assert got[2].keys() == metrics.keys()

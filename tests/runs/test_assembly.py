@@ -10,7 +10,7 @@ from configs import bandit
 from rl_jax.config import validate
 from rl_jax.overrides import override
 from rl_jax.rollouts.turns import TurnConfig
-from rl_jax.runs import assembly, directory, loop
+from rl_jax.runs import assembly, directory, loop, stages
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.policies import Policies
 from rl_jax.runs.scanned import program
@@ -30,6 +30,18 @@ def mesh():
 def config(toy):
   """GRPO on the bandit."""
   return bandit.get_config(toy.get_method('grpo'))
+
+
+@pytest.mark.parametrize('rows', [None, 4])
+def test_groups_are_whole_unless_split(config, policies, rows):
+  """Whatever their size is: wrappers of rollouts make larger ones."""
+  update = dataclasses.replace(config.update, microbatch_rows=rows)
+  config = dataclasses.replace(config, update=update)
+  plain, _ = policies
+  functions = stages.make_functions(config, plain.model, plain.tokenizer)
+  parts = config.rollout.group_size // rows if rows else 1
+  assert functions.forward.group_rows == rows
+  assert functions.forward.microbatches == parts
 
 
 def load(config, mesh, /, **fields):

@@ -47,10 +47,13 @@ RUNS = {
     ],
   ),
   'spo_tree': ('bandit', [*BANDIT, 'method.rollout.segment_tokens=1']),
+  # A loss of one group, whose rows are twice as many as were asked for.
+  'spin': ('arithmetic', ['rollout.group_size=2']),
   't_ppo': (
     'windows',
     [*CHAIN, 'rollout.window_tokens=5', 'model.value_head=True'],
   ),
+  'xpo': ('bandit', ['rollout.group_size=2']),
   'xrpo': (
     'bandit',
     [*BANDIT, 'rollout.group_size=8', 'rollout.max_prompt_tokens=5'],
@@ -90,6 +93,14 @@ def test_microbatches_change_nothing(whole, tmp_path):
   """E1: the update in parts."""
   name, expected = whole
   found = rows(name, tmp_path, ['update.microbatch_prompts=1'])
+  assert_close(found, expected)
+
+
+@pytest.mark.parametrize('whole', ['spin', 'xpo'], indirect=True)
+def test_microbatches_of_rows_change_nothing(whole, tmp_path):
+  """E1: rows of a group in several parts."""
+  name, expected = whole
+  found = rows(name, tmp_path, ['update.microbatch_rows=1'])
   assert_close(found, expected)
 
 

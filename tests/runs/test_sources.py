@@ -1,11 +1,12 @@
 """Runs on rows from data, on samples, and on both."""
 
 import dataclasses
+import types
 
 import numpy as np
 import pytest
 
-from configs import preferences
+from configs import chain, preferences
 from rl_jax.config import validate
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.overrides import override
@@ -13,9 +14,11 @@ from rl_jax.pieces import row_inputs
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.rollouts.logged import LoggedSet, LoggedSource
 from rl_jax.rollouts.logged_checks import check_recorded
+from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.runs import loop, sources
 from rl_jax.runs.held_out import HeldOut
 from rl_jax.runs.scanned import program
+from rl_jax.runs.scanned import prompts as scanned_prompts
 from rl_jax.tasks import Arithmetic, EvaluationSet, RulePairs
 
 pytestmark = pytest.mark.usefixtures('no_mesh_left')
@@ -149,6 +152,26 @@ def test_what_does_not_fit_is_refused(toy):
   assert 'losses of held-out rows' in program.refusal(
     small(dpo, **recorded, evaluation__every='1')
   )
+
+
+def test_selectors_are_asked_whether_the_prompts_fit(toy):
+  """With over-long ones left out AdaRFT has no levels, in all kinds of runs."""
+  config = chain.get_config(toy.get_method('adarft'))
+  for path, text in {
+    'task.num_train': '20',
+    'rollout.max_prompt_tokens': '14',
+    'rollout.overlong_prompt': "'skip'",
+  }.items():
+    config = override(config, path, text)
+  tokenizer, task = CharTokenizer(config.task.alphabet), config.task
+  prompts = PromptSet(task, 'train', tokenizer, 14, 'skip')
+  rows, stages = (prompts, None), types.SimpleNamespace(score=None)
+  for make in (
+    lambda: sources.make_source(config, rows, stages, None, None, None),
+    lambda: scanned_prompts.encode(config, tokenizer),
+  ):
+    with pytest.raises(ValueError, match='TargetDifficulty reads the level'):
+      make()
 
 
 def test_groups_of_both_kinds_have_the_fields_of_both(toy):

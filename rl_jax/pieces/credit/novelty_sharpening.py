@@ -14,7 +14,7 @@ from rl_jax.types import Array, Trajectories
 
 @piece
 class NoveltySharpening:
-  """A_k + min(max(coef (1 - eta_k), 0), limit A_k) on right rows.
+  """A_k + min(max(coef (1 - eta_k), 0), limit max(A_k, 0)) on right rows.
 
     eta_k = exp(s_k - mean of s over the group's valid rows)
     s_k = mean_t logp_old_t
@@ -40,6 +40,7 @@ class NoveltySharpening:
     mean_N1 = masked_mean(score_NG, valid_NG, axis=1, keepdims=True)
     eta_B = ungroup(jnp.exp(score_NG - mean_N1))
     bonus_B = jnp.maximum(self.coef * (1.0 - eta_B), 0.0)
-    bonus_B = jnp.minimum(bonus_B, self.limit * credit_B)
+    most_B = self.limit * jnp.maximum(credit_B, 0.0)
+    bonus_B = jnp.minimum(bonus_B, most_B)
     is_right_B = right_B(traj, self.correct_above)
     return credit_B + jnp.where(is_right_B, bonus_B, 0.0)

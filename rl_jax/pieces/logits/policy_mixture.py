@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import jax.numpy as jnp
+
 from rl_jax.checks import ranged
 from rl_jax.pieces.logits.transforms import NO_OTHERS
 from rl_jax.pieces.piece import piece
@@ -38,4 +40,9 @@ class PolicyMixture:
     other_RV = others.get('reference' if self.decay is None else 'average')
     if other_RV is None:
       return logits_RV
-    return (1.0 - self.coef) * logits_RV + self.coef * other_RV
+    return _share(1.0 - self.coef, logits_RV) + _share(self.coef, other_RV)
+
+
+def _share(weight: Array, logits_RV: Array) -> Array:
+  """weight * logits, and 0 for weight 0: logits may be -inf behind a cut."""
+  return weight * jnp.where(weight > 0, logits_RV, 0.0)

@@ -19,7 +19,7 @@ class AdaptiveKL:
     beta <- beta (1 + gain clip(mean k / target - 1, -limit, limit))
 
   after every optimizer step; the mean is over the trained tokens of the
-  minibatch. No gradient through beta.
+  minibatch, without which beta stays. No gradient through beta.
   Source: "Fine-Tuning Language Models from Human Preferences" (gain 0.1, limit
   0.2), there with the sum over a response and in the reward; reconstructed, the
   paper's text was not at hand.
@@ -52,8 +52,11 @@ class AdaptiveKL:
     logp_BT = stats['logp']
     chex.assert_equal_shape([logp_BT, traj.logp_ref_BT, traj.mask_BT])
     kl_BT = kl_estimate(logp_BT, traj.logp_ref_BT, self.estimator)
-    error = masked_mean(kl_BT, loss_mask(traj)) / self.target - 1.0
+    mask_BT = loss_mask(traj)
+    error = masked_mean(kl_BT, mask_BT) / self.target - 1.0
     error = jnp.clip(error, -self.limit, self.limit)
+    # No token is no divergence of 0.
+    error = jnp.where(mask_BT.sum() > 0, error, 0.0)
     beta = state['beta']
     metrics = {'policy/kl_ref': kl_BT, 'policy/kl_coef': beta}
     return beta * kl_BT, metrics, {'beta': beta * (1.0 + self.gain * error)}

@@ -20,7 +20,8 @@ class AdaptiveKLInReward:
     beta <- beta (1 + gain clip(mean k / target - 1, -limit, limit))
 
   once a rollout; the mean is over its valid sampled rows, of the sum of k over
-  the policy tokens of a row. No gradient. gain 0 is KLInReward.
+  the policy tokens of a row; without such a row beta stays. No gradient. gain 0
+  is KLInReward.
   Source: "Fine-Tuning Language Models from Human Preferences", reconstructed;
   start, target and gain, 128 rows over a horizon of 10000, are those of Okapi
   (nlp-uoregon/Okapi rl_training.py, by a digest of the code).
@@ -48,6 +49,8 @@ class AdaptiveKLInReward:
     counts_B = traj.valid_B * row_inputs.sampled_B(traj)
     error = masked_mean(kl_BT.sum(axis=1), counts_B) / self.target - 1.0
     error = jnp.clip(error, -self.limit, self.limit)
+    # No row is no divergence of 0.
+    error = jnp.where(counts_B.sum() > 0, error, 0.0)
     beta = state['beta']
     reward_BT = on_tokens(reward, traj.mask_BT) - beta * kl_BT
     return reward_BT, {'beta': beta * (1.0 + self.gain * error)}

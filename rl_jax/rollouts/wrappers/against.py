@@ -28,8 +28,8 @@ class Against:
   reference (coef), token by token; 1 is the reference itself. With a decay the
   moving average of the policy stands for the reference. Its rows have
   opponent_B 1, and logp_old as the opponent drew them. trained: whose rows the
-  losses see. With 'policy' the opponent's still count in shaping; with
-  'opponent' the policy's count nowhere.
+  losses see. With 'policy' the opponent's still count in shaping, but not in
+  credit; with 'opponent' the policy's count nowhere.
   Source: XPO (the reference), Nash-MD and IPO-MD (the mixture), Nash-EMA (the
   average); TRL xpo_trainer.py, nash_md_trainer.py (by digests).
   """

@@ -29,6 +29,13 @@ def test_by_hand(toy):
   np.testing.assert_allclose(actual, [1.5, 1.125, 1.0, 1.0], rtol=1e-5)
 
 
+def test_a_negative_advantage_has_no_bonus(toy):
+  """A right row below the mean of its group is not punished for novelty."""
+  adv = jnp.array([-1.0, 0.0, 1.0])
+  actual = sharpen(toy, [0.6, 0.6, 0.6], adv, [1, 1, 1])
+  np.testing.assert_allclose(actual, [-1.0, 0.0, 1.5], rtol=1e-5)
+
+
 def test_zero_coef_is_grpo(toy):
   """E0."""
   adv = jnp.array([0.3, 1.0])

@@ -45,6 +45,20 @@ def test_the_next_coefficient_by_hand(toy, gap, beta):
   np.testing.assert_allclose(after['beta'], beta, rtol=1e-5)
 
 
+def test_without_a_trained_token_it_stays(toy):
+  """Far from the target, of which nothing is known here."""
+  piece = regularizers.AdaptiveKL(start=0.5)
+  traj = toy.trajectories(
+    np.ones((1, 2)),
+    group_size=1,
+    logp_ref_BT=np.zeros((1, 2)),
+    weight_B=np.zeros(1),
+  )
+  stats = {'logp': jnp.zeros((1, 2))}
+  _, _, after = piece(stats, traj, KEY, state=piece.init(3))
+  assert after['beta'] == 0.5
+
+
 def test_without_gain_it_is_the_plain_penalty(toy):
   """E0: values and gradients of KLPenalty; beta stays."""
   adaptive = regularizers.AdaptiveKL(start=0.3, gain=0.0)

@@ -72,6 +72,12 @@ def test_rows_that_were_not_judged_or_sampled_do_not_count(toy, fields):
   np.testing.assert_allclose(state['beta'], 0.1, rtol=1e-6)
 
 
+def test_without_a_row_that_counts_it_stays(toy):
+  piece = shaping.AdaptiveKLInReward(start=0.5, gain=1.0)
+  _, state = shaped(toy, piece, valid_B=np.zeros(2))
+  assert state['beta'] == 0.5
+
+
 def test_fields_are_checked():
   for field, value in (('target', 0.0), ('limit', 1.0), ('start', 0.0)):
     with pytest.raises(ValueError, match=f'AdaptiveKLInReward.{field} = '):
