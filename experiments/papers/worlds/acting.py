@@ -19,7 +19,6 @@ method's own run. Methods that have a line are left out.
 """
 
 import dataclasses
-import json
 import os
 from typing import Any
 
@@ -28,8 +27,13 @@ import jax
 import jax.numpy as jnp
 
 from experiments.flags import configuration
-from experiments.papers.worlds import looped, sweep, trials, where
-from experiments.reports import influence_run
+from experiments.papers.worlds import (
+  influences,
+  looped,
+  sweep,
+  trials,
+  where,
+)
 from experiments.sweeps import runs as sweep_runs
 from rl_jax.learning import influence
 from rl_jax.learning.batch import make_batch
@@ -41,10 +45,6 @@ from rl_jax.runs.scanned import program
 from rl_jax.runtime import mesh as mesh_lib
 
 _OUT = flags.DEFINE_string('out', None, 'JSONL to write.', required=True)
-NUMBERS = (
-  *('cos', 'ratio', 'tokens_stopped', 'rows_changed', 'groups_dropped'),
-  'selection',
-)
 GROUPS = 16
 ITERATION = 4  # a third of the run of `brief`
 KEY = jax.random.key(0)
@@ -162,7 +162,8 @@ def measured(
     if f'{path}/cos' in found
   }
   # What a selector changes is not seen on given rows.
-  return line(world, name, {**found, 'selection': 0.0, 'pieces': pieces})
+  found |= {'selection': 0.0, 'pieces': pieces}
+  return influences.line(world, name, found)
 
 
 def measured_in_loop(world: str, name: str) -> dict[str, Any]:
@@ -173,28 +174,7 @@ def measured_in_loop(world: str, name: str) -> dict[str, Any]:
     setting = next(x for x in runs if x['method'] == name)
   else:
     setting = setting_of(world, name)
-  config = sweep_runs.Run(setting).config
-  against = where.baseline_of(name)
-  short = influence_run.configured(config, against, ITERATION)
-  found = influence_run.measure(short)
-  paths = influence.lacking(config.method, configuration.load_method(against))
-  pieces = {n: x for n, x in found['pieces'].items() if n in paths}
-  return line(world, name, {**found, 'pieces': pieces})
-
-
-def line(world: str, name: str, found: dict[str, Any]) -> dict[str, Any]:
-  """Of the file; `found` has the numbers, and by piece its cos and ratio."""
-  rounded = lambda x: round(float(x), 5)
-  return {
-    'world': world,
-    'method': name,
-    'against': where.baseline_of(name),
-    **{n: rounded(found[n]) for n in NUMBERS},
-    'pieces': {
-      path: [rounded(x['cos']), rounded(x['ratio'])]
-      for path, x in found['pieces'].items()
-    },
-  }
+  return influences.of_a_run(world, setting, ITERATION)
 
 
 def main(argv):
@@ -213,19 +193,12 @@ def main(argv):
     for name in names:
       config = sweep_runs.Run(setting_of(world, name)).config
       if config.method.rollout is not None:
-        append(path, measured_in_loop(world, name))
+        influences.append(path, measured_in_loop(world, name))
       else:
-        append(path, measured(world, name, *given))
+        influences.append(path, measured(world, name, *given))
   for world, of in looped.WORLDS.items():
     for name in missing(world, of.rates, of.baseline):
-      append(path, measured_in_loop(world, name))
-
-
-def append(path: str, line: dict[str, Any]) -> None:
-  """Adds a line to a JSONL file."""
-  with open(path, 'a') as file:
-    file.write(json.dumps(line) + '\n')
-  jax.clear_caches()  # else the programs of a hundred methods accumulate
+      influences.append(path, measured_in_loop(world, name))
 
 
 if __name__ == '__main__':
