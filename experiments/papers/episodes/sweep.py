@@ -116,7 +116,8 @@ WORLDS = {
   **grids.WORLDS,
   **aviary.WORLDS,
 }
-# World -> methods whose influence is measured; worlds that begin with weights of other commands are absent.
+# World -> methods whose influence is measured, where no other command makes a
+# start.
 ACTING = {
   'dense': ('gigpo', 'turn_ppo', 'salt'),
   'dense_later': ('empg', 'epo'),

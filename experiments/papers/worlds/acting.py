@@ -3,28 +3,30 @@
   python -m experiments.papers.worlds.acting
     --out=experiments/papers/worlds/influence.jsonl
 
-In every world that has a table: the rows are the rollout of GRPO's iteration
-ITERATION, of which the reference is the start, so that every KL has something
-to measure; the weights are those after GRPO's optimizer steps on it, so that
-ratios have moved as far as they do at the end of an iteration. All methods see
-the first GROUPS of these prompts as one minibatch, and before it, for what they
-remember, the same rows as those of other prompts (of the same, where prompts
-return). Cosine and ratio are against the gradient of what the method changes
-(BASELINE of its file), as `experiments.influence` defines them, and by piece
-that the baseline lacks against the method without it.
+In every world that has a table: the rows are the rollouts of GRPO's ITERATIONS,
+of which all have the start as the reference, so that behind the first every KL
+has something to measure; the weights are those after GRPO's optimizer steps on
+them, so that ratios have moved as far as they do at the end of an iteration.
+All methods see the first GROUPS of these prompts as one minibatch, and before
+it, for what they remember, the same rows as those of other prompts (of the
+same, where prompts return). Cosine and ratio are against the gradient of what
+the method changes (BASELINE of its file), as `experiments.influence` defines
+them, and by piece that the baseline lacks against the method without it; the
+numbers are means over ITERATIONS.
 
 Of methods that change rollouts, and in the worlds of `looped`, the numbers are
-those of `experiments.influence`: means over ITERATION iterations of the
-method's own run. Methods that have a line are left out.
+those of `experiments.influence`: means over as many iterations of the method's
+own run as the last of ITERATIONS. Methods that have a line are left out.
 """
 
 import dataclasses
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
 from absl import flags
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from experiments.flags import configuration
 from experiments.papers.worlds import (
@@ -43,10 +45,11 @@ from rl_jax.records import metrics
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.scanned import program
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.types import Trajectories
 
 _OUT = flags.DEFINE_string('out', None, 'JSONL to write.', required=True)
 GROUPS = 16
-ITERATION = 4  # a third of the run of `brief`
+ITERATIONS = (1, 4)  # the start, and a third of the run of `brief`
 KEY = jax.random.key(0)
 
 
@@ -61,16 +64,28 @@ def setting_of(
   return sweep_runs.equal_conditions(world, (name,), more, 1)[0]
 
 
-def moved_rows(world: str) -> tuple[Any, Any, Any]:
-  """(rows of ITERATION, weights that sampled them, weights after GRPO's steps).
+class Moved(NamedTuple):
+  """A rollout of GRPO: weights that sampled it, and those after its steps."""
+
+  rows: Trajectories
+  before: dict[str, Any]  # empty: the start
+  now: dict[str, Any]
+
+
+def moved_rows(world: str) -> list[Moved]:
+  """Of each of ITERATIONS.
 
   The weights before are those at the end of a shorter run, which draws the same
   (tier E2).
   """
-  before, _ = _run(world, ITERATION - 1)
-  now, kept = _run(world, ITERATION)
-  rows = jax.tree.map(lambda x: jnp.asarray(x[0, -1]), kept)
-  return groups.take(rows, jnp.arange(GROUPS)), before, now
+  found = []
+  for iteration in ITERATIONS:
+    before = _run(world, iteration - 1)[0] if iteration > 1 else {}
+    now, kept = _run(world, iteration)
+    rows = jax.tree.map(lambda x: jnp.asarray(x[0, -1]), kept)
+    rows = groups.take(rows, jnp.arange(GROUPS))
+    found.append(Moved(rows, before, now))
+  return found
 
 
 def _run(world, iterations):
@@ -119,13 +134,10 @@ compared = jax.jit(
 )
 
 
-def measured(
-  world: str, name: str, rows: Any, old: Any, moved: Any
-) -> dict[str, Any]:
-  """The line of a method; arguments of `moved_rows`."""
+def measured(world: str, name: str, given: list[Moved]) -> influences.Line:
+  """The line of a method on the rows of `moved_rows`."""
   config = sweep_runs.Run(setting_of(world, name)).config
-  against = where.baseline_of(name)
-  plain = configuration.load_method(against)
+  plain = configuration.load_method(where.baseline_of(name))
   count = config.task.num_prompts('train')
   heads = config.method.reads_values or plain.reads_values
   model = dataclasses.replace(config.model, value_head=heads)
@@ -136,11 +148,6 @@ def measured(
     states = influence.states_of(baseline, method.init_state(count), count)
     learned = method.init_params()
     learned = {'pieces': learned} if learned else {}
-    now = {**policy.trainable, **moved, **learned}
-    old = {**policy.trainable, **old}
-    shift = 0 if world == 'returning' else rows.num_prompts
-    before_N = (rows.prompt_id_N + shift) % count
-    parts = (policy.trainable, old, now, rows, before_N)
     forward = Forward(model=policy.model)
     paths = influence.lacking(config.method, plain)
     methods = {
@@ -148,13 +155,24 @@ def measured(
       for path, x in influence.variants(method, baseline).items()
       if path in (influence.METHOD, influence.BASELINE, *paths)
     }
-    try:
-      found = compared(forward, methods, parts, states)
-    except (AssertionError, AttributeError, TypeError, ValueError):
-      # Tracing each of them takes longer than all at once.
-      traced = lambda methods: numbers_of(forward, methods, parts, states)
-      methods = influence.tracing(traced, methods)
-      found = compared(forward, methods, parts, states)
+    several = []
+    for one in given:
+      now = {**policy.trainable, **one.now, **learned}
+      old = {**policy.trainable, **one.before}
+      shift = 0 if world == 'returning' else one.rows.num_prompts
+      before_N = (one.rows.prompt_id_N + shift) % count
+      parts = (policy.trainable, old, now, one.rows, before_N)
+      try:
+        found = compared(forward, methods, parts, states)
+      except (AssertionError, AttributeError, TypeError, ValueError):
+        # Tracing each of them takes longer than all at once.
+        traced = lambda methods, parts=parts: numbers_of(
+          forward, methods, parts, states
+        )
+        methods = influence.tracing(traced, methods)
+        found = compared(forward, methods, parts, states)
+      several.append(found)
+  found = jax.tree.map(lambda *xs: np.mean(xs), *several)
   found = {n.removeprefix('influence/'): x for n, x in found.items()}
   pieces = {
     path: {n: found[f'{path}/{n}'] for n in ('cos', 'ratio')}
@@ -166,7 +184,7 @@ def measured(
   return influences.line(world, name, found)
 
 
-def measured_in_loop(world: str, name: str) -> dict[str, Any]:
+def measured_in_loop(world: str, name: str) -> influences.Line:
   """The line of a method whose rollouts are its own."""
   if world in looped.WORLDS:
     settings = looped.WORLDS[world].settings(world)
@@ -174,7 +192,7 @@ def measured_in_loop(world: str, name: str) -> dict[str, Any]:
     setting = next(x for x in runs if x['method'] == name)
   else:
     setting = setting_of(world, name)
-  return influences.of_a_run(world, setting, ITERATION)
+  return influences.of_a_run(world, setting, ITERATIONS[-1])
 
 
 def main(argv):
@@ -195,7 +213,7 @@ def main(argv):
       if config.method.rollout is not None:
         influences.append(path, measured_in_loop(world, name))
       else:
-        influences.append(path, measured(world, name, *given))
+        influences.append(path, measured(world, name, given))
   for world, of in looped.WORLDS.items():
     for name in missing(world, of.rates, of.baseline):
       influences.append(path, measured_in_loop(world, name))
