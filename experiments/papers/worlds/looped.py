@@ -48,7 +48,8 @@ class Looped:
       tuning = sweep_runs.product({'seed': (TUNING_SEED,), RATE: self.tried})
       one = sweep_runs.equal_conditions(config, (name,), more, 1)
       found += sweep_runs.crossed(one, tuning)
-      more = {'evaluation.every': more['iterations'], **JUDGED, **more}
+      judged = {'evaluation.every': more['iterations'], **JUDGED}
+      more = {**more, **judged, **self.common}
       one = sweep_runs.equal_conditions(config, (name,), more, 1)
       runs = sweep_runs.product({'seed': self.seeds, RATE: (rate,)})
       found += sweep_runs.crossed(one, runs)
