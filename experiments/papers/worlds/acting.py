@@ -12,7 +12,7 @@ it, for what they remember, the same rows as those of other prompts (of the
 same, where prompts return). Cosine and ratio are against the gradient of what
 the method changes (BASELINE of its file), as `experiments.influence` defines
 them, and by piece that the baseline lacks against the method without it; the
-numbers are means over ITERATIONS.
+numbers are means over ITERATIONS, and a method acts if it does in one of them.
 
 Of methods that change rollouts, and in the worlds of `looped`, the numbers are
 those of `experiments.influence`: means over as many iterations of the method's
@@ -42,6 +42,7 @@ from rl_jax.learning.batch import make_batch
 from rl_jax.learning.statistics import Forward
 from rl_jax.pieces.ops import groups
 from rl_jax.records import metrics
+from rl_jax.runs import influence as run_influence
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.scanned import program
 from rl_jax.runtime import mesh as mesh_lib
@@ -171,17 +172,17 @@ def measured(world: str, name: str, given: list[Moved]) -> influences.Line:
         )
         methods = influence.tracing(traced, methods)
         found = compared(forward, methods, parts, states)
-      several.append(found)
+      # What a selector changes is not seen on given rows.
+      found = {n.removeprefix('influence/'): x for n, x in found.items()}
+      several.append(found | {'selection': 0.0})
+  acts = any(map(run_influence.acts, several))
   found = jax.tree.map(lambda *xs: np.mean(xs), *several)
-  found = {n.removeprefix('influence/'): x for n, x in found.items()}
   pieces = {
     path: {n: found[f'{path}/{n}'] for n in ('cos', 'ratio')}
     for path in paths
     if f'{path}/cos' in found
   }
-  # What a selector changes is not seen on given rows.
-  found |= {'selection': 0.0, 'pieces': pieces}
-  return influences.line(world, name, found)
+  return influences.line(world, name, {**found, 'acts': acts, 'pieces': pieces})
 
 
 def measured_in_loop(world: str, name: str) -> influences.Line:

@@ -38,13 +38,14 @@ def of_a_run(world: str, setting: sweep_runs.Setting, iterations: int) -> Line:
 
 
 def line(world: str, name: str, found: dict[str, Any]) -> Line:
-  """`found` has NUMBERS, and by piece its cos and ratio."""
+  """`found` has NUMBERS, whether it acts, and by piece its cos and ratio."""
   rounded = lambda x: round(float(x), 5)
   return {
     'world': world,
     'method': name,
     'against': where.baseline_of(name),
     **{n: rounded(found[n]) for n in NUMBERS},
+    'acts': bool(found['acts']),
     'pieces': {
       path: [rounded(x['cos']), rounded(x['ratio'])]
       for path, x in found['pieces'].items()
@@ -67,7 +68,7 @@ def of_world(world: str, file: pathlib.Path = FILE) -> dict[str, Line]:
 
 def acts(name: str, found: dict[str, Line]) -> bool:
   """As was measured; without a line, as the baseline, it counts as acting."""
-  return name not in found or influence.acts(found[name])
+  return name not in found or found[name]['acts']
 
 
 def cells(line: Line | None) -> list[str]:

@@ -41,7 +41,7 @@ def made(method, seed, sampled, rate=None, world=sweep.MAIN):
 def measured(cos, **pieces):
   """A line of influence.jsonl."""
   numbers = {'rows_changed': 0.0, 'groups_dropped': 0.0, 'selection': 0.0}
-  numbers |= {'cos': cos, 'ratio': 1.0, 'against': 'ppo'}
+  numbers |= {'cos': cos, 'ratio': 1.0, 'against': 'ppo', 'acts': cos != 1.0}
   return numbers | {'pieces': pieces}
 
 
