@@ -22,7 +22,7 @@ Cost: about 20 seconds on 2 CPU cores.
 Expected: cpo preference/accuracy 0.83 and greedy accuracy 0.11 with seed 0.
 After the warm start (greedy accuracy 0.17) dpo ends with preference/accuracy
 0.91 and greedy accuracy 0.13, simpo with 0.97 and 0.18: wrong digits become
-less likely, the right answer hardly more. 26 methods from that start:
+less likely, the right answer hardly more. 44 methods from that start:
 experiments/papers/preferences/README.md.
 """
 

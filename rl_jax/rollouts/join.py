@@ -18,8 +18,8 @@ def _same_fields(traj: Trajectories, width: int, names: list) -> Trajectories:
   )
 
 
-def _alike(trajs: tuple) -> list[Trajectories]:
-  """Rounds with equal shapes but for the number of groups."""
+def alike(*trajs: Trajectories) -> list[Trajectories]:
+  """Rounds with equal fields, and equal shapes but for the number of groups."""
   # Prompt widths are bucketed, so rounds may differ.
   width = max(t.prompt_NP.shape[1] for t in trajs)
   names = sorted({name for t in trajs for name in t.rewards})
@@ -33,12 +33,12 @@ def laid_end_to_end(trajs: tuple) -> Trajectories:
 
 def join_rounds(trajs: tuple) -> Trajectories:
   """All groups of several rounds laid end to end."""
-  return laid_end_to_end(_alike(trajs))
+  return laid_end_to_end(alike(*trajs))
 
 
 def take_from_rounds(trajs: tuple, group_N: jax.Array) -> Trajectories:
   """Groups picked out of several rounds laid end to end."""
-  num_prompts, trajs = trajs[0].num_prompts, _alike(trajs)
+  num_prompts, trajs = trajs[0].num_prompts, alike(*trajs)
 
   def take(*xs):
     x = jnp.concatenate(xs)

@@ -4,6 +4,7 @@ import pytest
 
 from experiments import influence
 from experiments.flags import configuration
+from experiments.reports import influence_run
 from rl_jax.runs.influence import acts
 
 FOUND = {
@@ -54,10 +55,10 @@ def test_a_run_gets_its_baseline():
 @pytest.mark.slow
 def test_dynamic_sampling_on_the_bandit():
   """Groups are dropped, clips do not act, a length penalty cannot."""
-  config = influence.configured(
+  config = influence_run.configured(
     configuration.build('bandit', 'dapo'), 'grpo', 2
   )
-  found = influence.measure(config)
+  found = influence_run.measure(config)
   assert found['acts'] and found['groups_dropped'] > 0.2
   assert found['tokens_stopped'] == found['selection'] == 0
   penalty = found['pieces']['shaping.0.OverlongPenalty']

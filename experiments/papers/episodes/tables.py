@@ -1,15 +1,17 @@
 """Tables of the episodes from lines that `excerpt` wrote."""
 
+import pathlib
 from typing import Any
 
 import numpy as np
 
 from experiments.papers.episodes import sweep
-from experiments.papers.worlds import profile
+from experiments.papers.worlds import influences, profile
 from experiments.papers.worlds import tables as worlds_tables
 from experiments.tables import cells as cells_lib
 from experiments.tables import intervals
 
+INFLUENCE = pathlib.Path(__file__).parent / 'influence.jsonl'
 HEADER = ('row', 'claim', 'world', 'metric', 'seeds', 'mean', 'of the other')
 # (values by seed, those of the other one, their difference).
 Measured = tuple[np.ndarray, np.ndarray, intervals.Comparison]
@@ -18,12 +20,22 @@ Measured = tuple[np.ndarray, np.ndarray, intervals.Comparison]
 def all_tables(lines: list[dict[str, Any]]) -> dict[str, list[list[str]]]:
   """Name of a table -> header and rows."""
   runs = by_world(lines)
-  return {'rows': rows(runs)} | {
+  return {'rows': rows(runs), 'influence': influence()} | {
     f'comparison in {name}': cells_lib.comparison(
       runs[name], f'method={sweep.WORLDS[name].methods[0]}'
     )
     for name in ('dense', 'sparse', 'tools')
   }
+
+
+def influence() -> list[list[str]]:
+  """What methods do to the gradient in the worlds of their claims."""
+  table = [['world', 'method', *influences.HEADER]]
+  for world, names in sweep.ACTING.items():
+    found = influences.of_world(world, INFLUENCE)
+    for name in names:
+      table.append([world, name, *influences.cells(found.get(name))])
+  return table
 
 
 def by_world(

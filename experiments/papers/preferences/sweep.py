@@ -23,14 +23,16 @@ START = 'runs/warm'
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-  """What a paper says against the baseline of its table, in one line.
+  """What a paper says, in one line.
 
-  metric: of the table. sign: of the difference; 0: not worse.
+  metric: of the table. sign: of the difference; 0: not worse; None: nothing is
+    claimed. against: the method of the table that it is compared with.
   """
 
   text: str
   metric: str
-  sign: int = 1
+  sign: int | None = 1
+  against: str = 'dpo'
 
 
 _KEEPS = lambda what: Claim(what, 'chosen')
@@ -62,6 +64,49 @@ MORE = {
   'wpo': _BETTER,
   'ln_dpo': _BETTER,
 }
+# A third batch, with changes of COMMON and claims, all named before it ran; DPO
+# and what the claims compare with run beside it. From right answers alone as
+# many responses are seen as of pairs.
+_AGAINST = lambda text, name, sign=1: Claim(
+  f'{text} (against {name})', 'greedy', sign, name
+)
+_ALONE = {'task.form': 'right', 'rollout.group_size': 1}
+_ALONE |= {'rollout.num_prompts': 128, 'rollout.logged_prompts': 128}
+# A group is two samples of the policy of before, the record and an empty row.
+_RECORDS = {'rollout.group_size': 2, 'rollout.logged_prompts': 0}
+_RECORDS |= {'task.form': 'right', 'method.reference.iterations': 20}
+THIRD = {
+  **dict.fromkeys(('dpo', 'simpo'), ({}, None)),
+  'alphapo': ({}, _AGAINST('better', 'simpo')),
+  'cpo_simpo': ({}, _KEEPS('chosen responses become likelier')),
+  'd2po': ({}, _BETTER),
+  'hinge_dpo': ({}, Claim(_AS_GOOD, 'greedy', 0)),
+  'mpo_losses': ({}, _KEEPS('chosen responses stay likely')),
+  # Every 512 iterations in the paper, which are more than there are.
+  'tr_dpo': ({'method.reference.iterations': 10}, _BETTER),
+  'sft': (_ALONE, None),
+  'f_sft': (_ALONE, _AGAINST('none', 'sft', None)),
+  'spin': (_RECORDS, _AGAINST('better on the same data', 'sft')),
+  'seppo': (_RECORDS, _AGAINST('better with the sign', 'spin')),
+}
+# The same on samples.
+_OPPOSED = {'rollout.num_prompts': 8}  # half of the rows are an opponent's
+THIRD_ONLINE = {
+  **dict.fromkeys(('online_dpo', 'iterative_dpo'), ({}, None)),
+  'nash_md': (_OPPOSED, None),
+  'irpo': ({}, _AGAINST('better with the likelihood', 'iterative_dpo')),
+  'dno': ({}, _AGAINST('better', 'iterative_dpo')),
+  'gepo': ({}, _AGAINST('none', 'online_dpo', None)),
+  'xpo': (_OPPOSED, _AGAINST('better', 'online_dpo')),
+  'ipo_md': (_OPPOSED, _AGAINST('better', 'online_dpo')),
+  'nash_ema': (_OPPOSED, _AGAINST('none', 'nash_md', None)),
+  'infalign': (_OPPOSED, _AGAINST('none', 'nash_md', None)),
+  'pairwise_rl': (
+    {**_OPPOSED, 'model.value_head': True},
+    _AGAINST('none', 'nash_md', None),
+  ),
+}
+THIRD_SEED = 5  # its first: those of the others come before
 # With this share of labels turned round, which the last two are told of: more
 # held-out pairs right, by right labels, than DPO on the same data.
 FLIP_RATE = 0.3
@@ -114,11 +159,26 @@ def get_sweep() -> list[Setting]:
     setting |= {'task.flip_rate': FLIP_RATE, 'checkpoint.every': 10**9}
     members.append(setting)
   seeds = sweep_runs.product({'seed': range(SEEDS)})
-  return sweep_runs.crossed(seeds, members)
+  return sweep_runs.crossed(seeds, members) + third()
+
+
+def third() -> list[Setting]:
+  """The third batch."""
+  members = []
+  for name, (changes, _) in (THIRD | THIRD_ONLINE).items():
+    setting = {'config': 'preferences', 'method': name, **COMMON}
+    if name in THIRD_ONLINE:
+      setting |= SAMPLED | {'rollout.num_prompts': 16}
+    members.append({**setting, **changes, 'checkpoint.every': 10**9})
+  seeds = range(THIRD_SEED, THIRD_SEED + SEEDS)
+  return sweep_runs.crossed(sweep_runs.product({'seed': seeds}), members)
 
 
 def table_of(line: dict[str, Any]) -> str:
   """Lines of one table are of one commit."""
-  if 'task.flip_rate' in line['setting']:
+  setting = line['setting']
+  if setting['seed'] >= THIRD_SEED:
+    return 'third'
+  if 'task.flip_rate' in setting:
     return 'noisy'
-  return 'more' if line['setting']['method'] in MORE else 'first'
+  return 'more' if setting['method'] in MORE else 'first'

@@ -15,6 +15,7 @@ COLUMNS = ('pairs', 'margin', 'chosen', 'rejected', 'greedy')
 WORLD = 'preferences'
 FIRST = (*sweep.OFFLINE, *sweep.ONLINE)
 LATER = (sweep.BASELINE, *sweep.MORE)
+BATCHES = ('noisy', 'third')
 Line = dict[str, Any]
 Cells = list[list[str]]
 
@@ -26,15 +27,16 @@ def numbers(row: Line) -> dict[str, float]:
 
 
 def by_seed(
-  rows: Iterable[Line], column: str, names: Iterable[str], noisy: bool = False
+  rows: Iterable[Line], column: str, names: Iterable[str], batch: str = ''
 ) -> dict[str, dict[int, float]]:
   """Method -> seed -> a column of the runs that did not fail.
 
-  noisy: of the runs with turned labels, instead of those without.
+  batch: 'noisy' or 'third' (see `sweep.table_of`); else the runs of neither.
   """
   found: dict[str, dict[int, float]] = {}
   for row in rows:
-    wanted = (sweep.table_of(row) == 'noisy') == noisy
+    one = sweep.table_of(row)
+    wanted = (one if one in BATCHES else '') == batch
     if 'failed' not in row and wanted and row['setting']['method'] in names:
       setting = row['setting']
       seeds = found.setdefault(setting['method'], {})
@@ -46,19 +48,21 @@ def methods(
   rows: Sequence[Line],
   names: Iterable[str],
   among: Iterable[str] = FIRST,
-  noisy: bool = False,
+  batch: str = '',
   paired: str = 'greedy',
 ) -> Cells:
   """Means over seeds, and one column paired with DPO's.
 
   among: the methods for whose number p-values are adjusted. paired: the column.
   """
-  found = {column: by_seed(rows, column, among, noisy) for column in COLUMNS}
+  found = {column: by_seed(rows, column, among, batch) for column in COLUMNS}
   gains = intervals.against(found[paired], sweep.BASELINE)
   header = ['method', 'seeds', 'pair accuracy', 'margin', 'chosen', 'rejected']
   header += ['greedy', f'{paired} to DPO' if paired != 'greedy' else 'to DPO']
   header += ['95% paired', cells_lib.ADJUSTED]
-  start = rows[0]['start'] | {'greedy': rows[0]['last']['greedy before']}
+  own = [r for r in rows if batch in ('', sweep.table_of(r))]
+  first = (own or rows)[0]
+  start = first['start'] | {'greedy': first['last']['greedy before']}
   table = [header, ['the start', '', *_cells(numbers({'last': start}))]]
   table[-1] += [''] * 3
   for name in names:
@@ -79,21 +83,28 @@ def _cells(one: Mapping[str, float]) -> list[str]:
 
 def seen(rows: Sequence[Line]) -> dict[str, list[profile.Seen]]:
   """Method -> its claims and what was found, p adjusted by metric and table."""
-  noisy = {name: claim for name, (_, claim) in sweep.NOISY.items()}
+  claimed = lambda batch: {name: claim for name, (_, claim) in batch.items()}
+  third = claimed(sweep.THIRD | sweep.THIRD_ONLINE)
   found: dict[str, list[profile.Seen]] = {}
-  for claims, among, turned in (
-    (sweep.OFFLINE | sweep.ONLINE, FIRST, False),
-    (sweep.MORE, LATER, False),
-    (noisy, noisy, True),
+  for claims, among, batch in (
+    (sweep.OFFLINE | sweep.ONLINE, FIRST, ''),
+    (sweep.MORE, LATER, ''),
+    (claimed(sweep.NOISY), sweep.NOISY, 'noisy'),
+    (third, third, 'third'),
   ):
     for name, claim in claims.items():
       if claim is None:
         continue
-      seeds = by_seed(rows, claim.metric, among, turned)
-      gains = intervals.against(seeds, sweep.BASELINE)
+      baseline = claim.against
+      rivals = among
+      if baseline != sweep.BASELINE:
+        rivals = [n for n, x in claims.items() if x and x.against == baseline]
+        rivals.append(baseline)
+      seeds = by_seed(rows, claim.metric, rivals, batch)
+      gains = intervals.against(seeds, baseline) if baseline in seeds else {}
       if name in gains:
         one = profile.Seen(
-          WORLD + ', wrong labels' * turned,
+          WORLD + ', wrong labels' * (batch == 'noisy'),
           claim.text,
           claim.metric,
           gains[name],
@@ -105,8 +116,8 @@ def seen(rows: Sequence[Line]) -> dict[str, list[profile.Seen]]:
 
 
 def claims(rows: Sequence[Line]) -> Cells:
-  """What a paper claims against DPO, and what was seen."""
-  table = [['method', 'claim', 'on', 'to DPO', '95% paired', 'verdict']]
+  """What papers claim, against DPO where nothing is named, and verdicts."""
+  table = [['method', 'claim', 'on', 'difference', '95% paired', 'verdict']]
   for name, several in seen(rows).items():
     for one in several:
       effect, interval, _ = cells_lib.comparison_text(one.found)
@@ -117,10 +128,14 @@ def claims(rows: Sequence[Line]) -> Cells:
 
 def all_tables(rows: Sequence[Line]) -> dict[str, Cells]:
   """Name of a table -> header and rows."""
+  online = (sweep.BASELINE, *sweep.THIRD_ONLINE)
+  third = (*sweep.THIRD, *sweep.THIRD_ONLINE)
   return {
     'offline': methods(rows, sweep.OFFLINE),
     'online': methods(rows, (sweep.BASELINE, *sweep.ONLINE)),
     'more': methods(rows, LATER, LATER),
-    'noisy': methods(rows, sweep.NOISY, sweep.NOISY, True, 'pairs'),
+    'third': methods(rows, sweep.THIRD, third, 'third'),
+    'third online': methods(rows, online, third, 'third'),
+    'noisy': methods(rows, sweep.NOISY, sweep.NOISY, 'noisy', 'pairs'),
     'claims': claims(rows),
   }

@@ -3,28 +3,39 @@
   python -m experiments.papers.worlds.acting
     --out=experiments/papers/worlds/influence.jsonl
 
-In every world that has a table: the rows are a rollout of the start; the
-weights are those after GRPO's optimizer steps on it, so that ratios have moved
-as far as they do at the end of an iteration. All methods see the first GROUPS
-of these prompts as one minibatch, and before it, for what they remember, the
-same rows as those of other prompts (of the same, where prompts return). Cosine
-and ratio are against the gradient of what the method changes (BASELINE of its
-file), as `experiments.influence` defines them, and by piece that the baseline
-lacks against the method without it. Methods that have a line are left out.
+In every world that has a table: the rows are the rollouts of GRPO's ITERATIONS,
+of which all have the start as the reference, so that behind the first every KL
+has something to measure; the weights are those after GRPO's optimizer steps on
+them, so that ratios have moved as far as they do at the end of an iteration.
+All methods see the first GROUPS of these prompts as one minibatch, and before
+it, for what they remember, the same rows as those of other prompts (of the
+same, where prompts return). Cosine and ratio are against the gradient of what
+the method changes (BASELINE of its file), as `experiments.influence` defines
+them, and by piece that the baseline lacks against the method without it; the
+numbers are means over ITERATIONS.
+
+Of methods that change rollouts, and in the worlds of `looped`, the numbers are
+those of `experiments.influence`: means over as many iterations of the method's
+own run as the last of ITERATIONS. Methods that have a line are left out.
 """
 
-from collections.abc import Container
 import dataclasses
-import json
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
 from absl import flags
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from experiments.flags import configuration
-from experiments.papers.worlds import sweep, trials, where
+from experiments.papers.worlds import (
+  influences,
+  looped,
+  sweep,
+  trials,
+  where,
+)
 from experiments.sweeps import runs as sweep_runs
 from rl_jax.learning import influence
 from rl_jax.learning.batch import make_batch
@@ -34,29 +45,55 @@ from rl_jax.records import metrics
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.scanned import program
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.types import Trajectories
 
 _OUT = flags.DEFINE_string('out', None, 'JSONL to write.', required=True)
 GROUPS = 16
+ITERATIONS = (1, 4)  # the start, and a third of the run of `brief`
 KEY = jax.random.key(0)
 
 
-def setting_of(world: str, name: str) -> sweep_runs.Setting:
-  """One iteration of a method at its rate, without evaluation."""
+def setting_of(
+  world: str, name: str, iterations: int = 1
+) -> sweep_runs.Setting:
+  """A short run of a method at its rate, without evaluation."""
   rates = sweep.rates_of(world)
-  more = {**sweep.start_of(world), 'iterations': 1}
+  more = {**sweep.start_of(world), 'iterations': iterations}
   more |= sweep.methods_of(world).get(name, {})
   more |= {trials.RATE: rates.get(name, min(rates.values()))}
   return sweep_runs.equal_conditions(world, (name,), more, 1)[0]
 
 
-def moved_rows(world: str) -> tuple[Any, Any]:
-  """(rows of the start, weights after GRPO's steps on them)."""
-  config = sweep_runs.Run(setting_of(world, sweep.BASELINE)).config
-  whole = program.WholeRuns([config])
+class Moved(NamedTuple):
+  """A rollout of GRPO: weights that sampled it, and those after its steps."""
+
+  rows: Trajectories
+  before: dict[str, Any]  # empty: the start
+  now: dict[str, Any]
+
+
+def moved_rows(world: str) -> list[Moved]:
+  """Of each of ITERATIONS.
+
+  The weights before are those at the end of a shorter run, which draws the same
+  (tier E2).
+  """
+  found = []
+  for iteration in ITERATIONS:
+    before = _run(world, iteration - 1)[0] if iteration > 1 else {}
+    now, kept = _run(world, iteration)
+    rows = jax.tree.map(lambda x: jnp.asarray(x[0, -1]), kept)
+    rows = groups.take(rows, jnp.arange(GROUPS))
+    found.append(Moved(rows, before, now))
+  return found
+
+
+def _run(world, iterations):
+  """(weights at the end of GRPO, its rollouts)."""
+  setting = setting_of(world, sweep.BASELINE, iterations)
+  whole = program.WholeRuns([sweep_runs.Run(setting).config])
   _, state, kept = whole.run_by_stages(keep=lambda traj: traj)
-  rows = jax.tree.map(lambda x: jnp.asarray(x[0, 0]), kept)
-  now = jax.tree.map(lambda x: jnp.asarray(x[0]), state.params)
-  return groups.take(rows, jnp.arange(GROUPS)), now
+  return jax.tree.map(lambda x: jnp.asarray(x[0]), state.params), kept
 
 
 def numbers_of(
@@ -64,11 +101,12 @@ def numbers_of(
 ) -> dict[str, jax.Array]:
   """Influence on one minibatch; all named policies are the start.
 
-  parts: (weights of the start, weights now, rows, ids of the prompts before).
+  parts: (weights of the start, those that sampled the rows, weights now, rows,
+    ids of the prompts before).
   """
-  old, now, rows, before_N = parts
+  start, old, now, rows, before_N = parts
   names = {n for method in methods.values() for n in method.policies()}
-  frozen = {'policies': {name: old for name in names}} if names else {}
+  frozen = {'policies': {name: start for name in names}} if names else {}
   rows = influence.scored(forward, {**frozen, **old}, rows, methods)
   earlier = rows.replace(prompt_id_N=before_N)
   for one in (methods[influence.BASELINE], methods[influence.METHOD]):
@@ -96,11 +134,10 @@ compared = jax.jit(
 )
 
 
-def measured(world: str, name: str, rows: Any, moved: Any) -> dict[str, Any]:
-  """The line of a method."""
+def measured(world: str, name: str, given: list[Moved]) -> influences.Line:
+  """The line of a method on the rows of `moved_rows`."""
   config = sweep_runs.Run(setting_of(world, name)).config
-  against = where.baseline_of(name)
-  plain = configuration.load_method(against)
+  plain = configuration.load_method(where.baseline_of(name))
   count = config.task.num_prompts('train')
   heads = config.method.reads_values or plain.reads_values
   model = dataclasses.replace(config.model, value_head=heads)
@@ -110,11 +147,7 @@ def measured(world: str, name: str, rows: Any, moved: Any) -> dict[str, Any]:
     method, baseline = config.method.as_arrays(), plain.as_arrays()
     states = influence.states_of(baseline, method.init_state(count), count)
     learned = method.init_params()
-    now = {**policy.trainable, **moved}
-    now |= {'pieces': learned} if learned else {}
-    shift = 0 if world == 'returning' else rows.num_prompts
-    before_N = (rows.prompt_id_N + shift) % count
-    parts = (policy.trainable, now, rows, before_N)
+    learned = {'pieces': learned} if learned else {}
     forward = Forward(model=policy.model)
     paths = influence.lacking(config.method, plain)
     methods = {
@@ -122,38 +155,44 @@ def measured(world: str, name: str, rows: Any, moved: Any) -> dict[str, Any]:
       for path, x in influence.variants(method, baseline).items()
       if path in (influence.METHOD, influence.BASELINE, *paths)
     }
-    try:
-      found = compared(forward, methods, parts, states)
-    except (AssertionError, AttributeError, TypeError, ValueError):
-      # Tracing each of them takes longer than all at once.
-      traced = lambda methods: numbers_of(forward, methods, parts, states)
-      methods = influence.tracing(traced, methods)
-      found = compared(forward, methods, parts, states)
-  found = {n: round(float(x), 5) for n, x in found.items()}
+    several = []
+    for one in given:
+      now = {**policy.trainable, **one.now, **learned}
+      old = {**policy.trainable, **one.before}
+      shift = 0 if world == 'returning' else one.rows.num_prompts
+      before_N = (one.rows.prompt_id_N + shift) % count
+      parts = (policy.trainable, old, now, one.rows, before_N)
+      try:
+        found = compared(forward, methods, parts, states)
+      except (AssertionError, AttributeError, TypeError, ValueError):
+        # Tracing each of them takes longer than all at once.
+        traced = lambda methods, parts=parts: numbers_of(
+          forward, methods, parts, states
+        )
+        methods = influence.tracing(traced, methods)
+        found = compared(forward, methods, parts, states)
+      several.append(found)
+  found = jax.tree.map(lambda *xs: np.mean(xs), *several)
+  found = {n.removeprefix('influence/'): x for n, x in found.items()}
   pieces = {
-    path: [found[f'influence/{path}/{n}'] for n in ('cos', 'ratio')]
+    path: {n: found[f'{path}/{n}'] for n in ('cos', 'ratio')}
     for path in paths
-    if f'influence/{path}/cos' in found
+    if f'{path}/cos' in found
   }
-  numbers = ('cos', 'ratio', 'tokens_stopped', 'rows_changed', 'groups_dropped')
-  return {
-    'world': world,
-    'method': name,
-    'against': against,
-    **{n: found[f'influence/{n}'] for n in numbers},
-    'selection': 0.0,  # what a selector changes is not seen on given rows
-    'pieces': pieces,
-  }
+  # What a selector changes is not seen on given rows.
+  found |= {'selection': 0.0, 'pieces': pieces}
+  return influences.line(world, name, found)
 
 
-def missing(world: str, known: Container[tuple[str, str]]) -> list[str]:
-  """Methods of the world's tables that have no line."""
-  names = sweep.methods_of(world)
-  return [
-    name
-    for name in names
-    if name != sweep.BASELINE and (world, name) not in known
-  ]
+def measured_in_loop(world: str, name: str) -> influences.Line:
+  """The line of a method whose rollouts are its own."""
+  if world in looped.WORLDS:
+    settings = looped.WORLDS[world].settings(world)
+    runs = [x for x in settings if x['seed'] != looped.TUNING_SEED]
+    setting = next(x for x in runs if x['method'] == name)
+  else:
+    setting = setting_of(world, name)
+  return influences.of_a_run(world, setting, ITERATIONS[-1])
 
 
 def main(argv):
@@ -162,14 +201,22 @@ def main(argv):
   path = _OUT.value
   lines = metrics.read_jsonl(path) if os.path.exists(path) else []
   known = {(line['world'], line['method']) for line in lines}
+  missing = lambda world, names, baseline: [
+    name for name in names if name != baseline and (world, name) not in known
+  ]
   for world in (*sweep.COMPARED, *sweep.WORLDS):
-    names = missing(world, known)
+    names = missing(world, sweep.methods_of(world), sweep.BASELINE)
     if names:
-      rows, moved = moved_rows(world)
+      given = moved_rows(world)
     for name in names:
-      line = measured(world, name, rows, moved)
-      with open(path, 'a') as file:
-        file.write(json.dumps(line) + '\n')
+      config = sweep_runs.Run(setting_of(world, name)).config
+      if config.method.rollout is not None:
+        influences.append(path, measured_in_loop(world, name))
+      else:
+        influences.append(path, measured(world, name, given))
+  for world, of in looped.WORLDS.items():
+    for name in missing(world, of.rates, of.baseline):
+      influences.append(path, measured_in_loop(world, name))
 
 
 if __name__ == '__main__':

@@ -1,20 +1,67 @@
-"""What `acting` has measured, as cells of tables."""
+"""Lines of influence: how they are written, and cells of tables."""
 
+import json
 import pathlib
 from typing import Any
 
+import jax
+
+from experiments.flags import configuration
+from experiments.papers.worlds import where
+from experiments.reports import influence_run
+from experiments.sweeps import runs as sweep_runs
+from rl_jax.learning import influence as learning_influence
 from rl_jax.records import metrics
 from rl_jax.runs import influence
 
 FILE = pathlib.Path(__file__).parent / 'influence.jsonl'
 NIL = 'does not act here'
 HEADER = ('against', 'cos', 'ratio', 'without a piece')
+NUMBERS = (
+  *('cos', 'ratio', 'tokens_stopped', 'rows_changed', 'groups_dropped'),
+  'selection',
+)
 Line = dict[str, Any]
 
 
-def of_world(world: str) -> dict[str, Line]:
+def of_a_run(world: str, setting: sweep_runs.Setting, iterations: int) -> Line:
+  """The line of a method by `influence_run`, from a short run of its own."""
+  name = setting['method']
+  config = sweep_runs.Run(setting).config
+  against = where.baseline_of(name)
+  short = influence_run.configured(config, against, iterations)
+  found = influence_run.measure(short)
+  plain = configuration.load_method(against)
+  paths = learning_influence.lacking(config.method, plain)
+  pieces = {n: x for n, x in found['pieces'].items() if n in paths}
+  return line(world, name, {**found, 'pieces': pieces})
+
+
+def line(world: str, name: str, found: dict[str, Any]) -> Line:
+  """`found` has NUMBERS, and by piece its cos and ratio."""
+  rounded = lambda x: round(float(x), 5)
+  return {
+    'world': world,
+    'method': name,
+    'against': where.baseline_of(name),
+    **{n: rounded(found[n]) for n in NUMBERS},
+    'pieces': {
+      path: [rounded(x['cos']), rounded(x['ratio'])]
+      for path, x in found['pieces'].items()
+    },
+  }
+
+
+def append(path: str, one: Line) -> None:
+  """Adds a line to a JSONL file."""
+  with open(path, 'a') as file:
+    file.write(json.dumps(one) + '\n')
+  jax.clear_caches()  # else the programs of a hundred methods accumulate
+
+
+def of_world(world: str, file: pathlib.Path = FILE) -> dict[str, Line]:
   """Method -> its line."""
-  rows = metrics.read_jsonl(FILE)
+  rows = metrics.read_jsonl(file)
   return {row['method']: row for row in rows if row['world'] == world}
 
 

@@ -31,6 +31,9 @@ FOLDER = pathlib.Path(__file__).parent
 PAGE, RESULTS = FOLDER / 'LANDED.md', FOLDER / 'results.jsonl'
 NOTED = FOLDER / 'noted.jsonl'
 NOT_MEASURED = 'not measured'
+# Others are compared with them, and nothing is claimed of them: the worlds.
+BASELINES = {'dpo': 'preferences', 'sft': 'preferences'}
+BASELINE = 'a baseline'
 PAPERS = (
   'preferences',
   'proxy',
@@ -40,17 +43,17 @@ HEAD = """# What was seen of every method
 
 Written by `python -m experiments.papers.worlds.landed`, see README.md.
 
-Of methods that were judged in a world: the claim, the difference to GRPO (in
-preferences to DPO, in episodes to what the claim names; in proxy of RPO to DPO,
-of RTO and r_to_q to PPO) with its paired 95%
-over seeds, and whether it was seen: `seen` is separated in the claimed
-direction, `contrary` in the other; two seeds see nothing. Where the paper
-claims nothing of the kind, the verdict is `higher`, `lower` or `not told
-apart`. In `brief` all methods have one learning rate, the best of those tuned
-in `stale`. One seed has no interval and tells nothing. Of the others the
-headline of the paper, as the method's file gives it, and the world in which a
-test shows that the method changes the gradient or the rollouts; what they gain
-there is not measured.
+Of methods that were judged in a world: the claim, the difference to what it
+names, else to GRPO (in preferences to DPO; in proxy of RPO to DPO, of RTO and
+r_to_q to PPO) with its paired 95% over seeds, and whether it was seen: `seen`
+is separated in the claimed direction, `contrary` in the other; two seeds see
+nothing. Where the paper claims nothing of the kind, the verdict is `higher`,
+`lower` or `not told apart`. In `brief` all methods have one learning rate, the
+best of those tuned in `stale`. One seed has no interval and tells nothing. Of
+the others the headline of the paper, as the method's file gives it, and the
+world in which a test shows that the method changes the gradient or the
+rollouts; what they gain there is not measured. A baseline has nothing
+to be compared with.
 
 """
 
@@ -113,9 +116,11 @@ def table(
     if name not in seen:
       place = where.WHERE.get(name)
       world = place.world if place else where.NOWHERE[name].split(':')[0]
+      verdict = BASELINE if name in BASELINES else NOT_MEASURED
+      world = BASELINES.get(name, world)
       claim = methods.parts(name)['Headline'].removesuffix('.')
       claim = claim.replace('|', r'\|')
-      rows.append([name, claim, world, '', '', NOT_MEASURED])
+      rows.append([name, claim, world, '', '', verdict])
   return rows
 
 

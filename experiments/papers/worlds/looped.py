@@ -1,5 +1,6 @@
-"""Worlds whose runs go through the loop: sets of evaluation, windows.
+"""Worlds whose methods are judged on columns of their own.
 
+Runs of `modes` and `windows` go through the loop: sets of evaluation, windows.
 Methods have claims on several numbers, against a baseline of the world.
 configs/modes.py and configs/chain.py have the commands that make the starts.
 """
@@ -47,7 +48,8 @@ class Looped:
       tuning = sweep_runs.product({'seed': (TUNING_SEED,), RATE: self.tried})
       one = sweep_runs.equal_conditions(config, (name,), more, 1)
       found += sweep_runs.crossed(one, tuning)
-      more |= {'evaluation.every': more['iterations'], **JUDGED}
+      judged = {'evaluation.every': more['iterations'], **JUDGED}
+      more = {**more, **judged, **self.common}
       one = sweep_runs.equal_conditions(config, (name,), more, 1)
       runs = sweep_runs.product({'seed': self.seeds, RATE: (rate,)})
       found += sweep_runs.crossed(one, runs)
@@ -60,6 +62,11 @@ _FEWER = Claim('fewer tokens', 'length', -1)
 _AS_ACCURATE = Claim('as accurate', sign=0)
 _BY_DIFFICULTY = Claim('guesses where it is easy', GAP)
 _CHEAPER = (_FEWER, _AS_ACCURATE, _BY_DIFFICULTY)
+_BOTH = "('outcome', 'guessed')"
+_NO_CLAIM = Claim('none', sign=None)
+_HIGHER = Claim('higher accuracy')
+_GRID = (1e-4, 3e-4, 1e-3)
+_FOUR = {'evaluation.num_samples': 4, 'evaluation.batch_prompts': 128}
 _VALUE = 'method.losses.{}.coef'
 WORLDS = {
   'modes': Looped(
@@ -120,6 +127,101 @@ WORLDS = {
         Claim('learns where responses need several windows'),
       )
     },
+  ),
+  # The grounding of elements on a small screen: boxes, ranked points.
+  'boxes': Looped(
+    rates={'grpo': 1e-4, 'dr_grpo': 3e-4, 'gui_g1': 3e-4, 'vision_r1': 3e-4},
+    tried=_GRID,
+    common=_FOUR | {'model.path': 'runs/boxes_warm', 'iterations': 100},
+    # Its reward is the format, to which it adds precision and recall.
+    own={'vision_r1': {'task.reward_weights': "{'format': 1.0}"}},
+    columns={
+      'sampled': f'{_FREE}avg_at_4',
+      'greedy': f'{_FREE}pass_at_1',
+      'iou': f'{_FREE}sample_reward/iou',
+    },
+    claims={
+      'gui_g1': (_HIGHER,),
+      'vision_r1': (_HIGHER, Claim('more overlap', 'iou')),
+    },
+  ),
+  'points': Looped(
+    rates={'rloo': 3e-4, 'aepo': 1e-3},
+    tried=_GRID,
+    common=_FOUR | {'model.path': 'runs/points_warm', 'iterations': 100},
+    columns={
+      'sampled': f'{_FREE}avg_at_4',
+      'greedy': f'{_FREE}pass_at_1',
+      'answers': f'{_FREE}sample_reward/num_answers',
+    },
+    claims={
+      'aepo': (
+        _HIGHER,
+        Claim('fewer answers in a response', 'answers', -1),
+      )
+    },
+  ),
+  'multiple_choice': Looped(
+    rates=dict.fromkeys(('grpo@token_mean', 'tw_grpo'), 1e-4),
+    tried=_GRID,
+    common=_FOUR
+    | {'model.path': 'runs/multiple_choice_warm', 'iterations': 100},
+    columns={
+      'sampled': f'{_FREE}avg_at_4',
+      'greedy': f'{_FREE}pass_at_1',
+      'partial': f'{_FREE}sample_reward/partial',
+    },
+    claims={'tw_grpo': (_HIGHER,)},
+  ),
+  # Two rewards that contradict each other, one of which spreads more.
+  'two_rewards': Looped(
+    rates=dict.fromkeys(
+      ('grpo', 'mo_grpo', 'parrot', 'maxmin', 'rluf', 'gtalign'), 1.5e-4
+    ),
+    common=_FOUR | {'model.path': 'runs/chain_warm', 'iterations': 12},
+    own={
+      'mo_grpo': {'method.credit.ComponentScale.components': _BOTH},
+      'parrot': {
+        'method.credit.ComponentScale.components': _BOTH,
+        'method.credit.ParetoFront.components': _BOTH,
+      },
+      'maxmin': {'method.shaping.WorstComponent.components': _BOTH},
+      'rluf': {'method.shaping.GatedSum.components': _BOTH},
+      'gtalign': {'method.shaping.CobbDouglas.components': _BOTH},
+    },
+    columns={
+      'sampled': f'{_FREE}avg_at_4',
+      'guesses': f'{_FREE}{_GUESSED}',
+      'length': f'{_FREE}sample_length',
+      'entropy': f'{_FREE}entropy',
+    },
+    claims={
+      'mo_grpo': (Claim('the outcome is not drowned'),),
+      'parrot': (Claim('the outcome is not drowned'),),
+      'maxmin': (Claim('what is served worst, the outcome, is served better'),),
+      'rluf': (_NO_CLAIM,),
+      'gtalign': (_NO_CLAIM,),
+    },
+  ),
+  # From random weights: the same set function as reward and as gains.
+  'coverage': Looped(
+    rates=dict.fromkeys(('reinforce', 'subpo'), 1e-2),
+    tried=(1e-3, 3e-3, 1e-2),
+    # Eight prompts, all alike.
+    common={
+      'iterations': 100,
+      'evaluation.num_prompts': 8,
+      'evaluation.num_samples': 32,
+    },
+    own={
+      'reinforce': {'task.reward_weights': "{'coverage': 1.0}"},
+      'subpo': {'task.reward_weights': "{'coverage': 0.0}"},
+    },
+    columns={
+      'coverage': f'{_FREE}sample_reward/coverage',
+      'sampled': f'{_FREE}avg_at_32',
+    },
+    claims={'subpo': (Claim('covers more', 'coverage'),)},
   ),
 }
 

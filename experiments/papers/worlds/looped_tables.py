@@ -5,7 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from experiments.papers.worlds import judging, looped, profile
+from experiments.papers.worlds import (
+  influences,
+  judging,
+  looped,
+  profile,
+)
 from experiments.papers.worlds.trials import RATE
 from experiments.tables import cells as cells_lib
 from experiments.tables import intervals
@@ -36,17 +41,20 @@ def by_seed(lines: Iterable[Line], column: str) -> Numbers:
 
 
 def methods(lines: list[Line], world: str) -> Cells:
-  """Means over seeds, and of the start."""
+  """Means over seeds, and of the start; influence as in other worlds."""
   of, own = looped.WORLDS[world], runs(lines, world)
   mean = lambda rows, when, name: (
     f'{np.mean([r[when][name] for r in rows]):.3f}'
   )
-  table = [['method', 'rate', 'seeds', *of.columns]]
+  acting = influences.of_world(world)
+  table = [['method', 'rate', 'seeds', *of.columns, *influences.HEADER]]
   start = [mean(own, 'first', name) for name in of.columns]
+  start += [''] * len(influences.HEADER)
   table.append(['the start', '', '', *start])
   for method, rate in of.rates.items():
     rows = [line for line in own if line['setting']['method'] == method]
     cells = [mean(rows, 'last', name) for name in of.columns]
+    cells += influences.cells(acting.get(method))
     table.append([method, f'{rate:g}', str(len(rows)), *cells])
   return table
 

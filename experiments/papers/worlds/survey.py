@@ -78,6 +78,37 @@ LATER_CLAIMS = {
   **dict.fromkeys(('grpo@token_mean', 'grpo@no_kl'), _NONE),
   'rep_exp': trials.PASS,
 }
+# The last batch, named before it ran, again beside GRPO on a start made anew.
+LAST = {
+  **dict.fromkeys(('grpo', 'ppo', 'direct_advantage', 'reg_grpo'), {}),
+  **dict.fromkeys(('adaptive_kl', 'spo_chain'), {}),
+  # Prompts with hints are longer.
+  **dict.fromkeys(
+    ('guide_grpo', 'reg_grpo@augmented'), {'rollout.max_prompt_tokens': 24}
+  ),
+  # PPO and its descendants have one critic here, a head that begins at 0.
+  **dict.fromkeys(('ppo_max', 'rlvr'), {}),
+  # Thoughts have 26 to 34 tokens; trees have as many leaves as groups rows.
+  'spo_tree': {'method.rollout.segment_tokens': 9},
+  # Chunks of four, of which half of the prompts get a further one; examples in
+  # the prompt are longer than this start has read.
+  'xrpo': {
+    'rollout.group_size': 4,
+    'method.rollout.seeds': 'null',
+  },
+  # At 1e-3 it is below 0.1% of the gradient.
+  'rlmt': {'method.losses.EntropyBonus.coef': 0.01},
+}
+FIRST_LAST = FIRST_LATER + LATER_SEEDS
+LAST_CLAIMS = {
+  **dict.fromkeys(
+    ('direct_advantage', 'reg_grpo', 'guide_grpo'), trials.BETTER
+  ),
+  **dict.fromkeys(('reg_grpo@augmented', 'xrpo'), trials.BETTER),
+  **dict.fromkeys(('spo_chain', 'spo_tree'), trials.BETTER),
+  **dict.fromkeys(('adaptive_kl', 'ppo_max', 'rlvr'), _NONE),
+  'rlmt': trials.KEEPS,
+}
 # Of `explore`, named before they ran.
 EXPLORE = {
   **dict.fromkeys(('grpo', 'reinforce', 'expert_iteration', 'rep_exp'), {}),

@@ -15,6 +15,8 @@ the comparison.
 """
 
 import dataclasses
+import functools
+import operator
 from typing import Any
 
 from experiments.papers.worlds import looped, survey, trials
@@ -126,10 +128,13 @@ WORLDS = {
     rates=RATES,
     best=5e-5,
     iterations=ITERATIONS,
-    methods={'empo': {}},
+    methods=dict.fromkeys(('empo', 'self_certainty'), {}),
     start=START,
-    claims={'empo': trials.Claim('higher than the start, without rewards')},
-    start_numbers={'sampled': 0.389},
+    claims=dict.fromkeys(
+      ('empo', 'self_certainty'),
+      trials.Claim('higher than the start, without rewards'),
+    ),
+    start_numbers={'sampled': 0.396},
     seeds=5,
   ),
   'mismatch': World(
@@ -204,44 +209,56 @@ class Later:
 
 
 LATER = {
-  SURVEY: Later(
+  'later': Later(
     survey.LATER, survey.LATER_CLAIMS, survey.FIRST_LATER, survey.LATER_SEEDS
-  )
+  ),
+  'last': Later(
+    survey.LAST, survey.LAST_CLAIMS, survey.FIRST_LAST, survey.LATER_SEEDS
+  ),
 }
 
 
-def is_later(line: dict[str, Any]) -> bool:
-  """Whether a run is of LATER."""
+def batch_of(line: dict[str, Any]) -> str:
+  """The name in LATER of the batch that a run is of; '' of none."""
   setting = line['setting']
-  of, seed = LATER.get(setting['config']), setting['seed']
-  return of is not None and seed in range(of.first, of.first + of.seeds)
+  if setting['config'] == SURVEY:
+    for name, of in LATER.items():
+      if setting['seed'] in range(of.first, of.first + of.seeds):
+        return name
+  return ''
 
 
 def table_of(line: dict[str, Any]) -> str:
   """Lines of one table are of one commit; each world has its own.
 
-  Rates of `long` and `modes` were chosen, and named, between their runs.
+  Rates of `long` and of `looped` were chosen, and named, between their runs.
   """
   setting = line['setting']
-  choosing = {'long': TUNING_SEEDS, 'modes': (looped.TUNING_SEED,)}
+  choosing = {'long': TUNING_SEEDS}
+  choosing |= dict.fromkeys(looped.WORLDS, (looped.TUNING_SEED,))
   tuning = setting['seed'] in choosing.get(setting['config'], ())
-  return setting['config'] + ' later' * is_later(line) + ' tuning' * tuning
+  words = (setting['config'], batch_of(line), 'tuning' * tuning)
+  return ' '.join(word for word in words if word)
 
 
 def claims_of(world: str) -> dict[str, trials.Claim]:
   """Method -> what its paper says against the baseline."""
+  if world == SURVEY:
+    more = [of.claims for of in LATER.values()]
+    return functools.reduce(operator.or_, more, WORLDS[world].claims)
   if world in WORLDS:
-    more = LATER[world].claims if world in LATER else {}
-    return WORLDS[world].claims | more
+    return WORLDS[world].claims
   methods = COMPARED[world].methods
   return {n: trial.claim for n, trial in methods.items() if n != BASELINE}
 
 
 def methods_of(world: str) -> dict[str, Setting]:
   """Method -> changes of its file, of all methods of the world's tables."""
+  if world == SURVEY:
+    more = [of.methods for of in LATER.values()]
+    return functools.reduce(operator.or_, more, WORLDS[world].methods)
   if world in WORLDS:
-    more = LATER[world].methods if world in LATER else {}
-    return WORLDS[world].methods | more
+    return WORLDS[world].methods
   return {n: x.changes for n, x in COMPARED[world].methods.items()}
 
 
@@ -294,16 +311,16 @@ def elsewhere(name: str) -> list[Setting]:
   return found
 
 
-def later(name: str) -> list[Setting]:
-  """The methods of LATER, judged as the others of the world."""
-  world, of = WORLDS[name], LATER[name]
+def later(of: Later) -> list[Setting]:
+  """A batch of LATER, judged as the other methods of the survey."""
+  world = WORLDS[SURVEY]
   common = {'iterations': world.iterations, **JUDGED, **world.start}
   common |= {'evaluation.every': world.iterations}
   settings = [
     setting | {trials.RATE: world.best}
     for method, changes in of.methods.items()
     for setting in sweep_runs.equal_conditions(
-      name, (method,), {**common, **changes}, of.seeds
+      SURVEY, (method,), {**common, **changes}, of.seeds
     )
   ]
   return [{**x, 'seed': of.first + x['seed']} for x in settings]
@@ -318,6 +335,6 @@ def get_sweep() -> list[Setting]:
       found += final(world, name, trial.rate, trial.seeds)
   for name in WORLDS:
     found += elsewhere(name)
-  for name in LATER:
-    found += later(name)
+  for of in LATER.values():
+    found += later(of)
   return found + looped.get_sweep()

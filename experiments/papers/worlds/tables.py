@@ -91,12 +91,13 @@ def _method(line: Line) -> str:
 def compared(lines: Iterable[Line], world: str) -> list[Line]:
   """The runs of a comparison but the later ones: methods at their own rates."""
   runs = _at_their_rates(lines, world)
-  return [line for line in runs if not sweep.is_later(line)]
+  return [line for line in runs if not sweep.batch_of(line)]
 
 
-def later(lines: Iterable[Line], world: str) -> list[Line]:
-  """The runs of sweep.LATER."""
-  return [x for x in _at_their_rates(lines, world) if sweep.is_later(x)]
+def later(lines: Iterable[Line], world: str, batch: str) -> list[Line]:
+  """The runs of a batch of sweep.LATER."""
+  runs = _at_their_rates(lines, world)
+  return [line for line in runs if sweep.batch_of(line) == batch]
 
 
 def _at_their_rates(lines, world):
@@ -113,16 +114,17 @@ def judged_together(lines: Iterable[Line], world: str) -> list[list[Line]]:
   """Runs of a comparison in parts, each with a correction of its own.
 
   Two where a family has further seeds: the first seeds, and those; else one.
-  The later runs are a part of their own.
+  Every batch of later runs is a part of its own.
   """
   lines = list(lines)
-  parts, more = [compared(lines, world)], later(lines, world)
+  parts = [compared(lines, world)]
+  batches = [later(lines, world, name) for name in sweep.LATER]
   of = sweep.WORLDS.get(world)
   if of is not None and of.further_seeds:
     (runs,) = parts
     first = [line for line in runs if line['setting']['seed'] < of.seeds]
     parts = [first, [line for line in runs if line not in first]]
-  return [*parts, more] if more else parts
+  return [*parts, *(batch for batch in batches if batch)]
 
 
 def leaderboard(lines: list[Line], world: str) -> Cells:
@@ -349,7 +351,9 @@ def all_tables(lines: list[Line]) -> dict[str, Cells]:
     f'methods in {sweep.SURVEY}': standing(survey, sweep.SURVEY),
     f'family in {sweep.SURVEY}': standing(family, sweep.SURVEY),
     **{
-      f'later in {name}': standing(later(lines, name), name)
+      f'{name} in {sweep.SURVEY}': standing(
+        later(lines, sweep.SURVEY, name), sweep.SURVEY
+      )
       for name in sweep.LATER
     },
     **{

@@ -39,6 +39,7 @@ DRIFT = {
   'returning': 0.02,
   'stale': 0.15,
   'told_keydoor': 0.0,
+  'two_rewards': 0.0,
   'unlabelled': 0.02,
   'windows': 0.02,
 }
@@ -133,6 +134,7 @@ _SETS = {
   # An answer that is right has the format, too.
   'rluf': ('shaping.GatedSum.weights=(0.3,1.0)',),
   'riskpo': ('credit.BundleRisk.bundle=3',),
+  'maxmin': ("shaping.WorstComponent.components=('outcome','guessed')",),
 }
 _PLACES = {
   # Levels are by index, and alike here: what changes is which are drawn.
@@ -161,6 +163,7 @@ WHERE = {
     ('keydoor', _KEYDOOR),
     ('planned_keydoor', ('hiper',)),
     ('told_keydoor', ('oni',)),
+    ('two_rewards', ('maxmin',)),
     ('priced_tools', ('duration_ppo', 'otc')),
     ('boxes', ('gui_g1', 'par', 'vision_r1')),
     ('coverage', ('subpo',)),
@@ -176,7 +179,6 @@ NOWHERE = {
   'annotator_mixture': 'reads who compared (configs/proxy.py): not measured',
   'did': 'measures alone, and trains as online_dpo',
   'ld_dpo': 'pairs of rules have equal lengths (configs/preferences.py)',
-  'maxmin': 'the outcome is the smallest component of the chain, as in GRPO',
   'nash_ema': 'changes the opponent that samples: on rows it is Nash-MD',
   'spin': 'a sample takes the place of a rejected response: on rows it is DPO',
   'spiral': 'compares the roles of a game (configs/kuhn.py): not measured',

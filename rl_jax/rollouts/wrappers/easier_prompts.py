@@ -8,6 +8,7 @@ import numpy as np
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.piece import piece
+from rl_jax.rollouts import join
 from rl_jax.rollouts.reward_window import RewardWindow
 from rl_jax.rollouts.wrappers.hints import Hints
 from rl_jax.types import Array, Trajectories, static
@@ -111,6 +112,6 @@ def in_their_place(
     one = jnp.repeat(hard_N, a.shape[0] // N)
     return jnp.where(one.reshape(-1, *[1] * (a.ndim - 1)), b, a)
 
-  rows = jax.tree.map(choose, plain, hinted)
+  rows = jax.tree.map(choose, *join.alike(plain, hinted))
   foreign_B = jnp.repeat(hard_N, plain.group_size).astype(jnp.float32)
   return rows.replace(extras={**rows.extras, 'foreign_B': foreign_B})

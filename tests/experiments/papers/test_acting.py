@@ -9,7 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.papers.worlds import acting, influences, sweep, trials, where
+from experiments.papers.worlds import (
+  acting,
+  influences,
+  looped,
+  sweep,
+  trials,
+  where,
+)
 from rl_jax.records.metrics import read_jsonl
 
 pytestmark = pytest.mark.usefixtures('no_mesh_left')
@@ -31,18 +38,26 @@ def test_methods_without_a_line_are_appended(tmp_path, monkeypatch):
   path = tmp_path / 'lines.jsonl'
   old = {'world': sweep.MAIN, 'method': 'gspo', 'rows': 'old'}
   path.write_text(json.dumps(old) + '\n')
-  monkeypatch.setattr(acting, 'moved_rows', lambda world: (world, 'moved'))
-  line = lambda world, name, rows, moved: {
+  monkeypatch.setattr(acting, 'moved_rows', lambda world: world + 'moved')
+  line = lambda world, name, given: {
     'world': world,
     'method': name,
-    'rows': rows + moved,
+    'rows': given,
   }
   monkeypatch.setattr(acting, 'measured', line)
+  in_loop = lambda world, name: line(world, name, world + 'moved')
+  monkeypatch.setattr(acting, 'measured_in_loop', in_loop)
   names = [
     (world, name)
     for world in (*sweep.COMPARED, *sweep.WORLDS)
     for name in sweep.methods_of(world)
     if name != sweep.BASELINE and (world, name) != (sweep.MAIN, 'gspo')
+  ]
+  names += [
+    (world, name)
+    for world, of in looped.WORLDS.items()
+    for name in of.rates
+    if name != of.baseline
   ]
   monkeypatch.setattr(acting, '_OUT', types.SimpleNamespace(value=str(path)))
   for _ in range(2):
@@ -68,16 +83,21 @@ def test_the_baseline_acts_as_itself(monkeypatch):
   main = sweep.COMPARED[sweep.MAIN]
   main = dataclasses.replace(main, start=small)
   monkeypatch.setitem(sweep.COMPARED, sweep.MAIN, main)
-  rows, moved = acting.moved_rows(sweep.MAIN)
-  assert rows.num_prompts == acting.GROUPS
-  reward_B = jnp.arange(rows.reward_B.shape[0]) % 2.0
-  rows = rows.replace(reward_B=reward_B, rewards={'outcome': reward_B})
+  monkeypatch.setattr(acting, 'ITERATIONS', (1, 2))
+  given = acting.moved_rows(sweep.MAIN)
+  assert [one.rows.num_prompts for one in given] == [acting.GROUPS] * 2
+  assert given[0].before == {} and given[1].before.keys() == given[1].now.keys()
   noise = lambda x: x * (1 + 0.05 * jax.random.normal(acting.KEY, x.shape))
-  moved = jax.tree.map(noise, moved)
+
+  def known(one):
+    reward_B = jnp.arange(one.rows.reward_B.shape[0]) % 2.0
+    rewards = {'outcome': reward_B}
+    rows = one.rows.replace(reward_B=reward_B, rewards=rewards)
+    return one._replace(rows=rows, now=jax.tree.map(noise, one.now))
+
+  given = [known(one) for one in given]
   monkeypatch.setattr(where, 'baseline_of', lambda name: 'grpo')
-  own, other = (
-    acting.measured(sweep.MAIN, n, rows, moved) for n in ('grpo', 'apo')
-  )
+  own, other = (acting.measured(sweep.MAIN, n, given) for n in ('grpo', 'apo'))
   np.testing.assert_allclose([own['cos'], own['ratio']], 1.0, atol=1e-4)
   assert own['tokens_stopped'] == own['rows_changed'] == 0.0
   assert other['cos'] < 0.999 and other['method'] == 'apo'

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from experiments.papers.episodes import excerpt, sweep, tables
-from experiments.papers.worlds import landed
+from experiments.papers.worlds import influences, landed, where
 
 
 def lines(world, method, numbers):
@@ -137,3 +137,14 @@ def test_claims_are_about_runs_of_the_sweep(claim):
     : 1 + (type(claim.other) is tuple)
   ]:
     assert method in sweep.WORLDS[world].methods
+
+
+@pytest.mark.parametrize('world', sweep.ACTING)
+def test_influence_of_methods_is_known(world):
+  """Of methods of the world, and each against what it changes."""
+  names = sweep.ACTING[world]
+  assert set(names) <= set(sweep.WORLDS[world].methods)
+  found = influences.of_world(world, tables.INFLUENCE)
+  assert found.keys() == set(names)
+  for name, line in found.items():
+    assert line['against'] == where.baseline_of(name)

@@ -6,9 +6,9 @@ import functools
 import jax
 import pytest
 
-from experiments import influence as command
 from experiments.flags import configuration
 from experiments.papers.worlds import where
+from experiments.reports import influence_run
 from rl_jax.learning import influence
 from rl_jax.learning.batch import make_batch
 from rl_jax.learning.statistics import Forward
@@ -186,7 +186,7 @@ def test_rollouts_and_draws_change(name):
     world, name, [*(small if world == 'chain' else []), *own]
   )
   baseline = configuration.baseline_of(name)
-  found = command.measure(command.configured(config, baseline, 2))
+  found = influence_run.measure(influence_run.configured(config, baseline, 2))
   changes = {
     'guide_grpo': found['rows_changed'],
     'adarft': found['selection'],

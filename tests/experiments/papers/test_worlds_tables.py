@@ -77,19 +77,27 @@ def test_rates_of_the_trials_are_the_best(world):
   assert best == {name: trial.rate for name, trial in methods.items()}
 
 
-@pytest.mark.parametrize('world', ['modes'])
+@pytest.mark.parametrize(
+  'world', [name for name, of in looped.WORLDS.items() if of.tried]
+)
 def test_rates_of_looped_worlds_are_the_best(world):
-  """The same of worlds that go through the loop."""
+  """The same of worlds with columns of their own."""
   found = looped_tables.tuned(metrics.read_jsonl(RESULTS), world)
   best = {name: max(scores, key=scores.get) for name, scores in found.items()}
   assert best == looped.WORLDS[world].rates
 
 
-@pytest.mark.parametrize('world', [*sweep.COMPARED, *sweep.WORLDS])
+@pytest.mark.parametrize(
+  'world', [*sweep.COMPARED, *sweep.WORLDS, *looped.WORLDS]
+)
 def test_influence_of_every_method_is_known(world):
   """A row of a table cannot lack it; the baseline needs none."""
   known = influences.of_world(world)
-  methods = set(sweep.methods_of(world)) - {sweep.BASELINE}
+  if world in looped.WORLDS:
+    of = looped.WORLDS[world]
+    methods = set(of.rates) - {of.baseline}
+  else:
+    methods = set(sweep.methods_of(world)) - {sweep.BASELINE}
   assert set(known) == methods
   for name, line in known.items():
     assert line['against'] == where.baseline_of(name)
@@ -185,14 +193,15 @@ def test_claims_of_what_does_not_act_are_not_judged(monkeypatch):
 
 def test_later_runs_are_judged_apart():
   """With the GRPO of their own seeds."""
-  of = sweep.LATER[sweep.SURVEY]
+  of = sweep.LATER['later']
   make = lambda name, seed, x: made(name, seed, x, world=sweep.SURVEY)
   lines = [make('grpo', s, 0.5) for s in range(2)]
   for seed in range(of.first, of.first + of.seeds):
     noise = 0.01 * (seed % 2)
     lines += [make('grpo', seed, 0.9), make('empg', seed, 0.8 + noise)]
   assert len(worlds_tables.compared(lines, sweep.SURVEY)) == 2
-  assert len(worlds_tables.later(lines, sweep.SURVEY)) == 2 * of.seeds
+  assert len(worlds_tables.later(lines, sweep.SURVEY, 'later')) == 2 * of.seeds
+  assert not worlds_tables.later(lines, sweep.SURVEY, 'last')
   tables = {sweep.table_of(line) for line in lines}
   assert tables == {sweep.SURVEY, f'{sweep.SURVEY} later'}
   found = worlds_tables.seen(lines, sweep.SURVEY)['empg']
@@ -276,8 +285,8 @@ def test_every_method_has_a_line():
   assert tuple(found) == names
   assert found['gspo']['verdict'] == 'contrary'
   assert found['gspo']['world'] == 'long'
-  assert found['dpo']['verdict'] == landed.NOT_MEASURED
-  assert found['dpo']['world'] == 'preferences'
+  assert found['dpo']['verdict'] == landed.BASELINE
+  assert found['did']['verdict'] == landed.NOT_MEASURED
   assert found['did']['world'] == where.NOWHERE['did']
   assert found['toolrl']['measured'] == 'greedy +0.200 [-0.020, +0.420]'
   assert found['toolrl']['verdict'] == 'not seen'
@@ -285,8 +294,7 @@ def test_every_method_has_a_line():
   assert lines['ada_grpofewer tokens'][-1] == 'contrary'
   assert lines['degrpofewer tokens'][-1] == 'not seen'
   assert lines['a2fmguesses where it is easy'][-1] == 'seen'
-  assert found['subpo']['seeds'] == '1'
-  assert found['subpo']['verdict'] == 'not seen'  # one seed
+  assert found['subpo']['seeds'] == '5'
 
 
 @pytest.mark.slow

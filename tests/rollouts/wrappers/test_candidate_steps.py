@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments import influence
 from experiments.flags import configuration
+from experiments.reports import influence_run
 from rl_jax.pieces.row_inputs import NO_CUT
 from rl_jax.rollouts.wrappers.candidate_steps import CandidateSteps
 from rl_jax.tasks import Arithmetic
@@ -187,5 +187,7 @@ def test_it_acts_on_the_chain():
     'model.config.mlp_size=32',
   ]
   config = configuration.build('chain', 'direct_advantage@candidates', sets)
-  found = influence.measure(influence.configured(config, 'direct_advantage', 2))
+  found = influence_run.measure(
+    influence_run.configured(config, 'direct_advantage', 2)
+  )
   assert found['rows_changed'] > 0.3, found

@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments import influence
 from experiments.flags import configuration
+from experiments.reports import influence_run
 from rl_jax.rollouts.reward_window import RewardWindow
 from rl_jax.rollouts.wrappers.easier_prompts import (
   EasierPrompts,
@@ -124,6 +124,23 @@ def test_new_groups_take_the_place_of_the_old(toy):
   np.testing.assert_array_equal(same.prompt_NP, plain.prompt_NP)
 
 
+def test_hints_may_need_a_wider_bucket(toy):
+  """Prompts of groups without one are padded on the left."""
+  plain = toy.trajectories(
+    np.ones((4, 2)), group_size=2, reward_B=np.zeros(4), rewards={}
+  )
+  wide = lambda x: jnp.pad(x, ((0, 0), (3, 0)), constant_values=1)
+  hinted = plain.replace(
+    prompt_NP=wide(plain.prompt_NP), prompt_mask_NP=wide(plain.prompt_mask_NP)
+  )
+  rows = in_their_place(plain, hinted, jnp.array([False, True]))
+  pad = jnp.zeros((1, 3))
+  for name in ('prompt_NP', 'prompt_mask_NP'):
+    old = jnp.concatenate([pad, getattr(plain, name)[:1]], axis=1)
+    both = jnp.concatenate([old, getattr(hinted, name)[1:]])
+    np.testing.assert_array_equal(getattr(rows, name), both)
+
+
 def test_a_task_without_hints_is_refused():
   """Naming the piece, the task and what it lacks."""
   with pytest.raises(ValueError, match='EasierPrompts needs .* Arithmetic has'):
@@ -140,5 +157,5 @@ def test_it_acts_on_the_bandit():
   """Four contexts in ten are below the mean of an untrained policy."""
   sets = ['rollout.max_prompt_tokens=2']  # a hint is one token
   config = configuration.build('bandit', 'reg_grpo@augmented', sets)
-  found = influence.measure(influence.configured(config, 'reg_grpo', 2))
+  found = influence_run.measure(influence_run.configured(config, 'reg_grpo', 2))
   assert 0.2 < found['rows_changed'] < 0.6
