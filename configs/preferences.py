@@ -8,7 +8,7 @@ a third row, for its reference point. A file of your own, in one of TRL's forms:
     --set=rollout.max_response_tokens=256 --set=optimizer.learning_rate=1e-6
     --workdir=runs/dpo
 rollout.group_size is the number of responses of a row, for kto one more, for
-sft 1: the first response of a row, of pairs the chosen one.
+sft and f_sft 1: the first response of a row, of pairs the chosen one.
 Command: python -m experiments.train --config=configs/preferences.py
   --method=cpo --workdir=runs/cpo
 Losses that do not raise the likelihood of chosen responses teach an untrained

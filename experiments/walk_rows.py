@@ -1,7 +1,7 @@
 """Rows for cloning from recorded walks, with noise, and from random games.
 
   python -m experiments.walk_rows --config=configs/keydoor.py
-    --set=task.words=phrase --noise=0.5 --turns=10 --out=rows.jsonl
+    --noise=0.5 --turns=10 --out=rows.jsonl
   python -m experiments.walk_rows --noise=1.0 --out=rows.jsonl
     --config=configs/kuhn.py
 
@@ -9,9 +9,11 @@ A player does the first action of the episode's own solution from where it is,
 or with probability --noise, and where there is none, any that can be given; so
 does every player of a game. Rows of --out are all that the player has read and
 written before an action, and the action. The token that ends a turn shorter
-than its limit is no text, so policies whose turns have one learn from
-tasks.RecordedWalks instead. Tasks are those of tasks.RecordedWalks, and with
---noise=1 tasks.OpenSpiel, which knows no solutions.
+than rollout.turns.max_turn_tokens is no text, and would be missing behind all
+actions but the last: policies whose turns have one learn from
+tasks.RecordedWalks instead, and their rows are refused where the task has the
+tokenizer. Tasks are those of tasks.RecordedWalks, and with --noise=1
+tasks.OpenSpiel, which knows no solutions.
 Prints one JSON line: rows, and the share of episodes that were done.
 """
 
@@ -22,6 +24,8 @@ from typing import Any
 from absl import flags
 
 from experiments.flags import configuration, outputs
+from rl_jax.config import ExperimentConfig
+from rl_jax.runs import policy
 from rl_jax.tasks import draws
 from rl_jax.tasks.environments.base import (
   close,
@@ -75,18 +79,41 @@ def walk(
   return rows, reply.done
 
 
+def check_lengths(
+  config: ExperimentConfig, rows: Sequence[dict[str, str]]
+) -> None:
+  """Raises ValueError for an action that an end token would close.
+
+  The tokenizer is that of the task: of a model on disk nothing is checked.
+  """
+  turns = config.rollout.turns
+  if turns is None or config.model.path is not None:
+    return
+  tokenizer, limit = policy.task_tokenizer(config.task), turns.max_turn_tokens
+  for action in dict.fromkeys(row['completion'] for row in rows):
+    size = len(tokenizer.encode(action))
+    if size != limit:
+      raise ValueError(
+        f'--config: {action!r} has {size} tokens, but turns have '
+        f'rollout.turns.max_turn_tokens = {limit}, and rows are for actions of '
+        'just so many: train on tasks.RecordedWalks instead'
+      )
+
+
 def main(argv: Sequence[str]) -> None:
   """Walks and writes."""
   del argv
   outputs.check_file('out', _OUT.value)
   found, reached = [], 0
-  task = configuration.build(_CONFIG.value, 'sft', _SET.value).task
+  config = configuration.build(_CONFIG.value, 'sft', _SET.value)
+  task = config.task
   for index in range(_EPISODES.value):
     stream = draws.Draws('walk', _SEED.value, index)
     grid = index % task.num_prompts('train')
     rows, done = walk(task, grid, _NOISE.value, _TURNS.value, stream)
     found += rows
     reached += done
+  check_lengths(config, found)
   outputs.write_rows(_OUT.value, found)
   print(json.dumps({'rows': len(found), 'done': reached / _EPISODES.value}))
 

@@ -102,6 +102,12 @@ def _played():
   return _load('played').Played
 
 
+@pytest.fixture(scope='session')
+def make_episodes():
+  """The function of tests/played.py: (task, tokenizer, turns) -> Episodes."""
+  return _load('played').make_episodes
+
+
 @pytest.fixture(scope='module', name='mesh')
 def _mesh():
   """Of one device, in force until the module ends."""

@@ -51,6 +51,33 @@ class Unrepeatable(Misbehaving):
 
 
 @dataclasses.dataclass(frozen=True)
+class Clings(Misbehaving):
+  """The first action names what the close of the episode does."""
+
+  def make(self, example):
+    """Acts at once and at its end."""
+    return _Clinging()
+
+
+class _Clinging(Echo):
+  def reset(self, seed):
+    """No action yet."""
+    self.actions = []
+    return super().reset(seed)
+
+  def step(self, action):
+    """Echoes."""
+    self.actions.append(action)
+    reply = super().step('' if len(self.actions) == 1 else action)
+    return dataclasses.replace(reply, done=action.endswith('done'))
+
+  def close(self):
+    """Misbehaves."""
+    if self.actions:
+      MISBEHAVIOUR.get(self.actions[0].split()[0], str)()
+
+
+@dataclasses.dataclass(frozen=True)
 class Leaves(Misbehaving):
   """Its first step starts a server, and each one a process that it forgets."""
 

@@ -1,4 +1,7 @@
-"""One round of episodes of a tiny model; load by the fixture `Played`."""
+"""Episodes, and one round of a tiny model.
+
+Load by the fixtures `make_episodes` and `Played`.
+"""
 
 import jax
 
@@ -19,6 +22,23 @@ from rl_jax.verification.sessions import SessionPool
 N, G, T = 3, 4, 32
 TURNS = TurnConfig(max_turns=4, max_turn_tokens=3, max_observation_tokens=6)
 KEY = jax.random.key(5)
+
+
+def make_episodes(task, tokenizer, turns, pool=None, **more):
+  """Episodes without a journal, in this process if no pool is given.
+
+  more: arguments of Episodes.
+  """
+  pool = SessionPool(task) if pool is None else pool
+  return Episodes(
+    task,
+    pool,
+    JournaledPool(pool),
+    tokenizer=tokenizer,
+    stop=make_stop(tokenizer),
+    turns=turns,
+    **more,
+  )
 
 
 class Played:
@@ -65,14 +85,8 @@ class Played:
     self.key = processes.put(KEY, mesh_lib.replicated(mesh))
     self.params = processes.put(self.params, mesh_lib.replicated(mesh))
     pool = SessionPool(task, workers, seconds)
-    self.episodes = Episodes(
-      task,
-      pool,
-      JournaledPool(pool),
-      tokenizer=tokenizer,
-      stop=make_stop(tokenizer),
-      turns=turns,
-      partners=partners,
+    self.episodes = make_episodes(
+      task, tokenizer, turns, pool, partners=partners
     )
     try:
       prompts = EpisodePrompts(

@@ -3,6 +3,8 @@
 For each length of words a decoder of 10,000 parameters learns what random
 players say; `solver` clones letters of players whose actions are random with
 probability 1/2. Grids differ from that of experiments/papers/episodes.
+Letters, turns of one token, are learned from rows of text. An end token closes
+longer words, behind each of which the clone has to read one: whole walks.
 Command: python -m experiments.pipeline --pipeline=walks --workdir=runs/walks
 Cost: four minutes of a CPU core.
 Expected: experiments/papers/episodes/README.md says how they begin.
@@ -10,54 +12,76 @@ Expected: experiments/papers/episodes/README.md says how they begin.
 
 from experiments.pipelines.stages import Stage
 
+_CONFIG = '--config=configs/keydoor.py'
 _SMALL = (
   *('--set=model.config.num_layers=1', '--set=model.config.width=32'),
   *('--set=model.config.num_heads=2', '--set=model.config.num_kv_heads=2'),
   '--set=model.config.mlp_size=64',
 )
-_TOKENS = {'letter': 2, 'word': 6, 'phrase': 14}  # with the end of the turn
+# With the end of the turn, and the iterations of their clones.
+_TOKENS, _ITERATIONS = {'word': 6, 'phrase': 14}, {'word': 120, 'phrase': 180}
+_TURNS, _TOLD = 10, 4  # of a walk; tokens behind each turn
 
 
-def _clone(name: str, words: str, noise: float, steps: int) -> list[Stage]:
-  """Rows, and what is learned from them; untrained weights are another's."""
-  task = f'--set=task.words={words}'
-  config = '--config=configs/keydoor.py'
+def _letters(name: str, noise: float, steps: int) -> list[Stage]:
+  """Rows, and what is learned from them behind untrained weights."""
   return [
     Stage(
       name=f'rows_{name}',
       binary='walk_rows',
-      flags=(config, task, f'--noise={noise}', '--out={out}.jsonl'),
+      flags=(
+        *(_CONFIG, '--set=task.words=letter', f'--noise={noise}'),
+        '--out={out}.jsonl',
+      ),
     ),
     Stage(
       name=name,
       binary='sft',
       flags=(
-        *(f'--data={{rows_{name}}}.jsonl', f'--model={{untrained_{words}}}'),
+        *(f'--data={{rows_{name}}}.jsonl', '--model={untrained_letter}'),
         *(f'--steps={steps}', '--learning_rate=5e-3', '--out={out}'),
-        *('--batch_size=64', '--warmup_steps=10'),
-        f'--max_prompt_tokens={14 + 9 * (3 + _TOKENS[words])}',
-        f'--max_response_tokens={_TOKENS[words]}',
-        f'--evaluate_every={steps}',
+        *('--batch_size=64', '--warmup_steps=10', '--max_prompt_tokens=59'),
+        *('--max_response_tokens=2', f'--evaluate_every={steps}'),
       ),
     ),
   ]
 
 
+def _words(name: str) -> Stage:
+  """From random weights."""
+  tokens, steps = _TOKENS[name], _ITERATIONS[name]
+  task = f"KeyDoor(words='{name}')"
+  return Stage(
+    name=name,
+    flags=(
+      *(_CONFIG, '--method=sft', *_SMALL, '--workdir={out}'),
+      f'--set=task=RecordedWalks(task={task},noise=1.0,num_logged=1,'
+      f'turns={_TURNS})',
+      *('--set=rollout.num_prompts=64', '--set=rollout.group_size=1'),
+      *('--set=rollout.logged_prompts=64', '--set=update.minibatch_prompts=64'),
+      f'--set=rollout.turns.max_turns={_TURNS}',
+      f'--set=rollout.turns.max_turn_tokens={tokens}',
+      f'--set=rollout.max_response_tokens={_TURNS * (tokens + _TOLD)}',
+      *(f'--set=iterations={steps}', '--set=optimizer.warmup_steps=10'),
+      *('--set=optimizer.learning_rate=5e-3', '--set=evaluation.every=0'),
+    ),
+  )
+
+
 def get_stages() -> tuple[Stage, ...]:
   """Four clones."""
-  stages = [
-    Stage(
-      name=f'untrained_{words}',
-      flags=(
-        *('--config=configs/keydoor.py', '--method=turn_rloo', *_SMALL),
-        *(f'--set=task.words={words}', '--set=iterations=1'),
-        *('--set=optimizer.learning_rate=0.0', '--set=evaluation.every=0'),
-        '--set=rollout.num_prompts=4',
-        '--workdir={out}',
-      ),
-    )
-    for words in _TOKENS
-  ]
-  for words, steps in zip(_TOKENS, (60, 120, 180), strict=True):
-    stages += _clone(words, words, 1.0, steps)
-  return (*stages, *_clone('solver', 'letter', 0.5, 150))
+  untrained = Stage(
+    name='untrained_letter',
+    flags=(
+      *(_CONFIG, '--method=turn_rloo', *_SMALL, '--set=task.words=letter'),
+      *('--set=iterations=1', '--set=optimizer.learning_rate=0.0'),
+      *('--set=evaluation.every=0', '--set=rollout.num_prompts=4'),
+      '--workdir={out}',
+    ),
+  )
+  return (
+    untrained,
+    *_letters('letter', 1.0, 60),
+    *(_words(name) for name in _TOKENS),
+    *_letters('solver', 0.5, 150),
+  )

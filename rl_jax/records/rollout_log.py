@@ -38,8 +38,7 @@ def sampling_metrics(rounds: Sequence[Any]) -> dict[str, float]:
 
   rollout/reward: mean over every sample, also of groups that were dropped
   (`reward/mean` is that of the batch); samples without a reward do not count.
-  Of a mixture also rollout/reward/PART, and rollout/prompts/PART. Metrics of
-  rounds are means over those that have them.
+  Of a mixture also rollout/reward/PART, and rollout/prompts/PART.
   """
   rewards = [reward_G for r in rounds for reward_G in r.reward_NG]
   parts: dict[str, list] = {}
@@ -47,9 +46,7 @@ def sampling_metrics(rounds: Sequence[Any]) -> dict[str, float]:
   for name, reward_G in zip(names, rewards, strict=True):
     if name is not None:
       parts.setdefault(name, []).append(reward_G)
-  own = {name for r in rounds for name in r.metrics}
   return {
-    **{name: _mean_of(rounds, name) for name in sorted(own)},
     **{f'rollout/reward/{k}': _mean(parts[k]) for k in sorted(parts)},
     **{f'rollout/prompts/{k}': len(parts[k]) for k in sorted(parts)},
     'rollout/rounds': len(rounds),
@@ -71,10 +68,6 @@ def sample_errors(rounds: Sequence[Any]) -> list[str | None]:
     if any(r.errors) or np.isfinite(r.reward_NG).any()
     for error in r.errors
   ]
-
-
-def _mean_of(rounds, name) -> float:
-  return float(np.mean([r.metrics[name] for r in rounds if name in r.metrics]))
 
 
 def _mean(rewards) -> float:

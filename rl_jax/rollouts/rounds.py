@@ -9,6 +9,15 @@ import numpy as np
 
 from rl_jax.tasks import base
 
+# Counts and seconds; all other metrics of rounds are means over their rows.
+_SUMS = frozenset(
+  (
+    *('episode/cut_observations', 'episode/mismatches'),
+    *('episode/failed_resets', 'episode/questions'),
+    *('time/environment_seconds', 'time/partner_seconds'),
+  )
+)
+
 
 @dataclasses.dataclass
 class Round:
@@ -29,6 +38,12 @@ class Round:
     """[N] Part of a mixture that each example is of."""
     return [example.meta.get(base.PART) for example in self.examples]
 
+  @property
+  def taking_part(self) -> int:
+    """Rows that have a reward or an error."""
+    failed_B = np.array([error is not None for error in self.errors], bool)
+    return int((failed_B | np.isfinite(self.reward_NG).ravel()).sum())
+
   def row(self, n: int, sample: int, text: str) -> dict[str, Any]:
     """What is logged of one response, `text`, to the n-th prompt."""
     place = n * self.reward_NG.shape[1] + sample
@@ -46,7 +61,7 @@ class Round:
 
 
 def joined(rounds: Sequence[Round]) -> Round:
-  """Parts of one round, in order; `shown` and `metrics` are of the first."""
+  """Parts of one round, in order; `shown` is of the first."""
   first = rounds[0]
   if len(rounds) == 1:
     return first
@@ -63,7 +78,29 @@ def joined(rounds: Sequence[Round]) -> Round:
       name: np.concatenate([one[name] for one in every('responses')])
       for name in first.responses
     },
+    metrics=metrics_of(rounds),
   )
+
+
+def metrics_of(rounds: Sequence[Round]) -> dict[str, float]:
+  """The metrics of rounds, by name, as if they had been one.
+
+  Counts and seconds are sums, the others means over rows that took part:
+  sum_r n_r x_r / sum_r n_r over the rounds r that have x. If none has such
+  rows, all count alike.
+  """
+  names = sorted({name for one in rounds for name in one.metrics})
+  return {name: _merged(name, rounds) for name in names}
+
+
+def _merged(name, rounds):
+  own = [one for one in rounds if name in one.metrics]
+  values = [one.metrics[name] for one in own]
+  if name in _SUMS:
+    return float(sum(values))
+  rows = [one.taking_part for one in own]
+  weighted = len(own) > 1 and any(rows)
+  return float(np.average(values, weights=rows if weighted else None))
 
 
 def reward_arrays(

@@ -32,6 +32,7 @@ from rl_jax.records import metrics as metrics_lib
 from rl_jax.records import progress, rollout_log, trackers
 from rl_jax.rollouts import lagged as lagged_lib
 from rl_jax.rollouts.episodes import OPPONENT
+from rl_jax.rollouts.rounds import metrics_of
 from rl_jax.runs import assembly, directory, lock
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs import stages as stages_lib
@@ -216,6 +217,7 @@ class Trainer:
     finished = time.perf_counter()
     return {
       **metrics,
+      **metrics_of(rounds),
       **rollout_log.sampling_metrics(rounds),
       **parts.stages.engine.drafts.metrics(),
       'rollout/tokens_total': counters.tokens,

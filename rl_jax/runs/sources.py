@@ -97,7 +97,14 @@ def selector_of(config: ExperimentConfig) -> Any:
   return config.method.selector or ShuffledPass()
 
 
+def check_selector(selector: Any, prompts: PromptSet) -> None:
+  """Raises ValueError if the selector cannot choose among these prompts."""
+  if hasattr(selector, 'check_prompts'):
+    selector.check_prompts(prompts)
+
+
 def _host_selector(selector, task, prompts, key):
+  check_selector(selector, prompts)
   if not isinstance(task, TaskMixture):
     return HostSelector(selector, len(prompts), key)
   weights = {part.name: part.weight for part in task.parts}

@@ -27,6 +27,7 @@ class Worker:
     self.pid, self.connection = pid, connection
     self.pending = collections.deque()  # samples sent and not answered
     self.since = 0.0  # when the first of them began
+    self.closing = None  # rounds.Closing, while it does so
 
 
 class Crew:

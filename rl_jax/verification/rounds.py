@@ -2,6 +2,7 @@
 
 import collections
 from collections.abc import Callable, Sequence
+import dataclasses
 import json
 import math
 from multiprocessing import connection as connection_lib
@@ -13,6 +14,17 @@ _MAX_CHUNK = 32
 _MAX_REPLY_BYTES = 1 << 20  # a worker with a larger reply is killed
 _MAX_RESTARTS = 3  # of the nursery in one call, if no sample is to blame
 _MAX_DEATHS = 2  # of the nursery while a sample was judged
+
+
+@dataclasses.dataclass(frozen=True)
+class Closing:
+  """A worker closes what a request had opened and no other one needs.
+
+  result: of the request that it has now, None: not yet known. what: is closed.
+  """
+
+  result: Any
+  what: str
 
 
 def _is_alive(worker):
@@ -30,7 +42,9 @@ class Round:
   """Hands out requests and checks time limits; `run` gives their results.
 
   parse: (number, *reply) -> (number, result); result None: the worker is still
-    busy with it and gets its time again. Raises ValueError or TypeError.
+    busy with it and gets its time again; a Closing: so it does, and if it fails
+    then, the request has the result of the Closing or is handed out once more.
+    Raises ValueError or TypeError.
   failed: (kind, detail) -> the result of a request that was lost.
   place: request -> a number; those of one number, modulo that of workers, go
     to one worker. None: any.
@@ -57,6 +71,8 @@ class Round:
     self._judges = [None] * len(samples)  # the worker that has answered
     self._first = crew.numbers(len(samples))  # number of the first sample
     self.late_strays = 0
+    self.failed_closes: list[tuple[str, str]] = []  # what, how
+    self._spared: set[int] = set()  # samples that were handed out once more
     self._restarts = 0
     self._deaths = collections.Counter()  # of the nursery, by sample
     per_worker = math.ceil(len(samples) / (4 * crew.num_workers))
@@ -138,9 +154,13 @@ class Round:
       self._stray(worker, index)
       return
     worker.since = time.monotonic()
-    if outcome is not None:
-      worker.pending.popleft()
-      self._judges[index], self._outcomes[index] = worker, outcome
+    worker.closing = outcome if isinstance(outcome, Closing) else None
+    if outcome is not None and worker.closing is None:
+      self._judged(worker, outcome)
+
+  def _judged(self, worker, outcome):
+    index = worker.pending.popleft()
+    self._judges[index], self._outcomes[index] = worker, outcome
 
   def _stray(self, worker, index):
     """Voids the sample that was answered twice, else the one being judged."""
@@ -151,8 +171,18 @@ class Round:
       self._fail(worker, 'stray', 'a reply that was not due')
 
   def _fail(self, worker, kind, detail):
-    """Fails the sample being judged; those behind it are queued again."""
-    guilty = worker.pending[0]
+    """Fails the sample being judged; those behind it are queued again.
+
+    None fails if the worker was closing something, see Closing.
+    """
+    guilty, closing = worker.pending[0], worker.closing
+    if closing is not None and guilty not in self._spared:
+      self._spared.add(guilty)
+      self.failed_closes.append((closing.what, f'{kind}: {detail}'))
+      if closing.result is not None:
+        self._judged(worker, closing.result)
+      self._replace(worker)
+      return
     self._tries[guilty] -= 1
     again = kind == 'died' and self._tries[guilty]
     if self._replace(worker) and not again:

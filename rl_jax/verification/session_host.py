@@ -19,6 +19,7 @@ import zlib
 from rl_jax.verification import numbers
 
 BUSY = 'busy'  # the kind of a message that asks for more time
+CLOSING = 'closing'  # of one that an episode is closed, which may hang
 _MAX_CHARACTERS = 50_000  # of an observation; a longer one is an error
 _MAX_NAME_CHARACTERS = 200  # of a state or an action
 _MAX_INFO_CHARACTERS = 20_000  # as JSON
@@ -196,7 +197,7 @@ class Host:
     actions: Sequence[str],
     before: Sequence[int],
     *,
-    busy: Callable[[], None] = lambda: None,
+    tell: Callable[[str, Any, str], None] = lambda *_: None,
   ) -> tuple[str, Any, str]:
     """('ok', reply, ''), or (kind, None, what happened), the episode's end.
 
@@ -207,16 +208,23 @@ class Host:
       actions: all of the episode; none asks for the reset.
       before: fingerprints of the replies to the reset and all but the last
         action.
-      busy: called between steps that are repeated.
+      tell: called with (BUSY, None, '') between steps that are repeated, and
+        with (CLOSING, what this call returns or None, which) before an episode
+        is closed.
     """
     if episode[0] != self._round:
       self._round = episode[0]
       for other in list(self.live):
-        self._end(other)
+        self._end(other, tell)
+    answer = self._called(episode, example, seed, actions, before, tell)
+    kind, reply, _ = answer
+    if kind != 'ok' or reply['done'] or reply['truncated']:
+      self._end(episode, tell, answer)
+    return answer
+
+  def _called(self, *request):
     try:
-      reply = in_this_process(
-        lambda: self._reply(episode, example, seed, actions, before, busy)
-      )
+      reply = in_this_process(lambda: self._reply(*request))
     except (KeyboardInterrupt, GeneratorExit):
       raise
     except _Mismatch as error:
@@ -226,16 +234,13 @@ class Host:
     except BaseException:  # SystemExit, too, ends only its episode
       kind, detail = 'error', traceback.format_exc(limit=-8)
     else:
-      if reply['done'] or reply['truncated']:
-        self._end(episode)
       return 'ok', reply, ''
-    self._end(episode)
     return kind, None, detail
 
-  def _reply(self, episode, example, seed, actions, before, busy):
+  def _reply(self, episode, example, seed, actions, before, tell):
     environment, made, state = self.live.get(episode, (None, None, None))
     if environment is None or made != len(actions) - 1:
-      self._end(episode)
+      self._end(episode, tell)
       if actions and not self._repeats:
         raise _Mismatch('its process has ended; deterministic = False: lost')
       if self._swaps:
@@ -248,7 +253,7 @@ class Host:
         if n < len(before) and fingerprint(reply) != before[n]:
           raise _Mismatch(f'repeated with seed {seed}, reply {n} differs')
         if n < len(actions):
-          busy()
+          tell(BUSY, None, '')
     else:
       if self._swaps:
         _set_state(state)
@@ -266,12 +271,19 @@ class Host:
     except Exception as error:
       raise _Invalid(f'{type(error).__name__}: {error}') from None
 
-  def _end(self, episode):
+  def _end(self, episode, tell, answer=None):
     environment, *_ = self.live.pop(episode, (None,))
+    close = getattr(environment, 'close', None)
+    if close is None:
+      return
+    number, row = episode
+    tell(CLOSING, answer, f'row {row} of round {number}, as it was closed')
     try:
-      in_this_process(getattr(environment, 'close', lambda: None))
+      in_this_process(close)
     except (Exception, SystemExit):
       pass  # its replies are known, and it is gone
+    if answer is None:
+      tell(BUSY, None, '')
 
 
 class _Mismatch(Exception):

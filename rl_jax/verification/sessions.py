@@ -7,11 +7,12 @@ from typing import Any
 
 from rl_jax.verification import processes, session_host
 from rl_jax.verification.pool import check_limits
-from rl_jax.verification.rounds import Round
+from rl_jax.verification.rounds import Closing, Round
 from rl_jax.verification.tally import Result, Tally
 from rl_jax.verification.worker_pool import WorkerPool
 
 KINDS = ('ok', 'error', 'invalid', 'timeout', 'died', 'stray', 'mismatch')
+CLOSE = 'close'  # is counted, too: an episode that failed as it was closed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +48,9 @@ class SessionPool(WorkerPool):
   num_workers=0 has them in this process, without a time limit: for trusted
   environments. Otherwise each row stays with one worker process. A call beyond
   timeout_seconds is killed with its process, of which the other episodes are
-  repeated in a new one; so are all that a call needs and no process has.
+  repeated in a new one; so are all that a call needs and no process has. An
+  episode that does not close within that time, or ends its process as it is
+  closed, costs no row: it is counted as 'close'.
 
   Raises: RuntimeError if a worker cannot load the task.
   """
@@ -73,7 +76,7 @@ class SessionPool(WorkerPool):
       if hasattr(task, 'prepare'):
         task.prepare()
       self._host = session_host.Host(task)
-    super().__init__(Tally(KINDS), crew)
+    super().__init__(Tally((*KINDS, CLOSE)), crew)
 
   def ask(self, requests: Sequence[Request]) -> list[Answer]:
     """The answers, in order; requests are of different episodes."""
@@ -84,7 +87,7 @@ class SessionPool(WorkerPool):
       if self._crew is None:
         answers = [_answer(*self._host.answer(*call)) for call in calls]
       else:
-        answers = Round(
+        round_ = Round(
           self._crew,
           calls,
           self._timeout,
@@ -92,7 +95,10 @@ class SessionPool(WorkerPool):
           failed=lambda kind, detail: Answer(None, kind, detail),
           place=lambda i: requests[i].episode[1],
           tries=2,  # whoever killed the process, it can be repeated
-        ).run()
+        )
+        answers = round_.run()
+        for what, how in round_.failed_closes:
+          self._tally.hear(Answer(None, CLOSE, how), 'environment', what)
     for request, answer in zip(requests, answers, strict=True):
       where = (
         f'example {getattr(request.example, "id", "?")}, seed {request.seed}, '
@@ -103,11 +109,15 @@ class SessionPool(WorkerPool):
 
 
 def _parsed(number, kind, reply, detail):
-  """(number, Answer), None instead of an Answer from a busy worker."""
-  if type(number) is not int or kind not in (*KINDS, session_host.BUSY):
+  """(number, Answer), None or Closing instead of an Answer: not yet done."""
+  kinds = (*KINDS, session_host.BUSY, session_host.CLOSING)
+  if type(number) is not int or kind not in kinds:
     raise ValueError(f'a reply with number {number!r}, kind {kind!r}')
   if kind == session_host.BUSY:
     return number, None
+  if kind == session_host.CLOSING:
+    known = None if reply is None else _answer(*reply)
+    return number, Closing(known, str(detail))
   return number, _answer(kind, reply, detail)
 
 

@@ -192,8 +192,8 @@ def _work(task, fd, settings):
         if host is None:
           reply = judge(task, *request)
         else:
-          busy = functools.partial(send, number, session_host.BUSY, None, '')
-          reply = host.answer(*request, busy=busy)
+          tell = functools.partial(send, number)
+          reply = host.answer(*request, tell=tell)
         if not (host and host.live) and _has_children():
           _end_orphans(child_processes.kept)
         send(number, *reply)

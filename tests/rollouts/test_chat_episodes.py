@@ -12,8 +12,6 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from rl_jax.models.files import gguf_import
 from rl_jax.models.tokenizer import HFTokenizer
 from rl_jax.rollouts.episode_prompts import EpisodePrompts
-from rl_jax.rollouts.episodes import Episodes
-from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.turns import TurnConfig, turn_format
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks import (
@@ -32,8 +30,6 @@ from rl_jax.tasks.environments import EnvironmentTask, Reply
 from rl_jax.tasks.environments.base import rewrites
 from rl_jax.tasks.evaluation_set import judged
 from rl_jax.types import ENVIRONMENT, POLICY
-from rl_jax.verification.journal import JournaledPool
-from rl_jax.verification.sessions import SessionPool
 
 OWN = EvaluationSet('own', task=Bandit())
 
@@ -159,26 +155,22 @@ class Script:
     self.reward_BK, self.context_BT = turns.reward_BK, context_BT
 
 
-def _episodes(task, tokenizer):
-  pool = SessionPool(task)
-  return Episodes(
-    task,
-    pool,
-    JournaledPool(pool),
-    tokenizer=tokenizer,
-    stop=make_stop(tokenizer),
-    turns=TURNS,
-  )
+@pytest.fixture(scope='module', name='play')
+def _play(make_episodes):
+  """What plays: (ids of the prompt, the engine after all turns)."""
 
+  def play(task, tokenizer, says=(('ok', 'longer'),) * 3, end=(1,)):
+    episodes = make_episodes(task, tokenizer, TURNS)
+    engine = Script(tokenizer, says, end)
+    prompts = EpisodePrompts(
+      task, 'train', tokenizer, 1000, begin=episodes.open
+    )
+    examples, prompt, mask, _ = prompts.batch([0])
+    traj = SimpleNamespace(group_size=2, response_BT=np.zeros((2, T)))
+    episodes.play(engine, {}, traj, None, examples)
+    return prompt[mask > 0].tolist(), engine
 
-def play(task, tokenizer, says=(('ok', 'longer'),) * 3, end=(1,)):
-  """(ids of the prompt, the engine after all turns)."""
-  episodes, engine = _episodes(task, tokenizer), Script(tokenizer, says, end)
-  prompts = EpisodePrompts(task, 'train', tokenizer, 1000, begin=episodes.open)
-  examples, prompt, mask, _ = prompts.batch([0])
-  traj = SimpleNamespace(group_size=2, response_BT=np.zeros((2, T)))
-  episodes.play(engine, {}, traj, None, examples)
-  return prompt[mask > 0].tolist(), engine
+  return play
 
 
 def conversation(action):
@@ -195,7 +187,7 @@ def conversation(action):
   return messages
 
 
-def test_ids_are_those_of_the_conversation():
+def test_ids_are_those_of_the_conversation(play):
   """The prefix property, with turns that end and turns that are cut.
 
   Ids before the last action are those of the template's text of all messages,
@@ -214,7 +206,7 @@ def test_ids_are_those_of_the_conversation():
     assert (kinds[np.array(ids) == 1] == POLICY).sum() == 3 * (row == 0)
 
 
-def test_turns_that_a_stop_text_ends_are_closed():
+def test_turns_that_a_stop_text_ends_are_closed(play):
   """They have ended without the end token, which the template has."""
   tokenizer = byte_tokenizer()
   prompt, engine = play(Chat(), tokenizer, end=())
@@ -223,7 +215,7 @@ def test_turns_that_a_stop_text_ends_are_closed():
     assert prompt + engine.ids[row] == before + tokenizer.encode(action)
 
 
-def test_a_context_without_thoughts_is_a_conversation():
+def test_a_context_without_thoughts_is_a_conversation(play):
   """Its ids are those of the template's text without them."""
   tokenizer = byte_tokenizer()
   task = MemoryWindow(Chat(), turns=None, thoughts_end='/')
@@ -238,7 +230,7 @@ def test_a_context_without_thoughts_is_a_conversation():
     assert ids[: -len(last)] == tokenizer.encode_chat(conversation(action))
 
 
-def test_variables_of_the_template_open_every_turn():
+def test_variables_of_the_template_open_every_turn(play):
   tokenizer, task = byte_tokenizer(), Thoughtless()
   prompt, _ = play(task, tokenizer)
   opening = '<|im_start|>assistant\nno thoughts\n'
@@ -269,13 +261,12 @@ def test_a_template_that_changes_what_is_said_is_an_error():
 TOOLS = '{% if tools %}{{ tools | tojson }}\nas <tool_call>\n{% endif %}'
 
 
-def test_tools_are_shown_by_the_template(tmp_path):
+def test_tools_are_shown_by_the_template(tmp_path, make_episodes):
   """Schemas in the prompt; results are messages of the role `tool`."""
   own = question(tmp_path, ChatTemplate(user='{question}'))
   task, tokenizer = WithTools(task=own), byte_tokenizer(TOOLS + CHATML)
-  prompts = EpisodePrompts(
-    task, 'train', tokenizer, 400, begin=_episodes(task, tokenizer).open
-  )
+  episodes = make_episodes(task, tokenizer, TURNS)
+  prompts = EpisodePrompts(task, 'train', tokenizer, 400, begin=episodes.open)
   _, prompt, mask, _ = prompts.batch([0])
   text = tokenizer.backend.decode(
     prompt[mask > 0].tolist(), skip_special_tokens=False
@@ -324,7 +315,7 @@ def question(tmp_path, template):
   return QuestionAnswer(sources={'train': str(path)}, template=template)
 
 
-def test_calls_of_a_chat_model_are_turns_of_its_template(tmp_path):
+def test_calls_of_a_chat_model_are_turns_of_its_template(play, tmp_path):
   """A GGUF file's tokenizer, a call in JSON, its result, the answer."""
   own = question(tmp_path, ChatTemplate(user='{question}'))
   task, tokenizer = WithTools(task=own, shown='text'), gguf_tokenizer()
@@ -342,7 +333,7 @@ def test_calls_of_a_chat_model_are_turns_of_its_template(tmp_path):
   np.testing.assert_array_equal(engine.reward_BK, [[0, 1, 0], [0, 1, 0]])
 
 
-def test_marked_calls_continue_a_plain_text(tmp_path):
+def test_marked_calls_continue_a_plain_text(play, tmp_path):
   """The text of prompt, call, result and answer; a call that fails."""
   own, tokenizer = (
     question(tmp_path, PlainTemplate('{question}\n')),

@@ -240,10 +240,11 @@ def test_labels_that_are_missing(toy):
 
 
 def test_rejected_responses_are_not_imitated(toy):
-  """Of pairs the method sft learns the chosen response; others need both."""
-  with pytest.raises(ValueError, match='group_size = 2: .* set it to 1'):
-    records().check_labels(toy.get_method('sft'))
-  records(num_responses=1).check_labels(toy.get_method('sft'))
+  """Of pairs sft and f_sft learn the chosen response; others need both."""
+  for method in (toy.get_method('sft'), toy.get_method('f_sft')):
+    with pytest.raises(ValueError, match='group_size = 2: .* set it to 1'):
+      records().check_labels(method)
+    records(num_responses=1).check_labels(method)
   records().check_labels(toy.get_method('cpo'))
 
 

@@ -4,16 +4,12 @@ import jax
 import numpy as np
 import pytest
 
-from rl_jax.rollouts.episodes import Episodes
 from rl_jax.rollouts.resumed import Recorded
-from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
 from rl_jax.tasks import KeyDoor
 from rl_jax.types import ENVIRONMENT, PAD, POLICY
-from rl_jax.verification.journal import JournaledPool
-from rl_jax.verification.sessions import SessionPool
 
 TURNS = TurnConfig(max_turns=4, max_turn_tokens=3, max_observation_tokens=6)
 
@@ -34,7 +30,7 @@ def cut(played, turn):
   return kept_BT, live_B
 
 
-def go_on(played, change=lambda ids_BT: ids_BT):
+def go_on(played, make_episodes, change=lambda ids_BT: ids_BT):
   """(the rows played on from turn 2, the outcomes)."""
   task, host = KeyDoor(), played.host
   kept_BT, live_B = cut(played, 2)
@@ -55,15 +51,7 @@ def go_on(played, change=lambda ids_BT: ids_BT):
     'logp_behaviour_BT': np.where(kept_BT, host.logp_behaviour_BT, 0.0),
   }
   traj = traj.replace(**processes.put(arrays, mesh_lib.rows(whole.mesh)))
-  pool = SessionPool(task, 0, 10.0)
-  episodes = Episodes(
-    task,
-    pool,
-    JournaledPool(pool),
-    tokenizer=played.tokenizer,
-    stop=make_stop(played.tokenizer),
-    turns=TURNS,
-  )
+  episodes = make_episodes(task, played.tokenizer, TURNS)
   try:
     traj = episodes.play(
       played.engine, played.params, traj, played.key, played.examples, recorded
@@ -73,10 +61,10 @@ def go_on(played, change=lambda ids_BT: ids_BT):
     episodes.close()
 
 
-def test_going_on_is_playing_through(played):
+def test_going_on_is_playing_through(played, make_episodes):
   """E2: rows cut before their third action become the rows that they were."""
   assert (played.host.turn_BT.max(axis=1) >= 2).all()
-  found, outcomes = go_on(played)
+  found, outcomes = go_on(played, make_episodes)
   others = np.arange(len(outcomes)) != 1
   for name in ('response_BT', 'kind_BT', 'turn_BT', 'length_B', 'finished_B'):
     np.testing.assert_array_equal(
@@ -95,7 +83,7 @@ def test_going_on_is_playing_through(played):
     assert outcomes[row] == played.outcomes[row]
 
 
-def test_an_episode_that_says_something_else_fails(played):
+def test_an_episode_that_says_something_else_fails(played, make_episodes):
   """Row 0 remembers another observation: it alone is no row."""
   host = played.host
   place = np.flatnonzero(host.kind_BT[0] == ENVIRONMENT)[0]
@@ -105,7 +93,7 @@ def test_an_episode_that_says_something_else_fails(played):
     ids_BT[0, place] += 1
     return ids_BT
 
-  _, outcomes = go_on(played, change)
+  _, outcomes = go_on(played, make_episodes, change)
   assert 'mismatch' in outcomes[0].error
   assert all(outcome.error is None for outcome in outcomes[1:])
 

@@ -123,6 +123,34 @@ def test_each_failure_costs_one_row(bad):
   assert texts[0] == whole.texts(0)
 
 
+@pytest.mark.parametrize(
+  ('end', 'how'),
+  [('hang', 'timeout: killed after 2.0'), ('exit', 'died: the worker')],
+)
+def test_a_close_that_fails_costs_no_row(bad, caplog, end, how):
+  """Neither those that come next in its process, nor the one it ends."""
+  task = bad.Clings()
+  with SessionPool(task, 1, 2.0) as pool:
+    expected = play(pool, task, rows=3)
+    played = Played(pool, task, 3, number=1)
+    assert played.step({0: 'good', 1: end, 2: 'good'}) == ['ok'] * 3
+    assert play(pool, task, rows=3, number=2) == expected
+    counts = pool.counts()
+    assert (counts['close'], counts['timeout'], counts['died']) == (1, 0, 0)
+    assert (
+      "'close' (later ones are only counted), row 1 of round 1" in caplog.text
+    )
+    assert how in caplog.text
+    played = Played(pool, task, 3, number=3)
+    assert played.step({0: 'good', 1: end, 2: 'good'}) == ['ok'] * 3
+    assert played.step({0: 'b', 1: 'done', 2: 'b'}) == ['ok'] * 3
+    assert played.answers[1].reply['done']
+    assert played.step({0: 'c', 2: 'c'}) == ['ok', 'ok']
+    assert played.texts(0) == played.texts(2)
+    counts = pool.counts()
+    assert (counts['close'], counts['timeout'], counts['died']) == (2, 0, 0)
+
+
 def test_killed_workers_are_replaced_and_their_episodes_repeated(bad):
   """Kill -9 between any two turns; E0."""
   task = bad.Misbehaving()

@@ -32,10 +32,11 @@ class ImplicitRewardFit:
     'linear' r (total variation)      'chi2' r - r^2 / 4
     'hellinger' r / (1 + r)           'js' log(2 - exp(-r))
 
-  D is the sum of logp - logp_ref over the row's trained tokens. All have slope
-  1 at the reference; below r = -1/2 'hellinger' and 'js' go on as straight
-  lines. 'linear' is supervised training (by sums of rows, times beta): its
-  gradient does not know the reference.
+  D is the sum of logp - logp_ref over the row's trained tokens. Every row is
+  imitated, whatever its label. All have slope 1 at the reference; below
+  r = -1/2 'hellinger' and 'js' go on as straight lines. 'linear' is supervised
+  training (by sums of rows, times beta): its gradient does not know the
+  reference.
   Source: "Implicit Reward as the Bridge: A Unified View of SFT and DPO
   Connections" (f-divergence SFT; reconstructed).
   """
@@ -47,6 +48,7 @@ class ImplicitRewardFit:
   per_token: ClassVar[bool] = False
   per_group: ClassVar[bool] = True
   from_data: ClassVar[bool] = True
+  imitates: ClassVar[bool] = True  # every response, whatever its label
   needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
 
   def __call__(

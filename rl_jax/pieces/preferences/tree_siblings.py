@@ -85,9 +85,12 @@ def _siblings(rows, parent_B, child_B):
   child_NGG = child_NG[:, :, None] == child_NG[:, None]
   parent_NGG = parent_NG[:, :, None] == parent_NG[:, None]
   leaves_NGG = child_NGG * valid_NG[:, None]
-  value_NG = masked_mean(
-    jnp.broadcast_to(reward_NG[:, None], leaves_NGG.shape), leaves_NGG, axis=2
-  )
+  # Above the parent's smallest reward, as in trees.edge_advantages: children of
+  # equal leaves are equal exactly.
+  below_NGG = parent_NGG & (valid_NG > 0)[:, None]
+  least_NGG = jnp.where(below_NGG, reward_NG[:, None], jnp.inf)
+  above_NGG = reward_NG[:, None] - least_NGG.min(2, keepdims=True)
+  value_NG = masked_mean(above_NGG, leaves_NGG, axis=2)
   earlier_NGG = sample_NG[:, None] < sample_NG[:, :, None]
   first_NG = kept_NG & ~(child_NGG & kept_NG[:, None] & earlier_NGG).any(2)
   top_NG = ~(parent_NGG & earlier_NGG).any(2)  # one edge for each parent

@@ -1,6 +1,6 @@
 """AdaRFT: prompts of a difficulty that follows the reward."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +22,8 @@ class TargetDifficulty:
   The mean is over all samples of a batch; success is the reward, or with
   success = 'right' whether the response is right; failed verifications (NaN) do
   not count. Prompts repeat their levels in this order, easiest first, as the
-  training forms of tasks.WebForm(filled=(0.9, 0.6, 0.3, 0.0)) do.
+  training forms of tasks.WebForm(filled=(0.9, 0.6, 0.3, 0.0)) do; i is the
+  place among the usable prompts, so that none may be skipped.
   Source: "Efficient Reinforcement Finetuning via Adaptive Curriculum Learning",
   which has difficulties from 0 to 100 and a step of 50 of them.
   """
@@ -33,6 +34,18 @@ class TargetDifficulty:
   goal: float = ranged(0.5, 0.0, 1.0)
   success: str = chosen('reward', ('reward', 'right'))
   role: ClassVar[str] = 'selector'
+
+  def check_prompts(self, prompts: Any) -> None:
+    """Raises ValueError if a skipped prompt shifts the levels of others."""
+    last = len(prompts) - 1
+    skipped = prompts.example_id(last) - last
+    if skipped:  # those behind the last usable one shift nothing
+      raise ValueError(
+        'method.selector: TargetDifficulty reads the level of a prompt from '
+        f"its place, but rollout.overlong_prompt='skip' left out {skipped} "
+        f'over-long prompts of split {prompts.split!r} before others; raise '
+        'the limit of tokens, or filter the data'
+      )
 
   def init(self, num_prompts: int) -> dict[str, Array]:
     """The target, of the easiest prompts.

@@ -13,7 +13,7 @@ from rl_jax.pieces.piece import piece
 from rl_jax.rollouts.completions import encode_logged
 from rl_jax.rollouts.wrappers.guided import join_groups
 from rl_jax.tasks import base
-from rl_jax.types import PAD, POLICY, Array, Trajectories
+from rl_jax.types import ENVIRONMENT, PAD, POLICY, Array, Trajectories
 
 
 @piece
@@ -21,11 +21,12 @@ class BesideRecord:
   """G samples and the first recorded response of a prompt: groups of 2 G rows.
 
   The record stands in row G with label 1 (chosen_B) and the reward of the data,
-  samples have label 0; rows behind it weigh nothing. The samples are of the
-  geometric mixture of the policy (1 - coef) and the reference (coef), token by
-  token; for coef > 0 those of the policy itself are drawn and thrown away. A
-  record that is too long weighs nothing, and a warning counts it. Tasks without
-  recorded responses give their target.
+  samples have label 0; rows behind it weigh nothing. Of a conversation the
+  turns of the assistant alone are trained. The samples are of the geometric
+  mixture of the policy (1 - coef) and the reference (coef), token by token; for
+  coef > 0 those of the policy itself are drawn and thrown away. A record that
+  is too long weighs nothing, and a warning counts it. Tasks without recorded
+  responses give their target.
   Source: SPIN, "Self-Play Fine-Tuning Converts Weak Language Models to Strong
   Language Models"; SePPO (coef 1 in both).
   """
@@ -67,9 +68,10 @@ def record_rows(
   reward, live = np.zeros(rows, np.float32), np.zeros(rows, np.float32)
   for row, example in zip(range(0, rows, group_size), examples, strict=True):
     record = base.logged(sampler.task, example)[0]
-    ids, _ = encode_logged(example, record, sampler.tokenizer)
+    ids, trained = encode_logged(example, record, sampler.tokenizer)
     if len(ids) <= width:
-      response[row, : len(ids)], kind[row, : len(ids)] = ids, POLICY
+      response[row, : len(ids)] = ids
+      kind[row, : len(ids)] = np.where(trained, POLICY, ENVIRONMENT)
       reward[row], live[row] = record.reward, 1.0
   long = len(examples) - int(live.sum())
   if long:

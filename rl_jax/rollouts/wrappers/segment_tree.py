@@ -8,6 +8,7 @@ import numpy as np
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops import trees
+from rl_jax.pieces.ops.masking import by_group
 from rl_jax.pieces.piece import piece
 from rl_jax.types import FORCED, PAD, POLICY, Array, Trajectories, static
 
@@ -20,9 +21,9 @@ class SegmentTree:
   of these b_1, and every one of the last the same share of group_size, which
   runs to the end. A response that ends in a segment is the leaf of all rows
   below it. A segment stands in every row below it and is trained in the first
-  alone, where its tokens have kind POLICY; elsewhere they are FORCED. Only
-  tokens with p < threshold are trained, and no segment whose advantage, of the
-  unshaped rewards, is 0. Fills extras 'node_BK' and 'edge_end_BK' for
+  valid one alone, where its tokens have kind POLICY; elsewhere they are FORCED.
+  Only tokens with p < threshold are trained, and no segment whose advantage, of
+  the unshaped rewards, is 0. Fills extras 'node_BK' and 'edge_end_BK' for
   credit.TreeDifference.
   Source: "Segment Policy Optimization", tree variant; AIFrameResearch/SPO
   tree_episode_generator.py (6-6-6 of 30 tokens on GSM8K).
@@ -103,7 +104,37 @@ class SegmentTree:
     self, traj: Trajectories, done: Any, sampler: Any
   ) -> tuple[Trajectories, list[Any]]:
     """(rows of which the trained tokens are left in the mask, no round)."""
-    return sampler.run(self.trained, traj), []
+    handed = sampler.run(self.handed_on, traj)
+    return sampler.run(self.trained, handed), []
+
+  def handed_on(self, traj: Trajectories) -> Trajectories:
+    """Every segment becomes that of the first valid row below it.
+
+    The first row of all has written it, which weighs nothing if it is invalid.
+    Without a valid row below it a segment stays where it is.
+    """
+    row_B = jnp.arange(len(traj.valid_B))
+    writers, owners = [], []
+    for size in (*self.leaves(traj.group_size), 1):  # 1: the leaves themselves
+      first_B = row_B - row_B % size
+      behind_M = (by_group(traj.valid_B, size) > 0).argmax(1)
+      writers.append(first_B)
+      owners.append(first_B + jnp.repeat(behind_M, size))
+    writer_BT, owner_BT = (
+      trees.on_edges(
+        *(jnp.stack(rows, axis=1), traj.extras['edge_end_BK']),
+        traj.mask_BT.shape[1],
+      )
+      for rows in (writers, owners)
+    )
+    own_BT = owner_BT == row_B[:, None]
+    written = lambda x_BT: jnp.take_along_axis(x_BT, writer_BT, axis=0)
+    kind_BT = written(traj.kind_BT)
+    return traj.replace(
+      kind_BT=jnp.where(~own_BT & (kind_BT == POLICY), FORCED, kind_BT),
+      logp_behaviour_BT=jnp.where(own_BT, written(traj.logp_behaviour_BT), 0.0),
+      mask_BT=own_BT * written(traj.mask_BT),
+    )
 
   def trained(self, traj: Trajectories) -> Trajectories:
     """Own, uncertain tokens of segments that have an advantage."""

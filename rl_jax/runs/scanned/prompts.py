@@ -83,7 +83,10 @@ def encode(
   split: str = 'train',
   count: int | None = None,
 ) -> Prompts:
-  """The first count prompts of a split (None: all) as host arrays."""
+  """The first count prompts of a split (None: all) as host arrays.
+
+  Raises: ValueError if the selector cannot choose among those to train on.
+  """
   rollout, kind = config.rollout, PromptSet
   if rollout.turns is not None:
     kind = functools.partial(EpisodePrompts, begin=begun(config.task))
@@ -94,6 +97,8 @@ def encode(
     rollout.max_prompt_tokens,
     rollout.overlong_prompt,
   )
+  if split == 'train':
+    sources.check_selector(config.method.selector, prompts)
   count = len(prompts) if count is None else min(count, len(prompts))
   examples, prompt, mask, ids = prompts.batch(range(count))
   answer, length = config.task.device_answers(examples, tokenizer)

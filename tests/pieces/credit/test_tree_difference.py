@@ -56,6 +56,22 @@ def test_children_add_up_to_nothing(toy):
 
 
 @pytest.mark.parametrize('scale', ['none', 'std'])
+@pytest.mark.parametrize('other', [0.1, 0.7])
+def test_equal_rewards_have_no_advantage(toy, scale, other):
+  """Exactly: means of 2, 3 and 7 times .1 differ in float32. Beside them a
+  node of other rewards."""
+  nodes = np.array([[0, 0]] * 3 + [[0, 1]] * 4 + [[1, 2]] * 7)
+  ends = np.array([[1, 2]] * 14)
+  reward = [0.1] * 7 + [other] * 7
+  valid = np.ones(14)
+  valid[2] = 0.0
+  found = advantages(toy, reward, nodes, ends, scale=scale, valid=valid)
+  live = found[valid > 0]
+  assert (live[:, 1:] == 0).all()
+  assert (live[:, 0] == 0).all() == (other == 0.1)
+
+
+@pytest.mark.parametrize('scale', ['none', 'std'])
 def test_without_nodes_it_is_the_group(toy, scale):
   """R - mean, divided by the population's deviation or not: GRPO."""
   reward, none = np.array([1.0, 0.0, 0.0, 1.0, 1.0]), np.zeros((5, 0), int)

@@ -57,6 +57,27 @@ def test_by_hand(toy):
   np.testing.assert_allclose(slope, expected, atol=1e-7)
 
 
+def test_equal_leaves_make_no_edge(toy):
+  """Means of 2 and of 3 times .9 differ in float32."""
+  live = np.array([1.0, 1, 1, 1, 1, 0])
+  mask = np.ones((6, 2))
+  mask[[1, 2, 4, 5], 0] = 0
+  traj = toy.trajectories(
+    mask,
+    group_size=6,
+    reward_B=np.full(6, 0.9, np.float32),
+    valid_B=live,
+    weight_B=live,
+    logp_ref_BT=0 * mask,
+    extras={
+      'node_BK': np.array([[0.0]] * 3 + [[1.0]] * 3),
+      'edge_end_BK': np.ones((6, 1)),
+    },
+  )
+  _, _, metrics = evaluate(pref.TreeSiblings(loss=DPO), traj, 0.1 * mask)
+  assert metrics['preference/edges'] == 0
+
+
 def test_value_of_a_step_is_the_mean_of_its_leaves(toy):
   """Three right leaves against one: 1 and 1/2, with an invalid leaf 1 and 1."""
   reward = np.array([1.0, 1.0, 1.0, 0.0])

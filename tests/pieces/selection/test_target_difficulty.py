@@ -95,6 +95,24 @@ def test_fewer_prompts_than_levels():
     selection.TargetDifficulty(levels=3).init(2)
 
 
+def usable(ids):
+  """Prompts of a split of which these can be used."""
+
+  class Usable(list):
+    split = 'train'
+    example_id = list.__getitem__
+
+  return Usable(ids)
+
+
+def test_levels_that_a_skipped_prompt_shifts_are_refused():
+  """Prompt 2, of level 2, would stand at place 1; a last one shifts nothing."""
+  selector = selection.TargetDifficulty(levels=4)
+  selector.check_prompts(usable([0, 1, 2, 3]))
+  with pytest.raises(ValueError, match="'skip' left out 1 over-long prompts"):
+    selector.check_prompts(usable([0, 2, 3]))
+
+
 def test_more_than_there_are():
   """As of other selectors."""
   selector, state = at(0.0)

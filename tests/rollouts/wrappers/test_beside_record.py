@@ -15,7 +15,8 @@ from rl_jax.rollouts.wrappers import BesideRecord
 from rl_jax.rollouts.wrappers.beside_record import join_records, record_rows
 from rl_jax.runs import loop
 from rl_jax.runtime import mesh
-from rl_jax.tasks import Arithmetic, RulePairs
+from rl_jax.tasks import Arithmetic, RulePairs, base
+from rl_jax.types import ENVIRONMENT, POLICY
 
 
 @pytest.fixture(scope='module')
@@ -40,6 +41,35 @@ def test_records_are_the_first_recorded_responses(records):
   assert response[0].tolist() == ids and (response[1:] == 0).all()
   assert kind.tolist() == [[1, 1], [0, 0], [0, 0], [0, 0]]
   assert reward.tolist() == live.tolist() == [1, 0, 0, 0]
+
+
+class Spelled(CharTokenizer):
+  """Writes who speaks in front of each message."""
+
+  def encode_added(self, before, after, **arguments):
+    """What is new in a conversation that goes on."""
+    texts = []
+    for messages, asked in (before, after):
+      said = [f'{x["role"][0]}:{x["content"]}.' for x in messages]
+      texts.append(''.join(said) + 'a:' * asked)
+    assert texts[1].startswith(texts[0])
+    return self.encode(texts[1][len(texts[0]) :])
+
+
+def test_other_turns_of_a_conversation_are_not_trained():
+  """They were written by nobody that is imitated, as rows of data alone."""
+  turn = lambda role, text: {'role': role, 'content': text}
+  example = base.Example('', '', 0, messages=(turn('user', 'x'),))
+  record = base.Logged(
+    messages=(turn('assistant', 'y'), turn('user', 'z'), turn('assistant', 'x'))
+  )
+  task = types.SimpleNamespace(logged=lambda example: (record,))
+  tokenizer = Spelled('xyzau:.')
+  sampler = types.SimpleNamespace(task=task, tokenizer=tokenizer)
+  (response,), (kind,), _, live = record_rows([example], sampler, 20, 1)
+  assert live == [1.0] and tokenizer.decode(response[kind == POLICY]) == 'y.x.'
+  between = tokenizer.decode(response[kind == ENVIRONMENT])
+  assert between == 'u:z.a:'
 
 
 def joined(toy, records, other):

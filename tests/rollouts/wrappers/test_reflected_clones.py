@@ -16,14 +16,11 @@ from rl_jax.records.rollout_log import sampling_metrics
 from rl_jax.rollouts import turns
 from rl_jax.rollouts.clones import texts_with_mu
 from rl_jax.rollouts.collect import Collector, RolloutConfig
-from rl_jax.rollouts.episodes import Episodes
+from rl_jax.rollouts.rounds import metrics_of
 from rl_jax.rollouts.sampler import Sampler
-from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.wrappers.reflected_clones import ReflectedClones
 from rl_jax.tasks import Arithmetic, KeyDoor, WithTools
 from rl_jax.types import ENVIRONMENT, FORCED, PAD, POLICY
-from rl_jax.verification.journal import JournaledPool
-from rl_jax.verification.sessions import SessionPool
 
 TEXTS = ('ab', 'ac', 'b')
 IDS, MU = texts_with_mu(TEXTS, CharTokenizer('abc'))
@@ -127,7 +124,7 @@ def test_the_text_stands_in_place_of_the_last_turn(toy):
 
 
 @pytest.fixture(scope='module')
-def replayed(Played):
+def replayed(Played, make_episodes):
   """(rewards of the sampled rows) -> (rows of clones, their round)."""
   task, config = KeyDoor(), turns.TurnConfig(max_turns=4, max_turn_tokens=3)
   played = Played(task, config)
@@ -135,15 +132,7 @@ def replayed(Played):
   piece = ReflectedClones(texts=(task.alphabet[0],), clone_rate=1.0)
 
   def replay(reward_B):
-    pool = SessionPool(task, 0, 10.0)
-    episodes = Episodes(
-      task,
-      pool,
-      JournaledPool(pool),
-      tokenizer=tokenizer,
-      stop=make_stop(tokenizer),
-      turns=config,
-    )
+    episodes = make_episodes(task, tokenizer, config)
     collector = Collector(
       RolloutConfig(),
       engine=played.engine,
@@ -173,7 +162,7 @@ def test_rows_that_are_no_clone_are_in_no_metric(replayed):
   traj, done = replayed([0.0] + [1.0] * 11)
   assert traj.valid_B.tolist() == [1.0] + [0.0] * 11
   (reward,) = done.reward_NG[np.isfinite(done.reward_NG)]
-  found = sampling_metrics([done])
+  found = sampling_metrics([done]) | metrics_of([done])
   assert found['rollout/reward'] == done.reward_NG[0, 0] == reward
   assert found['rollout/reward_errors'] == found['episode/failed_resets'] == 0
   assert found['episode/turns'] == traj.turn_BT[0].max() + 1 > 1
@@ -183,7 +172,10 @@ def test_a_round_without_clones_changes_no_metric(replayed):
   """Means of turns and rewards are those of the other round."""
   _, some = replayed([0.0] + [1.0] * 11)
   _, none = replayed([1.0] * 12)
-  before, found = sampling_metrics([some]), sampling_metrics([some, none])
+  before, found = (
+    sampling_metrics(rounds) | metrics_of(rounds)
+    for rounds in ([some], [some, none])
+  )
   for name in ('rollout/reward', 'episode/turns', 'episode/calls'):
     assert found[name] == before[name]
   assert found['episode/failed_resets'] == 0

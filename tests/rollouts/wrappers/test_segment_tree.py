@@ -123,6 +123,53 @@ def test_segments_without_an_advantage_are_not_trained(toy):
   )
 
 
+def tree_of_two(toy, valid, reward):
+  """Two nodes of two leaves; token 0 is the node's, 1 and 2 are the leaf's."""
+  kind = np.full((4, 3), POLICY)
+  kind[[1, 3], 0] = FORCED
+  logp = np.where(kind == POLICY, -np.arange(1.0, 13).reshape(4, 3), 0.0)
+  return toy.trajectories(
+    kind == POLICY,
+    group_size=4,
+    kind_BT=kind,
+    logp_behaviour_BT=logp,
+    reward_B=np.asarray(reward),
+    valid_B=np.asarray(valid),
+    extras={
+      'node_BK': jnp.array([[0], [0], [1], [1]]),
+      'edge_end_BK': jnp.ones((4, 1), jnp.int32),
+    },
+  )
+
+
+def extended(traj):
+  sampler = types.SimpleNamespace(run=lambda function, *xs: function(*xs))
+  return SegmentTree(branches=(2,)).extend(traj, None, sampler)[0]
+
+
+def test_the_first_valid_row_trains_a_segment(toy):
+  """Row 0 failed: the first node's token, advantage 2/3, is row 1's, with the
+  log-prob that row 0 drew it with. Row 3 has nothing to take over."""
+  traj = tree_of_two(toy, [0.0, 1, 1, 0], [0.0, 1, 0, 0])
+  found = extended(traj)
+  assert found.kind_BT[:, 0].tolist() == [FORCED, POLICY, POLICY, FORCED]
+  assert found.logp_behaviour_BT[:, 0].tolist() == [0, -1, -7, 0]
+  assert found.mask_BT[:, 0].tolist() == [0, 1, 1, 0]
+  for name in ('kind_BT', 'logp_behaviour_BT'):
+    np.testing.assert_array_equal(
+      getattr(found, name)[:, 1:], getattr(traj, name)[:, 1:]
+    )
+
+
+@pytest.mark.parametrize('valid', [[1.0, 0, 1, 1], [0.0, 0, 1, 0]])
+def test_other_segments_stay_where_they_are(toy, valid):
+  """Where the first row is valid, or none is."""
+  traj = tree_of_two(toy, valid, [0.0, 1, 0, 1])
+  found = SegmentTree(branches=(2,)).handed_on(traj)
+  for name in ('kind_BT', 'logp_behaviour_BT', 'mask_BT'):
+    np.testing.assert_array_equal(getattr(found, name), getattr(traj, name))
+
+
 def test_groups_are_checked():
   rollout = types.SimpleNamespace(group_size=6)
   with pytest.raises(ValueError, match='4 nodes, which must divide rollout'):
