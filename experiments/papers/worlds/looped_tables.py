@@ -96,6 +96,7 @@ def claims(lines: list[Line], world: str) -> Cells:
 def seen(lines: list[Line], world: str) -> dict[str, list[profile.Seen]]:
   """Method -> its claims; p adjusted for the world's methods by column."""
   of, own = looped.WORLDS[world], runs(lines, world)
+  acting = influences.of_world(world)
   found: dict[str, list[profile.Seen]] = {}
   for name, claimed in of.claims.items():
     for claim in claimed:
@@ -104,13 +105,14 @@ def seen(lines: list[Line], world: str) -> dict[str, list[profile.Seen]]:
         baseline = '0'
         numbers[baseline] = dict.fromkeys(numbers[name], 0.0)
       gain = intervals.against(numbers, baseline)[name]
+      verdict = judging.verdict(claim.sign, gain)
       one = profile.Seen(
         world,
         f'{claim.text} (against {baseline})',
         claim.metric,
         gain,
         len(numbers[name]),
-        judging.verdict(claim.sign, gain),
+        verdict if influences.acts(name, acting) else influences.NIL,
       )
       found.setdefault(name, []).append(one)
   return found
