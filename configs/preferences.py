@@ -3,12 +3,14 @@
 A pair is the right answer and the same with one wrong digit. Groups of kto have
 a third row, for its reference point. A file of your own, in one of TRL's forms:
   python -m experiments.train --config=configs/preferences.py --method=dpo
-    --set="task=PreferenceRows(path='pairs.jsonl')"
+    --set="task=PreferenceRows(path='pairs.jsonl', num_validation=100)"
     --set=model.path=models/smollm2 --set=rollout.max_prompt_tokens=256
     --set=rollout.max_response_tokens=256 --set=optimizer.learning_rate=1e-6
     --workdir=runs/dpo
-rollout.group_size is the number of responses of a row, for kto one more, for
-sft and f_sft 1: the first response of a row, of pairs the chosen one.
+Its last 100 rows are held out for the evaluation, which needs some; with
+--set=evaluation.every=0 there is none. rollout.group_size is the number of
+responses of a row, for kto one more, for sft and f_sft 1: the first response of
+a row, of pairs the chosen one.
 Command: python -m experiments.train --config=configs/preferences.py
   --method=cpo --workdir=runs/cpo
 Losses that do not raise the likelihood of chosen responses teach an untrained

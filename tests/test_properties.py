@@ -17,7 +17,7 @@ from configs import bandit
 from rl_jax import overrides, serialization
 from rl_jax.method import Method
 from rl_jax.pieces import credit, losses
-from rl_jax.tasks import QuestionAnswer, answers, expressions
+from rl_jax.tasks import QuestionAnswer, answers, base, expressions
 
 _PATH = pathlib.Path(__file__).with_name('random_damage.py')
 _SPEC = importlib.util.spec_from_file_location('random_damage', _PATH)
@@ -66,7 +66,7 @@ def rows(directory, example):
   for index in range(outcome(task.num_prompts, 'train') or 0):
     row = task.example('train', index)
     assert row.meta['question'] and row.answer
-    assert row.meta['where'].startswith(path)
+    assert row.meta[base.PLACE].startswith(path)
     reward = task.reward(row, f'It is {row.answer}')
     assert set(reward.values()) <= {0.0, 1.0}
 

@@ -6,6 +6,7 @@ in the run, and --set changes the rest.
 
 import dataclasses
 import functools
+import os
 
 from absl import flags
 
@@ -24,6 +25,10 @@ from rl_jax.tasks.rows import is_source
 # Without a run or a configuration that says otherwise.
 NEW_TOKENS, PROMPT_TOKENS = 64, 512
 _ANSWERS = ('question', 'answer', 'gold', 'extract', 'verifier')
+_ROWS = (
+  'rows are read from .jsonl, .parquet and .arrow files, folders of Parquet '
+  'files or of `datasets.save_to_disk`, and tfds:NAME'
+)
 _PROMPTS = ('template', 'chat', 'prefill')
 
 
@@ -136,13 +141,10 @@ def _with_task(run, values):
   data, method = values.data, configuration.load_method('reinforce')
   if data is None:
     if run is None:
-      raise ValueError(
-        '--data is missing: --checkpoint is no work directory of a run, whose '
-        'task would be taken'
-      )
+      raise ValueError(_no_task(values))
     return dataclasses.replace(run, task=_changed_task(run.task, values))
   if not is_source(data):
-    named = configuration.load_config(data, method)
+    named = _named(data, method)
     task = _changed_task(named.task, values)
     if run is not None:  # the task with its own limits of time and of turns
       rollout = dataclasses.replace(run.rollout, turns=named.rollout.turns)
@@ -168,6 +170,33 @@ def _with_task(run, values):
   rollout = _given(run.rollout, max_prompt_tokens=prompt)
   rollout = dataclasses.replace(rollout, turns=None)  # data have none
   return dataclasses.replace(run, task=task, rollout=rollout)
+
+
+def _no_task(values):
+  """Why neither --data nor --checkpoint says what to evaluate."""
+  path = values['checkpoint'].value if 'checkpoint' in values else None
+  if path and '://' not in path and not os.path.exists(path):
+    return f'--checkpoint={path} does not exist'
+  which = f'--checkpoint={path}' if path else '--checkpoint'
+  return (
+    f'--data is missing: {which} is no work directory of a run, whose task '
+    'would be taken, or it holds no checkpoint yet'
+  )
+
+
+def _named(data, method):
+  """The configuration that --data names."""
+  ending = os.path.splitext(data)[1]
+  if ending not in ('', '.py', '.json') and os.path.isfile(data):
+    raise ValueError(f'--data={data} cannot be read: {_ROWS}')
+  try:
+    return configuration.load_config(data, method)
+  except ValueError as error:
+    if ending != '.json':
+      raise
+    raise ValueError(
+      f'{error}; of --data a .json file is a configuration; {_ROWS}'
+    ) from error
 
 
 def _changed_task(task, values):

@@ -44,9 +44,11 @@ class PromptSet:
     if total < 1:
       known = {name: task.num_prompts(name) for name in SPLITS}
       others = ', '.join(f'{n}: {size}' for n, size in known.items() if size)
+      more = '; an evaluation reads it: hold rows out for it (num_validation)'
+      more += ', or set evaluation.split or evaluation.every=0'
       raise ValueError(
         f'{type(task).__name__}: split {split!r} is empty; prompts of others: '
-        f'{others or "none"}'
+        f'{others or "none"}{more * (split != "train")}'
       )
     if total > INT32:
       raise ValueError(

@@ -80,7 +80,7 @@ def _load(path, prompt, response, bad_rows, max_row_bytes):
   def reader(record, where):
     texts = []
     for field in (prompt, response):
-      text = rows_lib.fill('{' + field + '}', record, where)
+      text = rows_lib.field(record, field, where)
       if not text:
         raise BadRowError(where, 'empty_' + field, f'{field!r} is empty')
       texts.append(text)

@@ -76,7 +76,7 @@ class PythonFunction:
       **self.template.fields(row.question),
       answer=row.answer,
       id=index,
-      meta={'where': row.where, 'solution': row.solution},
+      meta={base.PLACE: row.where, 'solution': row.solution},
     )
 
   def target(self, example: Example) -> str:
@@ -157,8 +157,8 @@ def equal(found: Any, expected: Any, tolerance: float) -> bool:
 @functools.lru_cache(maxsize=8)
 def _load(path, bad_rows, max_row_bytes):
   def reader(record, where):
-    prompt = rows_lib.fill('{prompt}', record, where).strip()
-    name = rows_lib.fill('{function}', record, where).strip()
+    prompt = rows_lib.field(record, 'prompt', where).strip()
+    name = rows_lib.field(record, 'function', where).strip()
     if not prompt:
       raise BadRowError(where, 'empty_question', 'the prompt is empty')
     if not name.isidentifier():

@@ -1,7 +1,7 @@
 """Question-answer sets from files of rows: JSONL, Parquet, Arrow and others."""
 
 import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import dataclasses
 import functools
 import math
@@ -29,7 +29,8 @@ class QuestionAnswer:
   sources: split -> 'file.jsonl', 'file.parquet', a folder of Parquet files or
     of `datasets.save_to_disk`, 'tfds:DIRECTORY' or 'tfds:NAME'; the last three
     with '@SPLIT' if the data set calls the split otherwise.
-  question, answer: templates of the row's fields: '{Body} {Question}'.
+  question, answer: templates of the row's fields: '{Body} {Question}'. Fields
+    may have any name without braces: '{input-text}'.
   gold: where the right answer stands in the answer field (a mode of
     `answers.extract`): 'hash' for GSM8K, 'whole' for most.
   extract: where the answer stands in the response, prefill included.
@@ -82,10 +83,12 @@ class QuestionAnswer:
   reward_weights: dict[str, float] = base.outcome_only()
 
   def __post_init__(self):
-    if not self.sources:
-      raise ValueError('QuestionAnswer.sources is empty')
-    for split in self.sources:
-      base.check_split(split)
+    _check_sources(self.sources)
+    if not rows_lib.fields_of(self.question):
+      raise ValueError(
+        f'QuestionAnswer.question = {self.question!r} names no field of the '
+        "rows; a field stands in braces: '{question}'"
+      )
     for split in ('validation', 'test'):
       if (
         self.hold_out != 'none' and split in self.sources and self._size(split)
@@ -114,7 +117,7 @@ class QuestionAnswer:
       answer=row.answer,
       id=index,
       meta={
-        'where': row.where,
+        base.PLACE: row.where,
         'solution': row.solution,
         'question': row.question,
       },
@@ -234,6 +237,24 @@ class QuestionAnswer:
     return parts[split]
 
 
+def _check_sources(sources):
+  """Raises ValueError unless they are texts by the names of splits."""
+  if not isinstance(sources, Mapping):
+    raise ValueError(
+      f"QuestionAnswer.sources = {sources!r} is not {{'train': SOURCE, ...}}"
+    )
+  if not sources:
+    raise ValueError('QuestionAnswer.sources is empty')
+  for split, source in sources.items():
+    base.check_split(split)
+    if not isinstance(source, str) or not source:
+      raise ValueError(
+        f'QuestionAnswer.sources[{split!r}] = {source!r} is not the text of '
+        'one file, one folder (several Parquet files are read together) or '
+        'tfds:NAME'
+      )
+
+
 @functools.lru_cache(maxsize=32)
 def _partition(loaded, hold_out, num_validation, num_test):
   """split -> rows; train gets the rows that are in no other split."""
@@ -283,7 +304,7 @@ def _load(
       )
     row_id = None
     if id_field:
-      row_id = rows_lib.fill('{' + id_field + '}', record, where)
+      row_id = rows_lib.field(record, id_field, where)
     return row_id, rows_lib.Row(text, right, solution, where)
 
   fields = (

@@ -12,7 +12,10 @@ from typing import Any
 from rl_jax.tasks import sources, tables
 from rl_jax.tasks.sources import BadRowError
 
-_FIELD = re.compile(r'\{(\w+)\}')
+_FIELD = re.compile(r'\{([^{}]+)\}')
+# What was meant as a field; other braces are JSON, LaTeX or a set.
+_WORD = re.compile(r'\w+')
+_WORDS = re.compile(r'[^\W\d]\w*(?:[ ./-]\w+)+')
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -179,20 +182,38 @@ def fields_of(*templates: str) -> tuple[str, ...]:
 def fill(template: str, record: Mapping[str, Any], where: str) -> str:
   """Fills in the fields that a template such as '{Body} {Question}' names.
 
+  Braces are literal around what is no field and does not look like the name of
+  one; of all braces of a template, one pair at least must hold a field.
+
   Raises: BadRowError if a field is missing or is neither text nor a number.
   """
+  names = fields_of(template)
+  any_known = any(name in record for name in names)
 
   def value(match):
     name = match[1]
-    if name not in record:
-      raise BadRowError(
-        where,
-        'missing_field',
-        f'field {name!r} is missing; present: {sorted(map(str, record))}',
-      )
-    return as_text(record[name], name, where)
+    # As in \boxed{your answer}, braces behind a letter are an argument.
+    argument = match.string[: match.start()][-1:].isalpha()
+    looks = _WORD.fullmatch(name) or (_WORDS.fullmatch(name) and not argument)
+    if name in record or looks or not any_known:
+      return field(record, name, where)
+    return match[0]
 
   return _FIELD.sub(value, template)
+
+
+def field(record: Mapping[str, Any], name: str, where: str) -> str:
+  """The text of a field, whatever its name.
+
+  Raises: BadRowError if it is missing or is neither text nor a number.
+  """
+  if name not in record:
+    raise BadRowError(
+      where,
+      'missing_field',
+      f'field {name!r} is missing; present: {sorted(map(str, record))}',
+    )
+  return as_text(record[name], name, where)
 
 
 def as_text(value: Any, name: str, where: str) -> str:

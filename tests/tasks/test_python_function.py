@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from rl_jax.tasks import PlainTemplate, PythonFunction, python_function
+from rl_jax.tasks.base import PLACE
 from rl_jax.verification.pool import VerifierPool
 
 pytestmark = pytest.mark.skipif(
@@ -43,6 +44,7 @@ def test_examples_and_the_held_out_end(tmp_path):
   example = task.example('validation', 0)
   assert example.prompt == 'Write pairs(x), each item with its index.\n'
   assert task.target(task.example('train', 0)).startswith('def add')
+  assert example.meta[PLACE].endswith('rows.jsonl:2')
 
 
 @pytest.mark.parametrize(

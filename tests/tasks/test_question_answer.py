@@ -12,7 +12,9 @@ import pytest
 from configs import bandit
 from configs.methods import grpo
 from rl_jax.config import EvaluationConfig
+from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.overrides import override
+from rl_jax.rollouts.prompts import OverlongPromptError, PromptSet
 from rl_jax.runs import loop
 from rl_jax.runtime import mesh
 from rl_jax.serialization import from_json, to_json
@@ -22,7 +24,7 @@ from rl_jax.tasks import (
   QuestionAnswer,
   render_prompt,
 )
-from rl_jax.tasks.base import SPLITS
+from rl_jax.tasks.base import PLACE, SPLITS
 from rl_jax.verification.pool import VerifierConfig, VerifierPool
 
 
@@ -80,7 +82,7 @@ def test_released_formats(tmp_path):
   assert gsm8k.answer == '1,005'
   assert gsm8k.prompt == 'Question: How much?\nAnswer:'
   assert gsm8k.meta['solution'].startswith('2+3')
-  assert gsm8k.meta['where'].endswith('gsm8k.jsonl:1')
+  assert gsm8k.meta[PLACE].endswith('gsm8k.jsonl:1')
   mawps = QuestionAnswer(
     sources={
       'train': _write(tmp_path / 'm.jsonl', [{'input': 'a b', 'target': 14.0}])
@@ -174,6 +176,7 @@ def test_a_split_without_rows_is_empty_and_too_many_held_out_is_an_error(
     dict(bad_rows='guess'),
     dict(sources={'dev': 'a'}),
     dict(sources={}),
+    dict(question='question'),
     dict(num_test=-1),
   ],
 )
@@ -182,6 +185,30 @@ def test_bad_arguments_are_named(fields):
     QuestionAnswer(**{'sources': {'train': 'a'}, **fields})
   with pytest.raises(ValueError, match='question'):
     PlainTemplate('no slot')
+
+
+@pytest.mark.parametrize(
+  ('sources', 'named'),
+  [
+    (None, r'sources = None is not'),
+    ('a.jsonl', r"sources = 'a.jsonl' is not"),
+    ({'train': 5}, r"sources\['train'\] = 5 is not the text of one file"),
+    ({'train': None}, r"sources\['train'\] = None"),
+    ({'test': ['a', 'b']}, r"sources\['test'\] = \['a', 'b'\]"),
+  ],
+)
+def test_sources_are_texts(sources, named):
+  with pytest.raises(ValueError, match=rf'QuestionAnswer\.{named}'):
+    QuestionAnswer(sources=sources)
+
+
+def test_a_long_prompt_is_named_by_file_and_line(tmp_path):
+  rows = [{'question': 'q'}, {'question': 'q' * 30}]
+  rows = [{**row, 'answer': 1} for row in rows]
+  source = _write(tmp_path / 'rows.jsonl', rows)
+  task = QuestionAnswer(sources={'train': source})
+  with pytest.raises(OverlongPromptError, match=r'train\[1\].*rows\.jsonl:2\)'):
+    PromptSet(task, 'train', CharTokenizer('Question: Awr\nq'), 25)
 
 
 class _Tags:

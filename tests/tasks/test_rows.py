@@ -1,5 +1,6 @@
 """Reading rows: every kind of bad row, and ArrayRecord without TensorFlow."""
 
+import json
 import logging
 import os
 import subprocess
@@ -7,7 +8,8 @@ import sys
 
 import pytest
 
-from rl_jax.tasks import QuestionAnswer
+from rl_jax.tasks import PromptResponse, QuestionAnswer, rows
+from rl_jax.tasks.sources import BadRowError
 
 
 def _examples(task, split):
@@ -55,6 +57,62 @@ def test_bad_rows_are_named_or_counted(tmp_path, caplog, kind, line):
   assert [e.answer for e in _examples(task, 'train')] == ['1', '2']
   assert task.skipped('train') == task.skipped('test') == {kind: 1}
   assert 'rows.jsonl:3: ' in caplog.text
+
+
+NAMES = ('input-text', 'Full Question', 'meta.question', 'Which?', 'é')
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_fields_may_have_any_name(tmp_path, name):
+  path = tmp_path / 'rows.jsonl'
+  path.write_text(json.dumps({name: 'q', 'the answer': 1, 'the id': 'x'}))
+  task = QuestionAnswer(
+    sources={'train': str(path)},
+    question='{' + name + '}',
+    answer='{the answer}',
+    id_field='the id',
+  )
+  example = task.example('train', 0)
+  assert (example.prompt, example.answer) == ('Question: q\nAnswer:', '1')
+  pairs = PromptResponse(path=str(path), prompt=name, response='the answer')
+  example = pairs.example('train', 0)
+  assert (example.prompt, example.answer) == ('q', '1')
+  missing = PromptResponse(path=str(path), prompt='a-b', response=name)
+  with pytest.raises(BadRowError, match="'a-b' is missing; present: "):
+    missing.num_prompts('train')
+
+
+@pytest.mark.parametrize(
+  ('template', 'filled'),
+  [
+    ('{"a": "{q}"}', '{"a": "Q"}'),
+    (r'{q} as \boxed{}', r'Q as \boxed{}'),
+    (r'{q} as \boxed{your answer}', r'Q as \boxed{your answer}'),
+    (r'\boxed{{q}}', r'\boxed{Q}'),
+    ('{q} of {1, 2} or {3-4}', 'Q of {1, 2} or {3-4}'),
+    ('0', '0'),
+  ],
+)
+def test_other_braces_are_literal(template, filled):
+  assert rows.fill(template, {'q': 'Q'}, 'here') == filled
+
+
+@pytest.mark.parametrize(
+  ('template', 'name'),
+  [
+    ('{q} {r}', 'r'),
+    (r'{q} \frac{r}', 'r'),
+    ('{q} {Full Question}', 'Full Question'),
+    ('{q} {meta.question}', 'meta.question'),
+    ('{input-text}', 'input-text'),
+    ('{Which?}', 'Which?'),
+  ],
+)
+def test_a_field_that_is_missing_is_named(template, name):
+  with pytest.raises(BadRowError) as error:
+    rows.fill(template, {'q': 'Q'}, 'here')
+  assert error.value.kind == 'missing_field'
+  assert f"field {name!r} is missing; present: ['q']" in str(error.value)
 
 
 @pytest.mark.parametrize('content', ['', '\n\n', '{"question": "q"}\n'])
@@ -108,7 +166,7 @@ assert [task.num_prompts(s) for s in ('train', 'validation', 'test')] == [
 example = task.example('validation', 1)
 assert (example.prompt, example.answer) == (
     'Question: q\\u00e916\\nAnswer:', '16'), example
-assert example.meta['where'].endswith('@train row 16')
+assert example.meta['place'].endswith('@train row 16')
 try:
   QuestionAnswer(sources={'train': source + '@none'}).num_prompts('train')
 except ValueError as error:

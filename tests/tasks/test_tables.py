@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from rl_jax.tasks import PromptResponse, QuestionAnswer, tables
+from rl_jax.tasks.base import PLACE
 from rl_jax.tasks.rows import is_source
 
 pa = pytest.importorskip('pyarrow')
@@ -70,7 +71,7 @@ def test_every_form_gives_the_rows_of_jsonl(tmp_path):
     found = questions(tmp_path / source)
     rows = 250 if source.endswith('.parquet') else 600
     assert [(e.prompt, e.answer) for e in found] == expected[:rows], source
-  where = [e.meta['where'] for e in questions(tmp_path / 'hub')]
+  where = [e.meta[PLACE] for e in questions(tmp_path / 'hub')]
   assert where[0].endswith('train-00000-of-00002.parquet:1')
   assert where[-1].endswith('train-00001-of-00002.parquet:350')
   assert len(questions(tmp_path / 'auto@dev', 'validation')) == 2

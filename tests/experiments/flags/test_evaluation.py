@@ -129,6 +129,33 @@ def test_mistakes_are_named(run):
     config_of(run, '--set=evaluaton.top_p=0.5')
 
 
+def test_a_checkpoint_without_a_task_is_named(tmp_path):
+  def error_of(path):
+    values = flags.FlagValues()
+    evaluation.define_flags(values)
+    flags.DEFINE_string('checkpoint', None, 'Policy.', flag_values=values)
+    values(['evaluate', f'--checkpoint={path}'])
+    with pytest.raises(ValueError) as error:
+      evaluation.from_flags(None, values)
+    return str(error.value)
+
+  missing = tmp_path / 'bandti'
+  assert error_of(missing) == f'--checkpoint={missing} does not exist'
+  found = error_of(tmp_path)
+  assert f'--checkpoint={tmp_path} is no work directory' in found
+  assert 'no checkpoint yet' in found
+  assert 'no work directory' in error_of('gs://bucket/model')
+
+
+@pytest.mark.parametrize('name', ['rows.csv', 'array.json'])
+def test_data_of_another_form_say_what_is_read(tmp_path, name):
+  path = tmp_path / name
+  path.write_text('[{"question": "q", "answer": 1}]')
+  with pytest.raises(ValueError, match=r'rows are read from \.jsonl') as error:
+    config_of(None, f'--data={path}')
+  assert str(path) in str(error.value) and 'Known' not in str(error.value)
+
+
 def test_prompts_fit_the_model(run):
   """As many tokens as responses leave; at least one."""
   model = ModelConfig(
