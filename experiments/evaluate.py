@@ -15,11 +15,13 @@ answer forms (also for other data), response limit, stop texts, sampling
 in the configuration of --data. --set=PATH=LITERAL changes any other field, for
 example mesh.fsdp or task.template.arguments. pass_at_k is the unbiased
 estimator; responses that could not be judged are counted by reward_errors and
-in no mean. --out has the outcome of each row, for intervals.
+in no mean. A number that is not finite is null: JSON has no NaN. --out has the
+outcome of each row, for intervals.
 """
 
 import contextlib
 import json
+import math
 
 from absl import flags
 import jax
@@ -102,14 +104,22 @@ def main(argv):
     'stop': config.rollout.stop,
   }
   line = {'checkpoint': _CHECKPOINT.value, **found, 'settings': used}
-  print(json.dumps(line))
+  print(json.dumps(_finite(line), allow_nan=False))
+
+
+def _finite(value):
+  """The value, None in place of numbers that are not finite."""
+  if isinstance(value, dict):
+    return {k: _finite(v) for k, v in value.items()}
+  infinite = isinstance(value, float) and not math.isfinite(value)
+  return None if infinite else value
 
 
 def _plain(outcomes):
   """Lists of texts, or of numbers: null where a response was not judged."""
   values = np.asarray(outcomes)
   if values.dtype.kind == 'f':
-    values = np.where(np.isnan(values), None, values)
+    values = np.where(np.isfinite(values), values, None)
   return values.tolist()
 
 

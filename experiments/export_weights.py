@@ -11,7 +11,7 @@ classifier (LlamaForSequenceClassification, ...) whose score is the value head.
 from absl import app, flags, logging
 import jax
 
-from experiments.flags import configuration
+from experiments.flags import configuration, outputs
 from rl_jax.models import transformer
 from rl_jax.models.files import hf_classifier, hf_export, peft
 from rl_jax.runs import policy as policy_lib
@@ -40,6 +40,8 @@ def main(argv: list[str]) -> None:
   """Exports the weights."""
   if len(argv) > 1:
     raise app.UsageError(f'unexpected arguments {argv[1:]}')
+  outputs.check_not_source('checkpoint', _CHECKPOINT.value, _OUT.value)
+  outputs.check_not_of_run('out', _OUT.value)
   mesh = mesh_lib.make_mesh(MeshConfig(fsdp=jax.device_count()))
   cfg, params, tokenizer = policy_lib.load_checkpoint(_CHECKPOINT.value, mesh)
   if _PAD.value is not None:

@@ -14,7 +14,7 @@ see what a model owes to its pre-training.
 from absl import app, flags, logging
 import jax
 
-from experiments.flags import configuration
+from experiments.flags import configuration, outputs
 from rl_jax.models import params as params_lib
 from rl_jax.models import spec, transformer
 from rl_jax.models.files import model_dir, peft
@@ -42,6 +42,8 @@ def main(argv: list[str]) -> None:
   """Imports the weights."""
   if len(argv) > 1:
     raise app.UsageError(f'unexpected arguments {argv[1:]}')
+  outputs.check_not_source('source', _SOURCE.value, _OUT.value)
+  outputs.check_not_source('adapters', _ADAPTERS.value, _OUT.value)
   cfg, params, tokenizer = model_dir.load_any(
     _SOURCE.value, param_dtype=_PARAM_DTYPE.value
   )

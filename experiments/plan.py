@@ -64,13 +64,22 @@ def mesh_config(config) -> mesh_lib.MeshConfig:
 
 def card() -> roofline.Card:
   """The named card, with peaks replaced by flags that are given."""
-  given = {
-    'flops': _FLOPS.value,
-    'bandwidth': _BANDWIDTH.value,
-    'interconnect': _LINK.value,
-  }
-  given = {name: value for name, value in given.items() if value is not None}
+  peaks = (_FLOPS, _BANDWIDTH, _LINK)
+  given = {x.name: x.value for x in peaks if x.value is not None}
+  for name, value in given.items():
+    if not 1 <= value <= 1e30:  # nan passes the bounds of a flag
+      raise ValueError(f'--{name}={value}: expected 1 to 1e30')
   return dataclasses.replace(roofline.CARDS[_CARD.value], **given)
+
+
+def response_lengths() -> tuple[int, ...]:
+  """The lengths of --responses."""
+  texts = _RESPONSES.value
+  if not texts or not all(x.isdecimal() and int(x) for x in texts):
+    raise ValueError(
+      f'--responses={",".join(texts)}: expected numbers of at least 1'
+    )
+  return tuple(map(int, texts))
 
 
 def main(argv):
@@ -79,6 +88,7 @@ def main(argv):
     raise app.UsageError(f'unexpected arguments: {argv[1:]}')
   if _DEVICES.value < 1:
     raise ValueError(f'--devices={_DEVICES.value} must be at least 1')
+  peaks, responses = card(), response_lengths()
   jax.config.update('jax_platforms', 'cpu')
   jax.config.update('jax_num_cpu_devices', _DEVICES.value)
   config = configuration.from_flags()
@@ -110,7 +120,6 @@ def main(argv):
   }
   sent |= {name: sum(c.sent for c in found) for name, found in counted.items()}
   bounds = roofline.roofline(config, model, plan, _DEVICES.value, sent)
-  responses = tuple(int(text) for text in _RESPONSES.value)
   rows = roofline.fitting(config, 24e9, responses)
   print(plan_tables.header(config, model))
   print(plan_tables.memory(plan, compiled))
@@ -118,7 +127,7 @@ def main(argv):
     print(plan_tables.traffic(counted))
   else:
     print('Not compiled: bytes sent are not counted.\n')
-  print(plan_tables.roofline(bounds, card(), _CARD.value))
+  print(plan_tables.roofline(bounds, peaks, _CARD.value))
   print(plan_tables.fits(rows, responses, config))
 
 

@@ -45,7 +45,13 @@ _CHECKPOINT = flags.DEFINE_string(
 )
 _SPLIT = flags.DEFINE_enum('split', 'test', SPLITS, 'Of the task.')
 _INDEX = flags.DEFINE_integer('index', 0, 'Example of the split.', 0)
-_SEED = flags.DEFINE_integer('seed', None, 'Of samples; default: greedy.')
+_SEED = flags.DEFINE_integer(
+  'seed',
+  None,
+  'Of samples; default: greedy.',
+  lower_bound=-(2**63),
+  upper_bound=2**63 - 1,
+)
 _SET = flags.DEFINE_multi_string('set', [], 'PATH=LITERAL of any field.')
 
 

@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 import matplotlib.ticker
 import numpy as np
 
-from experiments.flags import configuration
+from experiments.flags import configuration, outputs
 from experiments.reports import workdirs as workdirs_lib
 from experiments.tables import intervals
 from rl_jax.records import metrics as metrics_lib
@@ -292,6 +292,7 @@ def _tidy(axes, metric: str, x_label: str) -> None:
 
 def main(argv: Sequence[str]) -> None:
   del argv
+  outputs.check_not_of_run('out', _OUT.value)
   runs = load_runs(_WORKDIRS.value)
   drawn = plot_curves(
     runs,

@@ -27,7 +27,7 @@ import time
 
 from absl import app, flags
 
-from experiments.flags import configuration
+from experiments.flags import configuration, outputs
 from experiments.reports import html as report_html
 from experiments.reports import workdirs as workdirs_lib
 from experiments.sweeps import runs as sweep_runs
@@ -46,7 +46,7 @@ _TABLE_BASELINE = flags.DEFINE_string('table_baseline', None, 'A row name.')
 _BASELINE = flags.DEFINE_string('baseline', '', 'Label of a run, or a method.')
 _TITLE = flags.DEFINE_string('title', '', 'Heading of the page.')
 _MEGABYTES = flags.DEFINE_float(
-  'max_megabytes', 8.0, 'Limit for rollouts in the page.', lower_bound=0.0
+  'max_megabytes', 8.0, 'Limit for rollouts in the page.'
 )
 _MIXED = flags.DEFINE_bool(
   'allow_mixed', False, 'Mark mixed results instead of refusing them.'
@@ -127,8 +127,10 @@ def main(argv):
   """Reads, renders, writes."""
   if len(argv) > 1:
     raise app.UsageError(f'unexpected arguments: {argv[1:]}')
-  if _WATCH.value < 0:
-    raise ValueError(f'--watch={_WATCH.value}: expected at least 0')
+  for flag in (_WATCH, _MEGABYTES):
+    if not 0 <= flag.value <= 1e9:  # nan passes the bounds of a flag
+      raise ValueError(f'--{flag.name}={flag.value}: expected 0 to 1e9')
+  outputs.check_not_source('results', _RESULTS.value or None, _OUT.value)
   report_html.check_writable(_OUT.value)
 
   def write(reload_seconds: float) -> None:

@@ -8,7 +8,7 @@ python -m experiments.search --config=configs/countdown.py
 --field is a tuple of numbers; --metric, of the last row of a run, is to be as
 large as possible. The work directory is that of a sweep: points that have a run
 are not run again, so the same command continues a search. A failed run is worse
-than all others.
+than all others; if every run failed, the exit code is 1.
 
 Source: the search of thresholds of "Confronting Reward Model Overoptimization
 with Constrained RLHF" (reflection 1, expansion 2, contraction and shrinking
@@ -18,6 +18,8 @@ the thresholds; here every point starts from the same policy.
 """
 
 from collections.abc import Callable, Sequence
+import os
+import sys
 
 from absl import flags
 import numpy as np
@@ -135,6 +137,10 @@ def main(argv):
   except ValueError as error:
     raise ValueError(f'--start={",".join(_START.value)}: {error}') from None
   best, found = nelder_mead(score, start, _STEP.value, _RUNS.value)
+  if found == -np.inf:
+    results = os.path.join(_WORKDIR.value, sweep_runs.RESULTS)
+    print(f'every run failed: {results}')
+    sys.exit(1)
   print(f'best: {_FIELD.value}={best} with {_METRIC.value} {found:.4f}')
 
 

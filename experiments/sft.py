@@ -21,16 +21,18 @@ import os
 
 from absl import flags, logging
 
-from experiments.flags import configuration
+from experiments.flags import configuration, outputs
 from rl_jax import overrides
 from rl_jax.config import EvaluationConfig, ExperimentConfig, StoppingConfig
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.learning.update import UpdateConfig
-from rl_jax.models.files import model_dir
+from rl_jax.models.files import directories, model_dir
 from rl_jax.records import metrics
 from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
 from rl_jax.runs.loop import Trainer
 from rl_jax.tasks import PreferenceRows
+
+ACCURACY = 'evaluation/pass_at_1'
 
 _CONFIG = flags.DEFINE_string(
   'config', None, 'Configuration whose task is used.'
@@ -89,13 +91,11 @@ def check_flags() -> None:
     raise ValueError(
       f'--microbatches={_MICRO.value} must divide --batch_size={_BATCH.value}'
     )
-  same = _MODEL.value is not None and (
-    os.path.realpath(_MODEL.value) == os.path.realpath(_OUT.value)
-  )
-  if same:  # and the run could not be continued
-    raise ValueError(f'--out={_OUT.value} would replace --model: give another')
+  # The run could not be continued.
+  outputs.check_not_source('model', _MODEL.value, _OUT.value)
   if _DATA.value is not None and _MODEL.value is None:
     raise ValueError('--data needs --model: the model to start from')
+  directories.check_replaceable(_OUT.value)
 
 
 def config_of_flags() -> ExperimentConfig:
@@ -127,11 +127,14 @@ def config_of_flags() -> ExperimentConfig:
     ),
     evaluation=EvaluationConfig(every=_EVERY.value, num_prompts=256),
     checkpoint=CheckpointConfig(every=_EVERY.value, keep_best=0),
-    stopping=StoppingConfig(
-      metric='evaluation/pass_at_1', patience=None, target=_STOP.value
-    ),
+    stopping=StoppingConfig(metric=ACCURACY, patience=None, target=_STOP.value),
   )
   config = configuration.changed(config, _SET.value)
+  stopping = config.stopping
+  ends = (stopping.target, stopping.patience) != (None, None)
+  if stopping.metric == ACCURACY and not ends:
+    # Nothing waits for it, and a run without evaluations lacks it.
+    config = overrides.override(config, 'stopping.metric', 'null')
   split = config.evaluation.split
   if split is not None and not config.task.num_prompts(split):
     config = overrides.override(config, 'evaluation.split', 'train')
@@ -150,12 +153,12 @@ def main(argv):
   params = {**policy.frozen, **trainer.state.params}
   model_dir.save_model(_OUT.value, policy.model, params, policy.tokenizer)
   rows = metrics.read_jsonl(os.path.join(workdir, metrics.METRICS))
-  name = 'evaluation/pass_at_1'
-  *_, evaluated = (found for found in rows if name in found)
-  print(
-    f'{_OUT.value}: {row["step"]} steps, nll {row["train/nll"]:.3f}, greedy '
-    f'accuracy {evaluated[name]:.3f} after {evaluated["step"]}'
-  )
+  evaluated = [found for found in rows if ACCURACY in found]
+  line = f'{_OUT.value}: {row["step"]} steps, nll {row["train/nll"]:.3f}'
+  if evaluated:
+    last = evaluated[-1]
+    line += f', greedy accuracy {last[ACCURACY]:.3f} after {last["step"]}'
+  print(line)
 
 
 if __name__ == '__main__':

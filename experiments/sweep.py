@@ -15,7 +15,8 @@ state.
 
 Finished runs are skipped, interrupted ones are continued. Each finished run
 adds a line to DIR/results.jsonl. The line of a failed run has the reason; it is
-not run again until the line is removed. `table` and `report` read DIR.
+not run again until the line is removed. `table` and `report` read DIR. If no
+run is finished at the end, the exit code is 1 (but not with --shard).
 
 --jitted compiles one program for runs that differ only in the seed, the
 learning rate and float fields of the method, if the task verifies on the
@@ -28,6 +29,7 @@ nothing is submitted.
 
 import os
 import subprocess
+import sys
 
 from absl import app, flags
 
@@ -83,6 +85,14 @@ def source() -> tuple[list[sweep_runs.Run], tuple[str, ...]]:
   return sweep_runs.runs(settings), (*grid_flags, *imports)
 
 
+def check_any(members: list[sweep_runs.Run], workdir: str) -> None:
+  """Exits with 1 if no run is finished."""
+  rows = sweep_runs.results(workdir)
+  done = {row['digest'] for row in rows if 'failed' not in row}
+  if not any(run.digest in done for run in members):
+    sys.exit(1)
+
+
 def main(argv):
   """Runs, spawns or prints."""
   if len(argv) > 1:
@@ -115,10 +125,13 @@ def main(argv):
     failed = [p.args[-1] for p in processes if p.wait()]
     if failed:
       raise ValueError(f'these parts failed: {", ".join(failed)}')
+    check_any(members, workdir)
   else:
     mine = sweep_runs.shard(parts, _SHARD.value)
     sweep_runs.execute_all(mine, workdir, _JITTED.value, _BY_STAGES.value)
     print(sweep_runs.progress(members, workdir))
+    if _SHARD.value == '0/1':  # other shards may have finished some, or will
+      check_any(members, workdir)
 
 
 if __name__ == '__main__':

@@ -5,6 +5,22 @@ import json
 import os
 from typing import Any
 
+from rl_jax.records import metrics
+from rl_jax.records.trackers import services
+from rl_jax.runs import directory, fingerprints, lock, policy
+from rl_jax.verification import journal
+
+RUN_FILES = (  # what a run writes to its work directory
+  directory.CONFIG_FILE,
+  fingerprints.FILE,
+  journal.FILE,
+  lock.FILE,
+  metrics.METRICS,
+  metrics.ROLLOUTS,
+  policy.DESCRIPTION,
+  services.FILE,
+)
+
 
 def check_file(flag: str, path: str) -> None:
   """Raises ValueError naming the flag if no file can be written there."""
@@ -12,6 +28,24 @@ def check_file(flag: str, path: str) -> None:
   writable = os.path.isdir(folder) and os.access(folder, os.W_OK)
   if not path or os.path.isdir(path) or not writable:
     raise ValueError(f'--{flag}={path}: no file can be written there')
+  check_not_of_run(flag, path)
+
+
+def check_not_of_run(flag: str, path: str) -> None:
+  """Raises ValueError naming the flag if a run wrote, or will write, that."""
+  folder, name = os.path.split(os.path.realpath(path))
+  is_run = os.path.exists(os.path.join(folder, directory.CONFIG_FILE))
+  if is_run and name in RUN_FILES:
+    raise ValueError(
+      f'--{flag}={path} would replace {name} of the run in {folder}: give '
+      'another'
+    )
+
+
+def check_not_source(flag: str, source: str | None, out: str) -> None:
+  """Raises ValueError if --out is the place that the flag names."""
+  if source is not None and os.path.realpath(source) == os.path.realpath(out):
+    raise ValueError(f'--out={out} would replace --{flag}: give another')
 
 
 def write_json(path: str, value: Any) -> None:

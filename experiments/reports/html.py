@@ -17,7 +17,7 @@ from typing import Any
 import jinja2
 import markupsafe
 
-from experiments.flags import configuration
+from experiments.flags import configuration, outputs
 from experiments.reports import curves as report_curves
 from experiments.reports import labels as labels_lib
 from experiments.reports import rollouts as report_rollouts
@@ -220,6 +220,7 @@ def check_writable(out: str) -> None:
   """Raises ValueError if a page cannot be written there."""
   if os.path.isdir(out):
     raise ValueError(f'--out={out} is a directory: give the name of a file')
+  outputs.check_not_of_run('out', out)
   try:
     os.makedirs(os.path.dirname(out) or '.', exist_ok=True)
     with tempfile.TemporaryFile(dir=os.path.dirname(out) or '.'):

@@ -1,5 +1,6 @@
 """From a configuration to the parts of a run, checked before any compile."""
 
+from collections.abc import Mapping
 import dataclasses
 import functools
 import math
@@ -10,6 +11,7 @@ from absl import logging
 import jax
 
 from rl_jax import config as config_lib
+from rl_jax import serialization
 from rl_jax.config import ExperimentConfig, optimizer_of
 from rl_jax.learning import model_checks
 from rl_jax.learning.optimizers import make_optimizer
@@ -77,9 +79,12 @@ class Parts:
 
 
 def assemble(
-  config: ExperimentConfig, workdir: str, mesh: jax.sharding.Mesh
+  config: ExperimentConfig,
+  workdir: str,
+  mesh: jax.sharding.Mesh,
+  files: Mapping[str, Any] | None = None,
 ) -> Parts:
-  """All parts of a run on a mesh that is in force."""
+  """All parts of a run on a mesh that is in force; files: fingerprints."""
   policy = policy_lib.load(config.model, config.task, config.seed, mesh)
   config = with_special_ids(config, policy.tokenizer)
   rollout = config.rollout
@@ -90,7 +95,7 @@ def assemble(
     vocab_size=policy.model.vocab_size,
   ):
     logging.warning('%s', line)
-  verifier = make_verifier(config, workdir, policy.tokenizer, mesh)
+  verifier = make_verifier(config, workdir, policy.tokenizer, mesh, files)
   rows = read_rows(
     config,
     policy,
@@ -284,10 +289,12 @@ def make_verifier(
   workdir: str | None,
   tokenizer: Any,
   mesh: jax.sharding.Mesh,
+  files: Mapping[str, Any] | None = None,
 ) -> Verifier:
   """Judges responses; only outcomes of workers may differ between runs.
 
   workdir: where they are journaled, or None: nothing will be repeated.
+  files: fingerprints; outcomes of other code or data are not used again.
   """
   settings = config.verifier
   if settings.on_device:
@@ -303,13 +310,14 @@ def make_verifier(
     pool = SessionPool(task, **limits)
   else:
     pool = VerifierPool(task, on_timeout=settings.on_timeout, **limits)
-  path = None
+  path, what = None, ''
   if workdir is not None and settings.workers:
+    what = _judging(config, files or {})
     path = os.path.join(workdir, JOURNAL_FILE)
     if processes.count() > 1:  # each verifies rows of its own
       name = f'process_{processes.index()}_{JOURNAL_FILE}'
       path = os.path.join(workdir, name)
-  journal = JournaledPool(pool, path)
+  journal = JournaledPool(pool, path, what)
   if not episodes:
     return TextVerifier(journal)
   return Episodes(
@@ -322,6 +330,13 @@ def make_verifier(
     partners=make_partners(config, mesh, run_key(config.seed, mesh)),
     judged=bool(config.judges),
   )
+
+
+def _judging(config, files):
+  """A digest of the code and the data by which responses are judged."""
+  tasks = [config.task, *(one.task for one in config.evaluation.sets)]
+  data = {k: x['sha256'] for k, x in files.items() if k.startswith('task')}
+  return serialization.digest([*tasks, data])
 
 
 def make_evaluator(

@@ -59,7 +59,7 @@ def check(
 ) -> Changes:
   """Raises ValueError if the directory holds the run of another configuration.
 
-  Or if no checkpoint could be saved there.
+  Or if no checkpoint could be saved there, or a model is there and no run.
 
   Or of other data or another model: of the same fields, but with another
   content. Files may move.
@@ -100,6 +100,7 @@ def _check(config, workdir, allowed, prints):
         f'{workdir} has checkpoints but no {CONFIG_FILE}: it is unknown '
         'which run they continue. Use another --workdir, or remove them.'
       )
+    _check_no_model(workdir)
     return []
   try:
     saved = serialization.read(path, serialization.classes_of(config))
@@ -129,6 +130,16 @@ def _check(config, workdir, allowed, prints):
   for line in dict.fromkeys(changes + named):
     logging.warning('continuing with another %s', line)
   return named
+
+
+def _check_no_model(workdir):
+  """Raises ValueError for a model, which the files of a run would hide."""
+  names = os.listdir(workdir) if os.path.isdir(workdir) else []
+  for name in sorted(names):
+    if name in ('model.json', 'config.json') or name.endswith('.safetensors'):
+      raise ValueError(
+        f'{workdir} holds a model ({name}): give another --workdir'
+      )
 
 
 def _refusal(path, changed, edited):

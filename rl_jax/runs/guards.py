@@ -37,21 +37,44 @@ def check(
 def check_judged(errors: Sequence[str | None], in_a_row: int) -> int:
   """Iterations in a row, this one included, of which no sample was judged.
 
-  errors: of the samples of an iteration, None for one that was judged.
-  in_a_row: those before it.
+  errors: as of why_unjudged. in_a_row: those before it.
 
   Raises: StopRunError after MOST_UNJUDGED_IN_A_ROW, with a reason: nothing
     can be learned.
   """
-  if not errors or None in errors:
+  why = why_unjudged(errors)
+  if not why:
     return 0
   in_a_row += 1
   if in_a_row >= MOST_UNJUDGED_IN_A_ROW:
     raise StopRunError(
       f'no sample of {in_a_row} iterations in a row could be judged '
-      f'(rollout/reward_errors): {errors[0].strip().splitlines()[-1]:.300}'
+      f'(rollout/reward_errors): {why}'
     )
   return in_a_row
+
+
+def why_unjudged(errors: Sequence[str | None]) -> str:
+  """Why no sample of an iteration was judged; '' if one was.
+
+  errors: of its samples, None for one that was judged.
+  """
+  if not errors or None in errors:
+    return ''
+  lines = errors[0].strip().splitlines() or ['no reason is known']
+  return f'{lines[-1]:.300}'
+
+
+def check_end(unjudged: str) -> None:
+  """Raises StopRunError at the end of a run whose last iteration was in vain.
+
+  unjudged: `why_unjudged` of that iteration.
+  """
+  if unjudged:
+    raise StopRunError(
+      'no sample of the last iteration could be judged '
+      f'(rollout/reward_errors): {unjudged}'
+    )
 
 
 def first_failure(

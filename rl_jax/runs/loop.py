@@ -33,7 +33,7 @@ from rl_jax.records import progress, rollout_log, trackers
 from rl_jax.rollouts import lagged as lagged_lib
 from rl_jax.rollouts.episodes import OPPONENT
 from rl_jax.rollouts.rounds import metrics_of
-from rl_jax.runs import assembly, directory, lock
+from rl_jax.runs import assembly, directory, guards, lock
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs import stages as stages_lib
 from rl_jax.runs.callbacks import Callbacks
@@ -72,7 +72,9 @@ class Trainer:
     self.lock = lock.Lock(workdir, take_over)
     try:
       with jax.set_mesh(mesh):
-        self.parts = assembly.assemble(config, workdir, mesh)
+        self.parts = assembly.assemble(
+          *(config, workdir, mesh, self.changes.files)
+        )
         self._open()
     except BaseException:
       self.lock.release()
@@ -94,6 +96,7 @@ class Trainer:
     self.entropy_change = EntropyChange(rate, self.parts.mesh)
     self.rollouts: rollout_log.RolloutLog | None = None  # of the last one
     self.watch = RowWatch(config, workdir, self.callbacks)
+    self.unjudged = ''  # why no sample of the last iteration was judged
     about = json.loads(serialization.to_json(config))
     self.writer = metrics_lib.MetricsWriter(
       workdir, trackers=trackers.make(config.tracking, workdir, about)
@@ -160,6 +163,7 @@ class Trainer:
         self.workdir,
       )
     stop.exit_if_requested()
+    guards.check_end(self.unjudged)
     return row
 
   def _evaluate_first(self) -> None:
@@ -186,7 +190,9 @@ class Trainer:
     next_serial = counters.group_serial
     next_serial += len(rounds) * config.rollout.num_prompts
     sampled = time.perf_counter()
-    self.watch.see_samples(rollout_log.sample_errors(rounds))
+    errors = rollout_log.sample_errors(rounds)
+    self.watch.see_samples(errors)
+    self.unjudged = guards.why_unjudged(errors)
     batch = Batch(frozen=frozen, method=parts.method, traj=traj, key=parts.key)
     probe = parts.probe
     if probe is not None and not probe.due(counters.iteration):
@@ -269,6 +275,7 @@ class Trainer:
         'offsets': self.writer.offsets(),
         'first_logged': self._first_logged,
         'stopping': self.watch.stopping.state(),
+        'unjudged': self.unjudged,
         'verifications': self.parts.verifier.mark(),
         'judges': self.parts.judges.state,
         'lagged_steps': [step for _, step in self.lagged],
@@ -330,6 +337,7 @@ class Trainer:
     self.counters = Counters(**host['counters'])
     self._begun_at = self.counters.iteration
     self._first_logged = host.get('first_logged', False)
+    self.unjudged = host.get('unjudged', '')
     self.entropy_change.restore(self.counters.entropy)
     if 'stopping' in host:
       self.watch.stopping.restore(host['stopping'])

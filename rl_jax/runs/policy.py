@@ -185,12 +185,12 @@ def load_checkpoint(
 def describe(policy: Policy, workdir: str) -> None:
   """Writes what reading a checkpoint needs besides: model and tokenizer.
 
-  Of several processes process 0 writes it, once.
+  Of several processes process 0 writes it, again only if it has changed.
   """
   path = os.path.join(workdir, DESCRIPTION)
 
   def write():
-    if model_dir.load_description(path) is not None:
+    if model_dir.load_description(path) == (policy.model, policy.tokenizer):
       return
     try:
       model_dir.save_description(path, policy.model, policy.tokenizer)

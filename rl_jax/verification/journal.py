@@ -28,11 +28,18 @@ class JournaledPool:
   With path=None it only counts calls. The journal has one line of JSON per
   call, flushed before the call returns. `forget` drops lines that no checkpoint
   needs any more. A line is used only for the same inputs (CRC-32), so a file of
-  another run changes no outcome.
+  another run changes no outcome. task: text that tells apart what judges (code
+  and data); lines that another wrote are not used either.
   """
 
-  def __init__(self, pool: Any, path: str | os.PathLike[str] | None = None):
+  def __init__(
+    self,
+    pool: Any,
+    path: str | os.PathLike[str] | None = None,
+    task: str = '',
+  ):
     self._pool = pool
+    self._task_crc = zlib.crc32(task.encode())
     self._path = None if path is None else epath.Path(path)
     self._calls = 0
     self._lines = {} if path is None else _read(self._path)
@@ -75,7 +82,7 @@ class JournaledPool:
     number, self._calls = self._calls, self._calls + 1
     if self._path is None:
       return call()
-    crc = zlib.crc32(json.dumps(inputs()).encode())
+    crc = zlib.crc32(json.dumps(inputs()).encode(), self._task_crc)
     line = self._lines.get(number)
     if line is not None and line['crc'] == crc:
       return line['outcomes']

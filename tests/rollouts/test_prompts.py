@@ -93,7 +93,7 @@ def test_large_splits_are_spot_checked(monkeypatch, caplog):
 
 def test_nothing_to_draw_from_is_an_error():
   """No rows, only overlong rows, an empty prompt."""
-  with pytest.raises(ValueError, match="Fixed: split 'test' is .* num_valid"):
+  with pytest.raises(ValueError, match="Fixed: split 'test' is .*num_valid"):
     prompt_set(split='test')
   with pytest.raises(ValueError, match="no prompt of split 'train' has at m"):
     prompt_set(limit=2, overlong='skip', prompts=('abc', 'abca'))

@@ -1,6 +1,7 @@
 """From a configuration to the parts of a run."""
 
 import dataclasses
+import json
 
 import jax
 import numpy as np
@@ -169,6 +170,40 @@ def test_the_default_worker_is_started(config, mesh, tmp_path):
   assert outcome.components == config.task.reward(example, target)
   assert len((tmp_path / JOURNAL_FILE).read_text().splitlines()) == 1
   verifier.close()
+
+
+def test_the_journal_knows_what_judges(config, mesh, tmp_path):
+  """Another task, or other rows of it, are asked again; moved ones are not."""
+  tokenizer = policy_lib.task_tokenizer(config.task)
+
+  def outcome(config, sha256, path):
+    files = {'task.sources.train': {'sha256': sha256, 'path': path}}
+    verifier = assembly.make_verifier(
+      *(config, str(tmp_path), tokenizer, mesh, files)
+    )
+    example, lines = config.task.example('train', 0), verifier._journal._lines
+    before = dict(lines)
+    verifier._journal.reward([example], [''])
+    verifier.close()
+    return 'kept' if lines == before else 'asked'
+
+  other = override(config, 'task.max_other', '0.7')
+  assert outcome(config, 'a', 'x') == 'asked'
+  assert outcome(config, 'a', 'y') == 'kept'
+  assert outcome(config, 'b', 'y') == 'asked'
+  assert outcome(other, 'b', 'y') == 'asked'
+
+
+def test_a_description_is_that_of_the_present_model(config, mesh, tmp_path):
+  """Written again if the model has changed, and only then."""
+  path, numbers = tmp_path / policy_lib.DESCRIPTION / 'model.json', []
+  for size in ('64', '64', '48'):
+    source = override(config, 'model.config.mlp_size', size).model
+    policy = policy_lib.load(source, config.task, 0, mesh)
+    policy_lib.describe(policy, str(tmp_path))
+    assert json.loads(path.read_text())['mlp_size'] == int(size)
+    numbers.append(path.stat().st_ino)
+  assert numbers[0] == numbers[1] != numbers[2]
 
 
 def test_transforms_know_the_special_tokens(toy):

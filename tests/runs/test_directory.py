@@ -158,3 +158,15 @@ def test_a_pipe_among_the_files_is_refused(config, tmp_path):
   os.mkfifo(tmp_path / 'metrics.jsonl')
   with pytest.raises(ValueError, match='metrics.jsonl is a pipe'):
     directory.check(config, str(tmp_path))
+
+
+@pytest.mark.parametrize(
+  'name', ['model.json', 'config.json', 'weights-00001-of-00002.safetensors']
+)
+def test_a_run_does_not_hide_a_model(config, name, tmp_path):
+  """experiment.json would count more than the model; a begun run goes on."""
+  (tmp_path / name).write_text('')
+  with pytest.raises(ValueError, match='holds a model .*another --workdir'):
+    directory.check(config, str(tmp_path))
+  directory.write_config(config, str(tmp_path))
+  directory.check(config, str(tmp_path))

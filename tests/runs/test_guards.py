@@ -16,3 +16,11 @@ def test_three_iterations_without_a_judged_sample_end_a_run():
   assert guards.check_judged([], count) == 0
   with pytest.raises(guards.StopRunError, match="judged.*: KeyError: 'gold'"):
     guards.check_judged([FAILED] * 4, count)
+
+
+def test_a_run_does_not_end_well_without_a_judged_sample():
+  """Of its last iteration; one judged sample, or none at all, is no error."""
+  guards.check_end(guards.why_unjudged([FAILED, None]))
+  guards.check_end(guards.why_unjudged([]))
+  with pytest.raises(guards.StopRunError, match="last.*: KeyError: 'gold'"):
+    guards.check_end(guards.why_unjudged([FAILED] * 2))

@@ -20,6 +20,7 @@ from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.callbacks import Callback, Callbacks
 from rl_jax.runs.counters import Counters
 from rl_jax.runs.row_watch import RowWatch
+from rl_jax.tasks import Bandit
 
 pytestmark = pytest.mark.usefixtures('no_mesh_left')
 
@@ -58,6 +59,29 @@ def test_a_run_of_skipped_updates_stops(make_config, tmp_path):
   jax.tree.map(
     np.testing.assert_array_equal, jax.device_get(trainer.state.params), before
   )
+
+
+def test_a_short_run_without_a_judged_sample_is_an_error(
+  make_config, tmp_path, monkeypatch
+):
+  """All rows are written; the same command again says the same."""
+
+  def reward(*_):
+    raise KeyError('gold')
+
+  monkeypatch.setattr(Bandit, 'reward', reward)
+  config = make_config(
+    Method(losses=(losses.PPOClip(),), aggregation=TokenMean()),
+    iterations='2',
+    rollout__num_prompts='2',
+    rollout__group_size='1',
+  )
+  for _ in range(2):
+    trainer = loop.Trainer(config, str(tmp_path))
+    with pytest.raises(guards.StopRunError, match="last .*KeyError: 'gold'"):
+      trainer.run()
+  rows = read_jsonl(tmp_path / 'metrics.jsonl')
+  assert [row['rollout/reward_errors'] for row in rows] == [2, 2]
 
 
 def test_a_stopped_run_goes_on_with_a_relaxed_guard(config, tmp_path):

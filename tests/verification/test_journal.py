@@ -115,6 +115,17 @@ def test_lines_of_other_responses_are_not_used(tmp_path):
   journal.close()
 
 
+def test_lines_of_another_task_are_not_used(tmp_path):
+  """A reward function that was corrected is called; the same one is not."""
+  path, found = tmp_path / 'journal', []
+  for first, task in enumerate(['old', 'old', 'new']):
+    journal = JournaledPool(Unrepeatable(first=10 * first), path, task)
+    (outcome,) = journal.reward(examples(1), ['same'])
+    found.append(outcome.components['outcome'])
+    journal.close()
+  assert found == [0.0, 0.0, 2.0]
+
+
 def test_without_a_path_nothing_is_written(tmp_path):
   _, judged = run(None, range(3), marks=(1,))
   assert judged == 3 and not any(tmp_path.iterdir())

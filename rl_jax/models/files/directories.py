@@ -63,6 +63,11 @@ def replace_directory(directory: str) -> Iterator[str]:
     shutil.rmtree(temporary, ignore_errors=True)
 
 
+def check_replaceable(directory: str) -> None:
+  """Raises ValueError if replace_directory would refuse what is there now."""
+  _others(os.path.realpath(directory))
+
+
 def _others(directory: str) -> list[str]:
   """What a directory holds that replace_directory did not write.
 

@@ -16,6 +16,7 @@ import numpy as np
 from rl_jax.models.files import directories
 from rl_jax.models.files.placement import LeafReader
 from rl_jax.models.files.tensor_table import StoredTensor
+from rl_jax.models.tokenizer import HFTokenizer
 from rl_jax.models.transformer import ModelConfig
 
 HEAD = 'score.weight'
@@ -115,6 +116,11 @@ def head_tensors(
 
 def with_pad(tokenizer: Any, token: str) -> Any:
   """The tokenizer that pads with another of its tokens."""
+  if not isinstance(tokenizer, HFTokenizer):
+    raise ValueError(
+      f'--pad_token={token!r}: {type(tokenizer).__name__} has no other token '
+      'that pads; leave the flag out'
+    )
   found = tokenizer.backend.token_to_id(token)
   if found is None:
     raise ValueError(f'--pad_token={token!r} is no token of the model')

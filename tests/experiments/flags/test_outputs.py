@@ -32,3 +32,25 @@ def test_a_whole_file_is_written_at_once(tmp_path):
   with pytest.raises(TypeError):
     outputs.write_json(path, {'a': {1}})
   assert (tmp_path / 'found.json').read_text() == '{"a": [1, null]}'
+
+
+def test_files_of_a_run_are_not_replaced(tmp_path):
+  """By their path or through a link; others may lie in its directory."""
+  run = tmp_path / 'run'
+  run.mkdir()
+  (tmp_path / 'link').symlink_to('run')
+  outputs.check_file('out', str(run / 'metrics.jsonl'))  # no run yet
+  (run / 'experiment.json').write_text('{}')
+  for folder in (run, tmp_path / 'link'):
+    for name in outputs.RUN_FILES:
+      with pytest.raises(ValueError, match=f'would replace {name} of the run'):
+        outputs.check_file('out', str(folder / name))
+  outputs.check_file('out', str(run / 'pairs.jsonl'))
+
+
+def test_the_source_is_not_replaced(tmp_path):
+  (tmp_path / 'link').symlink_to(tmp_path)
+  outputs.check_not_source('model', None, str(tmp_path))
+  outputs.check_not_source('model', str(tmp_path / 'other'), str(tmp_path))
+  with pytest.raises(ValueError, match='would replace --model'):
+    outputs.check_not_source('model', str(tmp_path / 'link'), str(tmp_path))
