@@ -11,6 +11,7 @@
 
 import dataclasses
 import sys
+import typing
 from typing import Any
 
 RANGE, CHOICES = 'range', 'choices'  # keys of a field's metadata
@@ -59,7 +60,8 @@ def checked(cls: type) -> type:
 
 
 def check_fields(instance: Any) -> None:
-  """Raises ValueError for a value outside its field's range or choices."""
+  """Raises ValueError for a value outside its field's range or choices, and for
+  an object where a tuple is expected."""
   for field in dataclasses.fields(instance):
     if RANGE in field.metadata:
       low, high, open_low, open_high = field.metadata[RANGE]
@@ -70,6 +72,17 @@ def check_fields(instance: Any) -> None:
       )
     elif CHOICES in field.metadata:
       check_choice(instance, field.name, field.metadata[CHOICES])
+    elif tuple in (field.type, typing.get_origin(field.type)):
+      _check_tuple(instance, field.name)
+
+
+def _check_tuple(instance, field):
+  value = getattr(instance, field)
+  if dataclasses.is_dataclass(value):  # one where several may be
+    raise ValueError(
+      f'{type(instance).__name__}.{field}: expected a tuple, got {value!r} '
+      f'({type(value).__name__})'
+    )
 
 
 def check_range(

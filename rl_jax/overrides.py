@@ -93,7 +93,7 @@ def add_piece(config: Any, path: str, text: str) -> Any:
 
 
 def parse_literal(text: str) -> Any:
-  """A Python literal, `null`/`true`/`false`, a piece call, or plain text."""
+  """A literal, `null`/`true`/`false`, a piece, a tuple of some, or a text."""
   words = {'null': None, 'true': True, 'false': False}
   if text in words:
     return words[text]
@@ -103,7 +103,17 @@ def parse_literal(text: str) -> Any:
     pass
   if text.endswith(')') and text[:1].isalpha():
     return parse_piece(text)
-  return text
+  return parse_piece(text) if _is_tuple_of_calls(text) else text
+
+
+def _is_tuple_of_calls(text):
+  """Whether it is Python in brackets that calls something."""
+  if text[:1] not in ('(', '['):
+    return False
+  try:
+    return any(isinstance(node, ast.Call) for node in ast.walk(ast.parse(text)))
+  except _UNREADABLE:
+    return False
 
 
 def parse_piece(text: str) -> Any:
@@ -198,7 +208,10 @@ def _replace(node, changes):
       if index not in removed
     )
   if not dataclasses.is_dataclass(node):
-    (key, *_), path, _ = changes[0]
+    (key, *below), path, _ = changes[0]
+    if isinstance(node, dict):
+      whole = '.'.join(path.split('.')[: -1 - len(below)])
+      raise ValueError(f'{path}: set the whole: {whole}={{...}}')
     raise ValueError(f'{path}: {key!r} lies below a plain value')
   hints = typing.get_type_hints(type(node))
   return dataclasses.replace(
@@ -303,31 +316,69 @@ def _checked(value, old, hint, path):
       hint = type(old)
     else:
       return value
-  options = (
-    typing.get_args(hint)
-    if typing.get_origin(hint) in (typing.Union, types.UnionType)
-    else (hint,)
-  )
+  options = _options(hint)
   plain = tuple(typing.get_origin(o) or o for o in options)
   if isinstance(value, list) and tuple in plain:
     value = tuple(value)
   if isinstance(value, int) and not isinstance(value, bool):
     if int not in plain and float in plain:
       return float(value)
-  if isinstance(value, plain) and any(_fits(value, o) for o in options):
+  if isinstance(value, plain) and _fits(value, hint):
     return value
+  raise ValueError(_wrong_type(value, options, path))
+
+
+def check_types(config: Any, path: str = '') -> None:
+  """Raises ValueError if a field of an object has a value of another type.
+
+  path: of the object. An int is a float. Not checked are objects that are not
+  of this library, and those in a tuple: who reads them says more. Nor is what
+  lies below.
+  """
+  try:
+    hints = typing.get_type_hints(type(config))
+  except (NameError, TypeError, AttributeError):
+    return
+  for field in dataclasses.fields(config):
+    value, hint = getattr(config, field.name), hints.get(field.name, Any)
+    is_tuple = isinstance(value, tuple)
+    kept = tuple(x for x in value if not _is_piece(x)) if is_tuple else value
+    if field.init and 'Array' not in str(hint) and not _fits(kept, hint):
+      where = f'{path}.{field.name}'.lstrip('.')
+      raise ValueError(_wrong_type(value, _options(hint), where))
+
+
+def _options(hint):
+  """(A, B) of A | B; any other type alone."""
+  is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+  return typing.get_args(hint) if is_union else (hint,)
+
+
+def _wrong_type(value, options, path):
+  """The text of an error about a value that is of none of the types."""
+  plain = tuple(typing.get_origin(o) or o for o in options)
   # An element of a wrong type: the whole type says what is allowed.
   shown = options if isinstance(value, plain) and tuple in plain else plain
   names = ' or '.join(map(_type_name, shown))
-  raise ValueError(
-    f'{path}: expected {names}, got {value!r} ({type(value).__name__})'
-  )
+  return f'{path}: expected {names}, got {value!r} ({type(value).__name__})'
+
+
+def _is_checked(value):
+  """Whether it is a plain value or an object of this library."""
+  own = type(value).__module__.split('.')[0] == 'rl_jax'
+  plain = (bool, int, float, str, tuple, list, dict, types.NoneType)
+  return own or isinstance(value, plain)
 
 
 def _fits(value, hint):
   """Whether a value is of the type, elements of tuples included."""
+  options = _options(hint)
+  if len(options) > 1:
+    return any(_fits(value, option) for option in options)
   plain, items = typing.get_origin(hint) or hint, typing.get_args(hint)
-  if plain is Any:
+  if plain is Any or not _is_checked(value):
+    return True
+  if not isinstance(plain, type) or getattr(plain, '_is_protocol', False):
     return True
   if plain is not tuple or not items:
     number = plain is float and isinstance(value, int)

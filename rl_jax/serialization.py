@@ -106,12 +106,15 @@ def check(config: Any) -> None:
   """Raises ValueError for what could not be read back from JSON later.
 
   That is a plain value of another type, and a class that has no name to find
-  it by. The message has the path of the field.
+  it by; and for a value that is not of the type that a field of this library
+  has. The message has the path of the field.
   """
   library = None
   for path, value in _walk(config, ''):
+    cls = type(value)
+    if dataclasses.is_dataclass(value) and _is_own(cls):
+      overrides.check_types(value, path)
     try:
-      cls = type(value)
       if dataclasses.is_dataclass(value) and not _is_own(cls):
         _check_class(cls)
         library = library or _library()

@@ -45,6 +45,22 @@ def test_limits_and_other_values_pass():
   Example(share=object(), limit=None, count=True)
 
 
+def test_an_object_in_the_place_of_a_tuple_is_an_error():
+  """Before the own checks of the class go through it."""
+
+  @dataclasses.dataclass(frozen=True)
+  @checked
+  class Several:
+    parts: tuple[Example, ...] = ()
+
+    def __post_init__(self):
+      list(self.parts)
+
+  Several(parts=(Example(),))
+  with pytest.raises(ValueError, match=r'Several.parts: expected a tuple, got'):
+    Several(parts=Example())
+
+
 def test_subclasses_check_all_fields():
   """Those of the parent and their own."""
 

@@ -3,10 +3,12 @@
 import dataclasses
 from typing import ClassVar
 
+import numpy as np
 import pytest
 
 from configs import bandit
 from rl_jax import config as config_lib
+from rl_jax import overrides
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.learning.update import UpdateConfig
 from rl_jax.method import Method
@@ -19,6 +21,11 @@ from rl_jax.runtime.mesh import MeshConfig
 from rl_jax.verification.pool import VerifierConfig
 
 REINFORCE = Method(losses=(losses.Reinforce(),), aggregation=TokenMean())
+
+
+@dataclasses.dataclass(frozen=True)
+class Yours:
+  """A class of the user."""
 
 
 def changed(method=REINFORCE, *, value_head=False, mesh=None, **sizes):
@@ -228,3 +235,53 @@ def test_a_mesh_takes_all_devices_that_share_the_batch(fields, devices, data):
   assert config_lib.on_devices(given, devices) is given
   split = dataclasses.replace(config, mesh=MeshConfig(fsdp=2, tensor=2))
   assert config_lib.on_devices(split, 4).mesh.data == 1
+
+
+@pytest.mark.parametrize(
+  ('path', 'value', 'message'),
+  [
+    ('seed', 1.5, r'seed: expected int, got 1.5 \(float\)'),
+    ('iterations', '10', r"iterations: expected int, got '10' \(str\)"),
+    ('rollout', None, r'rollout: expected RolloutConfig, got None'),
+    ('rollout.num_prompts', '8', r"num_prompts: expected int, got '8' \(str\)"),
+    ('rollout.stop', 'abc', r"rollout.stop: expected tuple, got 'abc'"),
+    ('rollout.stop', ['abc'], r"rollout.stop: expected tuple, got \['abc'\]"),
+    ('verifier.on_device', 'no', "on_device: expected bool, got 'no'"),
+    ('optimizer.learning_rate', '1e-3', 'learning_rate: expected float, got'),
+    ('optimizer.learning_rate', True, 'learning_rate: expected float, got'),
+    ('stopping.metric', 3, 'stopping.metric: expected str or NoneType, got 3'),
+    ('judges', (losses.PPOClip(),), 'which is no Judge'),
+    ('judges', (3,), r'judges: expected tuple\[Judge, ...\], got \(3,\)'),
+    ('method.losses', losses.PPOClip(), 'losses: expected (a )?tuple, got'),
+  ],
+)
+def test_a_value_of_another_type_is_refused(path, value, message):
+  """Also in Python and in JSON, where nothing converts a text."""
+  with pytest.raises(ValueError, match=message):
+    config_lib.validate(replaced(changed(), path, value))
+
+
+@pytest.mark.parametrize(
+  ('path', 'value'),
+  [
+    ('optimizer.learning_rate', 1),
+    ('optimizer.learning_rate', np.float64(0.5)),
+    ('optimizer.clip_norm', None),
+    ('rollout.stop', ('abc',)),
+    ('rollout.turns', Yours()),
+    ('judges', (Yours(),)),
+  ],
+)
+def test_what_stands_for_a_type_passes(path, value):
+  """An int as a float, and classes of the user."""
+  section = path.rpartition('.')[0]
+  config = replaced(changed(), path, value)
+  overrides.check_types(getattr(config, section) if section else config)
+
+
+def replaced(config, path, value):
+  """The configuration with another value at a dotted path."""
+  field, _, below = path.partition('.')
+  if below:
+    value = replaced(getattr(config, field), below, value)
+  return dataclasses.replace(config, **{field: value})

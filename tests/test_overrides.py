@@ -20,7 +20,7 @@ from rl_jax.pieces import credit, losses, regularizers, selection, weights
 from rl_jax.pieces.aggregation import SeqMeanTokenMean
 from rl_jax.rollouts import turns
 from rl_jax.rollouts.turns import TurnConfig
-from rl_jax.tasks import KeyDoor
+from rl_jax.tasks import EvaluationSet, KeyDoor
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,6 +136,13 @@ def test_a_path_below_a_plain_value_is_refused():
     override(config(), 'seed.b', '1')
 
 
+def test_a_path_below_a_dict_names_the_field_to_set():
+  """Keys of data are no fields."""
+  message = r'set the whole: task.reward_weights=\{...\}'
+  with pytest.raises(ValueError, match=message):
+    override(config(), 'task.reward_weights.outcome', '2')
+
+
 def test_pieces_are_named_by_class_or_index():
   """Other pieces and the given configuration stay as they are."""
   before = config()
@@ -216,6 +223,23 @@ def test_limits_of_episodes_are_given_by_their_class():
     turns.check(KeyDoor(), config().rollout, config().method)
   text = re.search("--set='(rollout.turns)=(.*)'", str(error.value))
   assert override(config(), *text.groups()).rollout.turns == TurnConfig()
+
+
+@pytest.mark.parametrize('form', ['({},)', '[{}]', '({}, )'])
+def test_a_tuple_of_pieces_is_set(form):
+  """As --set='method.losses=(PPOClip(clip_high=0.3),)'."""
+  text = form.format('PPOClip(clip_high=0.3)')
+  after = override(config(), 'method.losses', text)
+  assert after.method.losses == (losses.PPOClip(clip_high=0.3),)
+  text = form.format("EvaluationSet(name='a', split='test')")
+  after = override(config(), 'evaluation.sets', text)
+  assert after.evaluation.sets == (EvaluationSet(name='a', split='test'),)
+
+
+@pytest.mark.parametrize('text', ['(see (1) here)', '[a', '(a)', '(a, b)'])
+def test_texts_in_brackets_stay_text(text):
+  """Only calls are read as pieces."""
+  assert parse_literal(text) == text
 
 
 def test_pieces_in_a_tuple():

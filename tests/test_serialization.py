@@ -19,6 +19,7 @@ from rl_jax.pieces import losses
 from rl_jax.pieces.aggregation import TokenMean
 from rl_jax.runs import directory
 from rl_jax.serialization import (
+  check,
   difference,
   digest,
   from_json,
@@ -295,3 +296,19 @@ def test_a_damaged_history_is_an_error(found):
   """Not after an iteration, when it is written again."""
   with pytest.raises(ValueError, match='history is no list of changes'):
     history(json.dumps({'history': found}))
+
+
+@pytest.mark.parametrize(
+  ('written', 'wrong', 'message'),
+  [
+    ('"on_device": false', '"on_device": "no"', "bool, got 'no'"),
+    ('"stop": []', '"stop": "abc"', "tuple, got 'abc'"),
+    ('"group_size": 8', '"group_size": "8"', 'group_size: expected int, got'),
+  ],
+)
+def test_values_of_another_type_are_refused(written, wrong, message):
+  """What a file holds is not converted: "no" would be true."""
+  text = to_json(bandit.get_config(REINFORCE))
+  assert written in text
+  with pytest.raises(ValueError, match=message):
+    check(from_json(text.replace(written, wrong)))

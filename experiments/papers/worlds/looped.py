@@ -48,6 +48,7 @@ class Looped:
       tuning = sweep_runs.product({'seed': (TUNING_SEED,), RATE: self.tried})
       one = sweep_runs.equal_conditions(config, (name,), more, 1)
       found += sweep_runs.crossed(one, tuning)
+      # Where `common` has other numbers of JUDGED, they count.
       judged = {'evaluation.every': more['iterations'], **JUDGED}
       more = {**more, **judged, **self.common}
       one = sweep_runs.equal_conditions(config, (name,), more, 1)
