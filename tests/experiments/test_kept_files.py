@@ -50,6 +50,7 @@ REPLACED = {
     ([RUN, '--out=x', '--max_megabytes=-1'], '--max_megabytes=-1.0: '),
     ([RUN, '--out=x', '--watch=nan'], '--watch=nan: '),
   ],
+  'play': [(['--task=keydoor', f'--seed={2**64}'], f'--seed={2**64}: ')],
   'plot': [([RUN, '--out=run/metrics.jsonl'], 'would replace metrics.jsonl')],
   'sft': [
     ([*SFT, '--out=folder'], 'holds files that rl_jax did not write'),
