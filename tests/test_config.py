@@ -285,3 +285,11 @@ def replaced(config, path, value):
   if below:
     value = replaced(getattr(config, field), below, value)
   return dataclasses.replace(config, **{field: value})
+
+
+@pytest.mark.parametrize('task', [None, 3, losses.PPOClip()])
+def test_what_is_no_task_is_refused(task):
+  """By what it lacks, not by a traceback."""
+  config = bandit.get_config(REINFORCE)
+  with pytest.raises(ValueError, match='is no task: it has no .reward_weights'):
+    config_lib.validate(dataclasses.replace(config, task=task))

@@ -200,7 +200,9 @@ def load_method(name: str) -> Method:
   method = _call(module, 'get_method', path)
   if not isinstance(method, Method):
     raise ValueError(f'{path}: get_method() returned no Method: {method!r}')
-  return _varied(method, module, path, variant) if variant else method
+  if not (variant or name.endswith('@')):
+    return method
+  return _varied(method, module, path, variant)
 
 
 def _varied(value: Any, module: Any, path: str, variant: str) -> Any:
