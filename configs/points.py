@@ -6,7 +6,8 @@
   python -m experiments.train --config=configs/points.py --method=aepo
     --set=model.path=runs/points_warm --workdir=runs/points
 Cost: about two minutes for each command on 2 CPU cores.
-Expected: not measured yet.
+Expected: 0.25 of samples hit at the start; 0.37 with aepo at a rate of 1e-3,
+  0.34 with rloo at 3e-4 (five seeds, experiments/papers/worlds/README.md).
 """
 
 import dataclasses

@@ -60,8 +60,10 @@ def checked(cls: type) -> type:
 
 
 def check_fields(instance: Any) -> None:
-  """Raises ValueError for a value outside its field's range or choices, and for
-  an object where a tuple is expected."""
+  """Raises ValueError for a value that its field does not allow.
+
+  That is one outside its range or choices, and an object in place of a tuple.
+  """
   for field in dataclasses.fields(instance):
     if RANGE in field.metadata:
       low, high, open_low, open_high = field.metadata[RANGE]

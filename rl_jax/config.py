@@ -21,7 +21,7 @@ from rl_jax.rollouts import checks as rollout_checks
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.mesh import MeshConfig
-from rl_jax.tasks import evaluation_set
+from rl_jax.tasks import base, evaluation_set
 from rl_jax.verification.pool import VerifierConfig, check_limits
 
 
@@ -231,14 +231,10 @@ def _shares(config):
     )
 
 
-def _is_finite(weight) -> bool:
-  return isinstance(weight, (int, float)) and math.isfinite(weight)
-
-
 def validate(config: ExperimentConfig) -> None:
   """Raises ValueError before anything is compiled if parts do not fit."""
   serialization.check(config)
-  _check_weights(config.task)
+  base.check_task(config.task)
   _check_method(config, config.method)
   rollout_checks.check(config)
   check_trackers(config.tracking)
@@ -283,17 +279,6 @@ def _check_method(config: ExperimentConfig, method: method_lib.Method) -> None:
       'optimizer.critic_multiplier = '
       f'{config.optimizer.critic_multiplier} without a critic: set '
       'model.value_head=True'
-    )
-
-
-def _check_weights(task: Any) -> None:
-  """Raises ValueError for weights of rewards that are no numbers."""
-  weights = getattr(task, 'reward_weights', None)
-  if weights is not None and not (
-    weights and all(map(_is_finite, weights.values()))
-  ):
-    raise ValueError(
-      f'task.reward_weights = {weights!r}: expected finite weights by name'
     )
 
 

@@ -200,9 +200,7 @@ def load_method(name: str) -> Method:
   method = _call(module, 'get_method', path)
   if not isinstance(method, Method):
     raise ValueError(f'{path}: get_method() returned no Method: {method!r}')
-  if not (variant or name.endswith('@')):
-    return method
-  return _varied(method, module, path, variant)
+  return _varied(method, module, path, variant) if variant else method
 
 
 def _varied(value: Any, module: Any, path: str, variant: str) -> Any:
@@ -225,7 +223,12 @@ def names(package: str) -> list[str]:
 
 
 def _split_variant(name: str) -> tuple[str, str]:
-  """(name or path, variant or ''); a folder may have an @, too."""
+  """(name or path, variant or ''); a folder may have an @, too.
+
+  Raises: ValueError for an @ without a name behind it.
+  """
+  if name.endswith('@'):
+    raise ValueError(f'{name}: a variant has a name behind the @')
   if '.py@' in name:
     path, _, variant = name.rpartition('@')
     return path, variant

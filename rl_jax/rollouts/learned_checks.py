@@ -1,33 +1,15 @@
 """Whether learned rewards and judges have a place in a run."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from rl_jax.models.judge_source import Judge
 from rl_jax.models.reward_source import RewardModel
 from rl_jax.tasks import base
 
-_MEMBERS = ('reward_weights', 'num_prompts', 'example')  # of every task
-
-
-def _check_task(task):
-  """Raises ValueError for what is no task, which a user may have written."""
-  missing = [name for name in _MEMBERS if not hasattr(task, name)]
-  if missing:
-    raise ValueError(
-      f'task: {type(task).__name__} is no task: it has no {missing[0]!r}; all '
-      f'have {", ".join(_MEMBERS)}'
-    )
-  if not isinstance(task.reward_weights, Mapping):
-    raise ValueError(
-      f'task: {type(task).__name__}.reward_weights = {task.reward_weights!r} '
-      'must be a dict of numbers by the names of components'
-    )
-
 
 def check_learned(config: Any) -> None:
   """Raises ValueError, of an ExperimentConfig, naming the field."""
-  _check_task(config.task)
   models, judges, rollout = config.reward_models, config.judges, config.rollout
   taken = {base.OUTCOME, *config.task.reward_weights}
   taken = _named(models, RewardModel, 'reward_models', taken)

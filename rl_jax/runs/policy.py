@@ -14,7 +14,7 @@ from rl_jax.models import params as params_lib
 from rl_jax.models.files import model_dir
 from rl_jax.models.piece_tokenizer import PieceTokenizer
 from rl_jax.models.source import ModelSource
-from rl_jax.models.tokenizer import CharTokenizer
+from rl_jax.models.tokenizer import CharTokenizer, HFTokenizer
 from rl_jax.records.checkpoints import checkpointer
 from rl_jax.runs import directory, fingerprints, saving
 from rl_jax.runs.directory import CONFIG_FILE
@@ -182,6 +182,14 @@ def load_checkpoint(
   return policy.model, params, policy.tokenizer
 
 
+def _comparable(model, tokenizer):
+  """Both, with the text of a backend in place of it, which has no equality."""
+  if isinstance(tokenizer, HFTokenizer):
+    text = tokenizer.backend.to_str()
+    tokenizer = dataclasses.replace(tokenizer, backend=text)
+  return model, tokenizer
+
+
 def describe(policy: Policy, workdir: str) -> None:
   """Writes what reading a checkpoint needs besides: model and tokenizer.
 
@@ -190,7 +198,10 @@ def describe(policy: Policy, workdir: str) -> None:
   path = os.path.join(workdir, DESCRIPTION)
 
   def write():
-    if model_dir.load_description(path) == (policy.model, policy.tokenizer):
+    saved = model_dir.load_description(path)
+    if saved is not None and _comparable(*saved) == _comparable(
+      policy.model, policy.tokenizer
+    ):
       return
     try:
       model_dir.save_description(path, policy.model, policy.tokenizer)

@@ -6,6 +6,7 @@ import it: the jittable verifiers live in `device_verifiers`.
 
 from collections.abc import Mapping
 import dataclasses
+import math
 from typing import Any, Protocol
 
 SPLITS = ('train', 'validation', 'test')
@@ -145,6 +146,27 @@ def combine(components: Mapping[str, Any], weights: Mapping[str, float]) -> Any:
       f'{sorted(components)}'
     )
   return sum(weights[name] * components[name] for name in weights)
+
+
+def check_task(task: Any) -> None:
+  """Raises ValueError for what lacks a member of every task, or has no weights.
+
+  Users write tasks of their own.
+  """
+  members = ('reward_weights', 'num_prompts', 'example')
+  missing = [name for name in members if not hasattr(task, name)]
+  if missing:
+    raise ValueError(
+      f'task: {type(task).__name__} is no task: it has no {missing[0]!r}; all '
+      f'have {", ".join(members)}'
+    )
+  weights = task.reward_weights
+  if not (isinstance(weights, Mapping) and weights) or not all(
+    isinstance(x, (int, float)) and math.isfinite(x) for x in weights.values()
+  ):
+    raise ValueError(
+      f'task.reward_weights = {weights!r}: expected finite weights by name'
+    )
 
 
 def check_index(task: Any, split: str, index: int) -> None:

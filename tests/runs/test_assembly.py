@@ -9,6 +9,8 @@ import pytest
 
 from configs import bandit
 from rl_jax.config import validate
+from rl_jax.models.files import gguf_import
+from rl_jax.models.tokenizer import HFTokenizer
 from rl_jax.overrides import override
 from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.runs import assembly, directory, loop, stages
@@ -202,6 +204,21 @@ def test_a_description_is_that_of_the_present_model(config, mesh, tmp_path):
     policy = policy_lib.load(source, config.task, 0, mesh)
     policy_lib.describe(policy, str(tmp_path))
     assert json.loads(path.read_text())['mlp_size'] == int(size)
+    numbers.append(path.stat().st_ino)
+  assert numbers[0] == numbers[1] != numbers[2]
+
+
+def test_a_described_backend_is_not_written_twice(config, mesh, tmp_path):
+  """Tokenizers that were read from files are other objects each time."""
+  path, numbers = tmp_path / policy_lib.DESCRIPTION / 'model.json', []
+  letters = ['<s>', '</s>', *'abc']
+  for tokens in (letters, letters, [*letters, 'd']):
+    policy = policy_lib.load(config.model, config.task, 0, mesh)
+    types = [3, 3] + [1] * (len(tokens) - 2)
+    backend = gguf_import.byte_level_bpe('smollm', tokens, [], types)
+    tokenizer = HFTokenizer(backend, eos_ids=(1,), pad_id=0)
+    policy = dataclasses.replace(policy, tokenizer=tokenizer)
+    policy_lib.describe(policy, str(tmp_path))
     numbers.append(path.stat().st_ino)
   assert numbers[0] == numbers[1] != numbers[2]
 

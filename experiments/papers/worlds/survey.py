@@ -90,12 +90,9 @@ LAST = {
   **dict.fromkeys(('ppo_max', 'rlvr'), {}),
   # Thoughts have 26 to 34 tokens; trees have as many leaves as groups rows.
   'spo_tree': {'method.rollout.segment_tokens': 9},
-  # Chunks of four, of which half of the prompts get a further one; examples in
-  # the prompt are longer than this start has read.
-  'xrpo': {
-    'rollout.group_size': 4,
-    'method.rollout.seeds': 'null',
-  },
+  # Four samples of each prompt and as many again where rewards are uncertain;
+  # prompts with solved examples are longer than any that this start has read.
+  'xrpo': {'rollout.group_size': 4, 'method.rollout.seeds': 'null'},
   # At 1e-3 it is below 0.1% of the gradient.
   'rlmt': {'method.losses.EntropyBonus.coef': 0.01},
 }
