@@ -15,9 +15,9 @@ Headline: up to half of the training time for the same accuracy on competition
 Evidence: read in paper (formula and defaults); the code was not read.
 Paper and code: the paper estimates difficulties with another model; here a task
   has levels by index. It trains with PPO; GRPO is ours.
-Command: python -m experiments.train --config=configs/web_form.py
-  --method=adarft --set='task.filled=(0.9,0.6,0.3,0.0)'
-  --set=method.selector.levels=4
+Command: python -m experiments.train --config=configs/graded.py
+  --method=adarft --set=method.selector.levels=3
+  --set=model.path=runs/explore_warm
 """
 
 from rl_jax.method import Method

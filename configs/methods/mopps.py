@@ -14,8 +14,9 @@ Headline: accuracy of dynamic sampling with far fewer rollouts.
 Evidence: verified in code (thu-rllab/MoPPS mopps.py).
 Paper and code: with one sample a prompt the code sets a = b = 8 by operator
   precedence; not followed.
-Command: python -m experiments.train --config=configs/chain.py
-  --method=mopps --set=model.path=runs/chain_warm
+Command: python -m experiments.train --config=configs/graded.py
+  --method=mopps --set=model.path=runs/explore_warm
+mopps@shuffled is the control: the same with prompts in shuffled passes.
 """
 
 from rl_jax.method import Method
@@ -23,6 +24,8 @@ from rl_jax.pieces import credit, losses, regularizers, selection
 from rl_jax.pieces.aggregation import TokenMean
 
 BASELINE = 'clip_higher'  # what influence compares it with
+
+VARIANTS = {'shuffled': ('selector=null',)}
 
 
 def get_method() -> Method:

@@ -21,7 +21,7 @@ STEP_SCORES = 'step_score_BT'  # see pieces.row_inputs
 class Scorer:
   """A reward model as a run computes it.
 
-  step_ids: tokens that end a line. separator, eos_ids: between two responses,
+  step_ids: tokens that end a step. separator, eos_ids: between two responses,
   and at their end. closing: what a chat template writes behind the end token.
   """
 

@@ -22,8 +22,10 @@ class RewardModel:
 
   steps: another than 'none' is for --method=process_reward_model: V is the
   product, the least or the last of sigmoid(value) behind the tokens that end a
-  line, or behind the last token of a response without lines. Models trained on
+  step, or behind the last token of a response without steps. Models trained on
   Monte Carlo labels predict success, so 'last' is theirs (Zhang et al., 2025).
+  step_ends: a token whose text ends with one of them ends a step, by default
+  one that ends a line.
 
   separator: not '' is for models of tasks.JoinedPairs with this separator: V is
   the mean probability, from 0 to 1, to beat the other responses of the group.
@@ -41,6 +43,7 @@ class RewardModel:
   steps: str = chosen('none', ('none', 'product', 'min', 'last'))
   separator: str = ''
   head_weights: tuple[float, ...] = ()
+  step_ends: tuple[str, ...] = ('\n',)
 
   def __post_init__(self):
     if not self.name.isidentifier():
@@ -50,6 +53,11 @@ class RewardModel:
     if self.head_weights and (self.separator or self.steps != 'none'):
       raise ValueError(
         'RewardModel has head_weights, or steps, or a separator of pairs'
+      )
+    if not self.step_ends or '' in self.step_ends:
+      raise ValueError(
+        f'RewardModel.step_ends = {self.step_ends!r}: texts that are not empty '
+        'are expected'
       )
     if not all(map(math.isfinite, self.head_weights)):
       raise ValueError(

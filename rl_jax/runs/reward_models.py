@@ -118,15 +118,16 @@ def forward_of(
 
 
 def step_ids(source: RewardModel, tokenizer: Any) -> tuple[int, ...]:
-  """Tokens that end a line, for a model of steps; raises ValueError without."""
+  """Tokens that end a step, for a model of steps; raises ValueError without."""
   if source.steps == 'none':
     return ()
+  ends = tuple(text.encode() for text in source.step_ends)
   texts = enumerate(tokenizer.token_bytes)
-  found = tuple(i for i, text in texts if text.endswith(b'\n'))
+  found = tuple(i for i, text in texts if text.endswith(ends))
   if not found:
     raise ValueError(
       f'reward model {source.name!r} has steps = {source.steps!r}, but no '
-      'token of the policy ends a line'
+      f'token of the policy ends with one of step_ends = {source.step_ends!r}'
     )
   return found
 

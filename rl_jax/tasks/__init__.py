@@ -50,6 +50,7 @@ from rl_jax.tasks.goal_prompts import GoalPrompts
 from rl_jax.tasks.gym import ReasoningGym
 from rl_jax.tasks.in_mode import InMode
 from rl_jax.tasks.joined_pairs import JoinedPairs
+from rl_jax.tasks.levels import Levels
 from rl_jax.tasks.logged_episodes import LoggedEpisodes
 from rl_jax.tasks.logged_moves import LoggedMoves
 from rl_jax.tasks.mixture import Mixture, MixturePart
@@ -106,6 +107,7 @@ __all__ = [
   'JoinedPairs',
   'JsonCalls',
   'KeyDoor',
+  'Levels',
   'LoggedEpisodes',
   'LoggedMoves',
   'MarkedCalls',

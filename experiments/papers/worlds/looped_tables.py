@@ -83,7 +83,7 @@ def tuned(lines: Iterable[Line], world: str) -> dict[str, dict[float, float]]:
 
 
 def claims(lines: list[Line], world: str) -> Cells:
-  """Every claim against the world's baseline; GAP against 0."""
+  """Every claim against what it names or the baseline; GAP against 0."""
   table = [['method', 'claim', 'on', 'difference', '95% paired']]
   table[0] += [cells_lib.ADJUSTED, 'verdict']
   for name, found in seen(lines, world).items():
@@ -100,7 +100,8 @@ def seen(lines: list[Line], world: str) -> dict[str, list[profile.Seen]]:
   found: dict[str, list[profile.Seen]] = {}
   for name, claimed in of.claims.items():
     for claim in claimed:
-      numbers, baseline = by_seed(own, claim.metric), of.baseline
+      numbers = by_seed(own, claim.metric)
+      baseline = claim.against or of.baseline
       if claim.metric == looped.GAP:
         baseline = '0'
         numbers[baseline] = dict.fromkeys(numbers[name], 0.0)

@@ -18,12 +18,14 @@ class Claim:
   """What the paper says against GRPO, in one line.
 
   metric: of `tables.METRICS`, on which it is judged. sign: of the difference;
-    0: not worse; None: the paper claims nothing of the kind.
+    0: not worse; None: the paper claims nothing of the kind. against: in worlds
+    of `looped` another method than the baseline.
   """
 
   text: str
   metric: str = 'sampled'
   sign: int | None = 1
+  against: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
