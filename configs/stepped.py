@@ -12,7 +12,8 @@ its steps, for oprm:
     --set=rollout.group_size=1 --set=rollout.num_prompts=64
     --set=rollout.logged_prompts=64 --set=update.minibatch_prompts=64
     --set=rollout.max_response_tokens=40 --set=iterations=200
-    --set=model.value_head=True --set=evaluation.every=0 --workdir=runs/stepped_prm
+    --set=model.value_head=True --set=evaluation.every=0
+    --workdir=runs/stepped_prm
 Cost: about a minute on 2 CPU cores, each command of the process model, too.
 Expected: see experiments/papers/worlds/README.md.
 """

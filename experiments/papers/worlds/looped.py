@@ -69,6 +69,13 @@ _HIGHER = Claim('higher accuracy')
 _GRID = (1e-4, 3e-4, 1e-3)
 _FOUR = {'evaluation.num_samples': 4, 'evaluation.batch_prompts': 128}
 _VALUE = 'method.losses.{}.coef'
+_OUTCOME = {'task.reward_weights': "{'outcome': 1.0}"}
+# Trees of 7 groups of 4 rows, as many rows an iteration as the others have.
+_TREES = {'method.rollout.step_tokens': 6}
+_TREES |= {'rollout.group_size': 4, 'rollout.num_prompts': 8}
+_BOTH_KINDS = {'rollout.num_prompts': 128, 'rollout.logged_prompts': 64}
+_COMPARISONS = {'task.num_train': 3000, 'iterations': 300}
+_COMPARISONS |= {'evaluation.num_prompts': 256, 'evaluation.num_samples': 4}
 WORLDS = {
   'modes': Looped(
     rates={
@@ -223,6 +230,143 @@ WORLDS = {
       'sampled': f'{_FREE}avg_at_32',
     },
     claims={'subpo': (Claim('covers more', 'coverage'),)},
+  ),
+  # Problems come back; most of them are solved always or never.
+  'graded': Looped(
+    rates=dict.fromkeys(
+      (
+        *('grpo', 'adarft', 'mopps', 'mopps@shuffled'),
+        *('clip_higher', 'balanced_filtering'),
+      ),
+      3e-4,
+    ),
+    tried=_GRID,
+    common=_FOUR | {'model.path': 'runs/explore_warm', 'iterations': 60},
+    own={'adarft': {'method.selector.levels': 3}},
+    columns={
+      'sampled': f'{_FREE}avg_at_4',
+      'greedy': f'{_FREE}pass_at_1',
+      '2 operations': f'{_FREE}level_0/avg_at_4',
+      '4 operations': f'{_FREE}level_2/avg_at_4',
+      'tokens': 'rollout/tokens_total',
+    },
+    claims={
+      'adarft': (_HIGHER,),
+      'mopps': (
+        Claim('higher accuracy', against='mopps@shuffled'),
+        Claim('as accurate', sign=0, against='clip_higher'),
+        Claim('fewer tokens', 'tokens', -1, 'clip_higher'),
+      ),
+      'clip_higher': (Claim('higher accuracy with dynamic sampling'),),
+      'balanced_filtering': (_HIGHER,),
+    },
+  ),
+  # Pairs that differ by more than right and wrong; steps with scores.
+  'stepped': Looped(
+    rates=dict.fromkeys(
+      ('online_dpo', 'mapl', 'w_dpo', 'mcts_dpo', 'cosmos', 'ppo', 'oprm'),
+      1.5e-4,
+    ),
+    tried=(5e-5, 1.5e-4, 4.5e-4),
+    common=_FOUR | {'model.path': 'runs/chain_warm', 'iterations': 12},
+    own={
+      'w_dpo': {'method.pairs.OutcomeThenProcess.process': 'steps'},
+      'mcts_dpo': _TREES,
+      'cosmos': _TREES,
+      'ppo': _OUTCOME,
+      'oprm': {
+        **_OUTCOME,
+        'add': [
+          "reward_models=RewardModel(path='runs/stepped_prm', steps='min', "
+          "weight=0.0, step_ends=(';','>'))"
+        ],
+      },
+    },
+    columns={
+      'sampled': f'{_FREE}avg_at_4',
+      'greedy': f'{_FREE}pass_at_1',
+      'steps': f'{_FREE}sample_reward/steps',
+      'length': f'{_FREE}sample_length',
+      'entropy': f'{_FREE}entropy',
+    },
+    claims={
+      'mapl': (_HIGHER,),
+      'w_dpo': (Claim('more right steps', 'steps'), _HIGHER),
+      'cosmos': (dataclasses.replace(_NO_CLAIM, against='mcts_dpo'),),
+      'oprm': (Claim('higher accuracy', against='ppo'),),
+    },
+  ),
+  # Data and samples in one batch, and prompts that name a score; the others are
+  # in the paper `preferences`.
+  'preferences': Looped(
+    rates=dict.fromkeys(
+      ('dpo', 'hypo', 'reward_augmented_dpo', 'ppo', 'hnpg'), 3e-4
+    ),
+    common={
+      'model.path': 'runs/warm',
+      'iterations': 80,
+      'evaluation.num_prompts': 400,
+      'guards.log_rollouts': 0,
+    },
+    own={
+      # At 1e-4 the KL does nothing in so short a run.
+      'hypo': {**_BOTH_KINDS, 'method.losses.SampledKL.coef': 0.1},
+      'reward_augmented_dpo': {
+        'task': 'GoalPrompts(task=RulePairs(task=Arithmetic(digits=2, '
+        'signed=False, reverse=True)))',
+        'rollout.max_prompt_tokens': 9,
+      },
+      'ppo': {'rollout.logged_prompts': 0},
+      'hnpg': _BOTH_KINDS,
+    },
+    columns={
+      'greedy': f'{_FREE}pass_at_1',
+      'pairs': f'{_FREE}preference/accuracy',
+      'chosen': f'{_FREE}preference/logp_win',
+    },
+    claims={
+      'hypo': (
+        Claim('better than DPO', 'greedy'),
+        Claim('chosen responses fall less', 'chosen'),
+      ),
+      'reward_augmented_dpo': (Claim('better than DPO', 'greedy'),),
+      'hnpg': (Claim('none', 'greedy', None, 'ppo'),),
+    },
+    seeds=(10, 11, 12, 13, 14),
+  ),
+  # Models of comparisons by a hidden rule, on held-out ones.
+  'proxy': Looped(
+    rates=dict.fromkeys(
+      ('reward_model', 'gc_reward_model', 'dpo', 'ld_dpo'), 1e-3
+    ),
+    common=_COMPARISONS,
+    columns={
+      'pairs': f'{_FREE}preference/accuracy',
+      'rule': f'{_FREE}sample_reward/outcome',
+      'length': f'{_FREE}sample_length',
+    },
+    claims={
+      'gc_reward_model': (Claim('more pairs right', 'pairs'),),
+      'dpo': (Claim('as many pairs right as a reward model', 'pairs', 0),),
+      'ld_dpo': (
+        Claim('shorter responses', 'length', -1, 'dpo'),
+        Claim('as good by the rule', 'rule', 0, 'dpo'),
+      ),
+    },
+    seeds=(10, 11, 12, 13, 14),
+  ),
+  # Three of eleven annotators have another taste.
+  'annotators': Looped(
+    rates=dict.fromkeys(('reward_model', 'annotator_mixture'), 1e-3),
+    common=_COMPARISONS,
+    columns={
+      'pairs': f'{_FREE}preference/accuracy',
+      'first group': f'{_FREE}preference/first_group',
+    },
+    claims={
+      'annotator_mixture': (Claim('more pairs right', 'pairs'),),
+    },
+    seeds=(10, 11, 12, 13, 14),
   ),
 }
 

@@ -32,31 +32,36 @@ def runs(lines: Iterable[Line], world: str) -> list[Line]:
 
 
 def by_seed(lines: Iterable[Line], column: str) -> Numbers:
-  """The column of every run."""
+  """The column of every run that has it."""
   found: Numbers = {}
   for line in lines:
-    seeds = found.setdefault(line['setting']['method'], {})
-    seeds[line['setting']['seed']] = line['last'][column]
+    if column in line['last']:
+      seeds = found.setdefault(line['setting']['method'], {})
+      seeds[line['setting']['seed']] = line['last'][column]
   return found
 
 
 def methods(lines: list[Line], world: str) -> Cells:
   """Means over seeds, and of the start; influence as in other worlds."""
   of, own = looped.WORLDS[world], runs(lines, world)
-  mean = lambda rows, when, name: (
-    f'{np.mean([r[when][name] for r in rows]):.3f}'
-  )
   acting = influences.of_world(world)
   table = [['method', 'rate', 'seeds', *of.columns, *influences.HEADER]]
-  start = [mean(own, 'first', name) for name in of.columns]
+  start = [_mean(own, 'first', name) for name in of.columns]
   start += [''] * len(influences.HEADER)
   table.append(['the start', '', '', *start])
   for method, rate in of.rates.items():
     rows = [line for line in own if line['setting']['method'] == method]
-    cells = [mean(rows, 'last', name) for name in of.columns]
+    cells = [_mean(rows, 'last', name) for name in of.columns]
     cells += influences.cells(acting.get(method))
     table.append([method, f'{rate:g}', str(len(rows)), *cells])
   return table
+
+
+def _mean(rows, when, name):
+  """Of all runs; empty where one of them does not have the number."""
+  numbers = [row[when].get(name) for row in rows]
+  known = all(x is not None for x in numbers)
+  return f'{np.mean(numbers):.3f}' if known else ''
 
 
 def tuning(lines: list[Line], world: str) -> Cells:

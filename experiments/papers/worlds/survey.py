@@ -106,6 +106,10 @@ LAST_CLAIMS = {
   **dict.fromkeys(('adaptive_kl', 'ppo_max', 'rlvr'), _NONE),
   'rlmt': trials.KEEPS,
 }
+# What the batches before had left out.
+REST = dict.fromkeys(('grpo', 'disco', 'disco_b'), {})
+FIRST_REST = FIRST_LAST + LATER_SEEDS
+REST_CLAIMS = {'disco': trials.BETTER, 'disco_b': _NONE}
 # Of `explore`, named before they ran.
 EXPLORE = {
   **dict.fromkeys(('grpo', 'reinforce', 'expert_iteration', 'rep_exp'), {}),

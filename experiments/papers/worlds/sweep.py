@@ -215,6 +215,9 @@ LATER = {
   'last': Later(
     survey.LAST, survey.LAST_CLAIMS, survey.FIRST_LAST, survey.LATER_SEEDS
   ),
+  'rest': Later(
+    survey.REST, survey.REST_CLAIMS, survey.FIRST_REST, survey.LATER_SEEDS
+  ),
 }
 
 
