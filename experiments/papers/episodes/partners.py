@@ -71,6 +71,18 @@ WORLDS = {
     'kuhn', ('spiral',), {**_BONUS, 'method.credit.RoleBaseline': None}
   ),
   'kuhn_no_bonus': World('kuhn', ('spiral',), _KUHN),
+  # Only the policy's own rows are trained; the other player is a copy.
+  **{
+    f'kuhn_against_{name}': World(
+      'kuhn',
+      ('spiral',),
+      {**_BONUS, 'method.rollout': f'Opponent(rule={rule})'},
+    )
+    for name, rule in (
+      ('first', 'Frozen()'),
+      ('lagged', 'CopyEvery(iterations=10)'),
+    )
+  },
   'frozen': World('frozen_lake', ('grpo', 'turn_ppo'), {}),
   **{
     f'forms_{fields}{name}': _form(fields, changes)
@@ -164,6 +176,8 @@ CLAIMS = (
     for text, other in (
       ('a baseline for each role helps', 'kuhn_no_baseline'),
       ('a bonus for entropy helps', 'kuhn_no_bonus'),
+      ('self-play above a fixed opponent', 'kuhn_against_first'),
+      ('self-play above a lagged opponent', 'kuhn_against_lagged'),
     )
   ),
   *(
