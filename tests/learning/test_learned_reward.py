@@ -49,6 +49,8 @@ def test_heads_are_summed_with_weights(tiny):
   assert np.abs(first - second).max() > 0.1
   with pytest.raises(ValueError, match='head_weights, or steps'):
     RewardModel(path='x', head_weights=(1.0,), steps='min')
+  with pytest.raises(ValueError, match="step_ends = \\(''"):
+    RewardModel(path='x', steps='min', step_ends=('',))
 
 
 def test_steps_by_hand(toy):

@@ -20,7 +20,7 @@ from rl_jax.records.metrics import read_jsonl
 from rl_jax.rollouts.learned import with_learned
 from rl_jax.runs import loop, reward_models
 from rl_jax.runs import policy as policy_lib
-from rl_jax.tasks import Bandit
+from rl_jax.tasks import Bandit, Chain
 
 pytestmark = pytest.mark.usefixtures('mesh')
 
@@ -164,6 +164,18 @@ def test_a_model_that_does_not_fit_is_named(toy, saved, mesh):
     reward_models.check_tokens(name, tokens, tokens, 3)
   with pytest.raises(ValueError, match="name = 'a b' is no identifier"):
     RewardModel(path='x', name='a b')
+
+
+def test_tokens_that_end_a_step_are_those_of_step_ends():
+  """By default those that end a line, of which the chain has none."""
+  tokenizer = CharTokenizer(Chain.alphabet)
+  model = RewardModel(path='x', steps='min')
+  with pytest.raises(ValueError, match=r"step_ends = \('\\n',\)"):
+    reward_models.step_ids(model, tokenizer)
+  model = dataclasses.replace(model, step_ends=(';', '>'))
+  found = reward_models.step_ids(model, tokenizer)
+  assert sorted(tokenizer.token_bytes[i] for i in found) == [b';', b'>']
+  assert reward_models.step_ids(RewardModel(path='x'), tokenizer) == ()
 
 
 def test_another_chat_template_is_logged(caplog):

@@ -270,7 +270,7 @@ WORLDS = {
     tried=(5e-5, 1.5e-4, 4.5e-4),
     common=_FOUR | {'model.path': 'runs/chain_warm', 'iterations': 12},
     own={
-      'w_dpo': {'method.pairs.OutcomeThenProcess.process': 'steps'},
+      'w_dpo': {'method.pairs.process': 'steps'},
       'mcts_dpo': _TREES,
       'cosmos': _TREES,
       'ppo': _OUTCOME,

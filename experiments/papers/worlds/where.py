@@ -38,6 +38,7 @@ DRIFT = {
   'recorded_haggling': 0.0,
   'returning': 0.02,
   'stale': 0.15,
+  'stepped': 0.0,
   'told_keydoor': 0.0,
   'two_rewards': 0.0,
   'unlabelled': 0.02,
@@ -79,13 +80,12 @@ _CHAIN = (
     'dno',
     'gepo',
     'irpo',
-    'mapl',
     'iterative_dpo',
     'online_dpo',
     'rebel',
     'rso',
   ),
-  *('sft', 'spo', 'sppo', 'w_dpo'),
+  *('sft', 'spo', 'sppo'),
   # Against samples of an opponent, for which half of a group stands.
   *('infalign', 'ipo_md', 'nash_md', 'pairwise_rl', 'xpo'),
   # With other weights as the policy that they read.
@@ -134,13 +134,13 @@ _SETS = {
   # An answer that is right has the format, too.
   'rluf': ('shaping.GatedSum.weights=(0.3,1.0)',),
   'riskpo': ('credit.BundleRisk.bundle=3',),
+  'w_dpo': ("pairs.process='steps'",),
   'maxmin': ("shaping.WorstComponent.components=('outcome','guessed')",),
 }
 _PLACES = {
-  # Levels are by index, and alike here: what changes is which are drawn.
-  'adarft': Place('chain', loop=True),
+  'adarft': Place('graded', ('selector.levels=3',), loop=True),
   'guide_grpo': Place('chain', loop=True),
-  'mopps': Place('chain', loop=True),
+  'mopps': Place('graded', loop=True),
   'rex_rag': Place('lookup', loop=True),
   'cosmos': Place('bandit', ('rollout.step_tokens=1',), loop=True),
   'mcts_dpo': Place('bandit', ('rollout.step_tokens=1',), loop=True),
@@ -163,6 +163,7 @@ WHERE = {
     ('keydoor', _KEYDOOR),
     ('planned_keydoor', ('hiper',)),
     ('told_keydoor', ('oni',)),
+    ('stepped', ('mapl', 'w_dpo')),
     ('two_rewards', ('maxmin',)),
     ('priced_tools', ('duration_ppo', 'otc')),
     ('boxes', ('gui_g1', 'par', 'vision_r1')),
@@ -176,9 +177,9 @@ WHERE = {
   for name in names
 } | _PLACES
 NOWHERE = {
-  'annotator_mixture': 'reads who compared (configs/proxy.py): not measured',
+  'annotator_mixture': 'reads who compared (configs/annotators.py)',
   'did': 'measures alone, and trains as online_dpo',
-  'ld_dpo': 'pairs of rules have equal lengths (configs/preferences.py)',
+  'ld_dpo': 'pairs of rules have equal lengths (see configs/proxy.py)',
   'nash_ema': 'changes the opponent that samples: on rows it is Nash-MD',
   'spin': 'a sample takes the place of a rejected response: on rows it is DPO',
   'spiral': 'compares the roles of a game (configs/kuhn.py): not measured',
@@ -227,10 +228,6 @@ IDLE: dict[str, dict[str, str]] = {
   'disco': {
     'losses.1.KLConstraint': 'rows of a teacher: the log-ratios are no KL, and '
     'their mean lies below the limit'
-  },
-  'mapl': {
-    'losses.1.StrengthOrder': 'of rewards of 0 and 1 all pairs are equally '
-    'strong, in runs of `chain`, too'
   },
   'digi_q': {
     'weights.0.SampledRows': 'rows of the world are all sampled: recorded ones '

@@ -183,7 +183,7 @@ def test_rollouts_and_draws_change(name):
   world = where.WHERE[name].world
   own = [f'method.{text}' for text in where.WHERE[name].sets]
   config = configuration.build(
-    world, name, [*(small if world == 'chain' else []), *own]
+    world, name, [*(small if world in ('chain', 'graded') else []), *own]
   )
   baseline = configuration.baseline_of(name)
   found = influence_run.measure(influence_run.configured(config, baseline, 2))

@@ -1,0 +1,62 @@
+"""Tasks from easy to hard, whose prompts alternate."""
+
+import pytest
+
+from rl_jax.tasks import Arithmetic, Bandit, KeyDoor, Levels, base
+
+TASK = Levels(tuple(Arithmetic(digits=n) for n in (1, 2)), num_train=9)
+
+
+def test_prompts_alternate_by_hand():
+  """Prompt i is prompt i // 2 of task i % 2, under its own index."""
+  assert TASK.num_prompts('train') == 8
+  for index in range(8):
+    example = TASK.example('train', index)
+    own = TASK.tasks[index % 2].example('train', index // 2)
+    assert (example.id, example.prompt) == (index, own.prompt)
+    assert example.meta[base.PART] == f'level_{index % 2}'
+
+
+def test_splits_have_as_many_of_every_task():
+  """The 45 pairs of digits give 4 problems to the test split."""
+  few = Arithmetic(digits=1).num_prompts('test')
+  assert few == 4
+  assert TASK.num_prompts('test') == 2 * few
+  whole = Levels(TASK.tasks)
+  assert whole.num_prompts('train') == 2 * Arithmetic(digits=1).num_prompts(
+    'train'
+  )
+
+
+def test_responses_are_judged_by_their_level():
+  for index in range(8):
+    example = TASK.example('train', index)
+    assert TASK.target(example) == example.answer
+    assert TASK.reward(example, example.answer) == {'outcome': 1.0}
+    assert TASK.reward(example, example.answer + '0') == {'outcome': 0.0}
+
+
+def test_letters_are_those_of_all_tasks():
+  assert TASK.alphabet == ''.join(sorted(Arithmetic.alphabet))
+
+
+@pytest.mark.parametrize(
+  ('tasks', 'message'),
+  [
+    ((), r'Levels.tasks = \(\): give at least one'),
+    ((Arithmetic(), KeyDoor()), 'KeyDoor has episodes'),
+    (
+      (Arithmetic(), Arithmetic(reward_weights={'outcome': 2.0})),
+      'must be the same for all',
+    ),
+    ((Bandit(), 'sums'), "str is no task: it has no 'reward_weights'"),
+  ],
+)
+def test_what_is_no_task_of_levels_is_refused(tasks, message):
+  with pytest.raises(ValueError, match=message):
+    Levels(tasks)
+
+
+def test_num_train_has_a_limit():
+  with pytest.raises(ValueError, match='Levels.num_train = 0'):
+    Levels(TASK.tasks, num_train=0)
