@@ -263,10 +263,11 @@ WORLDS = {
   ),
   # Pairs that differ by more than right and wrong; steps with scores.
   'stepped': Looped(
-    rates=dict.fromkeys(
-      ('online_dpo', 'mapl', 'w_dpo', 'mcts_dpo', 'cosmos', 'ppo', 'oprm'),
-      1.5e-4,
-    ),
+    rates={
+      **dict.fromkeys(('online_dpo', 'ppo'), 1.5e-4),
+      **dict.fromkeys(('mapl', 'w_dpo'), 5e-5),
+      **dict.fromkeys(('mcts_dpo', 'cosmos', 'oprm'), 4.5e-4),
+    },
     tried=(5e-5, 1.5e-4, 4.5e-4),
     common=_FOUR | {'model.path': 'runs/chain_warm', 'iterations': 12},
     own={
