@@ -304,6 +304,7 @@ class Trainer:
       stack.callback(self.writer.close)
       stack.callback(self.saver.close)
       stack.callback(self.parts.verifier.close)
+      stack.callback(self.profiler.close)
 
   def _tree(self) -> dict[str, Any]:
     """The arrays of a checkpoint."""
