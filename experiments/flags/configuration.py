@@ -26,7 +26,7 @@ from rl_jax.records.checkpoints.failure import CheckpointError
 from rl_jax.records.checkpoints.files import quiet_orbax
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.runs import guards
-from rl_jax.runtime import output, processes
+from rl_jax.runtime import output, processes, stop_signal
 from rl_jax.tasks import RewardFunctions
 from rl_jax.verification.pool import VerifierConfig
 
@@ -330,6 +330,12 @@ def run(main: Any) -> None:
     except app.UsageError as error:
       say(error)
       sys.exit(2)
+    except KeyboardInterrupt:
+      say('interrupted')
+      processes.end_all(stop_signal.SIGINT_EXIT_CODE)
+      if flags.FLAGS.traceback:
+        raise
+      sys.exit(stop_signal.SIGINT_EXIT_CODE)
     except (guards.StopRunError, CheckpointError) as error:
       say(error)
       processes.end_all(1)

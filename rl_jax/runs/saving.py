@@ -8,6 +8,7 @@ from typing import Any
 
 from absl import logging
 
+from rl_jax import overrides
 from rl_jax.records.checkpoints import checkpointer, files
 from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
 from rl_jax.runtime import processes
@@ -53,6 +54,17 @@ class Saver:
       if math.isfinite(score):
         found.append([step, score])
     return found
+
+  def check_metric(self, row: Mapping[str, Any]) -> None:
+    """Raises ValueError for a best_metric that an evaluation does not have.
+
+    The default is not asked for: evaluations of losses, or of sets alone.
+    """
+    name, default = self._config.best_metric, CheckpointConfig.best_metric
+    chosen = name != default and self._config.keep_best > 0
+    if chosen and name.startswith('evaluation/') and name not in row:
+      text = overrides.unknown_name('metric', name, row)
+      raise ValueError(f'checkpoint.best_metric: {text}')
 
   def due(self, iteration: int, metrics: Mapping[str, Any]) -> bool:
     """Whether the state of an iteration is to be saved.

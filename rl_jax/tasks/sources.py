@@ -56,9 +56,9 @@ def _parse_line(line, where):
   except (ValueError, RecursionError) as error:
     return BadRowError(where, 'malformed', f'not valid JSON: {error}')
   if not isinstance(record, dict):
-    return BadRowError(
-      where, 'wrong_type', f'a JSON {type(record).__name__}, not an object'
-    )
+    kind = type(record).__name__
+    problem = f'a JSON {kind}, not an object: each line is one object'
+    return BadRowError(where, 'wrong_type', problem)
   return record
 
 

@@ -35,3 +35,18 @@ def test_a_best_step_that_is_damaged_is_saved_again(tmp_path):
   assert saver.due(12, {METRIC: 0.9})
   assert not saver.due(12, {METRIC: 0.1})
   saver.close()
+
+
+def test_a_best_metric_that_is_misspelled_is_named(tmp_path):
+  """Else no checkpoint would be kept for it, and nobody told."""
+  row = {'evaluation/svamp/pass_at_1': 0.5, 'evaluation/pass_at_1': 0.5}
+
+  def check(name, **more):
+    config = CheckpointConfig(best_metric=name, **more)
+    saving.Saver(str(tmp_path), config).check_metric(row)
+
+  check('evaluation/svamp/pass_at_1')
+  check('reward/mean')
+  check('evaluation/swamp/pass_at_1', keep_best=0)
+  with pytest.raises(ValueError, match=r"best_metric: .*'evaluation/svamp/pa"):
+    check('evaluation/swamp/pass_at_1')

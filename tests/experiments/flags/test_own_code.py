@@ -100,6 +100,22 @@ def test_a_program_ends_with_one_line(tmp_path):
     assert 'iteration' in found[-1]
 
 
+def test_ctrl_c_ends_with_one_line():
+  """The exit code is that of a shell."""
+  code = (
+    'from experiments.flags import configuration\n'
+    'def main(argv): raise KeyboardInterrupt\n'
+    'configuration.run(main)\n'
+  )
+  done = subprocess.run(
+    [sys.executable, '-c', code],
+    cwd=configuration.ROOT,
+    capture_output=True,
+    text=True,
+  )
+  assert (done.returncode, done.stderr) == (130, 'error: interrupted\n')
+
+
 def test_errors_of_ours_keep_their_traceback(monkeypatch):
   """No file of the user was in it."""
   values = flags.FlagValues()
