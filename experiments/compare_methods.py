@@ -27,6 +27,25 @@ _WORKDIR = flags.DEFINE_string(
   'workdir', None, 'Directory of the runs.', required=True
 )
 
+# What a run has by another flag.
+_OWN = {'config': '--config', 'method': '--methods', 'seed': '--seeds'}
+
+
+def common_fields(sets: list[str]) -> dict[str, str]:
+  """The fields of all runs.
+
+  Raises: ValueError for a field with two values, or one of another flag.
+  """
+  found = {}
+  for text in sets:
+    path, value = configuration.split(text, '--set')
+    if path in found:
+      raise ValueError(f'--set={path}=... has two values: give one')
+    if path in _OWN:
+      raise ValueError(f'--set={text}: {_OWN[path]} says which')
+    found[path] = value
+  return found
+
 
 def main(argv):
   """Runs everything, the baseline first, and prints Markdown."""
@@ -35,9 +54,8 @@ def main(argv):
   if names == ['all']:
     names = configuration.names('configs.methods')
   names = [_BASELINE.value] + [n for n in names if n != _BASELINE.value]
-  common = dict(text.split('=', 1) for text in _SET.value)
   sweep = sweep_runs.equal_conditions(
-    _CONFIG.value, names, common, _SEEDS.value
+    _CONFIG.value, names, common_fields(_SET.value), _SEEDS.value
   )
   members = sweep_runs.runs(sweep)
   parts = sweep_runs.programs(members, _JITTED.value)

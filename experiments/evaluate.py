@@ -7,7 +7,7 @@ python -m experiments.evaluate --checkpoint=smollm2 --data=problems.jsonl
 --checkpoint is a work directory of `train` (its newest valid checkpoint, or
 that of --step), a model directory, a Hugging Face directory or a GGUF file.
 --data is a configuration (configs/NAME.py or NAME), whose task is used, or
-data: a JSONL or Parquet file, or what else `tasks.QuestionAnswer` reads.
+data: a JSONL, CSV or Parquet file, or what else `tasks.QuestionAnswer` reads.
 
 What no flag says is as in the run of a work directory: its task, templates and
 answer forms (also for other data), response limit, stop texts, sampling
@@ -70,7 +70,7 @@ def main(argv):
       'of two players'
     )
   # Reads the data: its errors come before those of the policy.
-  config.task.num_prompts(config.evaluation.split)
+  evaluation_flags.check_split(config)
   mesh = assembly.make_mesh(config)
   jax.set_mesh(mesh)
   model, params, tokenizer = policy_lib.load_checkpoint(

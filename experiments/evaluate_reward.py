@@ -55,7 +55,7 @@ _MODEL = flags.DEFINE_string(
   required=True,
 )
 _DATA = flags.DEFINE_string(
-  'data', None, 'JSONL or Parquet file of comparisons.', required=True
+  'data', None, 'JSONL, CSV or Parquet file of comparisons.', required=True
 )
 _CHAT = flags.DEFINE_bool('chat', False, 'Prompts are turns of a user.')
 _BATCH = flags.DEFINE_integer(

@@ -15,8 +15,6 @@ import json
 import os
 import re
 import shlex
-import signal
-import subprocess
 import sys
 import time
 from typing import Any
@@ -25,6 +23,7 @@ from absl import flags
 
 from experiments.flags import configuration
 from experiments.pipelines.stages import commands, load
+from experiments.sweeps import children
 from rl_jax.records import metrics
 
 _PIPELINE = flags.DEFINE_string(
@@ -59,7 +58,7 @@ def main(argv):
       continue
     print(f'--- {name}: {shlex.join(["python", *command])}', flush=True)
     started = time.time()
-    code = execute([sys.executable, *command])
+    (code,) = children.run_all([[sys.executable, *command]])
     if code:
       print(f'stage {name!r} {ended(code)}', file=sys.stderr)
       sys.exit(code if code > 0 else 128 - code)
@@ -106,30 +105,6 @@ def finished(path: str, planned: dict[str, list[str]]) -> dict[str, Any]:
         'entry and the folders of this and all later stages'
       )
   return done
-
-
-def execute(command: list[str]) -> int:
-  """The exit code of a process that gets the signals of this one."""
-  process, early = None, []
-
-  def forward(number, _):
-    if process is None:
-      early.append(number)
-    elif number != signal.SIGINT:  # of Ctrl-C the terminal tells it, too
-      process.send_signal(number)
-
-  before = {}
-  for number in (signal.SIGTERM, signal.SIGINT):
-    if signal.getsignal(number) != signal.SIG_IGN:  # which it inherits
-      before[number] = signal.signal(number, forward)
-  try:
-    process = subprocess.Popen(command)
-    for number in early:
-      process.send_signal(number)
-    return process.wait()
-  finally:
-    for number, handler in before.items():
-      signal.signal(number, handler)
 
 
 def report(workdir: str, done: dict[str, Any]) -> str:

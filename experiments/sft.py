@@ -41,7 +41,7 @@ _SET = flags.DEFINE_multi_string(
   'set', [], 'PATH=LITERAL: a field of --config or of the run, as in train.'
 )
 _DATA = flags.DEFINE_string(
-  'data', None, 'Rows with prompt and response, in JSONL or Parquet.'
+  'data', None, 'Rows with prompt and response, in JSONL, CSV or Parquet.'
 )
 _MODEL = flags.DEFINE_string('model', None, 'Model to start from.')
 _OUT = flags.DEFINE_string(

@@ -15,7 +15,8 @@ state.
 
 Finished runs are skipped, interrupted ones are continued. Each finished run
 adds a line to DIR/results.jsonl. The line of a failed run has the reason; it is
-not run again until the line is removed. `table` and `report` read DIR. If no
+not run again until the line is removed. A run whose work directory another
+process holds is left to that. `table` and `report` read DIR. If no
 run is finished at the end, the exit code is 1 (but not with --shard).
 
 --jitted compiles one program for runs that differ only in the seed, the
@@ -28,14 +29,14 @@ nothing is submitted.
 """
 
 import os
-import subprocess
 import sys
 
 from absl import app, flags
 
 from experiments.flags import configuration
-from experiments.sweeps import cluster_jobs, grid
+from experiments.sweeps import children, cluster_jobs, grid
 from experiments.sweeps import runs as sweep_runs
+from rl_jax.runtime import stop_signal
 
 _PAPER = flags.DEFINE_string('paper', '', 'Name of the paper.')
 _CONFIG = flags.DEFINE_string('config', '', 'configs/NAME.py, or several.')
@@ -57,6 +58,11 @@ _LAUNCH = flags.DEFINE_enum(
   'launch', '', ['', 'slurm', 'jobset'], 'Job to print.'
 )
 _IMAGE = flags.DEFINE_string('image', 'rl_jax', 'Container image of a JobSet.')
+SAVED = {  # exit codes of what continues with the same command
+  stop_signal.SIGTERM_EXIT_CODE,
+  stop_signal.SIGINT_EXIT_CODE,
+  stop_signal.SIGHUP_EXIT_CODE,
+}
 
 
 def source() -> tuple[list[sweep_runs.Run], tuple[str, ...]]:
@@ -119,10 +125,11 @@ def main(argv):
     if _SHARD.value != '0/1':
       raise ValueError('give --processes or --shard, not both')
     count = _PROCESSES.value
-    processes = [
-      subprocess.Popen(job.command(f'{i}/{count}')) for i in range(count)
-    ]
-    failed = [p.args[-1] for p in processes if p.wait()]
+    codes = children.run_all([job.command(f'{i}/{count}') for i in range(count)])
+    codes = [code if code >= 0 else 128 - code for code in codes]  # as a shell
+    if stopped := SAVED & set(codes):
+      sys.exit(stopped.pop())
+    failed = [f'--shard={i}/{count}' for i, code in enumerate(codes) if code]
     if failed:
       raise ValueError(f'these parts failed: {", ".join(failed)}')
     check_any(members, workdir)

@@ -66,9 +66,13 @@ def main(argv):
   if _WORKDIR.value is None:
     raise ValueError('--workdir is missing: the directory of the run')
   process_flags.start()
-  window = None
+  window, done = None, directory.iterations_done(_WORKDIR.value)
+  if done > config.iterations:
+    logging.warning(
+      'nothing to do: %d iterations are done, and iterations = %d',
+      *(done, config.iterations),
+    )
   if _PROFILE.value is not None:
-    done = directory.iterations_done(_WORKDIR.value)
     window = profiling.parse_window(_PROFILE.value, done, config.iterations)
   with memory_check.guarded(config):
     trainer = Trainer(
@@ -84,9 +88,11 @@ def main(argv):
   if not processes.is_main():
     return
   accuracy = row.get('evaluation/pass_at_1')
+  unjudged = int(row.get('rollout/reward_errors') or 0)
   print(
     f'done: reward {row.get("reward/mean", float("nan")):.3f}'
     + ('' if accuracy is None else f', greedy accuracy {accuracy:.3f}')
+    + (f', {unjudged} last samples not judged' if unjudged else '')
     + f', files in {_WORKDIR.value}'
   )
 

@@ -109,6 +109,10 @@ def check(config: Any) -> None:
   it by; and for a value that is not of the type that a field of this library
   has. The message has the path of the field.
   """
+  for path, value in _walk(config, ''):
+    if isinstance(value, type) and dataclasses.is_dataclass(value):
+      name = value.__name__
+      raise ValueError(f'{path}: {name} is a class: write {name}()')
   library = None
   for path, value in _walk(config, ''):
     cls = type(value)

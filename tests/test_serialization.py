@@ -12,6 +12,7 @@ import pytest
 
 from configs import arithmetic, arithmetic_tiny, bandit
 from experiments.flags import configuration
+from rl_jax import serialization
 from rl_jax.method import Method
 from rl_jax.models.files import model_dir
 from rl_jax.overrides import override
@@ -268,6 +269,16 @@ def test_what_json_cannot_hold_is_named():
   method = Method(losses=(losses.PPOClip(),)).as_arrays()
   with pytest.raises(TypeError, match='cannot write ArrayImpl as JSON'):
     to_json(method)
+
+
+def test_a_class_in_place_of_an_object_is_named(toy):
+  """Not a field of the class `type`."""
+  config = bandit.get_config(toy.get_method('grpo'))
+  config = dataclasses.replace(config, task=Bandit)
+  with pytest.raises(
+    ValueError, match=r'task: Bandit is a class: write Bandit'
+  ):
+    serialization.check(config)
 
 
 def test_difference_names_path_and_both_values(toy):

@@ -8,6 +8,7 @@ and functions of the user that its other files name.
 
 import dataclasses
 import importlib
+import inspect
 import os
 import pathlib
 import re
@@ -16,6 +17,7 @@ from typing import Any
 
 from absl import app, flags
 
+from experiments.flags import own_code
 from rl_jax import overrides, serialization, user_modules
 from rl_jax.config import ExperimentConfig, GuardConfig
 from rl_jax.learning.update import UpdateConfig
@@ -24,7 +26,7 @@ from rl_jax.records.checkpoints.failure import CheckpointError
 from rl_jax.records.checkpoints.files import quiet_orbax
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.runs import guards
-from rl_jax.runtime import output, processes
+from rl_jax.runtime import output, processes, stop_signal
 from rl_jax.tasks import RewardFunctions
 from rl_jax.verification.pool import VerifierConfig
 
@@ -275,10 +277,15 @@ def _files_like(typed: str) -> list[str]:
 
 
 def _call(module: Any, name: str, typed: str, *arguments: Any) -> Any:
+  text = ', '.join('method' for _ in arguments)
   if not hasattr(module, name):
-    text = ', '.join('method' for _ in arguments)
     raise ValueError(f'{typed} has no function {name}({text})')
-  return getattr(module, name)(*arguments)
+  function = getattr(module, name)
+  try:
+    inspect.signature(function).bind(*arguments)
+  except TypeError as error:
+    raise ValueError(f'{typed}: {name}({text}) is no call: {error}') from None
+  return function(*arguments)
 
 
 def split(text: str, flag: str) -> tuple[str, str]:
@@ -323,6 +330,12 @@ def run(main: Any) -> None:
     except app.UsageError as error:
       say(error)
       sys.exit(2)
+    except KeyboardInterrupt:
+      say('interrupted')
+      processes.end_all(stop_signal.SIGINT_EXIT_CODE)
+      if flags.FLAGS.traceback:
+        raise
+      sys.exit(stop_signal.SIGINT_EXIT_CODE)
     except (guards.StopRunError, CheckpointError) as error:
       say(error)
       processes.end_all(1)
@@ -331,8 +344,13 @@ def run(main: Any) -> None:
       sys.exit(1)
     except Exception as error:
       processes.end_all(1)
-      if 'RESOURCE_EXHAUSTED' not in str(error) or flags.FLAGS.traceback:
+      exhausted = 'RESOURCE_EXHAUSTED' in str(error)
+      own = exhausted or own_code.places(error)
+      if flags.FLAGS.traceback or not own:
         raise
+      if not exhausted:
+        say(error)
+        sys.exit(1)
       say(f'the device is out of memory: {str(error).splitlines()[0][:300]}')
       sys.exit(2)
 
@@ -347,8 +365,9 @@ def run(main: Any) -> None:
 
 
 def say(error: Exception | str) -> None:
-  """Prints an error of the user on one line."""
-  print(f'error: {str(error) or type(error).__name__}', file=sys.stderr)
+  """Prints an error of the user on one line, with its place in his files."""
+  text = error if isinstance(error, str) else own_code.described(error)
+  print(f'error: {text}', file=sys.stderr)
 
 
 def at_home(text: str) -> str:

@@ -19,15 +19,15 @@ from rl_jax.config import (
 from rl_jax.models.transformer import ModelConfig
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.runtime.mesh import MeshConfig
-from rl_jax.tasks import ChatTemplate, PlainTemplate, QuestionAnswer
+from rl_jax.tasks import ChatTemplate, PlainTemplate, QuestionAnswer, base
 from rl_jax.tasks.rows import is_source
 
 # Without a run or a configuration that says otherwise.
 NEW_TOKENS, PROMPT_TOKENS = 64, 512
 _ANSWERS = ('question', 'answer', 'gold', 'extract', 'verifier')
 _ROWS = (
-  'rows are read from .jsonl, .parquet and .arrow files, folders of Parquet '
-  'files or of `datasets.save_to_disk`, and tfds:NAME'
+  'rows are read from .jsonl, .csv, .tsv, .parquet and .arrow files, folders '
+  'of Parquet files or of `datasets.save_to_disk`, and tfds:NAME'
 )
 _PROMPTS = ('template', 'chat', 'prefill')
 
@@ -116,6 +116,19 @@ def from_flags(
     ),
   )
   return configuration.changed(config, values['set'].value)
+
+
+def check_split(config: ExperimentConfig) -> None:
+  """Raises ValueError unless the split that is evaluated has prompts."""
+  task, split = config.task, config.evaluation.split
+  base.check_task(task)
+  if not task.num_prompts(split):
+    counts = {name: task.num_prompts(name) for name in base.SPLITS}
+    found = ', '.join(f'{name}: {count}' for name, count in counts.items())
+    raise ValueError(
+      f'--split={split}: {type(task).__name__} has no prompts in it, but '
+      f'{found}'
+    )
 
 
 def within(config: ExperimentConfig, model: ModelConfig) -> ExperimentConfig:

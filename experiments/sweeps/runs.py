@@ -31,7 +31,7 @@ from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
 from rl_jax.records import metrics
 from rl_jax.runs import directory as directory_lib
-from rl_jax.runs import guards
+from rl_jax.runs import guards, lock
 from rl_jax.runs.loop import Trainer
 from rl_jax.runs.scanned import program
 
@@ -260,6 +260,7 @@ def execute_all(
   """Executes unfinished runs; the line of a failed run has the reason.
 
   by_stages: one program per stage for jitted runs, which methods share.
+  A run that another process executes has no line of this one.
 
   Raises ValueError, before any run, as `check_clashes`.
   """
@@ -267,6 +268,7 @@ def execute_all(
   commit()  # asked now, before others may commit
   check_clashes(itertools.chain(*parts), workdir)
   os.makedirs(workdir, exist_ok=True)
+  add_lines(workdir, [])  # ends a line that was edited by hand
   for part in parts:
     done = finished(workdir)
     waiting = [run for run in part if run.digest not in done]
@@ -279,6 +281,9 @@ def execute_all(
       else:
         execute(waiting[0], workdir)
     except (ValueError, guards.StopRunError) as error:
+      if os.path.join(workdir, waiting[0].name, lock.FILE) in str(error):
+        logging.warning('left to another process: %s', error)
+        continue
       logging.warning('%s failed: %s', waiting[0].name, error)
       why = str(error).splitlines()[0]
       add_lines(workdir, [_line(run) | {'failed': why} for run in waiting])
@@ -355,9 +360,22 @@ def _numbers(run: Run, rows: list[dict[str, Any]]) -> dict[str, Any]:
 def add_lines(workdir: str, rows: list[dict[str, Any]]) -> None:
   """Appends lines under a lock, as several processes may write at once."""
   text = ''.join(json.dumps(metrics.to_json(row)) + '\n' for row in rows)
-  with open(os.path.join(workdir, RESULTS), 'a') as file:
+  with open(os.path.join(workdir, RESULTS), 'ab+') as file:
     fcntl.flock(file, fcntl.LOCK_EX)
-    file.write(text)
+    _end_line(file)
+    file.write(text.encode())
+
+
+def _end_line(file):
+  """Ends the last line, which an editor may not; removes one that was cut."""
+  file.seek(0)
+  last = file.read().rpartition(b'\n')[2]
+  try:
+    json.loads(last)
+  except ValueError:  # by a full disk, or there is none
+    file.truncate(file.tell() - len(last))
+  else:
+    file.write(b'\n')
 
 
 @functools.cache

@@ -290,11 +290,11 @@ def _stack(pushes, names):
 def _with_gradient(
   statistics: Callable, trained: Any, rows: Trajectories, forward: Forward
 ) -> tuple[dict[str, Array], Callable]:
-  """(statistics of the rows, from their cotangents to a gradient)."""
+  """(statistics of the rows, from their cotangents to a float32 gradient)."""
   count = forward.microbatches
   if count == 1:
     stats, vjp = jax.vjp(lambda p: statistics(p, rows), trained)
-    return stats, lambda push: vjp(push)[0]
+    return stats, lambda push: optax.tree.cast(vjp(push)[0], jnp.float32)
   split = functools.partial(
     groups.split, num_prompts=rows.num_prompts, pieces=count
   )
@@ -308,9 +308,10 @@ def _with_gradient(
     def add(total, part):
       rows, push = part
       _, vjp = jax.vjp(lambda p: statistics(p, rows), trained)
-      return jax.tree.map(jnp.add, total, vjp(push)[0]), None
+      more = optax.tree.cast(vjp(push)[0], jnp.float32)
+      return jax.tree.map(jnp.add, total, more), None
 
-    zeros = jax.tree.map(jnp.zeros_like, trained)
+    zeros = optax.tree.zeros_like(trained, dtype=jnp.float32)
     return jax.lax.scan(add, zeros, (parts, split(push)))[0]
 
   return stats, gradient

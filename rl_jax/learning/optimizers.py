@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import optax
 
 from rl_jax.checks import INT32, checked, chosen, ranged
-from rl_jax.learning import critic_steps, eight_bit, schedules
+from rl_jax.learning import critic_steps, eight_bit, muon, schedules
 from rl_jax.learning.master_weights import with_master_weights
 from rl_jax.overrides import unknown_name
 
@@ -161,9 +161,12 @@ def _other(config, rate, learning_rate):
     rates.append(
       config.learning_rate if learning_rate is None else learning_rate
     )
+  arguments = dict(config.arguments)
+  if config.name == 'contrib.muon':
+    arguments.setdefault('muon_weight_dimension_numbers', muon.matrices)
   for value in rates:
     try:
-      made = _factories()[config.name](learning_rate=value, **config.arguments)
+      made = _factories()[config.name](learning_rate=value, **arguments)
       state = jax.eval_shape(made.init, tried)
       jax.eval_shape(made.update, tried, state, tried)
       return made

@@ -180,9 +180,9 @@ def update_minibatch(
     tokens = metrics[types.TOKENS]
     tokens = token_log.pick(tokens, batch.traj, group_M, log_rows)
     metrics[types.TOKENS] = tokens
+  grads = optax.tree.cast(grads, jnp.float32)  # so is their norm
   norm = optax.tree.norm(grads)
   ok = jnp.isfinite(norm) & jnp.isfinite(loss)
-  grads = optax.tree.cast(grads, jnp.float32)
   return _step(state, grads, states, optimizer, ok), {
     'train/loss': loss,
     'train/grad_norm': norm,

@@ -20,6 +20,8 @@ import weakref
 SECONDS = 10.0  # of one rendering
 MEMORY_BYTES = 1 << 30
 OUTPUT_CHARACTERS = 1 << 22
+# What `transformers` gives where a conversation has none.
+_ABSENT = {'tools': None, 'documents': None}
 # Parts of a message that a template must not leave out in silence.
 MUST_READ = ('tool_calls', 'reasoning_content', 'thinking')
 
@@ -40,7 +42,7 @@ class ChatTemplate:
     with self._lock:
       if self._stop is None:
         self._start()
-      answer = self._request(variables)
+      answer = self._request({**_ABSENT, **variables})
       if answer is None:
         self._stop()  # the next call starts another process
         self._stop = None
@@ -131,12 +133,26 @@ def _answer(value: dict[str, str]) -> None:
 
 def _environment() -> Any:
   """That of `transformers`: sandboxed, with trimmed blocks."""
-  from jinja2 import sandbox
+  from jinja2 import ext, nodes, sandbox
+
+  class Generation(ext.Extension):
+    """{% generation %}...{% endgeneration %}: what is within, as it is."""
+
+    tags = {'generation'}
+
+    def parse(self, parser):
+      line = next(parser.stream).lineno
+      body = parser.parse_statements(['name:endgeneration'], drop_needle=True)
+      call = self.call_method('_written')
+      return nodes.CallBlock(call, [], [], body).set_lineno(line)
+
+    def _written(self, caller):
+      return caller()
 
   environment = sandbox.ImmutableSandboxedEnvironment(
     trim_blocks=True,
     lstrip_blocks=True,
-    extensions=['jinja2.ext.loopcontrols'],
+    extensions=[Generation, ext.loopcontrols],
   )
   # The filter of jinja2 escapes HTML, which no model was trained on.
   environment.filters['tojson'] = functools.partial(

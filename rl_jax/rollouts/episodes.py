@@ -360,14 +360,14 @@ class Episodes(Journaled):
       player.opening = ids
       ids = [*self._format.again(player.ids, history or ()), *ids]
     except (ValueError, IndexError) as error:  # of a character tokenizer
-      episode.failure = ('invalid', f'the observation: {error}')
+      episode.fail(f'the observation: {error}')
       return None, False
     player.left_out += left_out
     if not ids and (forgets or not player.begun):
       text = 'a player heard nothing before its first turn'
       if forgets:
         text = 'forget = True with an empty observation'
-      episode.failure = ('invalid', text)
+      episode.fail(text)
       return None, False
     if len(ids) >= room:
       episode.cut = True

@@ -79,8 +79,7 @@ class Partners:
       if not self._answered(episodes):
         return
     for episode in episodes:
-      text = f'{_MOST} questions between two turns; allowed are fewer'
-      episode.failure = ('invalid', text)
+      episode.fail(f'{_MOST} questions between two turns; allowed are fewer')
 
   def _answered(self, episodes):
     """Whether some process has asked; the episodes then have their answers."""
@@ -98,7 +97,7 @@ class Partners:
       if problem is None:
         episode.be_told(text)
       else:
-        episode.failure = ('invalid', problem)
+        episode.fail(problem)
     return bool(known)
 
   def _known(

@@ -5,6 +5,8 @@ import dataclasses
 import itertools
 from typing import Any
 
+from absl import logging
+
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.environments.base import Ask, seed_of
 from rl_jax.verification import session_host
@@ -12,6 +14,7 @@ from rl_jax.verification.sessions import Answer, Request
 
 PARTNER = -1  # in place of the player: an answer to what was asked
 _SHOWN = 2000  # characters of an observation in the log
+_LOGGED = 3  # invalid episodes
 
 
 @dataclasses.dataclass
@@ -52,15 +55,23 @@ class Episode:
     observation = answer.reply['observation']
     found = 1 if isinstance(observation, str) else len(observation)
     if found != self.players:
-      text = f'observations of {found} players, but the task has {self.players}'
-      self.failure = ('invalid', text)
+      self.fail(
+        f'observations of {found} players, but the task has {self.players}'
+      )
       return
     if answer.reply.get('forget') and not self.rewrites:
-      text = 'forget = True, but the task has rewrites = False'
-      self.failure = ('invalid', text)
+      self.fail('forget = True, but the task has rewrites = False')
       return
     self.said.append(answer.reply)
     self.prints.append(session_host.fingerprint(answer.reply))
+
+  def fail(self, text: str) -> None:
+    """The episode is invalid; the first ones of a process are logged."""
+    self.failure = ('invalid', text)
+    logging.log_first_n(
+      *(logging.WARNING, 'the episode of example %s is invalid: %s'),
+      *(_LOGGED, getattr(self.example, 'id', '?'), text),
+    )
 
   def asks(self) -> Ask | None:
     """What its environment waits for, if it has asked a partner."""

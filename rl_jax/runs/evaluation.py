@@ -122,22 +122,20 @@ def _means(arrays, prefix):
   return {f'{prefix}{name}': _mean(x) for name, x in sorted(rewards.items())}
 
 
-def _pass_at_powers(right_NK):
-  """pass@j for j = 2, 4, ... and k."""
-  k, metrics, j = right_NK.shape[1], {}, 1
-  traced = isinstance(right_NK, jax.Array)
-  if traced:
-    count_N = right_NK.sum(axis=1).astype(np.int32)
-  else:
-    judged_N = (~np.isnan(right_NK)).sum(axis=1)
-    right_N = np.nansum(right_NK, axis=1).astype(np.int32)
+def _pass_at_powers(outcome_NK):
+  """pass@j for j = 2, 4, ... and k; an outcome above 1/2 is right."""
+  k, metrics, j = outcome_NK.shape[1], {}, 1
+  traced = isinstance(outcome_NK, jax.Array)
+  count_N = (outcome_NK > 0.5).sum(axis=1)
+  if not traced:
+    judged_N = (~np.isnan(outcome_NK)).sum(axis=1)
   while j < k:
     j = min(2 * j, k)
     if traced:
       by_count = [pass_at_k(k, c, j) for c in range(k + 1)]
       found = jnp.asarray(by_count, jnp.float32)[count_N]
     else:
-      pairs = zip(judged_N.tolist(), right_N.tolist(), strict=True)
+      pairs = zip(judged_N.tolist(), count_N.tolist(), strict=True)
       found = np.asarray([pass_at_k(n, c, j) for n, c in pairs if n >= j])
     metrics[f'pass_at_{j}'] = found.mean() if found.size else np.nan
   return metrics

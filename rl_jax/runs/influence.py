@@ -18,6 +18,7 @@ from rl_jax.pieces.ops import groups
 from rl_jax.pieces.selection import ShuffledPass
 from rl_jax.runs import policies as policies_lib
 from rl_jax.runs.stages import Functions
+from rl_jax.tasks.environments.base import players_of
 from rl_jax.types import TrainState
 
 DRAWS = 200  # times that a selector is asked
@@ -40,7 +41,7 @@ class Probe:
     trainable: Any,
   ):
     self._every = config.diagnostics.influence_every
-    self._num_ids = config.task.num_prompts('train')
+    self._num_ids = config.task.num_prompts('train') * players_of(config.task)
     own, others = config.method.policies(), baseline.policies()
     more = {name: rule for name, rule in others.items() if name not in own}
     kept = policies_lib.initial(more, trainable)

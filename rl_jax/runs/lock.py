@@ -22,6 +22,7 @@ import socket
 
 from absl import logging
 
+from rl_jax.runs.guards import StopRunError
 from rl_jax.runtime import processes
 
 FILE = 'lock.json'
@@ -45,9 +46,9 @@ class Lock:
     processes.on_main(lambda: self._acquire(workdir, take_over))
 
   def check(self) -> None:
-    """Raises RuntimeError if another run has taken the directory over."""
+    """Raises StopRunError if another run has taken the directory over."""
     if self._file is not None and not self._is_current():
-      raise RuntimeError(
+      raise StopRunError(
         f'{_name(_read(self._path))} has taken over {self._path}: this run '
         'writes nothing more'
       )

@@ -170,7 +170,9 @@ class Trainer:
     """Before the first iteration, once in all sessions."""
     first = self.counters.iteration == 0 and not self._first_logged
     if first and self._evaluation_due():
-      self.watch.stopping.see(self.writer.log(0, self._evaluate()))
+      row = self.writer.log(0, self._evaluate())
+      self.watch.stopping.see(row)
+      self.saver.check_metric(row)
       self._first_logged = True
 
   def iteration(self) -> Metrics:
@@ -304,6 +306,7 @@ class Trainer:
       stack.callback(self.writer.close)
       stack.callback(self.saver.close)
       stack.callback(self.parts.verifier.close)
+      stack.callback(self.profiler.close)
 
   def _tree(self) -> dict[str, Any]:
     """The arrays of a checkpoint."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from absl import logging
 
+from rl_jax import overrides
 from rl_jax.records.checkpoints import checkpointer, files
 from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
 from rl_jax.runtime import processes
@@ -41,15 +42,29 @@ class Saver:
         keep_best=0,
         on_save_error=config.on_save_error,
       )
-    self._best: list[float] = processes.on_main(self._best_on_disk)
+    # (step, best_metric) of those that have it.
+    self._best: list[Any] = processes.on_main(self._best_on_disk)
 
   def _best_on_disk(self):
     directory, metric = self._full.directory, self._config.best_metric
-    scores = []
+    found = []
     for step in files.committed_steps(directory):
       manifest, _ = files.read_manifest(files.step_path(directory, step))
-      scores.append((manifest or {}).get('metrics', {}).get(metric, math.nan))
-    return [score for score in scores if math.isfinite(score)]
+      score = (manifest or {}).get('metrics', {}).get(metric, math.nan)
+      if math.isfinite(score):
+        found.append([step, score])
+    return found
+
+  def check_metric(self, row: Mapping[str, Any]) -> None:
+    """Raises ValueError for a best_metric that an evaluation does not have.
+
+    The default is not asked for: evaluations of losses, or of sets alone.
+    """
+    name, default = self._config.best_metric, CheckpointConfig.best_metric
+    chosen = name != default and self._config.keep_best > 0
+    if chosen and name.startswith('evaluation/') and name not in row:
+      text = overrides.unknown_name('metric', name, row)
+      raise ValueError(f'checkpoint.best_metric: {text}')
 
   def due(self, iteration: int, metrics: Mapping[str, Any]) -> bool:
     """Whether the state of an iteration is to be saved.
@@ -63,7 +78,7 @@ class Saver:
     if not isinstance(score, float) or not math.isfinite(score):
       return False  # known on the host: metrics of an evaluation
     count = self._config.keep_best
-    best = sorted(self._best, reverse=True)[:count]
+    best = sorted((score for _, score in self._best), reverse=True)[:count]
     return count > 0 and (len(best) < count or score > best[-1])
 
   def save(
@@ -77,12 +92,12 @@ class Saver:
     metrics = {
       name: value
       for name, value in row.items()
-      if name.startswith(('evaluation', 'reward'))
+      if name.startswith(('evaluation', 'reward', self._config.best_metric))
     }
     self._full.save(step, tree, host_state, metrics)
     score = metrics.get(self._config.best_metric, math.nan)
     if math.isfinite(score):
-      self._best.append(score)
+      self._best.append([step, score])
 
   def save_weights(self, step: int, params: Any) -> None:
     """Starts to save the trained weights of an iteration, if it is due."""
@@ -94,6 +109,8 @@ class Saver:
     restored = self._full.restore(checkpointer.abstract_tree(tree))
     if restored is None:
       processes.on_main(self._set_weights_aside)
+    else:  # later ones are damaged, and will be saved anew
+      self._best = [x for x in self._best if x[0] <= restored.step]
     return restored
 
   def _set_weights_aside(self):

@@ -267,7 +267,8 @@ def minibatch_order(
   seed: int, iteration: int, epoch: int, num_groups: int
 ) -> np.ndarray:
   """The permutation of groups of one epoch, the same on every host."""
-  counters = [randomness.MINIBATCHES, seed, iteration, epoch]
+  # NumPy takes no negative numbers, which a seed may be.
+  counters = [randomness.MINIBATCHES, seed % 2**64, iteration, epoch]
   return np.random.default_rng(counters).permutation(num_groups)
 
 

@@ -35,7 +35,8 @@ class EarlyStopping:
     if config.metric is None or self.last is not None:
       return
     if config.metric not in row:
-      _check_name(config.metric, row)
+      if self.best is None and not self.waited:  # else some rows have it
+        _check_name(config.metric, row)
       return
     sign = 1 if config.mode == 'max' else -1
     value = float(row[config.metric])
@@ -87,6 +88,8 @@ class EarlyStopping:
 
 def _check_name(metric, row):
   """Rows of evaluations have their metrics only where there was one."""
+  if metric == 'policy/entropy_change':  # the first row has none before it
+    return
   kind = metric.partition('/')[0]
   if kind != 'evaluation' or any(x.startswith('evaluation/') for x in row):
     if 'train/loss' in row or kind == 'evaluation':

@@ -68,6 +68,7 @@ class Profiler:
 
   def __init__(self, window: Window | None = None, directory: str = ''):
     self._window, self._directory = window, directory
+    self._tracing = False
 
   def run(self, iteration: Callable[[], Any], number: int) -> Any:
     """Returns iteration(); starts the trace before it and stops it after it.
@@ -79,9 +80,16 @@ class Profiler:
       return iteration()
     if number == self._window.first:
       jax.profiler.start_trace(self._directory)
+      self._tracing = True
     results = iteration()
     if number == self._window.last:
       jax.block_until_ready(results)
+      self.close()
+    return results
+
+  def close(self) -> None:
+    """Writes a trace that has begun, also of a run that ends within it."""
+    if self._tracing:
+      self._tracing = False
       jax.profiler.stop_trace()
       logging.info('trace of the profiler in %s', self._directory)
-    return results

@@ -3,6 +3,7 @@
 import signal
 import sys
 import threading
+import time
 
 from absl import logging
 
@@ -11,10 +12,14 @@ from rl_jax.runtime import processes
 SIGTERM_EXIT_CODE = 143  # 128 + SIGTERM: saved, run again to continue.
 SIGHUP_EXIT_CODE = 129  # 128 + SIGHUP (the terminal is gone): likewise.
 SIGINT_EXIT_CODE = 130  # 128 + SIGINT (Ctrl-C): likewise.
+_SAME_SECONDS = 1.0  # in which signals count as one
 
 
 class StopSignal:
-  """Context manager: the first signal asks to stop, the second stops at once.
+  """Context manager: the first signal asks to stop, a later one stops at once.
+
+  What comes within a second of the first is the same request: a terminal that
+  closes, `timeout`, schedulers and a pipeline tell a process more than once.
 
   with StopSignal() as stop:
     for iteration in ...:
@@ -37,10 +42,13 @@ class StopSignal:
   def __init__(self):
     self.exit_code: int | None = None
     self._before = {}
+    self._since: float | None = None  # the first signal
 
   @property
   def requested(self) -> bool:
     """Whether the run should save and end."""
+    if self._is_past():  # no code that hangs keeps the handlers from acting
+      self._restore()
     return self._agreed_code() is not None
 
   def exit_if_requested(self) -> None:
@@ -71,10 +79,19 @@ class StopSignal:
     while self._before:
       signal.signal(*self._before.popitem())
 
+  def _is_past(self) -> bool:
+    """Whether a signal from now on is another request."""
+    since = self._since
+    return since is not None and time.monotonic() - since >= _SAME_SECONDS
+
   def _handle(self, number, unused_frame) -> None:
-    self.request(number)
-    self._restore()
-    logging.warning(
-      '%s: saving after this iteration; a second signal stops at once',
-      signal.Signals(number).name,
-    )
+    if self._is_past():
+      self._restore()
+      signal.raise_signal(number)
+    elif self._since is None:
+      self._since = time.monotonic()
+      self.request(number)
+      logging.warning(
+        '%s: saving after this iteration; another signal later stops at once',
+        signal.Signals(number).name,
+      )

@@ -6,6 +6,7 @@ import it: the jittable verifiers live in `device_verifiers`.
 
 from collections.abc import Mapping
 import dataclasses
+import difflib
 import math
 from typing import Any, Protocol
 
@@ -160,6 +161,7 @@ def check_task(task: Any) -> None:
       f'task: {type(task).__name__} is no task: it has no {missing[0]!r}; all '
       f'have {", ".join(members)}'
     )
+  _check_judge(task)
   weights = task.reward_weights
   if not (isinstance(weights, Mapping) and weights) or not all(
     isinstance(x, (int, float)) and math.isfinite(x) for x in weights.values()
@@ -167,6 +169,32 @@ def check_task(task: Any) -> None:
     raise ValueError(
       f'task.reward_weights = {weights!r}: expected finite weights by name'
     )
+
+
+def _check_judge(task):
+  """Raises ValueError for a task that can neither judge nor begin episodes."""
+  name, known = type(task).__name__, [x for x in dir(task) if x[0] != '_']
+  make = getattr(task, 'make', None)
+  own = getattr(make, '__qualname__', '') != 'EnvironmentTask.make'
+  if make is not None and not own:
+    known.remove('make')
+    hint = _nearest('make', known)
+    raise ValueError(
+      f'task: {name} has no method make(example), which returns an episode '
+      f'that has not begun{hint}'
+    )
+  judges = ('reward', 'reward_device', 'make')
+  if not any(callable(getattr(task, judge, None)) for judge in judges):
+    hint = _nearest('reward', known)
+    raise ValueError(
+      f'task: {name} has no method reward(example, response), and no '
+      f'make(example) for episodes{hint}'
+    )
+
+
+def _nearest(name, known):
+  near = difflib.get_close_matches(name, known, n=1)
+  return f'; it has {near[0]!r}' if near else ''
 
 
 def check_index(task: Any, split: str, index: int) -> None:

@@ -131,5 +131,7 @@ def _calls(text):
     parts = isinstance(call, dict) and {'name', 'parameters'} <= set(call)
     if not parts or not isinstance(call['parameters'], dict):
       return None
+    if not isinstance(call['name'], str):
+      return None
     found.append(call)
   return found

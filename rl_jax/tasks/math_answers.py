@@ -108,11 +108,15 @@ def copied(answer: str, gold: str, question: str) -> bool:
   """Whether a formula of the question is given as its answer.
 
   \\sqrt{12} is a form of 2\\sqrt{3}, but not if the question asks to simplify
-  it. Decimals, words and the right answer's own text are never copies.
+  it. Decimals, words and the right answer's own text, or another spelling of
+  its quotient, are never copies.
   """
   answer, gold = _squeezed(_clean(answer)), _squeezed(_clean(gold))
   found = numeral(answer)
   if answer == gold or (found and not found[1]):
+    return False
+  digits = lambda text: re.findall(r'\d', text)
+  if found and numeral(gold) == found and digits(answer) == digits(gold):
     return False
   is_formula = re.search(r'[\\^/=+*-]', answer) is not None
   return is_formula and answer in _squeezed(_clean(question))

@@ -83,7 +83,7 @@ def parse(
     if not isinstance(label, bool):
       row.fail('wrong_label', f"field 'label' is {label!r}, not true or false")
     return prompt, (_logged(text, float(label), int(label)),)
-  if 'messages' in record:
+  if _given(record, 'messages'):
     prompt, text = row.conversation()
   else:
     prompt, text = row.prompt_and_completion()

@@ -17,10 +17,11 @@ from rl_jax.tasks.sources import BadRowError
 class PreferenceRows:
   """Rows of one of the forms of `preference_forms`: files for TRL as they are.
 
-  path: JSONL, Parquet, Arrow, a folder of `datasets`, or tfds:NAME. form
-  'auto': that of the first row. All rows have the same form and as many
-  responses. Conversations are rendered by the model's chat template; of them
-  the assistant's turns are trained. The last num_validation rows are held out.
+  path: JSONL, Parquet, Arrow, a folder of `datasets`, or tfds:NAME; CSV, of
+  which all values are texts. form 'auto': that of the first row. All rows have
+  the same form and as many responses. Conversations are rendered by the model's
+  chat template; of them the assistant's turns are trained. The last
+  num_validation rows are held out.
   bad_rows: 'error' names file and row of the first bad row, 'skip' counts them.
   The outcome of a sampled response is equality with the first recorded one.
   arguments: variables of the chat template, such as enable_thinking; a row may

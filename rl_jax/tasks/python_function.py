@@ -16,7 +16,10 @@ from rl_jax.tasks.sources import BadRowError
 from rl_jax.tasks.templates import ChatTemplate, PlainTemplate
 from rl_jax.verification import sandbox
 
-_FENCE = re.compile(r'```(?:python|py)?[ \t]*\n(.*?)(?:\n```|\Z)', re.DOTALL)
+_BLOCK = re.compile(
+  r'```([\w+-]*)[ \t]*\r?\n(.*?)(?:^[ \t]*```|\Z)', re.DOTALL | re.MULTILINE
+)
+_LANGUAGES = ('', 'py', 'python', 'python3')
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -28,7 +31,7 @@ class PythonFunction:
     {"prompt": "Write add(a, b), the sum.", "function": "add",
      "tests": [{"arguments": [1, 2], "expected": 3}], "solution": "def ..."}
 
-  The response, or the last ``` block of it, is run by
+  The response, or its last ``` block of Python, is run by
   `rl_jax.verification.sandbox`, which never sees what is expected. Values are
   compared here: equal JSON values; an expected integer exactly (3 or 3.0), an
   expected float within `tolerance` (relative and absolute); True is not 1.
@@ -125,8 +128,15 @@ class PythonFunction:
 
 
 def extract_code(text: str) -> str:
-  """The last block between ``` lines (its end may be missing), or all."""
-  blocks = _FENCE.findall(text)
+  """The last block between ``` lines (its end may be missing), or all.
+
+  Blocks that name another language than Python are left out.
+  """
+  blocks = [
+    code
+    for language, code in _BLOCK.findall(text)
+    if language.lower() in _LANGUAGES
+  ]
   return blocks[-1] if blocks else text
 
 

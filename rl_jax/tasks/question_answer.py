@@ -1,4 +1,4 @@
-"""Question-answer sets from files of rows: JSONL, Parquet, Arrow and others."""
+"""Question-answer sets from files of rows: JSONL, CSV, Parquet and others."""
 
 import array
 from collections.abc import Mapping, Sequence
@@ -26,9 +26,10 @@ from rl_jax.tasks.templates import ChatTemplate, PlainTemplate
 class QuestionAnswer:
   r"""Problems with a right answer; the response is searched for one.
 
-  sources: split -> 'file.jsonl', 'file.parquet', a folder of Parquet files or
-    of `datasets.save_to_disk`, 'tfds:DIRECTORY' or 'tfds:NAME'; the last three
-    with '@SPLIT' if the data set calls the split otherwise.
+  sources: split -> 'file.jsonl', 'file.csv', 'file.parquet', a folder of
+    Parquet files or of `datasets.save_to_disk`, 'tfds:DIRECTORY' or
+    'tfds:NAME'; the last three with '@SPLIT' if the data set calls the split
+    otherwise.
   question, answer: templates of the row's fields: '{Body} {Question}'. Fields
     may have any name without braces: '{input-text}'.
   gold: where the right answer stands in the answer field (a mode of

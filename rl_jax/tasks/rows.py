@@ -16,6 +16,7 @@ _FIELD = re.compile(r'\{([^{}]+)\}')
 # What was meant as a field; other braces are JSON, LaTeX or a set.
 _WORD = re.compile(r'\w+')
 _WORDS = re.compile(r'[^\W\d]\w*(?:[ ./-]\w+)+')
+CSV = ('.csv', '.tsv')
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -144,7 +145,7 @@ def collect(
 
 def is_source(text: str) -> bool:
   """Whether a text names data rather than a configuration."""
-  endings = ('.jsonl', '.parquet', '.arrow')
+  endings = ('.jsonl', *CSV, '.parquet', '.arrow')
   path = text.rpartition('@')[0] or text
   return (
     text.startswith('tfds:')
@@ -159,10 +160,10 @@ def read_records(
 ) -> Iterator[sources.Record]:
   """Yields (file, number of the row, record or what is wrong with it).
 
-  source: 'tfds:NAME', a
-  `.parquet` or `.arrow` file, a folder of `datasets.save_to_disk` or of Parquet
-  files, each but the files with '@SPLIT' if it calls the split otherwise;
-  anything else is JSONL. fields: those that are read of tables; None: all.
+  source: 'tfds:NAME', a `.csv`, `.tsv`, `.parquet` or `.arrow` file, a folder
+  of `datasets.save_to_disk` or of Parquet files, each but the files with
+  '@SPLIT' if it calls the split otherwise; anything else is JSONL. fields:
+  those that are read of tables; None: all.
   """
   if source.startswith('tfds:'):
     return sources.read_tfds(source.removeprefix('tfds:'), split)
@@ -171,6 +172,8 @@ def read_records(
     path, given = source, ''
   if os.path.isdir(path) or path.endswith(('.parquet', '.arrow')):
     return tables.read(path, given or split, max_row_bytes, fields)
+  if path.endswith(CSV):
+    return sources.read_csv(path, max_row_bytes)
   return sources.read_jsonl(source, max_row_bytes)
 
 

@@ -1,8 +1,10 @@
-"""Records of JSONL files and of tensorflow_datasets."""
+"""Records of JSONL and CSV files and of tensorflow_datasets."""
 
 from collections.abc import Iterator, Mapping
+import csv
 import json
 import os
+import sys
 from typing import Any
 
 
@@ -54,10 +56,55 @@ def _parse_line(line, where):
   except (ValueError, RecursionError) as error:
     return BadRowError(where, 'malformed', f'not valid JSON: {error}')
   if not isinstance(record, dict):
-    return BadRowError(
-      where, 'wrong_type', f'a JSON {type(record).__name__}, not an object'
-    )
+    kind = type(record).__name__
+    problem = f'a JSON {kind}, not an object: each line is one object'
+    return BadRowError(where, 'wrong_type', problem)
   return record
+
+
+def read_csv(path: str, max_row_bytes: int) -> Iterator[Record]:
+  """Rows below a line of names, with tabs in a .tsv; all values are texts.
+
+  Rows are numbered by the line of the file that they begin in; blank lines are
+  ignored. Raises: ValueError if the first line does not name columns.
+  """
+  check_exists(path)
+  if not os.path.isfile(path):
+    raise ValueError(f'{path} is no file of rows')
+  csv.field_size_limit(sys.maxsize)  # max_row_bytes is the limit
+  # What is no UTF-8 becomes what cannot be encoded again: a bad row.
+  how = {'encoding': 'utf-8-sig', 'errors': 'surrogateescape', 'newline': ''}
+  with open(path, **how) as f:
+    dialect = 'excel-tab' if path.endswith('.tsv') else 'excel'
+    rows = csv.reader(f, dialect, strict=True)  # quotes must be closed
+    file = f'{path}:'
+    try:
+      names = next(rows, [])
+    except csv.Error as error:
+      raise ValueError(f'{path}:1: {error}') from error
+    if len(set(names)) != len(names) or not all(map(str.strip, names)):
+      raise ValueError(f'{path}:1: {names} are no names of columns')
+    while True:
+      number = rows.line_num + 1
+      try:
+        if (values := next(rows, None)) is None:
+          return
+        if not values:
+          continue
+        found = _named(values, names, f'{file}{number}', max_row_bytes)
+      except csv.Error as error:
+        found = BadRowError(f'{file}{number}', 'malformed', str(error))
+      yield file, number, found
+
+
+def _named(values, names, where, max_row_bytes):
+  """The record of a row of CSV, or what is wrong with it."""
+  if sum(map(len, values)) > max_row_bytes:
+    return BadRowError(where, 'too_long', f'more than {max_row_bytes} bytes')
+  if len(values) != len(names):
+    problem = f'{len(values)} values, but {len(names)} columns {names}'
+    return BadRowError(where, 'malformed', problem)
+  return dict(zip(names, values, strict=True))
 
 
 def read_tfds(name: str, split: str) -> Iterator[Record]:

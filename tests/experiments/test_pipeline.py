@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from experiments import pipeline
 from experiments.flags import configuration
 from experiments.pipelines.stages import Stage, commands, load
+from experiments.sweeps import children
 from rl_jax.config import validate
 from rl_jax.records.metrics import read_jsonl
 
@@ -171,11 +173,24 @@ def test_a_signal_while_a_stage_starts_ends_it(number, when, monkeypatch):
 
   monkeypatch.setattr(subprocess, 'Popen', started)
   try:
-    assert pipeline.execute(['sleep', '3']) == -number
+    assert children.run_all([['sleep', '3']]) == [-number]
     signal.raise_signal(number)  # the handler of before is back
   finally:
     signal.signal(number, before)
   assert missed == [number]
+
+
+@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT])
+def test_processes_get_the_signals_of_their_parent(number):
+  """Also Ctrl-C that no terminal sent: by `kill -INT`, or from a notebook."""
+  before = signal.signal(number, signal.SIG_DFL)  # scripts ignore Ctrl-C
+  timer = threading.Timer(0.5, os.kill, (os.getpid(), number))
+  try:
+    timer.start()
+    assert children.run_all([['sleep', '9'], ['sleep', '9']]) == [-number] * 2
+  finally:
+    timer.join()
+    signal.signal(number, before)
 
 
 def test_a_stage_ignores_what_the_pipeline_ignores():
@@ -183,7 +198,7 @@ def test_a_stage_ignores_what_the_pipeline_ignores():
   code = 'import signal as s; exit(s.getsignal(s.SIGINT) == s.SIG_IGN)'
   before = signal.signal(signal.SIGINT, signal.SIG_IGN)
   try:
-    assert pipeline.execute([sys.executable, '-c', code]) == 1
+    assert children.run_all([[sys.executable, '-c', code]]) == [1]
   finally:
     signal.signal(signal.SIGINT, before)
 

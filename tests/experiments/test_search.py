@@ -19,7 +19,7 @@ def test_the_top_of_a_hill_is_found():
   assert found > -search.TOLERANCE
   np.testing.assert_allclose(best, (0.3, 0.7), atol=0.1)
   assert len(set(asked)) == len(asked) < 60
-  steps = np.asarray(asked) / search.RESOLUTION
+  steps = np.asarray(asked) / 5e-3
   np.testing.assert_allclose(steps, np.round(steps), atol=1e-6)
 
 
@@ -43,6 +43,34 @@ def test_units_of_a_reward_do_not_matter():
     search.nelder_mead(score, (1.0,), 0.25, 8)
     points.append(asked)
   assert points[0] == points[1]
+
+
+def test_small_numbers_have_a_resolution_of_their_own():
+  """As learning rates: steps of the default would make all of them 0."""
+  asked = []
+  score = lambda point: asked.append(point) or -1e4 * abs(point[0] - 3e-4)
+  best, _ = search.nelder_mead(score, (1e-4,), 1e-4, 20, 1e-5)
+  assert asked[:2] == [(1e-4,), (2e-4,)] and best == (3e-4,)
+  for start, step, name in (
+    (['0.5', '1e-3'], 0.1, '--start=0.001'),
+    (['0.5'], 1e-4, '--step=0.0001'),
+  ):
+    with pytest.raises(ValueError, match=f'{name} is less than --resolution='):
+      search.first_point(start, step, 5e-3)
+  assert search.first_point(['0', '-1e-3'], 1e-3, 1e-3) == [0.0, -1e-3]
+  with pytest.raises(ValueError, match='--start=1,x: could not convert'):
+    search.first_point(['1', 'x'], 0.1, 5e-3)
+
+
+def test_a_field_is_a_number_or_a_tuple():
+  setting = {'config': 'bandit', 'method': 'grpo'}
+  assert search.is_number(setting, 'optimizer.learning_rate', [0.1])
+  setting = {'config': 'bandit_described', 'method': 'constrained_rlhf'}
+  thresholds = 'method.credit.Lagrangian.thresholds'
+  assert not search.is_number(setting, thresholds, [0.5, 0.9])
+  assert not search.is_number(setting, 'task.reward_weights', [0.5, 0.9])
+  with pytest.raises(ValueError, match='learning_rate'):
+    search.is_number(setting, 'optimizer.learning_rate', [-1.0])
 
 
 def scored(monkeypatch, row):

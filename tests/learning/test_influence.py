@@ -2,9 +2,12 @@
 
 import dataclasses
 import functools
+import types
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 from configs.methods import clip_cov, dapo, grpo, hapo, ppo
@@ -103,6 +106,19 @@ def test_pieces_that_change_nothing(tiny):
     else:
       assert max(abs(1 - x) for x in numbers) > 1e-3
       assert found[f'{path}/tokens'] > 0.05
+
+
+@pytest.mark.parametrize('microbatches', [1, 4])
+def test_of_bfloat16_weights(tiny, microbatches):
+  """To rounding of float32; in bfloat16 it would be 1.008 beside itself."""
+  half = types.SimpleNamespace(
+    CFG=dataclasses.replace(tiny.CFG, param_dtype='bfloat16'),
+    TEMPERATURE=tiny.TEMPERATURE,
+    params=lambda seed: optax.tree.cast(tiny.params(seed), jnp.bfloat16),
+    rollout=tiny.rollout,
+  )
+  found, _ = measured(half, grpo.get_method(), microbatches=microbatches)
+  np.testing.assert_allclose([found['cos'], found['ratio']], 1.0, rtol=1e-5)
 
 
 def test_constant_factors_clips_and_mismatch(tiny):

@@ -6,8 +6,10 @@ import numpy as np
 import optax
 import pytest
 
-from rl_jax.learning import master_weights
+from rl_jax.learning import master_weights, update
 from rl_jax.learning.optimizers import OptimizerConfig, make_optimizer
+from rl_jax.learning.statistics import Forward
+from rl_jax.types import TrainState
 
 
 def weights(size=512):
@@ -99,3 +101,38 @@ def test_a_step_over_many_binades_keeps_weight_and_remainder_together():
   after = optax.apply_updates(params, updates)
   master = master_weights.joined(after['w'], state.remainder['w'])
   np.testing.assert_allclose(master, [2.0**-24], atol=2.0**-23)
+
+
+def test_the_norm_of_a_bfloat16_gradient_is_float32(tiny, toy):
+  """The metric is of the gradient that the step takes, in both programs."""
+  method = toy.get_method('reinforce').as_arrays()
+  params = optax.tree.cast(tiny.params(), jnp.bfloat16)
+  forward = Forward(model=tiny.CFG, temperature=tiny.TEMPERATURE)
+  batch = update.Batch(
+    frozen={}, method=method, traj=tiny.rollout(), key=jax.random.key(0)
+  )
+  optimizer = optax.sgd(1.0)
+  state = TrainState(
+    step=jnp.int32(0),
+    skipped=jnp.int32(0),
+    params=params,
+    opt_state=optimizer.init(params),
+    method_state={},
+  )
+
+  @jax.jit
+  def found(state):
+    grads, *_ = update.minibatch_gradient(
+      forward, state.params, batch, {}, reuse_scores=False
+    )
+    _, metrics = update.update_minibatch(
+      *(forward, state, batch, jnp.arange(4)),
+      optimizer=optimizer,
+      reuse_scores=False,
+    )
+    return grads, metrics['train/grad_norm']
+
+  grads, norm = found(state)
+  squares = [(np.float64(x) ** 2).sum() for x in jax.tree.leaves(grads)]
+  np.testing.assert_allclose(norm, np.sqrt(sum(squares)), rtol=1e-4)
+  assert norm.dtype == jnp.float32

@@ -6,6 +6,7 @@ from flax import struct
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from rl_jax.learning.objective import is_per_token, objective
 from rl_jax.method import Method
@@ -107,6 +108,14 @@ def test_scalar_losses_are_added_and_pieces_have_their_own_key(toy):
   two = objective(method(Draw(), Draw()), MINUS_ONE, record(toy), KEY)[0]
   assert 0 < one < 1
   assert two != 2 * one and 0 < two - one < 1
+
+
+def test_a_loss_of_tokens_that_returns_one_number_is_refused(toy):
+  """Mask and aggregation would not reach it."""
+  whole = type('Whole', (Draw,), {'per_token': True})()
+  text = r'method.losses.0.Whole has per_token = True, but returns one number'
+  with pytest.raises(ValueError, match=text):
+    objective(method(whole), MINUS_ONE, record(toy), KEY)
 
 
 def test_metrics_average_over_trained_tokens(toy):

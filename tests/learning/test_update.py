@@ -400,5 +400,5 @@ def test_minibatch_orders_are_counters():
   order = stages.minibatch_order(0, 1, 2, 16)
   assert sorted(order) == list(range(16))
   np.testing.assert_array_equal(order, stages.minibatch_order(0, 1, 2, 16))
-  for other in ((1, 1, 2), (0, 2, 2), (0, 1, 3)):
+  for other in ((1, 1, 2), (0, 2, 2), (0, 1, 3), (-1, 1, 2)):
     assert (stages.minibatch_order(*other, 16) != order).any(), other

@@ -1,5 +1,6 @@
 """Episodes from the place of a player."""
 
+from rl_jax.rollouts import players
 from rl_jax.rollouts.players import PARTNER, Episode, Player
 from rl_jax.tasks.base import Example
 
@@ -27,3 +28,18 @@ def test_a_player_hears_what_others_and_partners_cause():
   assert Player(game, 1).exchanged() == [('b', 'y2y3')]
   asked = played(1, ['0', '1', '2', '3'], ['a', 'p', 'b'], [0, PARTNER, 0])
   assert Player(asked).exchanged() == [('a', '12'), ('b', '3')]
+
+
+def test_an_invalid_episode_is_logged(monkeypatch):
+  """It costs a row, which would else be counted in silence."""
+  said = []
+  monkeypatch.setattr(
+    players.logging, 'log_first_n', lambda *args: said.append(args)
+  )
+  one = played(1, ['begin'], [], [])
+  one.fail('the observation: no letter')
+  assert one.failure == ('invalid', 'the observation: no letter')
+  ((_, text, _, *values),) = said
+  assert text % tuple(values) == (
+    'the episode of example 0 is invalid: the observation: no letter'
+  )

@@ -166,6 +166,19 @@ def test_entropy_is_of_drawn_tokens():
   assert evaluation.evaluation_metrics(greedy, samples)['entropy'] == 1.5
 
 
+@pytest.mark.parametrize('array', [np.asarray, jnp.asarray])
+def test_parts_of_outcomes_do_not_add_up_to_a_right_one(array):
+  """None, one and both of two are above 1/2; the mean has the parts."""
+  outcome = array([[0.5, 0.5], [-1.0, 1.0], [0.6, 0.75]])
+  greedy = {name: outcome[:, :1] for name in ('length', 'finished')}
+  greedy['reward/outcome'] = outcome[:, :1]
+  rest = {'finished': outcome, 'length': outcome, 'logp': outcome}
+  samples = {'reward/outcome': outcome, 'sampled': outcome, **rest}
+  metrics = evaluation.evaluation_metrics(greedy, samples)
+  assert metrics['pass_at_2'] == pytest.approx(2 / 3)
+  assert metrics['avg_at_2'] == pytest.approx(2.35 / 6)
+
+
 def test_what_was_not_judged_is_in_no_mean():
   """3 of 4 samples of the first prompt: pass@2 = 1 - C(2, 2) / C(3, 2)."""
   nan = np.nan

@@ -1,13 +1,16 @@
 """Influence in a run: other numbers stay, selectors are compared."""
 
 import dataclasses
+import types
 
 import jax.numpy as jnp
 import pytest
 
 from configs import bandit
-from configs.methods import adaptive_kl, grpo
+from configs.methods import adaptive_kl, grpo, hapo
+from experiments.flags import configuration
 from rl_jax.config import DiagnosticsConfig, EvaluationConfig
+from rl_jax.learning.statistics import Forward
 from rl_jax.pieces.selection import BetaPosterior, Uniform
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.runs import influence, loop
@@ -39,6 +42,30 @@ def test_selection():
   hard_N = jnp.where(jnp.arange(32) < 4, 1000.0, 1.0)
   state = {**state, 'a': hard_N, 'b': jnp.where(hard_N > 1, hard_N, 1000.0)}
   assert 0.7 < influence.selection(chosen, state, 4) <= 1 - 4 / 32
+
+
+def test_every_player_of_a_game_has_states_of_a_baseline():
+  """As in the state of a run: tables by prompt have a row for each role."""
+  games = configuration.build('kuhn', 'spiral')
+  games = dataclasses.replace(
+    games, diagnostics=DiagnosticsConfig(influence_every=1)
+  )
+  functions = types.SimpleNamespace(
+    forward=Forward(model=None), groups_per_minibatch=1
+  )
+  baseline = hapo.get_method()
+  probe = influence.Probe(
+    games, functions, games.method.as_arrays(), baseline.as_arrays(), {}
+  )
+  own = games.method.init_state(1)
+  (table,) = [
+    x['shortest']
+    for name, x in probe._states(
+      types.SimpleNamespace(method_state=own)
+    ).items()
+    if 'shortest' in x
+  ]
+  assert len(table) == games.task.num_prompts('train') * games.task.players > 1
 
 
 def test_whole_runs_refuse():

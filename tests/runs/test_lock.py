@@ -14,6 +14,7 @@ import pytest
 from configs import bandit
 from rl_jax.overrides import override
 from rl_jax.runs import lock, loop
+from rl_jax.runs.guards import StopRunError
 
 HOLD = """
 import sys
@@ -64,7 +65,7 @@ def test_a_run_whose_directory_was_taken_over_ends(tmp_path):
   first = lock.Lock(str(tmp_path))
   first.check()
   second = lock.Lock(str(tmp_path), take_over=True)
-  with pytest.raises(RuntimeError, match=f'process {os.getpid()} .* taken'):
+  with pytest.raises(StopRunError, match=f'process {os.getpid()} .* taken'):
     first.check()
   first.release()
   second.check()

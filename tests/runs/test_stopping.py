@@ -127,3 +127,20 @@ def test_a_session_has_a_limit(monkeypatch):
   assert not clock.is_over()
   now[0] = 105.0
   assert clock.is_over() and not unlimited.is_over()
+
+
+@pytest.mark.parametrize(
+  ('name', 'values'),
+  [
+    ('policy/entropy_change', [None, 0.1, 0.2]),
+    ('influence/cos', [0.1, None, 0.2]),  # of every second iteration
+    ('rollout/reward/rare', [0.1, None, 0.2]),  # of a part of a mixture
+  ],
+)
+def test_some_rows_may_lack_the_metric(name, values):
+  """It is no mistake in its name, and patience does not count them."""
+  rule = EarlyStopping(StoppingConfig(metric=name, patience=1))
+  for step, value in enumerate(values, 1):
+    found = {} if value is None else {name: value}
+    rule.see({'step': step, 'train/loss': 0.0, **found})
+  assert (rule.best, rule.last) == (0.2, None)

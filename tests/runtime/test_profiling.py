@@ -32,7 +32,20 @@ def test_the_trace_spans_its_iterations(monkeypatch):
     profiler = profiling.Profiler(window, 'directory')
     for number in range(1, 5):
       assert profiler.run(lambda n=number: calls.append(n) or n, number)
+    profiler.close()
   assert calls == [1, 2, 3, 4, 1, 'directory', 2, 3, 'stop', 4]
+
+
+def test_the_trace_of_a_run_that_ends_early_is_written(monkeypatch):
+  """Once: by a signal, a limit of time or a metric that has its target."""
+  calls = []
+  monkeypatch.setattr(jax.profiler, 'start_trace', calls.append)
+  monkeypatch.setattr(jax.profiler, 'stop_trace', lambda: calls.append('stop'))
+  profiler = profiling.Profiler(profiling.Window(1, 3), 'directory')
+  profiler.run(lambda: None, 1)
+  profiler.close()
+  profiler.close()
+  assert calls == ['directory', 'stop']
 
 
 def test_compilations_are_counted():

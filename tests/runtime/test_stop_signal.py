@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from rl_jax.runtime import stop_signal
 from rl_jax.runtime.stop_signal import StopSignal
 
 
@@ -37,11 +38,26 @@ def test_the_first_signal_sets_the_flag(number, code):
   assert signal.getsignal(number) is before
 
 
-def test_the_second_ctrl_c_stops_at_once():
+def test_a_later_ctrl_c_stops_at_once(monkeypatch):
   """A save that hangs must not make the process unstoppable."""
+  monkeypatch.setattr(stop_signal, '_SAME_SECONDS', 0.0)
+  before = signal.getsignal(signal.SIGTERM)
   with pytest.raises(KeyboardInterrupt), StopSignal():
     os.kill(os.getpid(), signal.SIGINT)
     os.kill(os.getpid(), signal.SIGINT)
+  with StopSignal() as stop:
+    os.kill(os.getpid(), signal.SIGINT)
+    assert stop.requested  # asked before a save
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize('second', [signal.SIGINT, signal.SIGHUP])
+def test_a_request_that_comes_twice_is_one(second):
+  """A closed terminal and `timeout` signal a process and its whole group."""
+  with StopSignal() as stop:
+    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), second)
+    assert stop.requested and stop.exit_code == 130
 
 
 def test_off_the_main_thread_only_request_works():

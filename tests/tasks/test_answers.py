@@ -32,6 +32,8 @@ from rl_jax.tasks import answers, math_forms
     ('last_number', 'it is - 3', '-3'),
     ('last_number', 'it is \u22123.', '-3'),
     ('last_number', '= -3', '-3'),
+    ('last_number', 'a loss: -$1,000.50', '-$1,000.50'),
+    ('last_number', '20-$5', '5'),
     ('last_number', '20 - 5', '5'),
     ('last_number', 'about 3/4', '3/4'),
     ('last_number', 'about -3 / 4 of it', '-3/4'),

@@ -1,10 +1,14 @@
 """Reward components and their combination."""
 
+import dataclasses
+
 import jax.numpy as jnp
 import pytest
 
 from rl_jax import tasks
 from rl_jax.serialization import from_json, to_json
+from rl_jax.tasks import base
+from rl_jax.tasks.environments import EnvironmentTask
 
 
 def test_combine_is_the_weighted_sum():
@@ -46,3 +50,39 @@ def test_tasks_are_values(task):
   again = from_json(to_json(task))
   assert again == task
   assert hash(again) == hash(task)
+
+
+@dataclasses.dataclass(frozen=True)
+class Guess(EnvironmentTask):
+  """Its episodes are misspelt."""
+
+  mkae = lambda self, example: None
+
+
+@dataclasses.dataclass(frozen=True)
+class Words:
+  """Its reward is misspelt."""
+
+  reward_weights = {'outcome': 1.0}
+  num_prompts = lambda self, split: 1
+  example = lambda self, split, index: base.Example('', '', 0)
+  rewrad = lambda self, example, response: {'outcome': 1.0}
+
+
+@pytest.mark.parametrize(
+  ('task', 'message'),
+  [
+    (Guess(), r"Guess has no method make\(example\), .*; it has 'mkae'"),
+    (Words(), r"Words has no method reward\(example, .*; it has 'rewrad'"),
+  ],
+)
+def test_a_task_that_judges_nothing_is_named(task, message):
+  """Before workers and weights are loaded."""
+  with pytest.raises(ValueError, match=message):
+    base.check_task(task)
+
+
+@pytest.mark.parametrize('name', ['reward', 'reward_device', 'make'])
+def test_each_way_to_judge_makes_a_task(name):
+  cls = type('Mine', (Words,), {name: lambda self, *arguments: {}})
+  base.check_task(cls())

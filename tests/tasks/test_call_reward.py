@@ -64,6 +64,7 @@ def test_names_count_as_multisets():
     'no call',
     text(call('f')).replace('"name"', '"nam"'),
     '<think>a</think>\n<tool_call>\nnot json\n</tool_call>',
+    text({'name': [], 'parameters': {}}),
   ],
 )
 def test_what_is_no_call_has_the_least(response):

@@ -98,6 +98,7 @@ def test_formulas_that_cannot_be_evaluated_are_wrong_at_once():
     ('4.5', '4.5', False),
     ('4', '4', False),
     (r'\sqrt{12}', r'2\sqrt{3}', False),
+    (r'\frac{9}{2}', r'\frac92', False),
   ],
 )
 def test_a_formula_of_the_question_is_a_copy(answer, gold, copied):

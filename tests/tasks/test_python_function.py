@@ -31,6 +31,26 @@ ROWS = [
 ]
 
 
+CODE = 'def f():\n  return 1\n'
+
+
+@pytest.mark.parametrize(
+  ('text', 'code'),
+  [
+    (CODE, CODE),
+    (f'```python\n{CODE}```', CODE),
+    (f'```Python3\r\n{CODE}```\r\n', CODE),
+    (f'```\n{CODE}', CODE),
+    (f'```python\nx\n```\n```python\n{CODE}```', CODE),
+    (f'```python\n{CODE}```\nRun:\n```bash\npython f.py\n```\nThis.', CODE),
+    (f'```python\n{CODE}```\nprints\n```text\n1\n```', CODE),
+    ('```bash\nls\n```', '```bash\nls\n```'),
+  ],
+)
+def test_the_last_block_of_python_is_the_code(text, code):
+  assert python_function.extract_code(text) == code
+
+
 def make_task(tmp_path, rows=ROWS, **changes):
   path = tmp_path / 'rows.jsonl'
   path.write_text(''.join(json.dumps(row) + '\n' for row in rows))

@@ -8,7 +8,13 @@ import sys
 
 import pytest
 
-from rl_jax.tasks import PromptResponse, QuestionAnswer, rows
+from rl_jax.tasks import (
+  PreferenceRows,
+  PromptResponse,
+  QuestionAnswer,
+  base,
+  rows,
+)
 from rl_jax.tasks.sources import BadRowError
 
 
@@ -128,6 +134,85 @@ def test_a_file_without_usable_rows_is_an_error(tmp_path, content, policy):
 def test_a_missing_file_is_named(tmp_path):
   task = QuestionAnswer(sources={'train': str(tmp_path / 'none.jsonl')})
   with pytest.raises(FileNotFoundError, match='none.jsonl'):
+    task.num_prompts('train')
+
+
+CSV_ROWS = [
+  b'"one, ""two""\n3",\xc3\xa9',
+  b'',
+  b'plain,4',
+]
+
+
+@pytest.mark.parametrize('end', [b'\n', b'\r\n'])
+def test_rows_of_csv_are_texts(tmp_path, end):
+  """Quotes, commas and line breaks in values; the mark of Excel in front."""
+  path = tmp_path / 'rows.csv'
+  path.write_bytes(end.join([b'\xef\xbb\xbfquestion,answer', *CSV_ROWS]))
+  task = QuestionAnswer(
+    sources={'train': str(path)}, question='{question}', verifier='text'
+  )
+  found = [(e.meta['question'], e.answer) for e in _examples(task, 'train')]
+  assert found == [('one, "two"\n3', 'é'), ('plain', '4')]
+  places = [e.meta[base.PLACE] for e in _examples(task, 'train')]
+  assert places == [f'{path}:2', f'{path}:5']
+  assert rows.is_source(str(path))
+
+
+def test_columns_between_tabs(tmp_path):
+  path = tmp_path / 'pairs.tsv'
+  path.write_text('prompt\tchosen\trejected\na,b\tc\td\n')
+  task = PreferenceRows(path=str(path))
+  assert task.example('train', 0).prompt == 'a,b'
+  assert [x.text for x in task.logged(task.example('train', 0))] == ['c', 'd']
+
+
+@pytest.mark.parametrize(
+  ('kind', 'line', 'message'),
+  [
+    (
+      'malformed',
+      b'a,1,2',
+      r"3 values, but 2 columns \['question', 'answer'\]",
+    ),
+    ('malformed', b'a', '1 values, but 2 columns'),
+    ('invalid_utf8', b'q\xff,1', 'surrogates not allowed'),
+    ('too_long', b'x' * 150_000 + b',1', 'more than 100000 bytes'),
+    ('too_long', b'x' * 300_000 + b',1', 'more than 100000 bytes'),
+    ('malformed', b'"a"b,1', 'expected after'),
+    ('unparsable_answer', b'q,many', 'no right answer'),
+  ],
+)
+def test_bad_rows_of_csv(tmp_path, kind, line, message):
+  """Line 3 of the file; the rows around it are good."""
+  path = tmp_path / 'rows.csv'
+  path.write_bytes(b'question,answer\na,1\n' + line + b'\nb,2\n')
+  common = dict(sources={'train': str(path)}, max_row_bytes=100_000)
+  with pytest.raises(BadRowError, match=rf'rows\.csv:3: .*{message}') as error:
+    QuestionAnswer(**common).num_prompts('train')
+  assert error.value.kind == kind
+  task = QuestionAnswer(**common, bad_rows='skip')
+  assert [e.answer for e in _examples(task, 'train')] == ['1', '2']
+  assert task.skipped('train') == {kind: 1}
+
+
+def test_a_quote_that_is_not_closed(tmp_path):
+  """It takes the rest of the file, which is not lost silently."""
+  path = tmp_path / 'rows.csv'
+  path.write_text('question,answer\na,1\nb,"2\n' + 'c,3\n' * 9)
+  task = QuestionAnswer(sources={'train': str(path)}, verifier='text')
+  with pytest.raises(BadRowError, match='rows.csv:3: unexpected end of data'):
+    task.num_prompts('train')
+
+
+@pytest.mark.parametrize(
+  'content', ['', 'a,a\n1,2\n', 'a,\n1,2\n', '\n1,2\n', '"a"b\n']
+)
+def test_csv_without_names_of_columns(tmp_path, content):
+  path = tmp_path / 'rows.csv'
+  path.write_text(content)
+  task = QuestionAnswer(sources={'train': str(path)})
+  with pytest.raises(ValueError, match='rows.csv'):
     task.num_prompts('train')
 
 

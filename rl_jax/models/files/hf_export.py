@@ -55,18 +55,8 @@ def export_hf(
 
   Raises: ValueError for a classifier without a head, or see hf_classifier.
   """
-  if classifier and 'value_head' not in params:
-    raise ValueError('a model without value head is no sequence classifier')
-  if classifier and critic.has_own(cfg):
-    raise ValueError(
-      "a value head with layers of its own (model.critic = 'own') is no "
-      'sequence classifier'
-    )
-  if classifier and cfg.value_layers > 1:
-    raise ValueError(
-      f'a value head of {cfg.value_layers} layers is no sequence classifier: '
-      'set model.value_layers=1'
-    )
+  if classifier:
+    _check_classifier(cfg, params)
   if 'value_head' in params and not classifier:
     logging.warning('the value head is not exported')
   model = lora.merge(dict(params), cfg)['model']
@@ -85,6 +75,27 @@ def export_hf(
     # transformers refuses files that do not say which framework wrote them.
     save_shards(temporary, 'model', tensors, {'format': 'pt'})
     save_tokenizer(tokenizer, temporary)
+
+
+def _check_classifier(cfg: ModelConfig, params: Mapping[str, Any]) -> None:
+  """Raises ValueError unless the value head is a linear one of one output."""
+  if 'value_head' not in params:
+    raise ValueError('a model without value head is no sequence classifier')
+  if critic.has_own(cfg):
+    raise ValueError(
+      "a value head with layers of its own (model.critic = 'own') is no "
+      'sequence classifier'
+    )
+  if cfg.value_layers > 1:
+    raise ValueError(
+      f'a value head of {cfg.value_layers} layers is no sequence classifier: '
+      'set model.value_layers=1'
+    )
+  if cfg.num_values > 1:
+    raise ValueError(
+      f'a value head with model.num_values = {cfg.num_values} outputs is no '
+      'sequence classifier, which has one'
+    )
 
 
 def hf_tensors(

@@ -20,6 +20,11 @@ _PERIODS = {_GEMMA2: 2, _GEMMA3: 6}
 _CAPS = {'attn_logit_softcapping': 50.0, 'final_logit_softcapping': 30.0}
 
 
+def is_tied(architecture: str) -> bool:
+  """What a file means that has no tie_word_embeddings, as those of Gemma."""
+  return architecture in _GEMMAS
+
+
 def check_activation(config: Mapping[str, Any], activation: str) -> None:
   """Raises ValueError if the file names another activation."""
   wanted = _ACTIVATIONS[activation]

@@ -108,6 +108,8 @@ _FIXED_FIELDS = {
   'decoder_sparse_step': 1,  # every layer has experts
   'mlp_only_layers': [],
 }
+# In older files, in each layer; as in `transformers`, config.json decides.
+_FREQUENCIES = '.rotary_emb.inv_freq'
 
 
 def rules_of(cfg: ModelConfig) -> tuple[Rule, ...]:
@@ -133,7 +135,7 @@ def import_hf(directory: str, mesh: Any = None, **overrides):
   """
   path = os.path.join(directory, 'config.json')
   size = config_from_hf(directories.read_json(path), path).vocab_size
-  tokenizer = tokenizer_files.load_tokenizer(directory)
+  tokenizer = tokenizer_files.load_tokenizer(directory, size)
   tokenizer_lib.check_vocabulary(tokenizer, size, directory)
   cfg, params = import_weights(directory, mesh, **overrides)
   return cfg, params, tokenizer
@@ -199,7 +201,9 @@ def _config_from_hf(config: Mapping[str, Any], origin: str) -> ModelConfig:
     head_size=config.get('head_dim') or width // num_heads,
     mlp_size=need('intermediate_size'),
     norm_eps=need('rms_norm_eps'),
-    tied_embeddings=config.get('tie_word_embeddings', False),
+    tied_embeddings=config.get(
+      'tie_word_embeddings', hf_fields.is_tied(architecture)
+    ),
     max_positions=need('max_position_embeddings'),
     **switches,
   )
@@ -227,6 +231,8 @@ def open_safetensors(directory: str) -> dict[str, StoredTensor]:
   tensors = {}
   for path in directories.tensor_files(directory, 'model'):
     for key, view in directories.open_tensors(path).items():
+      if key.endswith(_FREQUENCIES):
+        continue
       tensors[key] = StoredTensor(
         tuple(view.get_shape()), path, view.__getitem__
       )

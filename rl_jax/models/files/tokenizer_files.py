@@ -2,8 +2,11 @@
 
 from collections.abc import Mapping
 import dataclasses
+import json
 import os
 from typing import Any
+
+from absl import logging
 
 from rl_jax.models.files.directories import (
   read_json,
@@ -54,11 +57,14 @@ def save_tokenizer(tokenizer: Tokenizer, directory: str) -> None:
   write_json(directory, 'tokenizer_config.json', config)
 
 
-def load_tokenizer(directory: str) -> Tokenizer:
+def load_tokenizer(directory: str, size: int | None = None) -> Tokenizer:
   """Reads the tokenizer of one of our model directories or of Hugging Face.
 
   The ids that end a response are those of generation_config.json and the
   tokenizer's own end token: chat models often have two.
+  size: of the model's vocabulary. Special tokens beyond it that the chat
+  template does not name are left out: Gemma 3 has one for images, also where
+  the model reads text alone.
 
   Raises: ValueError naming the missing file or token.
   """
@@ -75,7 +81,9 @@ def load_tokenizer(directory: str) -> Tokenizer:
   path = os.path.join(directory, 'tokenizer.json')
   if not os.path.exists(path):
     raise ValueError(f'{directory} has no tokenizer.json')
-  backend = _read_backend(path)
+  backend, template = _read_backend(path), _chat_template(directory, config)
+  if size is not None:
+    backend = _within(backend, size, template or '', path)
   generation = _json_or_empty(directory, 'generation_config.json')
 
   def token_id(name):
@@ -103,7 +111,7 @@ def load_tokenizer(directory: str) -> Tokenizer:
     eos_ids=eos_ids,
     pad_id=eos_ids[0] if pad_id is None else pad_id,
     bos_id=token_id('bos_token'),
-    chat_template=_chat_template(directory, config),
+    chat_template=template,
   )
 
 
@@ -131,6 +139,23 @@ def _read_backend(path: str) -> Any:
   with library_errors(f'{path} is not a usable tokenizer'):
     backend.decode(list(range(64)))  # a policy may sample any ids
   return backend
+
+
+def _within(backend: Any, size: int, template: str, path: str) -> Any:
+  """Without special tokens beyond a vocabulary, but for the template's."""
+  beyond = {
+    i: token.content
+    for i, token in backend.get_added_tokens_decoder().items()
+    if i >= size and token.special and token.content not in template
+  }
+  if not beyond:
+    return backend
+  logging.warning('%s: the model has no %s', path, sorted(beyond.values()))
+  described = json.loads(backend.to_str())
+  described['added_tokens'] = [
+    token for token in described['added_tokens'] if token['id'] not in beyond
+  ]
+  return type(backend).from_str(json.dumps(described))
 
 
 def _chat_template(directory: str, config: Mapping[str, Any]) -> str | None:

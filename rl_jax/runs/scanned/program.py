@@ -86,6 +86,8 @@ def _reason(config: ExperimentConfig) -> str | None:
     return 'mesh.rollout_devices: samplers and trainer are one program'
   if math.prod(config.mesh.sizes().values()) > 1:
     return 'mesh: one run stays on one device; leave all its axes at 1'
+  if config.stopping.metric is not None:
+    return 'stopping.metric: rows are read when the run is over'
   if config.diagnostics.influence_every:
     return 'diagnostics.influence_every: influence is measured in the loop'
   count = task.num_prompts('train')
@@ -177,11 +179,12 @@ class WholeRuns:
       first, policy.model, policy.tokenizer, functions, judge
     )
     logged = first.rollout.logged_prompts
+    drawn = first.model.path is None  # other weights for every seed
     self._shared = scanned_run.Shared(
       recorded=scanned_prompts.recorded(first, policy, one) if logged else None,
       prompts=scanned_prompts.encode(first, policy.tokenizer),
       held_out=held_out,
-      frozen=jax.device_get(policy.frozen),
+      frozen={} if drawn else jax.device_get(policy.frozen),
     )
     runs = [
       scanned_run.Run(
@@ -189,6 +192,7 @@ class WholeRuns:
         method=config.method.as_arrays(),
         learning_rate=np.float32(config.optimizer.learning_rate),
         params=policy.trainable,
+        frozen=policy.frozen if drawn else {},
         groups_IKM=np.stack(
           [
             functions.minibatches(config.seed, i, config.rollout.num_prompts)

@@ -41,6 +41,7 @@ class Run:
   method: Method
   learning_rate: Array  # in place of the configuration's
   params: Any  # trainable, at the start
+  frozen: Any  # weights below adapters that are drawn from the run's seed
   groups_IKM: Array  # of the K optimizer steps of every iteration
 
 
@@ -62,7 +63,7 @@ class Shared:
   prompts: Prompts
   recorded: Trajectories | None  # rows of all prompts, if they are learned from
   held_out: Prompts | None  # those of the evaluations, if there are any
-  frozen: Any  # weights that no run trains
+  frozen: Any  # further weights that no run trains
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,7 +108,7 @@ class JittedRun:
 
       So each of the two is in the program, and compiled, once.
       """
-      evaluated = self.evaluate(shared, carry)
+      evaluated = self.evaluate(shared, run, carry)
       groups_EKM = lax.dynamic_slice_in_dim(padded, chunk_index * every, every)
       empty = jax.eval_shape(iterate, carry, groups_EKM)[1]
       carry, found = lax.cond(
@@ -143,7 +144,7 @@ class JittedRun:
     def one_run(run):
       carry = start(shared.prompts, run)
       rows, kept = [], []
-      evaluations = [evaluate(shared, carry)] if every else []
+      evaluations = [evaluate(shared, run, carry)] if every else []
       for i, groups_KM in enumerate(run.groups_IKM):
         traj, selector = rollout(shared, run, carry)
         traj, scores = score(shared, run, carry, traj)
@@ -151,7 +152,7 @@ class JittedRun:
         rows.append({**scores, **metrics})
         kept.append(keep(traj))
         if every and not (i + 1) % every:
-          evaluations.append(evaluate(shared, carry))
+          evaluations.append(evaluate(shared, run, carry))
       stacked = [
         jax.tree.map(lambda *x: np.stack(x), *part) if part else {}
         for part in jax.device_get((rows, evaluations, kept))
@@ -163,9 +164,9 @@ class JittedRun:
 
   def start(self, prompts: Prompts, run: Run) -> Carry:
     """Before the first iteration."""
-    method = self.config.method
+    rules = self.config.method.policies()
     state = fresh_state(
-      method,
+      run.method,
       make_optimizer(optimizer_of(self.config)),
       run.params,
       self.config.task.num_prompts('train'),
@@ -173,7 +174,7 @@ class JittedRun:
     return Carry(
       state=state,
       selector=self.selector.init(len(prompts.id_N)),
-      policies=policies_lib.initial(method.policies(), run.params),
+      policies=policies_lib.initial(rules, run.params),
       lagged=lagged_lib.initial(
         self.config.rollout.staleness, state.params, state.step
       ),
@@ -195,7 +196,7 @@ class JittedRun:
     """(rewarded rows, the selector's state): what `Collector.collect` does."""
     key = jax.random.wrap_key_data(run.key_data)
     sampling, version = self._sampler(carry)
-    params = {**self._frozen(shared, carry), **sampling}
+    params = {**self._frozen(shared, run, carry), **sampling}
     rollout, task = self.config.rollout, self.config.task
     index_N, selector = self.selector.select(
       carry.selector,
@@ -237,7 +238,7 @@ class JittedRun:
     """What is known of the rows before the update; maybe nothing."""
     if self.functions.score is None:
       return traj, {}
-    params = {**self._frozen(shared, carry), **carry.state.params}
+    params = {**self._frozen(shared, run, carry), **carry.state.params}
     return self.functions.score(params, traj, run.method)
 
   def learn(
@@ -264,7 +265,7 @@ class JittedRun:
       steps,
       carry.state,
       Batch(
-        frozen=self._frozen(shared, carry),
+        frozen=self._frozen(shared, run, carry),
         method=run.method,
         traj=traj,
         key=jax.random.wrap_key_data(run.key_data),
@@ -288,9 +289,9 @@ class JittedRun:
     )
     return carry, {**metrics, **responses.metrics(traj)}
 
-  def evaluate(self, shared: Shared, carry: Carry) -> Metrics:
+  def evaluate(self, shared: Shared, run: Run, carry: Carry) -> Metrics:
     """Metrics of the held-out prompts."""
-    params = {**shared.frozen, **carry.state.params}
+    params = {**shared.frozen, **run.frozen, **carry.state.params}
     return self.evaluation(shared.held_out, params)
 
   def _sampler(self, carry):
@@ -299,8 +300,9 @@ class JittedRun:
       carry.lagged, carry.state.params, carry.state.step
     )
 
-  def _frozen(self, shared, carry):
+  def _frozen(self, shared, run, carry):
     """Weights that no run trains, and the named policies."""
     rules = self.config.method.policies()
     policies = policies_lib.current(rules, carry.policies)
-    return policies_lib.with_policies(shared.frozen, policies)
+    frozen = {**shared.frozen, **run.frozen}
+    return policies_lib.with_policies(frozen, policies)

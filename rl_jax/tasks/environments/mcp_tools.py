@@ -66,8 +66,7 @@ def _parameters(found):
   properties = schema.get('properties', {})
   for name in sorted(properties, key=lambda name: name not in required):
     one = properties[name]
-    kinds = [one, *one.get('anyOf', ())]
-    kinds = [x['type'] for x in kinds if x.get('type', 'null') != 'null']
+    kinds = [kind for x in (one, *one.get('anyOf', ())) for kind in _kinds(x)]
     if len(kinds) != 1 or kinds[0] not in _TYPES:
       raise ValueError(
         f'tool {found.name}: argument {name} has the schema {one}: expected '
@@ -86,6 +85,13 @@ def _parameters(found):
     if one.get('description'):
       lines.append(f'  {name}: {" ".join(one["description"].split())}')
   return parameters, lines
+
+
+def _kinds(schema):
+  """The types that a schema names, one or a list of them, without null."""
+  found = schema.get('type', [])
+  found = found if isinstance(found, list) else [found]
+  return [kind for kind in found if kind != 'null']
 
 
 @functools.cache

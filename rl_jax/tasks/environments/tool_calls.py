@@ -7,6 +7,7 @@
 
 from collections.abc import Sequence
 import dataclasses
+import itertools
 import json
 import re
 from typing import Any, ClassVar
@@ -14,6 +15,7 @@ from typing import Any, ClassVar
 OPEN, CLOSE = '<tool_call>', '</tool_call>'
 _CALL = re.compile(f'{OPEN}(.*?)(?:{CLOSE}|$)', re.DOTALL)
 _RESULT = '<tool_response>\n{}\n</tool_response>'
+_MOST_LEVELS = 50  # of lists and objects: deeper ones break what reads them
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,4 +68,16 @@ def _call(text):
     return Call(error=f'the call is not JSON: {error}')
   if not isinstance(found, dict) or not isinstance(found.get('name'), str):
     return Call(error='the call is no object with a name')
+  if _levels(found) > _MOST_LEVELS:
+    return Call(error=f'the call has more than {_MOST_LEVELS} levels')
   return Call(found['name'], found.get('arguments', {}))
+
+
+def _levels(value):
+  """How deep lists and objects are nested, without recursion."""
+  count, level = 0, [value]
+  while level := [x for x in level if isinstance(x, (dict, list))]:
+    count += 1
+    inside = (x.values() if isinstance(x, dict) else x for x in level)
+    level = list(itertools.chain.from_iterable(inside))
+  return count

@@ -3,18 +3,22 @@
 from collections.abc import Callable
 import contextlib
 import functools
+import itertools
 import json
 import pathlib
 import sqlite3
+from typing import Any
 
 from rl_jax.verification.sandbox import python_calls
 
 _ROWS = 20  # of an answer to a query
 _STEPS = 10_000_000  # of SQLite's machine, for one query
 _PYTHON = """
-import ast, contextlib, io
+import ast, contextlib, io, sys, types
 def run(code):
-  tree, printed, names = ast.parse(code), io.StringIO(), {}
+  tree, printed = ast.parse(code), io.StringIO()
+  module = sys.modules['__main__'] = types.ModuleType('__main__')
+  names = module.__dict__
   last = [x for x in tree.body[-1:] if isinstance(x, ast.Expr)]
   tree.body = tree.body[: len(tree.body) - len(last)]
   with contextlib.redirect_stdout(printed):
@@ -58,10 +62,11 @@ def sql(path: str) -> Callable[[str], str]:
     """
     address = f'{place.as_uri()}?mode=ro'
     with contextlib.closing(sqlite3.connect(address, uri=True)) as database:
+      database.set_authorizer(_reads)
       steps = iter(range(_STEPS // 1000))
       database.set_progress_handler(lambda: next(steps, None) is None, 1000)
       found = database.execute(query)
-      names = [column[0] for column in found.description or ()]
+      names = _distinct([column[0] for column in found.description or ()])
       rows = found.fetchmany(_ROWS + 1)
     lines = [
       json.dumps(dict(zip(names, row, strict=True)), default=str)
@@ -70,6 +75,23 @@ def sql(path: str) -> Callable[[str], str]:
     return '\n'.join(lines + ['...'] * (len(rows) > _ROWS))
 
   return sql
+
+
+def _distinct(names: list[str]) -> list[str]:
+  """'x', 'x:1', ... for columns of one name, of which JSON would keep one."""
+  found: list[str] = []
+  for name in names:
+    spelled = itertools.chain(
+      [name], (f'{name}:{n}' for n in itertools.count(1))
+    )
+    found.append(next(x for x in spelled if x not in found))
+  return found
+
+
+def _reads(action: int, *_: Any) -> int:
+  """Other files are refused: ATTACH and VACUUM INTO would write them."""
+  refused = action == sqlite3.SQLITE_ATTACH
+  return sqlite3.SQLITE_DENY if refused else sqlite3.SQLITE_OK
 
 
 def search(path: str) -> Callable[..., str]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 import dataclasses
 import functools
+import json
 from typing import Any
 
 from rl_jax import user_modules
@@ -21,6 +22,7 @@ BUILT_IN = {'calculator': calculator, 'python': tool_makers.python}
 MADE = {'sql': tool_makers.sql, 'search': tool_makers.search}
 CALLS, COST = 'calls', 'cost'  # components: how many, and their prices
 MOST_CHARACTERS = 40_000  # of all results of a turn, less than of a reply
+_MOST_TOLD, _MOST_INFO = 48_000, 18_000  # with marks; calls that are logged
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,10 +47,10 @@ class WithTools:
     EnvironmentTask.
 
   A call that fails is answered with what is wrong, and so are all calls of a
-  turn whose results have more than 40,000 characters. Components: those of the
-  task's reward of the last turn, `calls`, and `cost`, the sum of their prices,
-  which reward_weights may count. An episode that ends at a limit before its
-  answer has 0 in the others.
+  turn whose results have more than 40,000 characters. `info` has the calls that
+  the log has room for. Components: those of the task's reward of the last turn,
+  `calls`, and `cost`, the sum of their prices, which reward_weights may count.
+  An episode that ends at a limit before its answer has 0 in the others.
   """
 
   task: Any
@@ -214,13 +216,20 @@ class Conversation:
     if size > MOST_CHARACTERS:
       problem = f'{size} characters, more than {MOST_CHARACTERS}'
       texts = [f'error: the results have {problem}' for _ in texts]
+    told = self._told(texts)
+    if len(told) > _MOST_TOLD:
+      told = self._told([f'error: {len(calls)} calls are too many'])
     cost = sum(self._task.prices.get(call.name, 1.0) for call in calls)
     return Reply(
-      self._task.form.results(texts, wrapped=self._task.role == 'user'),
+      told,
       rewards={CALLS: float(len(calls)), COST: float(cost)},
       calls=len(calls),
-      info={'calls': [dataclasses.asdict(call) for call in calls]},
+      info={'calls': _logged(calls)},
     )
+
+  def _told(self, texts):
+    wrapped = self._task.role == 'user'
+    return self._task.form.results(texts, wrapped=wrapped)
 
   def _result(self, call):
     if call.error:
@@ -233,3 +242,14 @@ class Conversation:
       return tool_functions.call(function, call.arguments)
     except tool_functions.ToolError as error:
       return f'error: {error}'
+
+
+def _logged(calls):
+  """As many of the first calls as the log has room for."""
+  found, left = [], _MOST_INFO
+  for call in calls:
+    left -= len(json.dumps(vars(call))) + 2
+    if left < 0:
+      break
+    found.append(vars(call))
+  return found

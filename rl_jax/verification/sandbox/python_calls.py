@@ -5,9 +5,10 @@ compares them with what is expected, which the process never has. So whatever
 the code patches, prints, writes to the pipe or exits with, only right values
 count. (The code does see the arguments of all its tests.)
 
-A new interpreter (`-I -S -B`) with an empty environment, a directory of its own
-and no file descriptor but the pipe runs within the limits of `Limits`, in
-layers, each of which is used if the kernel and the container permit it:
+A new interpreter (`-P -s -S -B`) with nothing in its environment but the seed
+of hashes, so that sets of texts have one order, a directory of its own and no
+file descriptor but the pipe runs within the limits of `Limits`, in layers, each
+of which is used if the kernel and the container permit it:
 
   limits      rlimits on memory, CPU, size of a file, open files, processes;
               output to /dev/null, values up to output_bytes; SIGKILL at the
@@ -48,6 +49,7 @@ from typing import Any
 
 LAYERS = ('namespaces', 'landlock', 'seccomp')
 _RUNNER = pathlib.Path(__file__).with_name('runner.py')
+_FLAGS = ('-P', '-s', '-S', '-B')  # -I would not read the seed of hashes
 _GRACE_SECONDS = 10.0  # beyond the wall limit, for start and end
 
 
@@ -158,12 +160,12 @@ def _run(request, directory, limits):
   ours, theirs = os.pipe()
   try:
     process = subprocess.Popen(
-      [sys.executable, '-I', '-S', '-B', _RUNNER, directory, str(theirs)],
+      [sys.executable, *_FLAGS, _RUNNER, directory, str(theirs)],
       stdin=subprocess.PIPE,
       stdout=subprocess.PIPE,
       stderr=subprocess.DEVNULL,
       pass_fds=[theirs],
-      env={},
+      env={'PYTHONHASHSEED': '0'},
       cwd=directory,
       start_new_session=True,  # survives the caller, to clean up
     )

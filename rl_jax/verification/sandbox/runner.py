@@ -1,6 +1,6 @@
 """The program that `run_calls` starts: a keeper and the child it confines.
 
-Started as `python -I -S -B runner.py DIRECTORY FD` with one line of JSON on
+Started as `python -P -s -S -B runner.py DIRECTORY FD` with one line of JSON on
 stdin. The keeper forks a child, which confines itself, runs the code and
 writes lines of JSON to FD. The keeper waits for the first of: the child ends;
 the wall limit; stdin closes (the caller has died or has stopped it). Then it
@@ -15,6 +15,7 @@ import select
 import signal
 import sys
 import time
+import types
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import kernel  # noqa: E402
@@ -156,7 +157,9 @@ def _confine(request, directory, values, library, missing):
 def _serve(request, missing):
   """Runs the code, then one call after the other; one line for each."""
   _write({'missing': missing})
-  space = {'__name__': 'response'}
+  # A module that can be found: dataclasses look up types in that of a class.
+  module = sys.modules['response'] = types.ModuleType('response')
+  space = module.__dict__
   try:
     exec(compile(request['code'], 'response.py', 'exec'), space)
     function = space[request['function']]

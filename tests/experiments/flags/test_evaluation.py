@@ -147,7 +147,26 @@ def test_a_checkpoint_without_a_task_is_named(tmp_path):
   assert 'no work directory' in error_of('gs://bucket/model')
 
 
-@pytest.mark.parametrize('name', ['rows.csv', 'array.json'])
+def test_the_splits_that_have_prompts_are_named(run, tmp_path):
+  """By default `test` is evaluated, which data of a user may lack."""
+  path = tmp_path / 'rows.jsonl'
+  path.write_text('{"question": "q", "answer": 1}\n' * 5)
+  task = QuestionAnswer(
+    sources={'train': str(path)}, hold_out='last', num_validation=2
+  )
+  own = dataclasses.replace(run, task=task)
+  evaluation.check_split(config_of(own, '--split=validation'))
+  with pytest.raises(
+    ValueError,
+    match='--split=test: QuestionAnswer has no pr'
+    '.* but train: 3, validation: 2, test: 0',
+  ):
+    evaluation.check_split(config_of(own))
+  with pytest.raises(ValueError, match="split 'tset' is none of train"):
+    evaluation.check_split(config_of(own, '--split=tset'))
+
+
+@pytest.mark.parametrize('name', ['rows.xlsx', 'array.json'])
 def test_data_of_another_form_say_what_is_read(tmp_path, name):
   path = tmp_path / name
   path.write_text('[{"question": "q", "answer": 1}]')

@@ -11,6 +11,7 @@ import pytest
 from experiments.sweeps import cluster_jobs
 from experiments.sweeps import runs as sweep_runs
 from rl_jax.records import metrics
+from rl_jax.runs import lock
 
 
 def test_products_zips_and_chains():
@@ -135,6 +136,29 @@ def test_finished_runs_are_skipped(tmp_path, monkeypatch):
   }
   assert rows[0]['last']['step'] == 2 and rows[0]['tokens'] > 0
   assert {'versions', 'commit', 'device', 'seconds'} <= rows[0].keys()
+
+
+@pytest.mark.parametrize(
+  ('last', 'kept'), [('', []), ('{"digest": "a"}', ['a']), ('{"dig', [])]
+)
+def test_a_line_without_its_end_spoils_no_other(tmp_path, last, kept):
+  """An editor may leave out the last newline, a full disk cuts a line."""
+  path = tmp_path / sweep_runs.RESULTS
+  path.write_text('{"digest": "0"}\n' + last)
+  sweep_runs.add_lines(str(tmp_path), [{'digest': 'b'}])
+  found = [row['digest'] for row in sweep_runs.results(str(tmp_path))]
+  assert found == ['0', *kept, 'b']
+
+
+def test_a_run_of_another_process_is_no_failed_one(tmp_path):
+  """A line would keep it from ever being run again."""
+  (run,) = sweep_runs.runs([{'config': 'bandit', 'method': 'grpo'}])
+  held = lock.Lock(str(tmp_path / run.name))
+  try:
+    sweep_runs.execute_all([[run]], str(tmp_path))
+  finally:
+    held.release()
+  assert sweep_runs.results(str(tmp_path)) == []
 
 
 def test_printing_jobs_touches_nothing(tmp_path):

@@ -152,6 +152,14 @@ def test_files_come_back(tmp_path):
     hf_export.export_hf(out, cfg, params, TOKENIZER, classifier=True)
 
 
+def test_a_head_with_several_outputs_is_no_classifier(tmp_path):
+  cfg, params = random_classifier('qwen3')
+  cfg = dataclasses.replace(cfg, num_values=2)
+  out = str(tmp_path / 'out')
+  with pytest.raises(ValueError, match='model.num_values = 2 outputs'):
+    hf_export.export_hf(out, cfg, params, TOKENIZER, classifier=True)
+
+
 @pytest.mark.filterwarnings('ignore')  # of torch and transformers
 @pytest.mark.parametrize('family', FAMILIES)
 def test_live(family, tmp_path):

@@ -277,6 +277,8 @@ def test_configurations_that_are_refused(change, message):
   [
     ('mistral', {}, ()),
     ('gemma2', {}, ('layer_types', 'final_logit_softcapping')),
+    ('gemma2', {}, ('final_logit_softcapping', 'tie_word_embeddings')),
+    ('gemma3', {}, ('tie_word_embeddings',)),
     (
       'gemma3',
       {
@@ -375,6 +377,15 @@ def test_an_index_names_files_of_its_directory(tmp_path):
   os.mkfifo(path)
   with pytest.raises(ValueError, match='index.json is not a regular file'):
     hf_import.import_weights(directory)
+
+
+def test_frequencies_of_older_files_are_not_read(tmp_path):
+  path = (directory := copy_golden('llama', tmp_path)) / 'model.safetensors'
+  tensors = safetensors.numpy.load_file(path)
+  _, params = hf_import.import_weights(directory)
+  tensors['model.layers.0.self_attn.rotary_emb.inv_freq'] = np.ones(2, 'f4')
+  safetensors.numpy.save_file(tensors, path)
+  assert_same(hf_import.import_weights(directory)[1], params)
 
 
 def test_ids_beyond_the_vocabulary_are_refused_before_weights(tmp_path):

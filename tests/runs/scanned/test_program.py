@@ -224,6 +224,9 @@ def test_what_cannot_be_jitted_is_refused_with_a_reason():
       'grpo', 0, 'evaluation.beams=2'
     ),
     'only the end token': make_config('grpo', 0, "rollout.stop=('a',)"),
+    'stopping.metric: rows': make_config(
+      'grpo', 0, 'stopping.metric=policy/entropy'
+    ),
     'a mixture of data': make_config('grpo', 0, 'rollout.logged_prompts=1'),
   }
   for reason, config in cases.items():
@@ -272,6 +275,27 @@ def test_values_of_hyperparameters_run_side_by_side():
   for i, config in enumerate(configs):
     alone, _ = whole([config])
     np.testing.assert_array_equal(tokens[i], alone[0])
+
+
+def test_each_run_begins_with_what_is_its_own():
+  """E0: weights below adapters, and states that floats of the method begin."""
+
+  def begun(configs):
+    """What the last run of a program begins with."""
+    runs = program.WholeRuns(configs)
+    run = jax.tree.map(lambda x: x[-1], runs._runs)
+    carry = runs._run.start(runs._shared.prompts, run)
+    return carry, runs._run._frozen(runs._shared, run, carry)
+
+  path = 'method.losses.AdaptiveKL.start'
+  first, last = (
+    make_config('adaptive_kl', seed, 'model.lora_rank=2', f'{path}={start}')
+    for seed, start in ((0, 0.1), (1, 5.0))
+  )
+  together, alone = begun([first, last]), begun([last])
+  (state,) = together[0].state.method_state.values()
+  assert state['beta'] == 5.0
+  jax.tree.map(np.testing.assert_array_equal, together, alone)
 
 
 @pytest.mark.slow

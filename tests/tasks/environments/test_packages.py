@@ -73,6 +73,28 @@ def test_servers_and_tools_that_do_not_fit_are_named(served):
       mcp_tools.tool(command, name)
 
 
+@pytest.mark.parametrize(
+  ('kinds', 'expected'),
+  [
+    (['string', 'null'], str | None),
+    (['integer'], int | None),
+    (['string', 'integer'], None),
+    ([], None),
+  ],
+)
+def test_types_of_arguments_may_be_lists(kinds, expected):
+  properties = {'x': {'type': kinds}}
+  found = types.SimpleNamespace(
+    name='odd', input_schema={'properties': properties}
+  )
+  if expected is None:
+    with pytest.raises(ValueError, match='tool odd: argument x has the schema'):
+      mcp_tools._parameters(found)
+    return
+  (one,), _ = mcp_tools._parameters(found)
+  assert one.annotation == expected
+
+
 def test_a_server_ends_with_its_process(served):
   server = mcp_tools._server('program', 0)
   for _ in range(2):  # the second time at the end of the process

@@ -48,6 +48,23 @@ def test_a_database_answers_and_is_not_changed(database):
     tool_makers.sql('nowhere.db')
 
 
+def test_columns_of_one_name_are_all_told(database):
+  sql = tool_makers.sql(str(database))
+  found = sql('select a.name, b.name, 1 as "name:1" from city a, city b')
+  assert found.split('\n')[1] == (
+    '{"name": "city0", "name:1": "city1", "name:1:1": 1}'
+  )
+
+
+@pytest.mark.parametrize('query', ['vacuum into {!r}', 'attach {!r} as other'])
+def test_a_query_writes_no_other_file(database, tmp_path, query):
+  sql = tool_makers.sql(str(database))
+  query = query.format(str(tmp_path / 'new.db'))
+  with pytest.raises(tool_functions.ToolError, match='authori[sz]'):
+    tool_functions.call(sql, {'query': query})
+  assert not list(tmp_path.iterdir())
+
+
 def test_tools_are_made_anew_in_a_worker(database):
   """Functions that a maker has made are no part of the pickled task."""
   task = WithTools(
@@ -93,6 +110,20 @@ def test_code_runs_in_the_sandbox():
     tool_functions.call(tool_makers.python, {'code': '1 / 0'})
   with pytest.raises(tool_functions.ToolError, match='python: '):
     tool_functions.call(tool_makers.python, {'code': 'import os; os._exit(0)'})
+
+
+def test_code_runs_as_a_program():
+  """Its name is __main__, its classes are found, and sets have one order."""
+  code = """
+import dataclasses, pickle
+@dataclasses.dataclass
+class Node:
+  after: 'Node' = None
+if __name__ == '__main__':
+  print(type(pickle.loads(pickle.dumps(Node()))).__name__, set('abcdef'))
+"""
+  first, again = (tool_makers.python(code) for _ in range(2))
+  assert first.startswith('Node {') and again == first
 
 
 def test_search_finds_the_text_with_the_words(tmp_path):

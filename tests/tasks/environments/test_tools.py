@@ -184,6 +184,34 @@ def test_no_result_costs_the_episode(tmp_path, what, expected):
   reply['observation'].encode()
 
 
+def _listed(value, _):
+  return [value]
+
+
+@pytest.mark.parametrize(
+  ('text', 'expected', 'logged'),
+  [
+    (call('calculator', expression='é' * 4000), 'ExpressionError: longer', 0),
+    (
+      call('calculator', expression=functools.reduce(_listed, range(600))),
+      'error: the call has more than 50 levels',
+      1,
+    ),
+    ('<tool_call>' + '[' * 5000, 'error: the call is not JSON', 1),
+    ('<tool_call></tool_call>' * 2000, 'error: 2000 calls are too many', None),
+    (f'{call("calculator", expression="2")}</tool_call>' * 900, '2', None),
+  ],
+)
+def test_no_call_costs_the_episode(tmp_path, text, expected, logged):
+  """However long, deep or many they are; the log has what fits."""
+  task = make_task(tmp_path, shown='text')
+  one = task.make(task.example('train', 0))
+  one.reset(0)
+  reply = check_reply(one.step(text), 'step')
+  assert expected in reply['observation'] and not reply['done']
+  assert logged is None or len(reply['info']['calls']) == logged
+
+
 def test_calls_are_found_in_text():
   """Several, one without its end, and what is no call."""
   text = (

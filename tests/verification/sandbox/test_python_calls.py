@@ -56,6 +56,32 @@ def test_code_that_does_not_work_is_an_error_of_its_calls(code, words):
   assert words is None or words in result.error
 
 
+def test_classes_of_the_code_are_found_by_their_module():
+  """As dataclasses with types in quotes and pickle do."""
+  code = """
+from __future__ import annotations
+import dataclasses, pickle, typing
+@dataclasses.dataclass
+class Node:
+  value: int
+  after: Node = None
+def f(x):
+  copy = pickle.loads(pickle.dumps(Node(x)))
+  return [copy.value, list(typing.get_type_hints(Node))]
+"""
+  (result,) = sandbox.run_calls(code, 'f', [[1]]).results
+  assert result.value == [1, ['value', 'after']], result.error
+
+
+def test_the_order_of_a_set_is_the_same_in_every_process():
+  code = 'def f(x): return list(set(x))'
+  found = [
+    sandbox.run_calls(code, 'f', [[list('abcdefgh')]]).results[0].value
+    for _ in range(3)
+  ]
+  assert found[0] == found[1] == found[2]
+
+
 def test_calls_behind_one_that_never_ends_have_no_value():
   code = 'def f(x):\n  while x: pass\n  return 7'
   limits = sandbox.Limits(wall_seconds=1.0)

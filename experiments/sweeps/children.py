@@ -1,0 +1,34 @@
+"""Commands in processes of their own, which get the signals of this one."""
+
+from collections.abc import Sequence
+import signal
+import subprocess
+
+
+def run_all(commands: Sequence[list[str]]) -> list[int]:
+  """Runs them at the same time; their exit codes, once all have ended.
+
+  SIGTERM and SIGINT are passed on. A terminal may have told the processes, too:
+  two signals at once count as one (`runtime.stop_signal`).
+  """
+  processes, told = [], []
+
+  def forward(number, _):
+    told.append(number)
+    for process in processes:
+      process.send_signal(number)
+
+  before = {}
+  for number in (signal.SIGTERM, signal.SIGINT):
+    if signal.getsignal(number) != signal.SIG_IGN:  # which they inherit
+      before[number] = signal.signal(number, forward)
+  try:
+    for command in commands:
+      processes.append(subprocess.Popen(command))
+    for number in tuple(told):  # before the last one was there
+      for process in processes:
+        process.send_signal(number)
+    return [process.wait() for process in processes]
+  finally:
+    for number, handler in before.items():
+      signal.signal(number, handler)
