@@ -33,6 +33,7 @@ NOTED = FOLDER / 'noted.jsonl'
 NOT_MEASURED = 'not measured'
 # Others are compared with them, and nothing is claimed of them: the worlds.
 BASELINES = {'dpo': 'preferences', 'sft': 'preferences'}
+BASELINES |= {'reward_model': 'proxy'}
 BASELINE = 'a baseline'
 PAPERS = (
   'preferences',

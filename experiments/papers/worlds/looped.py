@@ -274,7 +274,8 @@ WORLDS = {
       'w_dpo': {'method.pairs.process': 'steps'},
       'mcts_dpo': _TREES,
       'cosmos': _TREES,
-      'ppo': _OUTCOME,
+      # Else they were those of `brief`, which a sweep runs once.
+      'ppo': {'task.reward_weights': "{'outcome': 1.0, 'steps': 0.0}"},
       'oprm': {
         **_OUTCOME,
         'add': [

@@ -46,7 +46,8 @@ def methods(lines: list[Line], world: str) -> Cells:
   of, own = looped.WORLDS[world], runs(lines, world)
   acting = influences.of_world(world)
   table = [['method', 'rate', 'seeds', *of.columns, *influences.HEADER]]
-  start = [_mean(own, 'first', name) for name in of.columns]
+  of_baseline = [x for x in own if x['setting']['method'] == of.baseline]
+  start = [_mean(of_baseline, 'first', name) for name in of.columns]
   start += [''] * len(influences.HEADER)
   table.append(['the start', '', '', *start])
   for method, rate in of.rates.items():
