@@ -32,8 +32,7 @@ PAGE, RESULTS = FOLDER / 'LANDED.md', FOLDER / 'results.jsonl'
 NOTED = FOLDER / 'noted.jsonl'
 NOT_MEASURED = 'not measured'
 # Others are compared with them, and nothing is claimed of them: the worlds.
-BASELINES = {'dpo': 'preferences', 'sft': 'preferences'}
-BASELINES |= {'reward_model': 'proxy'}
+BASELINES = {'sft': 'preferences', 'reward_model': 'proxy'}
 BASELINE = 'a baseline'
 PAPERS = (
   'preferences',

@@ -278,14 +278,14 @@ def test_claims_on_entropy():
 def test_every_method_has_a_line():
   """Those without a verdict have the headline and the world, or the reason."""
   judged = landed.judged(metrics.read_jsonl(RESULTS)) | landed.noted()
-  names = ('dpo', 'did', 'gspo', 'hapo', 'toolrl', 'subpo', 'grpo')
+  names = ('sft', 'did', 'gspo', 'hapo', 'toolrl', 'subpo', 'grpo')
   names += ('a2fm', 'ada_grpo', 'degrpo')
   header, *rows = landed.table(names, judged)
   found = {row[0]: dict(zip(header, row, strict=True)) for row in rows}
   assert tuple(found) == names
   assert found['gspo']['verdict'] == 'contrary'
   assert found['gspo']['world'] == 'long'
-  assert found['dpo']['verdict'] == landed.BASELINE
+  assert found['sft']['verdict'] == landed.BASELINE
   assert found['did']['verdict'] == landed.NOT_MEASURED
   assert found['did']['world'] == where.NOWHERE['did']
   assert found['toolrl']['measured'] == 'greedy +0.200 [-0.020, +0.420]'
@@ -309,6 +309,36 @@ def of_modes(method, seed, rate=3e-4, **last):
   line = made(method, seed, 0.5, rate, 'modes')
   line['course']['reward'] = [0.2, 0.5, 0.8]
   return line | {'last': columns | last, 'first': columns}
+
+
+def test_a_claim_may_be_against_another_method():
+  """Runs that lack a column are left out there, and empty in the table."""
+  own = {
+    'grpo': {'sampled': 0.5, 'length': 9.0},
+    'a2fm': {'sampled': 0.4, 'length': 9.0},
+    'degrpo': {'sampled': 0.3},
+  }
+  lines = [
+    of_modes(name, s)
+    | {'last': {k: v + 0.001 * s * (name == 'a2fm') for k, v in last.items()}}
+    for name, last in own.items()
+    for s in range(3)
+  ]
+  claims = {'a2fm': (trials.Claim('higher', against='degrpo'),)}
+  one = dataclasses.replace(
+    looped.WORLDS['modes'],
+    rates=dict.fromkeys(own, 3e-4),
+    columns={'sampled': '', 'length': ''},
+    claims=claims,
+  )
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setitem(looped.WORLDS, 'modes', one)
+    _, row = looped_tables.claims(lines, 'modes')
+    table = looped_tables.methods(lines, 'modes')
+    numbers = looped_tables.by_seed(lines, 'length')
+  assert row[1:4] == ['higher (against degrpo)', 'sampled', '+0.101']
+  assert table[-1][:5] == ['degrpo', '0.0003', '3', '0.300', '']
+  assert sorted(numbers) == ['a2fm', 'grpo']
 
 
 def test_claims_on_several_numbers():
