@@ -38,7 +38,7 @@ def main(argv):
   own, other = (rewards(x) for x in (_WORKDIR.value, _REFERENCE.value))
   result = {}
   for text in _NUMBERS.value or ['']:
-    if not text.isdigit() or not int(text):
+    if not text.isdecimal() or not int(text):
       raise ValueError(f'--n={",".join(_NUMBERS.value)}: {text!r} is no count')
     n = int(text)
     prompts = [x for x in own if min(len(own[x]), len(other.get(x, ()))) >= n]

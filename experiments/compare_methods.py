@@ -65,6 +65,9 @@ def main(argv):
   rows = [row for row in rows if row['digest'] in wanted]
   for line in cells.failures(rows):
     print(line, file=sys.stderr)
+  for run in members:
+    if run.digest not in {row['digest'] for row in rows}:
+      print(f'{run.name}: another process executes it', file=sys.stderr)
   baseline = f'method={_BASELINE.value}'
   print(cells.render(cells.comparison(rows, baseline), 'markdown'), end='')
 

@@ -4,8 +4,9 @@
 
 Of a work directory of training, the newest valid checkpoint is exported.
 Adapters are merged into the weights; a value head is left out. With --adapters
-they alone are written, in the files of PEFT; with --reward_model a sequence
-classifier (LlamaForSequenceClassification, ...) whose score is the value head.
+they alone are written, in the files of PEFT, which name the model that the run
+began with; with --reward_model a sequence classifier
+(LlamaForSequenceClassification, ...) whose score is the value head.
 """
 
 from absl import app, flags, logging
@@ -14,6 +15,7 @@ import jax
 from experiments.flags import configuration, outputs
 from rl_jax.models import transformer
 from rl_jax.models.files import hf_classifier, hf_export, peft
+from rl_jax.runs import directory
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.mesh import MeshConfig
@@ -47,7 +49,8 @@ def main(argv: list[str]) -> None:
   if _PAD.value is not None:
     tokenizer = hf_classifier.with_pad(tokenizer, _PAD.value)
   if _ADAPTERS.value:
-    peft.export_adapters(_OUT.value, cfg, params, base=_CHECKPOINT.value)
+    base = directory.base_of(_CHECKPOINT.value)
+    peft.export_adapters(_OUT.value, cfg, params, base)
   else:
     hf_export.export_hf(
       *(_OUT.value, cfg, params, tokenizer, _DTYPE.value),

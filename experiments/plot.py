@@ -303,6 +303,9 @@ def main(argv: Sequence[str]) -> None:
     log=_LOG.value,
   )
   print(f'{_OUT.value}: {", ".join(drawn)}')
+  left = [name for name in _METRICS.value if name not in drawn]
+  if left and _METRICS.present:
+    print(f'no run has {", ".join(left)}', file=sys.stderr)
 
 
 if __name__ == '__main__':

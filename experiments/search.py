@@ -134,9 +134,13 @@ def score_by_run(
   def score(point):
     run = sweep_runs.Run({**setting, field: str(point[0] if number else point)})
     sweep_runs.execute_all([[run]], workdir, jitted)
-    (row,) = [
-      x for x in sweep_runs.results(workdir) if x['digest'] == run.digest
-    ]
+    lines = {x['digest']: x for x in sweep_runs.results(workdir)}
+    if run.digest not in lines:
+      raise ValueError(
+        f'{os.path.join(workdir, run.name)}: another process executes this '
+        'run; search again when it has ended'
+      )
+    row = lines[run.digest]
     if 'failed' in row:
       found = -np.inf
     elif metric in row['last']:

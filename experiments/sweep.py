@@ -16,8 +16,8 @@ state.
 Finished runs are skipped, interrupted ones are continued. Each finished run
 adds a line to DIR/results.jsonl. The line of a failed run has the reason; it is
 not run again until the line is removed. A run whose work directory another
-process holds is left to that. `table` and `report` read DIR. If no
-run is finished at the end, the exit code is 1 (but not with --shard).
+process holds is left to it. `table` and `report` read DIR. If no run is
+finished at the end, the exit code is 1 (but not with --shard).
 
 --jitted compiles one program for runs that differ only in the seed, the
 learning rate and float fields of the method, if the task verifies on the
@@ -125,9 +125,9 @@ def main(argv):
     if _SHARD.value != '0/1':
       raise ValueError('give --processes or --shard, not both')
     count = _PROCESSES.value
-    codes = children.run_all([job.command(f'{i}/{count}') for i in range(count)])
-    codes = [code if code >= 0 else 128 - code for code in codes]  # as a shell
-    if stopped := SAVED & set(codes):
+    shards = [job.command(f'{i}/{count}') for i in range(count)]
+    codes = children.run_all(shards)
+    if stopped := SAVED & {128 - x if x < 0 else x for x in codes}:
       sys.exit(stopped.pop())
     failed = [f'--shard={i}/{count}' for i, code in enumerate(codes) if code]
     if failed:

@@ -268,7 +268,8 @@ def execute_all(
   commit()  # asked now, before others may commit
   check_clashes(itertools.chain(*parts), workdir)
   os.makedirs(workdir, exist_ok=True)
-  add_lines(workdir, [])  # ends a line that was edited by hand
+  if os.path.exists(os.path.join(workdir, RESULTS)):
+    add_lines(workdir, [])  # ends a line that was edited by hand
   for part in parts:
     done = finished(workdir)
     waiting = [run for run in part if run.digest not in done]
@@ -280,10 +281,9 @@ def execute_all(
         execute_jitted(waiting, workdir, by_stages)
       else:
         execute(waiting[0], workdir)
+    except lock.HeldError as error:
+      logging.warning('left to another process: %s', error)
     except (ValueError, guards.StopRunError) as error:
-      if os.path.join(workdir, waiting[0].name, lock.FILE) in str(error):
-        logging.warning('left to another process: %s', error)
-        continue
       logging.warning('%s failed: %s', waiting[0].name, error)
       why = str(error).splitlines()[0]
       add_lines(workdir, [_line(run) | {'failed': why} for run in waiting])

@@ -231,6 +231,13 @@ def run_of(checkpoint: str) -> ExperimentConfig | None:
   return None
 
 
+def base_of(checkpoint: str) -> str:
+  """What adapters are of: the model that a run began with, if it had one."""
+  run = run_of(checkpoint)
+  path = None if run is None else run.model.path
+  return checkpoint if path is None else path
+
+
 def iterations_done(workdir: str) -> int:
   """The newest committed checkpoint of a work directory, 0 without one."""
   steps = committed_steps(epath.Path(workdir) / 'checkpoints')

@@ -29,6 +29,10 @@ FILE = 'lock.json'
 _UNSUPPORTED = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL)
 
 
+class HeldError(ValueError):
+  """Another run writes in the work directory."""
+
+
 class Lock:
   """The right to write in a work directory, until `release`.
 
@@ -36,7 +40,8 @@ class Lock:
     error at its next `check`.
 
   Raises:
-    ValueError: another run holds it, or the directory cannot be written.
+    HeldError: another run holds it.
+    ValueError: the directory cannot be written.
   """
 
   def __init__(self, workdir: str, take_over: bool = False):
@@ -97,7 +102,7 @@ class Lock:
       refused = ours and _alive(holder.get('pid'))
     if refused or not ours:
       self._file.close()
-      raise ValueError(
+      raise HeldError(
         f'{self._path}: {_name(holder)} writes in this work directory. Use '
         'another --workdir, or end that run. If it has ended already, or '
         'should end now, add --take_over.'

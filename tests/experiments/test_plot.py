@@ -55,6 +55,7 @@ def test_the_command_writes_a_png_of_two_runs(tmp_path):
   )
   assert done.returncode == 0, done.stderr
   assert done.stdout == f'{out}: reward/mean, policy/entropy\n'
+  assert 'no run has' not in done.stderr  # metrics of the default may be absent
   width, height = png_size(out)
   assert width > height > 300
 
@@ -112,6 +113,21 @@ def test_smooth_by_hand():
   ys = plot.smooth(np.array([0.0, 3.0, 6.0, 0.0]), 3)
   np.testing.assert_allclose(ys, [1.5, 3, 3, 3])
   np.testing.assert_allclose(plot.smooth(np.ones(2), 9), [1, 1])
+
+
+def test_a_metric_that_no_run_has_is_named(tmp_path):
+  """Those beside it are drawn."""
+  write_run(tmp_path / 'run', 1.0)
+  command = [sys.executable, '-m', 'experiments.plot']
+  command += [f'--workdirs={tmp_path / "run"}', f'--out={tmp_path / "x.png"}']
+  done = subprocess.run(
+    [*command, '--metrics=reward/mean,reward/typo'],
+    capture_output=True,
+    text=True,
+  )
+  assert done.returncode == 0, done.stderr
+  assert done.stdout.endswith('x.png: reward/mean\n')
+  assert 'no run has reward/typo' in done.stderr
 
 
 def test_unknown_metrics_list_what_exists(tmp_path):

@@ -90,3 +90,9 @@ def test_the_score_of_a_run(monkeypatch):
   assert scored(monkeypatch, {'failed': 'why', 'last': {}}) == -np.inf
   with pytest.raises(ValueError, match=r"--metric=a .* \['b'\]"):
     scored(monkeypatch, {'last': {'b': 1.0}})
+
+
+def test_a_run_of_another_process_is_named(monkeypatch):
+  """Such a run has no line yet."""
+  with pytest.raises(ValueError, match=r'w/config=.*: another process'):
+    scored(monkeypatch, {'digest': 'of another'})

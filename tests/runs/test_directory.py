@@ -170,3 +170,14 @@ def test_a_run_does_not_hide_a_model(config, name, tmp_path):
     directory.check(config, str(tmp_path))
   directory.write_config(config, str(tmp_path))
   directory.check(config, str(tmp_path))
+
+
+def test_adapters_are_of_the_model_that_a_run_began_with(config, tmp_path):
+  """Not of the work directory, from which PEFT could load no model."""
+  run, drawn = str(tmp_path / 'run'), str(tmp_path / 'drawn')
+  tuned = override(config, 'model.path', 'models/base')
+  directory.write_config(tuned, run)
+  directory.write_config(config, drawn)
+  assert directory.base_of(run) == 'models/base'
+  assert directory.base_of(drawn) == drawn
+  assert directory.base_of('models/tuned') == 'models/tuned'
