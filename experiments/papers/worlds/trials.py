@@ -74,13 +74,13 @@ _LONG = (
 )
 _NONE = Claim('none', sign=None)
 LONG = {
-  **{name: dataclasses.replace(STALE[name], seeds=10) for name in _LONG},
-  'pass_at_k_grpo': Trial('pass@k', PASS, rate=5e-5, seeds=10),
-  'dr_grpo': Trial('estimator', SHORTER, changes={LENGTH: 46}, seeds=10),
-  'grpo@token_mean': Trial('estimator', _NONE, seeds=10),
-  'clip_higher': Trial('entropy', KEEPS, changes=NO_FILTER, seeds=10),
-  'luspo': Trial('sequence ratio', BETTER, seeds=10),
-  'vespo': Trial('sequence ratio', BETTER, seeds=10),
-  'expert_iteration': Trial('right rows', _NONE, seeds=10),
-  'filtered_bc': Trial('right rows', _NONE, rate=4.5e-4, seeds=10),
+  **{name: dataclasses.replace(STALE[name], seeds=20) for name in _LONG},
+  'pass_at_k_grpo': Trial('pass@k', PASS, rate=5e-5, seeds=20),
+  'dr_grpo': Trial('estimator', SHORTER, changes={LENGTH: 46}, seeds=20),
+  'grpo@token_mean': Trial('estimator', _NONE, seeds=20),
+  'clip_higher': Trial('entropy', KEEPS, changes=NO_FILTER, seeds=20),
+  'luspo': Trial('sequence ratio', BETTER, seeds=20),
+  'vespo': Trial('sequence ratio', BETTER, seeds=20),
+  'expert_iteration': Trial('right rows', _NONE, seeds=20),
+  'filtered_bc': Trial('right rows', _NONE, rate=4.5e-4, seeds=20),
 }
