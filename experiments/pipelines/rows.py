@@ -102,9 +102,11 @@ def _said(sample) -> str:
   Raises: ValueError for an episode of several turns.
   """
   turns = len(sample.get('turns') or ())
-  if turns > 1:  # the policy would learn to write what it was told
+  recorded = sample.get('told', False)
+  if turns > 1 or recorded:  # the policy would learn to write what it was told
+    count = 'recorded' if recorded else turns
     raise ValueError(
-      f'iteration {sample["step"]} has an episode of {turns} turns, and rows '
+      f'iteration {sample["step"]} has an episode of {count} turns, and rows '
       'hold single responses: its text has the answers of the environment, too'
     )
   end = sample.get('ended_by', '')  # not in logs of before 2026-11-24

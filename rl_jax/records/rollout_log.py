@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from rl_jax.rollouts import responses
-from rl_jax.types import TOKENS, Metrics, Trajectories
+from rl_jax.types import ENVIRONMENT, TOKENS, Metrics, Trajectories
 
 
 def token_texts(tokenizer: Any, ids: Sequence[int]) -> list[str]:
@@ -115,6 +115,9 @@ class RolloutLog:
       if empty and line['error'] is None:
         continue
       more = {'ended_by': end, 'weight': float(weight_B[row])}
+      told = (host['kind'][row] == ENVIRONMENT).any()
+      if told and 'turns' not in line:  # they were recorded
+        more['told'] = True
       lines.append(line | more)
       if tokens is not None and row < len(tokens['seen']):
         lines[-1][TOKENS] = self._tokens(tokens, row, ids)
@@ -139,10 +142,15 @@ def arrays(
   They hold the rows that are logged, whichever process has verified them.
   """
   rows = max(0, min(prompts, traj.num_prompts)) * traj.group_size
+  first = {
+    'response': traj.response_BT,
+    'length': traj.length_B,
+    'kind': traj.kind_BT,
+  }
   found = {
     'row_id': traj.row_id_B2,
     'weight': traj.weight_B,
-    **_first(rows, {'response': traj.response_BT, 'length': traj.length_B}),
+    **_first(rows, first),
   }
   tokens = metrics.pop(TOKENS, None)
   return found if tokens is None else {**found, TOKENS: tokens}

@@ -105,6 +105,8 @@ def test_episodes_of_several_turns_are_refused():
     )
     with pytest.raises(ValueError, match='iteration 1 has an episode of 2'):
       list(rows([LINES[0], {**one, 'turns': [turn] * 2}], form, 1.0, False))
+    with pytest.raises(ValueError, match='an episode of recorded turns'):
+      list(rows([LINES[0], {**one, 'told': True}], form, 1.0, False))
 
 
 def test_a_line_that_is_no_sample_is_named(tmp_path):

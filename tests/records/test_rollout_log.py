@@ -14,6 +14,7 @@ from rl_jax.records import rollout_log
 from rl_jax.rollouts.rounds import Round
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.runs import stages as stages_lib
+from rl_jax.types import ENVIRONMENT, PAD, POLICY
 
 
 def test_rows_are_limited_by_tokens(toy):
@@ -107,6 +108,7 @@ def test_lines_are_those_of_the_trained_rows():
     'weight': np.array([1.0, 0.0, 1.0]),
     'response': np.array([[ord(t), 257] for t in 'dcd']),
     'length': np.array([1, 2, 1]),
+    'kind': np.array([[POLICY, PAD], [POLICY, ENVIRONMENT], [POLICY, PAD]]),
     'tokens': {
       'x': field,
       'trained': np.array([[1.0, 1.0]]),
@@ -120,6 +122,7 @@ def test_lines_are_those_of_the_trained_rows():
   assert (second['response'], second['weight']) == ('c', 0.0)
   assert (first['ended_by'], second['ended_by']) == (None, '')
   assert 'tokens' not in second
+  assert second['told'] and 'told' not in first
   host['tokens']['trained'] = np.array([[0.0, 1.0]])
   assert log.lines(host)[0]['tokens']['trained'] == [0.0]
 
@@ -140,6 +143,7 @@ def test_rows_without_tokens_and_weight_are_not_logged():
     'weight': np.array([1.0, 0.0, 0.0]),
     'response': np.array([[ord('a')], [0], [0]]),
     'length': np.array([1, 0, 0]),
+    'kind': np.array([[POLICY], [PAD], [PAD]]),
   }
   assert [line['sample'] for line in log.lines(host)] == [0]
   done.errors[:] = ['raised'] * 2
