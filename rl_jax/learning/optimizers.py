@@ -78,6 +78,12 @@ class OptimizerConfig:
     _check_arguments(self.name, self.arguments)
 
   def _check_fields(self):
+    if self.name == 'contrib.galore':
+      raise ValueError(
+        "optimizer.name = 'contrib.galore' projects arrays of two axes alone, "
+        'and the weights of layers are stacked: optimizer.moment_dtype='
+        "'int8' or model.lora_rank need less memory, too"
+      )
     for field in dataclasses.fields(self):
       value = getattr(self, field.name)
       if field.name in _ADAMW and value != field.default:

@@ -180,6 +180,12 @@ def test_an_optimizer_without_schedules_has_a_constant_rate(name):
     step([1.0, 1.0], name=name, warmup_steps=2)
 
 
+def test_what_knows_no_stacked_weights_is_refused():
+  """It would project the embeddings and leave all layers to Adam."""
+  with pytest.raises(ValueError, match='galore.* projects arrays of two axes'):
+    OptimizerConfig(name='contrib.galore')
+
+
 def test_what_needs_more_than_gradients_is_refused():
   """Before the first compile."""
   with pytest.raises(ValueError, match="'lbfgs' cannot be used.*value"):
