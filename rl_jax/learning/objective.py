@@ -116,7 +116,7 @@ def terms(
       token_BT = aggregation(*args)
       token_BT = token_BT * products.get(loss.role, 1.0)
       value = (jnp.where(token_BT != 0, value, 0.0) * token_BT).sum()
-    elif loss.role == 'policy' and getattr(loss, 'per_token', False):
+    elif getattr(loss, 'per_token', False) and loss.role == 'policy':
       raise ValueError(
         f'method.{path} has per_token = True, but returns one number: return '
         'a loss of every token, [B, T], or set per_token = False'
