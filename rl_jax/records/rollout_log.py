@@ -115,8 +115,8 @@ class RolloutLog:
       if empty and line['error'] is None:
         continue
       more = {'ended_by': end, 'weight': float(weight_B[row])}
-      told = (host['kind'][row] == ENVIRONMENT).any()
-      if told and 'turns' not in line:  # they were recorded
+      told = 'kind' in host and (host['kind'][row] == ENVIRONMENT).any()
+      if told and 'turns' not in line:  # as those of episodes that were played
         more['told'] = True
       lines.append(line | more)
       if tokens is not None and row < len(tokens['seen']):
@@ -135,18 +135,17 @@ class RolloutLog:
 
 
 def arrays(
-  traj: Trajectories, metrics: Metrics, prompts: int
+  traj: Trajectories, metrics: Metrics, prompts: int, recorded: bool = False
 ) -> dict[str, Any]:
   """The arrays of a RolloutLog; removes TOKENS from the metrics.
 
   They hold the rows that are logged, whichever process has verified them.
+  recorded: some are data, whose turns are not logged apart.
   """
   rows = max(0, min(prompts, traj.num_prompts)) * traj.group_size
-  first = {
-    'response': traj.response_BT,
-    'length': traj.length_B,
-    'kind': traj.kind_BT,
-  }
+  first = {'response': traj.response_BT, 'length': traj.length_B}
+  if recorded:
+    first['kind'] = traj.kind_BT
   found = {
     'row_id': traj.row_id_B2,
     'weight': traj.weight_B,

@@ -241,7 +241,9 @@ class Trainer:
     return rollout_log.RolloutLog(
       rounds=rounds,
       first_serial=self.counters.group_serial,
-      arrays=rollout_log.arrays(traj, metrics, prompts),
+      arrays=rollout_log.arrays(
+        traj, metrics, prompts, self.config.rollout.logged_prompts > 0
+      ),
       prompts=prompts,
       tokenizer=self.parts.policy.tokenizer,
       stop=self.parts.collector.stop,
