@@ -11,9 +11,8 @@ Pieces: AnnotatorMixture(groups=2, annotators=11, period=60, center=0.01,
 Headline: unverified.
 Evidence: reconstructed (formula from memory of the paper, whose models share no
   layers).
-Command: python -m experiments.train --config=configs/proxy.py
-  --method=annotator_mixture --set=task.annotators=11 --set=task.minority=1
-  --set=task.num_train=3000 --set=iterations=300
+Command: python -m experiments.train --config=configs/annotators.py
+  --method=annotator_mixture
 """
 
 from rl_jax.method import Method

@@ -15,8 +15,9 @@ Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'),
 Headline: unverified.
 Evidence: reconstructed (the weight; that there is one is from a secondary
   source).
-Command: python -m experiments.train --config=configs/countdown.py
-  --method=w_dpo
+Command: python -m experiments.train --config=configs/stepped.py
+  --method=w_dpo --set=method.pairs.process=steps
+  --set=model.path=runs/chain_warm
 """
 
 from rl_jax.method import Method

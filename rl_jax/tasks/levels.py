@@ -23,6 +23,7 @@ class Levels:
   task as the one with the fewest has, the train split at most num_train in all,
   so that they come back. Rewards are those of the task, whose weights must be
   those of the others; metrics are given by level, too. Responses are one turn.
+  Recorded responses, hints and device verifiers of the tasks are not passed on.
   """
 
   tasks: tuple[Any, ...]
@@ -53,6 +54,22 @@ class Levels:
   def alphabet(self) -> str:
     """All letters, if every task has an alphabet; else AttributeError."""
     return ''.join(sorted({c for task in self.tasks for c in task.alphabet}))
+
+  @property
+  def needs_workers(self) -> bool:
+    """If any task does."""
+    return any(getattr(x, 'needs_workers', False) for x in self.tasks)
+
+  @property
+  def reward_seconds(self) -> float:
+    """Of the slowest task."""
+    return max(getattr(x, 'reward_seconds', 0.0) for x in self.tasks)
+
+  def prepare(self) -> None:
+    """That of every task."""
+    for task in self.tasks:
+      if hasattr(task, 'prepare'):
+        task.prepare()
 
   def num_prompts(self, split: str) -> int:
     """Equally many of every task."""

@@ -8,8 +8,8 @@ import pytest
 
 from rl_jax.learning import master_weights, update
 from rl_jax.learning.optimizers import OptimizerConfig, make_optimizer
+from rl_jax.learning.state import fresh_state
 from rl_jax.learning.statistics import Forward
-from rl_jax.types import TrainState
 
 
 def weights(size=512):
@@ -112,13 +112,7 @@ def test_the_norm_of_a_bfloat16_gradient_is_float32(tiny, toy):
     frozen={}, method=method, traj=tiny.rollout(), key=jax.random.key(0)
   )
   optimizer = optax.sgd(1.0)
-  state = TrainState(
-    step=jnp.int32(0),
-    skipped=jnp.int32(0),
-    params=params,
-    opt_state=optimizer.init(params),
-    method_state={},
-  )
+  state = fresh_state(method, optimizer, params, num_ids=1)
 
   @jax.jit
   def found(state):

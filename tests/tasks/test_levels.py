@@ -40,6 +40,26 @@ def test_letters_are_those_of_all_tasks():
   assert TASK.alphabet == ''.join(sorted(Arithmetic.alphabet))
 
 
+def test_limits_of_rewards_are_those_of_the_tasks():
+  """Else a slow or unsafe reward would be computed without a time limit."""
+  prepared = []
+
+  class Slow(Arithmetic):
+    """Sums whose reward may not end."""
+
+    needs_workers, reward_seconds = True, 3.0
+
+    def prepare(self):
+      """Is called once."""
+      prepared.append(self.digits)
+
+  assert not TASK.needs_workers and TASK.reward_seconds == 0.0
+  one = Levels((Arithmetic(digits=1), Slow(digits=2)))
+  assert one.needs_workers and one.reward_seconds == 3.0
+  one.prepare()
+  assert prepared == [2]
+
+
 @pytest.mark.parametrize(
   ('tasks', 'message'),
   [

@@ -70,7 +70,7 @@ _GRID = (1e-4, 3e-4, 1e-3)
 _FOUR = {'evaluation.num_samples': 4, 'evaluation.batch_prompts': 128}
 _VALUE = 'method.losses.{}.coef'
 _OUTCOME = {'task.reward_weights': "{'outcome': 1.0}"}
-# Trees of 7 groups of 4 rows, as many rows an iteration as the others have.
+# Trees of 32 rows, so that an iteration has as many as the others.
 _TREES = {'method.rollout.step_tokens': 6}
 _TREES |= {'rollout.group_size': 4, 'rollout.num_prompts': 8}
 _BOTH_KINDS = {'rollout.num_prompts': 128, 'rollout.logged_prompts': 64}

@@ -182,7 +182,7 @@ NOWHERE = {
   'ld_dpo': 'pairs of rules have equal lengths (see configs/proxy.py)',
   'nash_ema': 'changes the opponent that samples: on rows it is Nash-MD',
   'spin': 'a sample takes the place of a rejected response: on rows it is DPO',
-  'spiral': 'compares the roles of a game (configs/kuhn.py): not measured',
+  'spiral': 'compares the roles of a game (configs/kuhn.py)',
   'tr_dpo': 'moves the reference between updates: in each it is DPO',
 }
 # Mechanisms of their own beside a method: against the method without them.

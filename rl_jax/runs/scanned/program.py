@@ -133,6 +133,20 @@ def rows(
   return found[1:] if len(found[0]) == 1 else found
 
 
+def _check_together(configs):
+  """Raises ValueError for runs that cannot share a program."""
+  first = configs[0]
+  for config in configs:
+    config_lib.validate(config)
+    if why := refusal(config):
+      raise ValueError(why)
+    if program_key(config) != program_key(first):
+      raise ValueError(
+        'runs of one program differ in seed, learning rate and method floats '
+        'alone:\n  ' + '\n  '.join(serialization.difference(first, config))
+      )
+
+
 class WholeRuns:
   """Compiled on `run`; runs are split over as many devices as divide them.
 
@@ -145,15 +159,7 @@ class WholeRuns:
     self, configs: Sequence[ExperimentConfig], vectorize: bool | None = None
   ):
     self.config = first = configs[0]
-    for config in configs:
-      config_lib.validate(config)
-      if why := refusal(config):
-        raise ValueError(why)
-      if program_key(config) != program_key(first):
-        raise ValueError(
-          'runs of one program differ in seed, learning rate and method floats '
-          'alone:\n  ' + '\n  '.join(serialization.difference(first, config))
-        )
+    _check_together(configs)
     if vectorize is None:
       vectorize = jax.default_backend() != 'cpu'
     self._vectorize = vectorize
