@@ -365,7 +365,7 @@ def run(main: Any) -> None:
 
 
 def say(error: Exception | str) -> None:
-  """Prints an error of the user on one line, with its place in his files."""
+  """Prints an error of the user on one line, with its place in their files."""
   text = error if isinstance(error, str) else own_code.described(error)
   print(f'error: {text}', file=sys.stderr)
 
