@@ -7,7 +7,8 @@ Change: against GRPO, the raw reward r becomes mean_j sigmoid(r - ref_j) over M
 Defaults: k 1, 0.01 a token off beyond 300 tokens, 10 references (1 suffices),
   KL 0.005 in the reward for PPO; here as a loss with GRPO. Its siblings are
   variants: --method=par@tanh; those named scalar_ have no references. minmax is
-  affine, and so GRPO on the raw reward.
+  affine, and so GRPO on the raw reward. meanstd and clip have no penalty on
+  length here.
 Pieces: ReferenceSigmoid(k=1.0, link='sigmoid', shift=0.0, references=True,
   length_coef=0.01, free_tokens=300.0); GroupCenter(); GroupScale(eps=1e-06,
   ddof=1); PPOClip(clip_low=0.2, clip_high=0.2); KLPenalty(coef=0.005,

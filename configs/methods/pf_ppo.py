@@ -14,7 +14,8 @@ Headline: HumanEval, MBPP, LeetCode: PPO 78.1, 73.8, 25.2; best-worst 82.4,
   76.2, 30.4.
 Evidence: verified in code (swtheing/PF-PPO-RLHF replay_buffer.py).
 Paper and code: the release draws rows with replacement and filters the critic's
-  rows too; here expected weights, and the value loss sees every row.
+  rows too; here expected weights, and the value loss sees every row. Rewards
+  are normalised there, not here.
 Command: python -m experiments.train --config=configs/arithmetic.py
   --method=pf_ppo --set=model.value_head=True
 """

@@ -11,9 +11,10 @@ Pieces: RoleBaseline(decay=0.95, roles=2); PPOClip(clip_low=0.2, clip_high=0.2);
 Headline: gains on math benchmarks after self-play of Kuhn poker (paper).
 Evidence: verified in code (spiral-rl/spiral train_spiral.py, sail-sg/oat).
 Paper and code: the means of each actor are its own there and are lost on a
-  restart; here they are of all rows and in the checkpoint. The policy plays
-  both sides of a game, unless method.rollout is an Opponent, which makes a copy
-  play the other one.
+  restart; here they are of all rows and in the checkpoint. There the mean is
+  over turns, without rows of A = 0; here it is over all rows of games. The
+  policy plays both sides of a game, unless method.rollout is an Opponent, which
+  makes a copy play the other one.
 Command: python -m experiments.train --config=configs/kuhn.py --method=spiral
 """
 

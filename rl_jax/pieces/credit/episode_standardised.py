@@ -5,7 +5,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
-from rl_jax.pieces.ops.masking import safe_divide, safe_sqrt
+from rl_jax.pieces.ops.masking import masked_center, safe_divide, safe_sqrt
 from rl_jax.pieces.ops.turns import turn_view
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
@@ -17,8 +17,8 @@ class EpisodeStandardised:
 
     G_k = r_k + gamma G_{k+1}
 
-  ddof 1 as torch's std. An episode of one turn keeps its return. Two turns are
-  always +-1/sqrt(2), whatever they earned.
+  ddof 1 as torch's std. An episode of one turn keeps its return, equal returns
+  are 0. Two turns are always +-1/sqrt(2), whatever they earned.
   Source: "Plug-and-Play Policy Planner for Large Language Model Powered
   Dialogue Agents"; dengyang17/PPDPP agent.py.
   """
@@ -33,8 +33,7 @@ class EpisodeStandardised:
     played_BK = view.played_BK
     return_BK = view.returns(view.rewards(reward), self.gamma) * played_BK
     turns_B1 = played_BK.sum(axis=1, keepdims=True)
-    mean_B1 = safe_divide(return_BK.sum(axis=1, keepdims=True), turns_B1)
-    apart_BK = played_BK * (return_BK - mean_B1)
+    apart_BK = masked_center(return_BK, played_BK, axis=1)
     squares_B1 = (apart_BK**2).sum(axis=1, keepdims=True)
     std_B1 = safe_sqrt(safe_divide(squares_B1, turns_B1 - 1.0))
     scaled_BK = safe_divide(apart_BK, std_B1 + self.eps)

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops import hierarchy as ops
-from rl_jax.pieces.ops.masking import masked_mean, safe_sqrt
+from rl_jax.pieces.ops.masking import masked_center, masked_mean, safe_sqrt
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories, static
 
@@ -62,7 +62,7 @@ class HierarchicalGAE:
         used_BK *= h.start_BK
       if self.normalise:
         counted_BK = used_BK * valid_B1
-        apart_BK = level_BK - masked_mean(level_BK, counted_BK)
+        apart_BK = masked_center(level_BK, counted_BK)
         std = safe_sqrt(masked_mean(apart_BK**2, counted_BK))
         level_BK = used_BK * apart_BK / (std + _EPS)
       total_BT += h.view.on_tokens(level_BK) * (h.span_BT == part)

@@ -68,7 +68,9 @@ class LaggedSupport:
     V = logits_RV.shape[-1]
     shape = (1,) * (logits_RV.ndim - 1) + (V,)
     few_RV = (jnp.arange(V) < self._least(V)).reshape(shape)
-    kept_RV = jnp.where((before_RV <= self.p) | few_RV, falling_RV, jnp.inf)
+    # A float32 sum of probabilities may pass 1: p = 1 is to keep all.
+    inside_RV = (before_RV <= self.p) | few_RV | (self.p >= 1.0)
+    kept_RV = jnp.where(inside_RV, falling_RV, jnp.inf)
     allowed_RV = probs_RV >= kept_RV.min(axis=-1, keepdims=True)
     for token in self.always:
       allowed_RV |= (jnp.arange(V) == token).reshape(shape)

@@ -55,7 +55,8 @@ class TopP:
   """Keeps the smallest set of likely tokens with mass of at least p.
 
   A token stays if the tokens before it, by falling probability, have a mass
-  below p; ties with the last one stay. Source: nucleus sampling (1904.09751).
+  below p; ties with the last one stay. p = 1 keeps all, also those that a
+  float32 sum of 1 leaves out. Source: nucleus sampling (1904.09751).
   """
 
   p: float = ranged(1.0, 0.0, 1.0, open_low=True)
@@ -66,7 +67,8 @@ class TopP:
     probs_RV = jax.nn.softmax(logits_RV, axis=-1)
     falling_RV = jnp.sort(probs_RV, axis=-1, descending=True)
     before_RV = jnp.cumsum(falling_RV, axis=-1) - falling_RV
-    kept_RV = jnp.where(before_RV < self.p, falling_RV, jnp.inf)
+    inside_RV = (before_RV < self.p) | (self.p >= 1.0)
+    kept_RV = jnp.where(inside_RV, falling_RV, jnp.inf)
     least_R1 = kept_RV.min(axis=-1, keepdims=True)
     return jnp.where(probs_RV >= least_R1, logits_RV, -jnp.inf)
 

@@ -51,8 +51,10 @@ class GDC:
       log_prior_B += reward_B / self.temperature
       factor_B = jnp.ones_like(reward_B)
     live_B = row_weight(traj)
+    used_B = (live_B > 0) & (factor_B != 0)
+    # A row outside of the target weighs 0, however likely the reference is.
+    log_prior_B = jnp.where(used_B, log_prior_B, 0.0)
     if self.normalize:
-      used_B = (live_B > 0) & (factor_B != 0)
       shift = jnp.where(used_B, log_prior_B, -jnp.inf).max()
       shift = jnp.where(jnp.isfinite(shift), shift, 0.0)
       log_prior_B = jnp.where(used_B, log_prior_B - shift, 0.0)

@@ -17,6 +17,8 @@ from rl_jax.pieces.ops.ratios import clipped_surrogate, is_clipped, log_ratio
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Metrics, Trajectories
 
+_LARGEST_EXPONENT = 80.0  # exp(80) is below the float32 maximum
+
 
 @piece
 class LengthPreference:
@@ -27,7 +29,8 @@ class LengthPreference:
 
   of the group; lambda is learned by the gradient of the loss, with the policy's
   optimizer and `rate` times its steps. lambda = 0 is PPO's clip; above 0 long
-  rows weigh more, below 0 short ones. h is at least `floor`.
+  rows weigh more, below 0 short ones. h is at least `floor`, h^lambda at most
+  e^80, beyond which one row has all of the weight anyway.
   Source: "lambda-GRPO: Unifying the GRPO Frameworks with Learnable Token
   Preferences" (arXiv:2510.06870), from the abstract and public summaries;
   spread, start, rate and floor are ours.
@@ -56,7 +59,8 @@ class LengthPreference:
     std_N1 = safe_sqrt(masked_var(length_NG, valid_NG, axis=1, keepdims=True))
     z_NG = masked_center(length_NG, valid_NG, axis=1) / (std_N1 + self.eps)
     h_NG = jnp.maximum(1.0 + self.spread * z_NG, self.floor)
-    g_NG = jnp.where(valid_NG > 0, h_NG**exponent, -jnp.inf)
+    log_g_NG = jnp.minimum(exponent * jnp.log(h_NG), _LARGEST_EXPONENT)
+    g_NG = jnp.where(valid_NG > 0, jnp.exp(log_g_NG), -jnp.inf)
     some_N1 = valid_NG.any(axis=1, keepdims=True)
     f_NG = jax.nn.softmax(jnp.where(some_N1, g_NG, 0.0), axis=1)
     return (f_NG * valid_NG.sum(axis=1, keepdims=True)).ravel()

@@ -64,7 +64,9 @@ class HistoryLength:
     # An id beyond the table has no history: plain indexing would read the last.
     shortest_B = state['shortest'].at[id_B].get(mode='fill', fill_value=jnp.inf)
     known_B = jnp.isfinite(shortest_B)
-    ratio_B = length_B / jnp.where(known_B, shortest_B, 1.0)
+    # An empty right response counts as one token: 0 / 0 is no length.
+    base_B = jnp.maximum(jnp.where(known_B, shortest_B, 1.0), 1.0)
+    ratio_B = length_B / base_B
     term_B = jnp.where(known_B, self.length_term(ratio_B, right_B), 0.0)
     found_B = jnp.where(right_B, length_B, jnp.inf)
     shortest = state['shortest'].at[id_B].min(found_B, mode='drop')

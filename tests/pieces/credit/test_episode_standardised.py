@@ -48,6 +48,17 @@ def test_two_turns_are_plus_and_minus(toy):
   np.testing.assert_allclose(found, [[-half, half], [0, 0]], rtol=1e-5)
 
 
+def test_equal_returns_are_exactly_zero(toy):
+  """.9 at the end, gamma 1: three returns of .9, whose float32 mean is not .9.
+
+  Divided by eps, the difference of 6e-8 would be an advantage of .7.
+  """
+  reward = np.array([[0.0, 0.0, 0.9]], np.float32)
+  piece = credit.EpisodeStandardised(gamma=1.0)
+  found = piece(reward, episodes(toy, reward))
+  np.testing.assert_array_equal(found, [[0, 0, 0]])
+
+
 def test_durations_by_hand(toy):
   """1, 10, 1, 4: 1/4, 5/2, 1/4, 1; an invalid row is not in the mean."""
   ones = np.ones((3, 2), np.float32)

@@ -151,6 +151,16 @@ def test_levels_are_normalised_over_the_turns_that_use_them(toy):
     np.testing.assert_allclose(advantage[:, part].std(), 1, rtol=1e-5)
 
 
+def test_equal_advantages_are_exactly_zero(toy):
+  """.9 at the end, values 0, gamma and lambdas 1: all levels are .9, whose
+  float32 mean over three turns is not; over 1e-8 that would be .86."""
+  zeros = [0.0] * 3
+  reward = [0.0, 0.0, 0.9]
+  traj = episode(toy, reward, zeros, zeros, zeros, [1, 0, 0])
+  piece = credit.HierarchicalGAE(lam_segment=1.0)
+  np.testing.assert_array_equal(found(piece, traj, reward), np.zeros((3, 3)))
+
+
 def test_a_turn_without_an_action_is_action_as_a_whole(toy):
   """Second turn: A_low 0.04 of the example on switch, sub-goal and the rest.
 

@@ -75,6 +75,17 @@ def test_normalised_weights_ignore_the_scale_of_the_target(toy):
   np.testing.assert_allclose(actual, [0, 2], rtol=1e-5)
 
 
+@pytest.mark.parametrize('normalize, expected', [(False, 0.6), (True, 2.0)])
+def test_a_row_outside_of_the_target_weighs_nothing(toy, normalize, expected):
+  """exp(100) 0 is 0: the reference is e^100 times likelier on the wrong row.
+
+  The other row keeps .3 / .5, over the mean of both 2.
+  """
+  old = np.array([[REF[0, 0] - 100.0], [OLD[1, 0]]])
+  found = coefficient(toy, losses.GDC(normalize=normalize), old=old)
+  np.testing.assert_allclose(found, [0, expected], rtol=1e-5)
+
+
 def test_no_satisfied_row_is_no_gradient(toy):
   """Z = 0 divides nothing."""
   loss = losses.GDC(normalize=True)

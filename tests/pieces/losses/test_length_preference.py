@@ -39,6 +39,19 @@ def test_weights_by_hand(toy):
   np.testing.assert_allclose(found, [0.0, 1.0], atol=1e-6)
 
 
+@pytest.mark.parametrize('exponent, expected', [(1e3, [0, 2]), (-1e3, [2, 0])])
+def test_a_large_exponent_does_not_overflow(toy, exponent, expected):
+  """1.5^1000 and .5^-1000 are above the float32 maximum: one row has all."""
+  piece = losses.LengthPreference(spread=0.5, eps=1e-9)
+
+  def found(exponent):
+    return piece.weights(rows(toy), exponent)
+
+  np.testing.assert_allclose(found(jnp.float32(exponent)), expected)
+  slope = jax.jacobian(found)(jnp.float32(exponent))
+  np.testing.assert_array_equal(slope, [0, 0])
+
+
 def test_at_zero_it_is_the_clip(toy):
   """E1: lambda = 0 gives PPO's clip, whatever the lengths."""
   piece, stats = losses.LengthPreference(), {'logp': jnp.full((2, 3), -0.7)}

@@ -54,6 +54,14 @@ def test_linear_by_hand(toy):
   )
 
 
+@pytest.mark.parametrize('shape', ['cosine', 'linear'])
+def test_behind_an_empty_right_response(toy, shape):
+  """h = 0 counts as 1: L = 0 gains 1 and L = 1 gains cos(pi/2), 1 - 1."""
+  piece = shaping.HistoryLength(shape=shape)
+  found = shaped(toy, piece, [0, 1], [1, 1], shortest=0.0)
+  np.testing.assert_allclose(found, [2, 1], atol=1e-6)
+
+
 def test_first_visit_and_weight_zero_are_grpo(toy):
   """E0: the plain reward."""
   right = [1.0, 0, 1, 0]
