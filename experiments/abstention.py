@@ -41,8 +41,9 @@ from absl import app, flags
 import jax
 import numpy as np
 
-from experiments.flags import configuration
+from experiments.flags import configuration, outputs
 from experiments.pipelines import level_bandit
+from rl_jax.checks import INT32
 from rl_jax.runs import conformal, directory
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.exploitability import log_probs
@@ -58,8 +59,12 @@ _POLICY = flags.DEFINE_string(
 )
 _ABSTAINER = flags.DEFINE_string('abstainer', None, 'Work directory of a run.')
 _LEVEL = flags.DEFINE_float('level', 0.1, 'Of LAC and APS: 1 - coverage.')
-_EPOCHS = flags.DEFINE_integer('epochs', 200, 'Of tuning.', lower_bound=1)
-_SEED = flags.DEFINE_integer('seed', 0, 'Of the splits and of the tuning.')
+_EPOCHS = flags.DEFINE_integer(
+  'epochs', 200, 'Of tuning.', lower_bound=1, upper_bound=INT32
+)
+_SEED = flags.DEFINE_integer(
+  'seed', 0, 'Of the splits and of the tuning.', lower_bound=0
+)
 COVERAGES = (0.2, 0.4, 0.6, 0.8, 1.0)
 
 
@@ -204,6 +209,10 @@ def abstainer_line(
 def main(argv: Sequence[str]) -> None:
   """Loads, scores, tunes, prints."""
   del argv
+  if not 0 < _LEVEL.value < 1:
+    raise app.UsageError(
+      f'--level={_LEVEL.value}: expected a number between 0 and 1'
+    )
   task = configuration.build(_CONFIG.value, 'sft').task
   if not isinstance(task, Clues):
     raise app.UsageError(
@@ -224,7 +233,7 @@ def main(argv: Sequence[str]) -> None:
     prob_nA = option_probs(_ABSTAINER.value, mesh, prompts, options)
     lines.append(abstainer_line(trained, examples, prob_nA))
   for line in lines:
-    print(json.dumps(line))
+    print(json.dumps(outputs.finite(line)))
 
 
 if __name__ == '__main__':

@@ -55,8 +55,14 @@ import jax
 import numpy as np
 
 from experiments.benchmarks import pairs, ratios, timing, turns
-from experiments.benchmarks.stages import PRESETS, STAGES, Options, Stages
-from experiments.flags import configuration
+from experiments.benchmarks.stages import (
+  PRESETS,
+  STAGES,
+  Options,
+  Stages,
+  ending_ids,
+)
+from experiments.flags import configuration, outputs
 from rl_jax import overrides
 from rl_jax.checks import INT32
 from rl_jax.models import platform
@@ -121,6 +127,8 @@ def main(argv):
   """Compiles, times and prints one line."""
   del argv
   cfg, stage = platform.resolve(PRESETS[_PRESET.value]), _STAGE.value
+  if _OUT.value:
+    outputs.check_file('out', _OUT.value)
   host_memory.give_back_after_compilations()
   shape = costs.Shape(_PROMPTS.value, _GROUP.value, _PROMPT.value, _NEW.value)
   tokens = shape.rows * (shape.prompt_tokens + shape.new_tokens)
@@ -135,6 +143,7 @@ def main(argv):
     time_turns(cfg)
     return
   try:
+    ending_ids(cfg, _MEAN.value)
     ratios.check_groups(shape, stage, _MEAN.value, jax.device_count())
   except ValueError as error:
     raise app.UsageError(str(error)) from None
@@ -176,8 +185,16 @@ def main(argv):
   )
 
 
+def check_absent(*others: flags.FlagHolder) -> None:
+  """Raises UsageError for flags that the stage does not look at."""
+  for flag in others:
+    if flag.present:
+      raise app.UsageError(f'--{flag.name} is not for --stage={_STAGE.value}')
+
+
 def time_pairs(cfg: Any) -> None:
   """The line of --stage=pairs."""
+  check_absent(_MEAN, _SLOTS, _CACHE, _SPECULATIVE)
   shape = _shape(pairs.SHAPE)
   if shape.group_size != 2 or shape.num_prompts % jax.device_count():
     raise app.UsageError(
@@ -215,6 +232,7 @@ def time_pairs(cfg: Any) -> None:
 
 def time_turns(cfg: Any) -> None:
   """The line of --stage=turns."""
+  check_absent(_MEAN, _SLOTS, _CACHE, _SPECULATIVE, _MICROBATCHES)
   shape = _shape(turns.SHAPE)
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=jax.device_count()))
   with jax.set_mesh(mesh):

@@ -16,7 +16,7 @@ from absl import flags
 import numpy as np
 
 from experiments.flags import configuration
-from experiments.pipelines.rows import read
+from experiments.pipelines.rows import judged, read
 from experiments.rewards.best_of_n import win_rate
 
 _WORKDIR = flags.DEFINE_string(
@@ -53,7 +53,7 @@ def rewards(workdir: str) -> dict[str, list[float]]:
   """Rewards of the judged samples by prompt."""
   found: dict[str, list[float]] = {}
   for line in read(workdir, _LAST.value):
-    if line['error'] is None:
+    if judged(line):
       found.setdefault(line['prompt'], []).append(line['reward'])
   return found
 

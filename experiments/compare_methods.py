@@ -13,9 +13,9 @@ import sys
 
 from absl import flags
 
-from experiments.flags import configuration
+from experiments.flags import configuration, fields
 from experiments.sweeps import runs as sweep_runs
-from experiments.tables import cells
+from experiments.tables import cells, result_checks
 
 _CONFIG = flags.DEFINE_string('config', None, 'Configuration.', required=True)
 _METHODS = flags.DEFINE_list('methods', ['all'], 'Names, or all.')
@@ -37,23 +37,34 @@ def common_fields(sets: list[str]) -> dict[str, str]:
   Raises: ValueError for a field with two values, or one of another flag.
   """
   found = {}
-  for text in sets:
-    path, value = configuration.split(text, '--set')
-    if path in found:
-      raise ValueError(f'--set={path}=... has two values: give one')
+  for text in fields.once(sets):
+    path, value = fields.split(text, '--set')
     if path in _OWN:
       raise ValueError(f'--set={text}: {_OWN[path]} says which')
     found[path] = value
   return found
 
 
+def methods(names: list[str], baseline: str) -> list[str]:
+  """The baseline and the other methods.
+
+  Raises: ValueError if there is no other.
+  """
+  if names == ['all']:
+    names = configuration.names('configs.methods')
+  others = [name for name in names if name != baseline]
+  if not others:
+    raise ValueError(
+      f'--methods={",".join(names)}: expected a method other than --baseline='
+      f'{baseline}'
+    )
+  return [baseline, *others]
+
+
 def main(argv):
   """Runs everything, the baseline first, and prints Markdown."""
   del argv
-  names = _METHODS.value
-  if names == ['all']:
-    names = configuration.names('configs.methods')
-  names = [_BASELINE.value] + [n for n in names if n != _BASELINE.value]
+  names = methods(_METHODS.value, _BASELINE.value)
   sweep = sweep_runs.equal_conditions(
     _CONFIG.value, names, common_fields(_SET.value), _SEEDS.value
   )
@@ -68,8 +79,10 @@ def main(argv):
   for run in members:
     if run.digest not in {row['digest'] for row in rows}:
       print(f'{run.name}: another process executes it', file=sys.stderr)
-  baseline = f'method={_BASELINE.value}'
-  print(cells.render(cells.comparison(rows, baseline), 'markdown'), end='')
+  # Of runs that an earlier commit finished.
+  mixed = result_checks.mixtures(rows)
+  found = cells.comparison(rows, f'method={_BASELINE.value}', mixed)
+  print(cells.render(found, 'markdown'), end='')
 
 
 if __name__ == '__main__':

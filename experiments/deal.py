@@ -43,6 +43,7 @@ import numpy as np
 
 from experiments.flags import configuration
 from rl_jax import models, rollouts
+from rl_jax.checks import INT32
 from rl_jax.pieces.ops.masking import by_group
 from rl_jax.rollouts.look_ahead import look_ahead
 from rl_jax.runs import directory, reward_heuristic, reward_models
@@ -64,11 +65,12 @@ _WEIGHTS = flags.DEFINE_list(
   'weights', ['0', '3', '10', '30'], 'Of h, in nats.'
 )
 _TOKENS = flags.DEFINE_list('tokens', ['0', '2', '9'], 'Looked ahead.')
-_BEAMS = flags.DEFINE_integer('beams', 2, 'Kept of a prompt.', lower_bound=1)
-_CANDIDATES = flags.DEFINE_integer(
-  'candidates', 4, 'Continuations of a beam.', lower_bound=1
+_count = functools.partial(
+  flags.DEFINE_integer, lower_bound=1, upper_bound=INT32
 )
-_DRAWS = flags.DEFINE_integer('draws', 64, 'Of best_of.', lower_bound=1)
+_BEAMS = _count('beams', 2, 'Kept of a prompt.')
+_CANDIDATES = _count('candidates', 4, 'Continuations of a beam.')
+_DRAWS = _count('draws', 64, 'Of best_of.')
 _GIVEN = flags.DEFINE_integer(
   'given', 3, 'Moves of a walk that are given.', lower_bound=1
 )
@@ -174,8 +176,8 @@ def lines(
     given_BM = jnp.repeat(given_NM, _DRAWS.value, axis=0)
     return traj, components(given_BM, traj.response_BT, traj.length_B)
 
-  for tokens in map(int, _TOKENS.value):
-    for weight in map(float, _WEIGHTS.value):
+  for tokens in numbers(_TOKENS, int, 0):
+    for weight in numbers(_WEIGHTS, float, -INT32):
       found, seconds = timed(search, params, weight, tokens)
       yield {'tokens': tokens, 'weight': weight, **summary(*found), **seconds}
   drawn, seconds = timed(draw, params)
@@ -184,9 +186,28 @@ def lines(
   yield {'best_of': _DRAWS.value, **summary(*kept), **seconds}
 
 
+def numbers(flag: Any, kind: type, least: float) -> list[Any]:
+  """The values of a list, each of a `kind`, as int, and of at least so much.
+
+  Raises: UsageError for others, and for none.
+  """
+  try:
+    found = [kind(text) for text in flag.value]
+  except ValueError:
+    found = []
+  if not found or not all(least <= x <= INT32 for x in found):
+    raise app.UsageError(
+      f'--{flag.name}={",".join(flag.value)}: expected numbers from {least} to '
+      f'{INT32}, separated by commas'
+    )
+  return found
+
+
 def main(argv: Sequence[str]) -> None:
   """Loads, decodes, prints."""
   del argv
+  numbers(_WEIGHTS, float, -INT32)
+  numbers(_TOKENS, int, 0)
   task = directory.saved_config(_CHECKPOINT.value).task
   if not isinstance(task, Coverage):
     raise app.UsageError(

@@ -21,7 +21,6 @@ outcome of each row, for intervals.
 
 import contextlib
 import json
-import math
 
 from absl import flags
 import jax
@@ -104,15 +103,7 @@ def main(argv):
     'stop': config.rollout.stop,
   }
   line = {'checkpoint': _CHECKPOINT.value, **found, 'settings': used}
-  print(json.dumps(_finite(line), allow_nan=False))
-
-
-def _finite(value):
-  """The value, None in place of numbers that are not finite."""
-  if isinstance(value, dict):
-    return {k: _finite(v) for k, v in value.items()}
-  infinite = isinstance(value, float) and not math.isfinite(value)
-  return None if infinite else value
+  print(json.dumps(outputs.finite(line), allow_nan=False))
 
 
 def _plain(outcomes):

@@ -70,7 +70,9 @@ _STEPS = flags.DEFINE_bool(
 _THRESHOLD = flags.DEFINE_float(
   'threshold', 0.5, 'A step with a smaller score is wrong.', 0.0, 1.0
 )
-_STEP_END = flags.DEFINE_string('step_end', STEP_END, 'What ends a step.')
+_STEP_END = flags.DEFINE_string(
+  'step_end', STEP_END, r"What ends a step, as '\n\n'."
+)
 
 MAX_ROW_BYTES = 10_000_000
 
@@ -94,6 +96,8 @@ def main(argv):
   """Scores all completions and prints the sections as JSON."""
   del argv
   if _SCORES_OUT.value is not None:
+    if _STEPS.value:
+      raise ValueError('--scores_out is of comparisons, not for --steps')
     outputs.check_file('scores_out', _SCORES_OUT.value)
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   evaluate = by_steps if _STEPS.value else by_comparisons
@@ -101,7 +105,7 @@ def main(argv):
     loaded = policy_lib.load_checkpoint(_MODEL.value, mesh)
     if not loaded[0].value_head:
       raise ValueError(f'--reward_model={_MODEL.value} has no value head')
-    print(json.dumps(evaluate(loaded), indent=2))
+    print(json.dumps(outputs.finite(evaluate(loaded)), indent=2))
 
 
 def by_comparisons(loaded) -> dict[str, Any]:
@@ -166,7 +170,8 @@ def as_pair(row: dict[str, Any]) -> dict[str, Any]:
 
 def by_steps(loaded) -> dict[str, Any]:
   """F1 of the first wrong step, as ProcessBench has it."""
-  rows = read_steps(_DATA.value, _STEP_END.value)
+  step_end = configuration.unescaped(_STEP_END.value)
+  rows = read_steps(_DATA.value, step_end)
   found = step_scores(
     *loaded, [row[:2] for row in rows], _CHAT.value, _BATCH.value
   )
@@ -202,11 +207,16 @@ def read_steps(
       raise BadRowError(
         where, 'wrong_label', f"field 'final_answer_correct' is {right!r}"
       )
-    ended = tuple(
-      step.rstrip(step_end) + step_end if step_end else step for step in steps
-    )
+    ended = tuple(_ended(step, step_end) for step in steps)
     found.append((prompt, ended, label, right))
   return found
+
+
+def _ended(step, end):
+  """The step with its end, once."""
+  while end and step.endswith(end):
+    step = step.removesuffix(end)
+  return step + end
 
 
 def _records(path):

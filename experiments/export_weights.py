@@ -42,6 +42,12 @@ def main(argv: list[str]) -> None:
   """Exports the weights."""
   if len(argv) > 1:
     raise app.UsageError(f'unexpected arguments {argv[1:]}')
+  if _ADAPTERS.value:
+    for flag in (_DTYPE, _REWARD_MODEL, _PAD):
+      if flag.value:
+        raise ValueError(
+          f'--{flag.name}={flag.value}: files of --adapters have none'
+        )
   outputs.check_not_source('checkpoint', _CHECKPOINT.value, _OUT.value)
   outputs.check_not_of_run('out', _OUT.value)
   mesh = mesh_lib.make_mesh(MeshConfig(fsdp=jax.device_count()))

@@ -13,7 +13,7 @@ import json
 
 from absl import flags
 
-from experiments.flags import configuration
+from experiments.flags import configuration, fields
 from experiments.rewards.feature_reward import accuracy, fit, gaps
 from rl_jax.tasks import RewardFunctions, base
 
@@ -25,13 +25,13 @@ _REWARD = flags.DEFINE_multi_string(
 )
 _SET = flags.DEFINE_multi_string('set', [], 'PATH=LITERAL, as train.')
 _PAIRS = flags.DEFINE_integer('pairs', 1000, 'At most so many.', lower_bound=10)
-_RIDGE = flags.DEFINE_float('ridge', 1e-3, 'Of the squares.', lower_bound=0.0)
+_RIDGE = flags.DEFINE_float('ridge', 1e-3, 'Of the squares.', 0.0, 1e12)
 
 
 def main(argv):
   """Reads, fits, prints."""
   del argv
-  task = configuration.build(_CONFIG.value, 'dpo', _SET.value).task
+  task = configuration.build(_CONFIG.value, 'dpo', fields.once(_SET.value)).task
   if base.num_logged(task) < 2:
     raise ValueError(
       f'--config={_CONFIG.value}: the data of {type(task).__name__} have one '

@@ -23,7 +23,7 @@ from typing import Any
 
 from absl import flags
 
-from experiments.flags import configuration
+from experiments.flags import configuration, outputs
 from experiments.reports import influence_run
 
 _BASELINE = flags.DEFINE_string('baseline', None, 'Method to compare with.')
@@ -45,7 +45,10 @@ def main(argv):
     _ITERATIONS.value,
   )
   found = influence_run.measure(config)
-  print(json.dumps(found, indent=2) if _JSON.value else table(found), end='\n')
+  if _JSON.value:
+    print(json.dumps(outputs.finite(found), indent=2))
+  else:
+    print(table(found))
 
 
 def table(found: dict[str, Any]) -> str:

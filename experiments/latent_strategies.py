@@ -48,7 +48,9 @@ _PAIRS = flags.DEFINE_integer(
   'pairs', 512, 'Pairs drawn in a decision.', lower_bound=1
 )
 _ITERATIONS = flags.DEFINE_integer('iterations', 300, 'Of CFR.', lower_bound=1)
-_SEED = flags.DEFINE_integer('seed', 0, 'Of samples, k-means and pairs.')
+_SEED = flags.DEFINE_integer(
+  'seed', 0, 'Of samples, k-means and pairs.', lower_bound=0
+)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -22,7 +22,7 @@ from typing import Any
 from absl import app, flags
 import jax
 
-from experiments.flags import configuration
+from experiments.flags import configuration, fields
 from rl_jax.config import ExperimentConfig, evaluated_tokens, validate
 from rl_jax.models.tokenizer import ByteTokenizer
 from rl_jax.rollouts.engine import make_engine
@@ -217,7 +217,7 @@ def main(argv: Sequence[str]) -> None:
     raise app.UsageError('give --task or --checkpoint, one of them')
   if _CHECKPOINT.value is not None:
     config = directory.saved_config(_CHECKPOINT.value)
-    config = configuration.changed(config, _SET.value)
+    config = configuration.changed(config, fields.once(_SET.value))
     if not is_environment(config.task):
       raise app.UsageError(
         f'--checkpoint: {type(config.task).__name__} has no episodes; '
@@ -231,7 +231,7 @@ def main(argv: Sequence[str]) -> None:
   else:
     method = configuration.load_method('reinforce')
     config = configuration.load_config(_TASK.value, method)
-    config = configuration.changed(config, _SET.value)
+    config = configuration.changed(config, fields.once(_SET.value))
     check_index(config.task)
     example = config.task.example(_SPLIT.value, _INDEX.value)
     tokenizer = ByteTokenizer()

@@ -17,7 +17,7 @@ from typing import Any
 from absl import flags, logging
 import jax
 
-from experiments.flags import configuration
+from experiments.flags import configuration, fields
 from experiments.tables import quickstart as quickstart_table
 from experiments.tables import stages
 from rl_jax import overrides
@@ -84,7 +84,7 @@ class Quickstart:
     )
     if _has_reference(config):  # its passes would cost a quarter of the time
       config = overrides.override(config, 'method.losses.KLPenalty', 'null')
-    self.config = config = configuration.changed(config, sets)
+    self.config = config = configuration.changed(config, fields.once(sets))
     self.mesh = assembly.prepare(config)
     os.makedirs(workdir, exist_ok=True)
     jax.set_mesh(self.mesh)
@@ -96,6 +96,8 @@ class Quickstart:
 
   def run(self) -> list[dict[str, Any]]:
     """Rows of the table, in order of the stages."""
+    stages.check_run(self._warm_config(), self.path('warm_start'))
+    stages.check_run(self._rl_config(), self.path('rl'))
     return [
       self._stage('untrained', self._untrained),
       self._stage('warm start', self._warm_start),
@@ -146,11 +148,13 @@ class Quickstart:
       **fields,
     )
 
-  def _warm_start(self):
-    config = self._supervised(
+  def _warm_config(self):
+    return self._supervised(
       50, iterations=4000, optimizer=WARM_OPTIMIZER, stopping=WARM_START
     )
-    row, trained = self._train(config, 'warm_start')
+
+  def _warm_start(self):
+    row, trained = self._train(self._warm_config(), 'warm_start')
     model_dir.save_model(
       self.path('warm_model'), trained.model, trained.params, trained.tokenizer
     )
@@ -159,9 +163,11 @@ class Quickstart:
   def _warm_model(self):
     return dataclasses.replace(self.config.model, path=self.path('warm_model'))
 
+  def _rl_config(self):
+    return dataclasses.replace(self.config, model=self._warm_model())
+
   def _reinforce(self):
-    config = dataclasses.replace(self.config, model=self._warm_model())
-    return self._train(config, 'rl')[0]
+    return self._train(self._rl_config(), 'rl')[0]
 
   def _continue(self):
     """From the weights of the warm start, at the learning rate of stage 2.

@@ -23,7 +23,7 @@ from absl import flags, logging
 import jax
 
 from experiments import plot
-from experiments.flags import configuration
+from experiments.flags import configuration, fields
 from experiments.tables import quickstart_llm as llm_table
 from experiments.tables import stages
 from rl_jax import overrides
@@ -61,7 +61,9 @@ def main(argv):
   started = time.perf_counter()
   workdir = _WORKDIR.value
   files.check_directory(workdir)
-  config = configuration.build('smollm2_expressions', _METHOD.value, _SET.value)
+  config = configuration.build(
+    'smollm2_expressions', _METHOD.value, fields.once(_SET.value)
+  )
   validate(config)
   os.makedirs(workdir, exist_ok=True)
   path = _MODEL.value or download(os.path.join(workdir, 'smollm2.gguf'))
@@ -150,6 +152,7 @@ def train(config: Any, workdir: str) -> tuple[dict[str, Any], dict[str, Any]]:
     found = held_out(trained, trainer.parts.mesh)
     return found | {'seconds': row['time/wall_seconds']}
 
+  stages.check_run(config, os.path.join(workdir, 'rl'))
   results = os.path.join(workdir, 'table.json')
   return (
     stages.once(results, 'untrained', untrained),

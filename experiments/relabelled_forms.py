@@ -18,7 +18,7 @@ from typing import Any
 
 from absl import app, flags
 
-from experiments.flags import configuration, outputs
+from experiments.flags import configuration, fields, outputs
 from rl_jax.tasks import WebForm, base, draws
 from rl_jax.tasks.environments.web_form import EMPTY, SUBMIT, Filling
 
@@ -77,12 +77,14 @@ def main(argv: Sequence[str]) -> None:
   """Plays, renames, writes."""
   del argv
   outputs.check_file('out', _OUT.value)
-  config = configuration.build(_CONFIG.value, 'sft', _SET.value)
+  config = configuration.build(_CONFIG.value, 'sft', fields.once(_SET.value))
   task = config.task
   if not isinstance(task, WebForm):
     raise app.UsageError(
       f'--config: the task is {type(task).__name__}, not WebForm'
     )
+  if config.rollout.turns is None:
+    raise ValueError('rollout.turns = None: a form is filled in within turns')
   found, kept = [], 0
   for index in range(_EPISODES.value):
     stream = draws.Draws('random form', _SEED.value, index)
@@ -96,6 +98,11 @@ def main(argv: Sequence[str]) -> None:
       rows, outcome = played(task, *episode)
       found += rows * int(outcome)
       kept += int(outcome)
+  if not found:
+    raise ValueError(
+      f'--episodes={_EPISODES.value}: none of them filled in a form, so that '
+      'there are no rows'
+    )
   outputs.write_rows(_OUT.value, found)
   counts = {'episodes': _EPISODES.value, 'kept': kept, 'rows': len(found)}
   print(json.dumps(counts))

@@ -40,7 +40,7 @@ _RESULTS = flags.DEFINE_string('results', '', 'A results.jsonl.')
 _PAPER = flags.DEFINE_string('paper', '', 'Name of the paper.')
 _METRIC = flags.DEFINE_string('metric', 'reward/mean', 'In the table.')
 _LEADERBOARD = flags.DEFINE_integer(
-  'leaderboard', 0, 'Tokens: the table of `table --leaderboard`.'
+  'leaderboard', 0, 'Tokens: the table of `table --leaderboard`.', lower_bound=0
 )
 _TABLE_BASELINE = flags.DEFINE_string('table_baseline', None, 'A row name.')
 _BASELINE = flags.DEFINE_string('baseline', '', 'Label of a run, or a method.')

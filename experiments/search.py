@@ -26,7 +26,7 @@ from absl import flags
 import numpy as np
 from scipy import optimize
 
-from experiments.flags import configuration
+from experiments.flags import configuration, fields
 from experiments.sweeps import grid
 from experiments.sweeps import runs as sweep_runs
 
@@ -51,6 +51,7 @@ _JITTED = flags.DEFINE_bool('jitted', False, 'Each run as one program.')
 _WORKDIR = flags.DEFINE_string(
   'workdir', None, 'Directory of the runs.', required=True
 )
+_OWN = {'config': '--config', 'method': '--method'}
 TOLERANCE = 0.01  # of the metric over a simplex
 Point = tuple[float, ...]
 
@@ -65,6 +66,7 @@ def nelder_mead(
   """(the best point, its score) of at most `most` points.
 
   score: to be maximised; asked once for each point, rounded to the resolution.
+    NaN is worse than all numbers.
   """
   known: dict[Point, float] = {}
 
@@ -73,7 +75,8 @@ def nelder_mead(
     if point not in known:
       if len(known) == most:
         raise StopIteration
-      known[point] = score(point)
+      found = score(point)
+      known[point] = -np.inf if np.isnan(found) else found
     return -known[point]
 
   first = np.asarray(start, float)
@@ -168,7 +171,11 @@ def first_point(
     start = [float(text) for text in texts]
   except ValueError as error:
     raise ValueError(f'--start={",".join(texts)}: {error}') from None
+  if not start:
+    raise ValueError('--start= has no number: give the first value')
   lost = [x for x in start if x and not rounded(x, resolution)]
+  if not np.isfinite(step):
+    raise ValueError(f'--step={step}: expected a finite number')
   if lost or abs(step) < resolution:
     what = f'--start={lost[0]}' if lost else f'--step={step}'
     raise ValueError(
@@ -183,7 +190,11 @@ def main(argv):
   if len(argv) > 1:
     raise ValueError(f'unexpected arguments: {argv[1:]}')
   setting = {'config': _CONFIG.value, 'method': _METHOD.value}
-  setting |= dict(configuration.split(x, '--set') for x in _SET.value)
+  own = dict(fields.split(x, '--set') for x in fields.once(_SET.value))
+  for name, flag in (*_OWN.items(), (_FIELD.value, '--field')):
+    if name in own:
+      raise ValueError(f'--set={name}={own[name]}: {flag} says which')
+  setting |= own
   setting = grid.with_head(setting)
   start = first_point(_START.value, _STEP.value, _RESOLUTION.value)
   number = is_number(setting, _FIELD.value, start)

@@ -21,7 +21,7 @@ import os
 
 from absl import flags, logging
 
-from experiments.flags import configuration, outputs
+from experiments.flags import configuration, fields, outputs
 from rl_jax import overrides
 from rl_jax.config import EvaluationConfig, ExperimentConfig, StoppingConfig
 from rl_jax.learning.optimizers import OptimizerConfig
@@ -129,7 +129,7 @@ def config_of_flags() -> ExperimentConfig:
     checkpoint=CheckpointConfig(every=_EVERY.value, keep_best=0),
     stopping=StoppingConfig(metric=ACCURACY, patience=None, target=_STOP.value),
   )
-  config = configuration.changed(config, _SET.value)
+  config = configuration.changed(config, fields.once(_SET.value))
   stopping = config.stopping
   ends = (stopping.target, stopping.patience) != (None, None)
   if stopping.metric == ACCURACY and not ends:

@@ -32,7 +32,7 @@ from absl import flags
 import jax
 import numpy as np
 
-from experiments.flags import configuration
+from experiments.flags import configuration, outputs
 from experiments.rewards import step_labels
 from rl_jax import rollouts
 from rl_jax.rollouts.engine import make_engine
@@ -56,7 +56,7 @@ _COMPLETIONS = flags.DEFINE_integer(
 )
 _ERRORS = flags.DEFINE_float('judge_errors', 0.1, 'Of verdicts.', 0.0, 1.0)
 _BATCH = flags.DEFINE_integer('batch', 128, 'Prefixes at a time.', 1)
-_SEED = flags.DEFINE_integer('seed', 0, 'Of all draws.')
+_SEED = flags.DEFINE_integer('seed', 0, 'Of all draws.', 0)
 
 # (prompt, begun response) of many, how many -> whole responses, of each.
 Write = Callable[[Sequence[tuple[str, str]], int], list[list[str]]]
@@ -224,6 +224,12 @@ def main(argv):
     )
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   last = _FIRST.value + _PROMPTS.value
+  base.check_split(_SPLIT.value)
+  if last > task.num_prompts(_SPLIT.value):
+    raise ValueError(
+      f'--first={_FIRST.value} --prompts={_PROMPTS.value}: '
+      f'--split={_SPLIT.value} has {task.num_prompts(_SPLIT.value)} prompts'
+    )
   prompts = [task.example(_SPLIT.value, i) for i in range(_FIRST.value, last)]
   folder = pathlib.Path(_OUT.value)
   folder.mkdir(parents=True, exist_ok=True)
@@ -256,7 +262,7 @@ def main(argv):
       rows = zip(found, own, strict=True)
       rows = [_labelled_row(*x) for x in rows if x[1] is not None]
       _dump(folder / f'{name}.jsonl', rows)
-  print(json.dumps(about))
+  print(json.dumps(outputs.finite(about)))
 
 
 def _bench_row(response):

@@ -52,7 +52,7 @@ _TURNS = flags.DEFINE_integer('turns', 10, 'Of an episode.', lower_bound=1)
 _GAMMA = flags.DEFINE_float(
   'gamma', 0.9, 'Per turn.', lower_bound=0.0, upper_bound=1.0
 )
-_SEED = flags.DEFINE_integer('seed', 0, 'Of the episodes.')
+_SEED = flags.DEFINE_integer('seed', 0, 'Of the episodes.', lower_bound=0)
 LETTERS = WORDS['letter']
 SEEDS = {'train': 400, 'validation': 100}  # so many have all grids of size 3
 DRAWS = (1, 2, 4, 8, 16)

@@ -103,11 +103,13 @@ def main(argv):
   """Runs, spawns or prints."""
   if len(argv) > 1:
     raise app.UsageError(f'unexpected arguments: {argv[1:]}')
+  if _BY_STAGES.value and not _JITTED.value:
+    raise ValueError('--by_stages is for --jitted: give both')
   members, words = source()
   workdir = _WORKDIR.value
   parts = sweep_runs.programs(members, _JITTED.value)
   job = cluster_jobs.Job(
-    _PAPER.value or os.path.basename(os.path.normpath(workdir)),
+    _PAPER.value or os.path.basename(os.path.abspath(workdir)),
     words,
     workdir,
     ('--jitted',) * _JITTED.value + ('--by_stages',) * _BY_STAGES.value,

@@ -21,11 +21,12 @@ file {row name: number as published}.
 """
 
 import json
+import os
 import sys
 
 from absl import flags
 
-from experiments.flags import configuration
+from experiments.flags import configuration, outputs
 from experiments.tables import cells, leaderboard, result_checks
 from experiments.tables import papers as paper_tables
 from rl_jax.records import metrics
@@ -43,7 +44,9 @@ _FORMAT = flags.DEFINE_enum(
 _COMPARISON = flags.DEFINE_bool(
   'comparison', False, 'Reward and entropy after equally many samples.'
 )
-_LEADERBOARD = flags.DEFINE_integer('leaderboard', 0, 'Tokens to compare at.')
+_LEADERBOARD = flags.DEFINE_integer(
+  'leaderboard', 0, 'Tokens to compare at.', lower_bound=0
+)
 _EXCERPT = flags.DEFINE_string('excerpt', None, 'JSONL to write.')
 _PUBLISHED = flags.DEFINE_string('published', None, 'Numbers as published.')
 _MIXED = flags.DEFINE_bool(
@@ -65,26 +68,65 @@ def main(argv):
     for note in notes:
       print(note, file=sys.stderr)
     return
+  if _LEADERBOARD.value and _COMPARISON.value:
+    raise ValueError('give --leaderboard or --comparison, not both')
+  if (_LEADERBOARD.value or _COMPARISON.value) and _BASELINE.value is None:
+    raise ValueError('--baseline is missing: the row to compare others with')
+  check_excerpt()
   rows, mixed = result_checks.read_rows(_WORKDIR.value, None, _MIXED.value)
   source = leaderboard if _LEADERBOARD.value else cells
   for line in source.failures(rows):
     print(line, file=sys.stderr)
-  if _EXCERPT.value:
-    with open(_EXCERPT.value, 'w') as file:
-      for row in source.excerpt(rows):
-        file.write(json.dumps(metrics.to_json(row)) + '\n')
   if _LEADERBOARD.value:
     found = leaderboard.cells(rows, _BASELINE.value, _LEADERBOARD.value, mixed)
+    small = leaderboard.excerpt(rows)
   elif _COMPARISON.value:
     found = cells.comparison(rows, _BASELINE.value, mixed)
+    small = cells.excerpt(rows)
   else:
-    published = None
-    if _PUBLISHED.value:
-      with open(_PUBLISHED.value) as file:
-        published = json.load(file)
     values = cells.by_setting(rows, _METRIC.value)
-    found = cells.lines(values, _BASELINE.value, published, mixed)
+    found = cells.lines(values, _BASELINE.value, published(rows), mixed)
+    small = cells.excerpt(rows, _METRIC.value)
+  if _EXCERPT.value:
+    outputs.write_rows(_EXCERPT.value, map(metrics.to_json, small))
   print(cells.render(found, _FORMAT.value), end='')
+
+
+def published(rows: list[dict]) -> dict[str, float] | None:
+  """The numbers of --published.
+
+  Raises: ValueError for a file that holds no object, or names no row.
+  """
+  path = _PUBLISHED.value
+  if not path:
+    return None
+  with open(path, encoding='utf-8') as file:
+    text = file.read()
+  try:
+    found = json.loads(text)
+  except ValueError as error:
+    raise ValueError(f'--published={path} is not JSON: {error}') from None
+  if not isinstance(found, dict):
+    raise ValueError(f'--published={path}: expected {{row name: number}}')
+  known = dict.fromkeys(cells.row_names(rows))  # failed ones, too
+  if lost := [name for name in found if name not in known]:
+    raise ValueError(
+      f'--published={path} has {", ".join(lost)}: no row is called so. Known: '
+      f'{", ".join(known)}'
+    )
+  return found
+
+
+def check_excerpt() -> None:
+  """Raises ValueError where --excerpt cannot be, or would replace results."""
+  if _EXCERPT.value is None:
+    return
+  outputs.check_file('excerpt', _EXCERPT.value)
+  results = result_checks.results_file(_WORKDIR.value)
+  if os.path.realpath(_EXCERPT.value) == os.path.realpath(results):
+    raise ValueError(
+      f'--excerpt={_EXCERPT.value} would replace the results: give another'
+    )
 
 
 if __name__ == '__main__':

@@ -23,7 +23,7 @@ from typing import Any
 
 from absl import flags
 
-from experiments.flags import configuration, outputs
+from experiments.flags import configuration, fields, outputs
 from rl_jax.config import ExperimentConfig
 from rl_jax.runs import policy
 from rl_jax.tasks import draws
@@ -105,7 +105,7 @@ def main(argv: Sequence[str]) -> None:
   del argv
   outputs.check_file('out', _OUT.value)
   found, reached = [], 0
-  config = configuration.build(_CONFIG.value, 'sft', _SET.value)
+  config = configuration.build(_CONFIG.value, 'sft', fields.once(_SET.value))
   task = config.task
   for index in range(_EPISODES.value):
     stream = draws.Draws('walk', _SEED.value, index)

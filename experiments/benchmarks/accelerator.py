@@ -67,7 +67,16 @@ def _seconds(row: dict) -> str:
 def main(argv):
   """Prints the table."""
   del argv
-  print(table(metrics.read_jsonl(_LINES.value)))
+  rows = metrics.read_jsonl(_LINES.value)
+  if not rows:
+    raise ValueError(f'--lines={_LINES.value} has no lines')
+  for number, row in enumerate(rows, start=1):
+    known = isinstance(row, dict) and {'preset', 'rows'} <= row.keys()
+    if not known or row.get('stage') not in LIMITS:
+      raise ValueError(
+        f'{_LINES.value}:{number} is no line of a stage of {", ".join(LIMITS)}'
+      )
+  print(table(rows))
 
 
 if __name__ == '__main__':

@@ -117,6 +117,8 @@ def main(argv):
   with open(_LINES.value, encoding='utf-8') as file:
     lines = file.read().splitlines()
   rows = [json.loads(line) for line in lines]
+  if not rows:
+    raise ValueError(f'--lines={_LINES.value} has no lines')
   if rows[0].get('stage') in ('pairs', 'turns'):
     print(table_in_turn(rows))
   else:

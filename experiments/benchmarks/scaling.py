@@ -28,7 +28,7 @@ import numpy as np
 
 from experiments.benchmarks import stages as stages_lib
 from experiments.benchmarks import timing
-from experiments.flags import configuration
+from experiments.flags import configuration, outputs
 from rl_jax.models import platform
 from rl_jax.planning import costs
 from rl_jax.records import metrics
@@ -113,6 +113,11 @@ def draw(rows: list[dict], path: str) -> None:
 def main(argv):
   """Measures one axis, or draws what was measured."""
   del argv
+  if not (_AXIS.value or _FIGURE.value):
+    raise ValueError('give --axis, to measure, or --figure, to draw')
+  for flag in (_OUT, _FIGURE):
+    if flag.value is not None:
+      outputs.check_file(flag.name, flag.value)
   if _AXIS.value:
     done = {(r['axis'], r['value']) for r in read(_OUT.value)}
     for value in AXES[_AXIS.value]:
@@ -123,12 +128,20 @@ def main(argv):
       with open(_OUT.value, 'a', encoding='utf-8') as file:
         file.write(line + '\n')
   if _FIGURE.value:
-    draw(read(_OUT.value), _FIGURE.value)
+    rows = read(_OUT.value)
+    for axis in AXES:
+      if len([row for row in rows if row.get('axis') == axis]) < 2:
+        raise ValueError(
+          f'--figure: {_OUT.value} has less than two points of --axis={axis}'
+        )
+    draw(rows, _FIGURE.value)
 
 
 if __name__ == '__main__':
   _AXIS = flags.DEFINE_enum('axis', None, list(AXES), 'What to vary.')
-  _REPEATS = flags.DEFINE_integer('repeats', 5, 'Timed calls per point.')
+  _REPEATS = flags.DEFINE_integer(
+    'repeats', 5, 'Timed calls per point.', lower_bound=1
+  )
   _OUT = flags.DEFINE_string(
     'out', None, 'JSON lines to append to.', required=True
   )

@@ -58,9 +58,18 @@ class Options:
 
 
 def ending_ids(cfg, mean_length):
-  """End tokens; with random weights their number gives this mean length."""
-  count = round(cfg.vocab_size / mean_length) if mean_length else 0
-  return tuple(range(count))
+  """End tokens; with random weights their number gives this mean length.
+
+  Raises: ValueError for a length that no number of them has.
+  """
+  if not mean_length:
+    return ()
+  if not 1 <= mean_length <= cfg.vocab_size:
+    raise ValueError(
+      f'mean_length={mean_length}: expected 1 to {cfg.vocab_size}, the size of '
+      'the vocabulary, of which at least one token ends a row'
+    )
+  return tuple(range(round(cfg.vocab_size / mean_length)))
 
 
 class Stages:

@@ -12,6 +12,7 @@ Random weights; no response ends early.
 """
 
 import dataclasses
+import functools
 import json
 import statistics
 import time
@@ -37,13 +38,16 @@ from rl_jax.tasks import base
 from rl_jax.verification.pool import VerifierPool
 
 _PRESET = flags.DEFINE_enum('preset', 'tiny', list(stages.PRESETS), 'Model.')
-_PROMPTS = flags.DEFINE_integer('num_prompts', 32, 'Of a batch.')
-_GROUP = flags.DEFINE_integer('group_size', 8, 'Samples of a prompt.')
-_TOKENS = flags.DEFINE_integer('new_tokens', 256, 'Of every response.')
-_PARTS = flags.DEFINE_integer('parts', 4, 'Parts of a rollout.')
-_SECONDS = flags.DEFINE_float('seconds', 0.2, 'Of a call of the verifier.')
-_WORKERS = flags.DEFINE_integer('num_workers', 8, 'Of the verifier.')
-_REPEATS = flags.DEFINE_integer('repeats', 3, 'Timed rollouts of each kind.')
+_count = functools.partial(flags.DEFINE_integer, lower_bound=1)
+_PROMPTS = _count('num_prompts', 32, 'Of a batch.')
+_GROUP = _count('group_size', 8, 'Samples of a prompt.')
+_TOKENS = _count('new_tokens', 256, 'Of every response.')
+_PARTS = _count('parts', 4, 'Parts of a rollout.')
+_SECONDS = flags.DEFINE_float(
+  'seconds', 0.2, 'Of a call of the verifier.', lower_bound=0, upper_bound=60
+)
+_WORKERS = _count('num_workers', 8, 'Of the verifier.')
+_REPEATS = _count('repeats', 3, 'Timed rollouts of each kind.')
 
 
 @dataclasses.dataclass(frozen=True)

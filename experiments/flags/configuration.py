@@ -18,6 +18,7 @@ from typing import Any
 from absl import app, flags
 
 from experiments.flags import own_code
+from experiments.flags.fields import once, split
 from rl_jax import overrides, serialization, user_modules
 from rl_jax.config import ExperimentConfig, GuardConfig
 from rl_jax.learning.update import UpdateConfig
@@ -73,11 +74,7 @@ def from_flags() -> ExperimentConfig:
   Raises ValueError naming the nearest known name for anything unknown.
   """
   values = flags.FLAGS
-  sets = values['set'].value
-  paths = [split(text, '--set')[0] for text in set(sets)]
-  for path in paths:
-    if paths.count(path) > 1:
-      raise ValueError(f'--set={path}=... has two values: give one')
+  sets = once(values['set'].value)
   config = build(values.config, values.method, sets, values.add)
   return with_rewards(config, values.reward)
 
@@ -102,7 +99,8 @@ def build(
   result = changed(result, sets)
   diagnostics = result.diagnostics
   if diagnostics.influence_every and diagnostics.baseline is None:
-    baseline = load_method(baseline_of(method))
+    # A JSON file does not say what its method is called.
+    baseline = load_method(baseline_of(method or DEFAULT_METHOD))
     diagnostics = dataclasses.replace(diagnostics, baseline=baseline)
     result = dataclasses.replace(result, diagnostics=diagnostics)
   return result
@@ -288,14 +286,6 @@ def _call(module: Any, name: str, typed: str, *arguments: Any) -> Any:
   return function(*arguments)
 
 
-def split(text: str, flag: str) -> tuple[str, str]:
-  """(PATH, VALUE) of PATH=VALUE. Raises ValueError naming the flag."""
-  path, equals, value = text.partition('=')
-  if not equals:
-    raise ValueError(f'{flag}={text}: expected {flag}=PATH=VALUE')
-  return path, value
-
-
 def unescaped(text: str) -> str:
   r"""A text from the command line, where \n stands for a line break."""
   try:
@@ -392,7 +382,11 @@ def _parse(argv: list[str]) -> list[str]:
       raise SystemExit(0) from None  # absl exits with 1
   argv = [argv[0], *map(at_home, argv[1:])]
   try:
-    return flags.FLAGS(argv)
+    rest = flags.FLAGS(argv)
+    for flag in flags.FLAGS.get_key_flags_for_module(argv[0]):
+      if flag.value != flag.value:  # NaN passes the bounds of a flag
+        raise flags.Error(f'flag --{flag.name}=nan: expected a number')
+    return rest
   except flags.Error as error:
     missing = r'flag --(\w+)=None: Flag --\1 must have a value .*'
     lines = str(error).splitlines()

@@ -10,7 +10,7 @@ import os
 
 from absl import flags
 
-from experiments.flags import configuration
+from experiments.flags import configuration, fields
 from rl_jax.config import (
   EvaluationConfig,
   ExperimentConfig,
@@ -115,7 +115,7 @@ def from_flags(
       num_workers=values.num_workers,
     ),
   )
-  return configuration.changed(config, values['set'].value)
+  return configuration.changed(config, fields.once(values['set'].value))
 
 
 def check_split(config: ExperimentConfig) -> None:

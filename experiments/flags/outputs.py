@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 import json
+import math
 import os
 from typing import Any
 
@@ -46,6 +47,16 @@ def check_not_source(flag: str, source: str | None, out: str) -> None:
   """Raises ValueError if --out is the place that the flag names."""
   if source is not None and os.path.realpath(source) == os.path.realpath(out):
     raise ValueError(f'--out={out} would replace --{flag}: give another')
+
+
+def finite(value: Any) -> Any:
+  """The value, None in place of numbers that JSON does not have, as NaN."""
+  if isinstance(value, Mapping):
+    return {name: finite(x) for name, x in value.items()}
+  if isinstance(value, (list, tuple)):
+    return [finite(x) for x in value]
+  infinite = isinstance(value, float) and not math.isfinite(value)
+  return None if infinite else value
 
 
 def write_json(path: str, value: Any) -> None:

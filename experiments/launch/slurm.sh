@@ -5,7 +5,7 @@
 #     --method=grpo --set=mesh.fsdp=16 --workdir=/shared/runs/NAME
 #
 # Submit it from the repository, with .venv made by `make install
-# EXTRAS=cuda`. JAX reads the addresses from SLURM. All nodes must see the
+# EXTRAS=cuda13`. JAX reads the addresses from SLURM. All nodes must see the
 # work directory; the mesh has as many devices as the job has GPUs.
 #SBATCH --job-name=rl_jax
 #SBATCH --nodes=2

@@ -42,7 +42,7 @@ def rows(
   """
   turn = lambda role, text: [{'role': role, 'content': text}] if chat else text
   for (_, prompt), every in _groups(samples):
-    group = [x for x in every if _judged(x) and _said(x)]
+    group = [x for x in every if judged(x) and _said(x)]
     asked = turn('user', prompt)
     right = [_said(x) for x in group if x['reward'] >= least]
     if form == 'text':
@@ -66,7 +66,7 @@ def rows(
         yield {'prompt': asked, 'chosen': texts[0], 'rejected': texts[1]}
 
 
-def _judged(sample):
+def judged(sample: dict[str, Any]) -> bool:
   """Not so: rows that failed, and rows of windows that wait for their group."""
   return sample['error'] is None and math.isfinite(sample['reward'])
 

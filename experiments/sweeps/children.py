@@ -8,8 +8,8 @@ import subprocess
 def run_all(commands: Sequence[list[str]]) -> list[int]:
   """Runs them at the same time; their exit codes, once all have ended.
 
-  SIGTERM and SIGINT are passed on. A terminal may have told the processes, too:
-  two signals at once count as one (`runtime.stop_signal`).
+  SIGTERM, SIGINT and SIGHUP are passed on. A terminal may have told the
+  processes, too: two signals at once count as one (`runtime.stop_signal`).
   """
   processes, told = [], []
 
@@ -19,7 +19,7 @@ def run_all(commands: Sequence[list[str]]) -> list[int]:
       process.send_signal(number)
 
   before = {}
-  for number in (signal.SIGTERM, signal.SIGINT):
+  for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(number) != signal.SIG_IGN:  # which they inherit
       before[number] = signal.signal(number, forward)
   try:

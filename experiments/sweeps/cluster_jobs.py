@@ -37,11 +37,12 @@ class Job:
     line = shlex.join(self.command('INDEX')[1:]).replace(
       '--shard=INDEX', f'--shard=${{SLURM_ARRAY_TASK_ID}}/{count}'
     )
+    name = re.sub(r'[^\w.@-]+', '_', self.name)
     return (
       '#!/bin/bash\n'
-      f'#SBATCH --job-name={self.name}\n'
+      f'#SBATCH --job-name={name}\n'
       f'#SBATCH --array=0-{count - 1}\n'
-      f'#SBATCH --output={self.name}-%A_%a.log\n'
+      f'#SBATCH --output={name}-%A_%a.log\n'
       'set -euo pipefail\n'
       f'python {line}\n'
     )

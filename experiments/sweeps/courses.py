@@ -1,7 +1,9 @@
 """Summaries of the metrics of a run, up to a number of samples."""
 
+import math
 from typing import Any
 
+from absl import logging
 import numpy as np
 
 AREA, FINAL, ENTROPY = 'course/reward', 'course/final_reward', 'course/entropy'
@@ -21,6 +23,15 @@ def held_out(rows: list[dict[str, Any]]) -> dict[str, list[float]]:
   }
 
 
+def numbers(rows: list[dict[str, Any]], budget: int) -> dict[str, float]:
+  """`summary`, NaN where there is none: what was trained is not lost by it."""
+  try:
+    return summary(rows, budget)
+  except ValueError as error:
+    logging.warning('%s is unknown: %s', ', '.join(NAMES), error)
+    return dict.fromkeys(NAMES, math.nan)
+
+
 def summary(rows: list[dict[str, Any]], budget: int) -> dict[str, float]:
   """Numbers that compare methods after equally many samples.
 
@@ -34,6 +45,8 @@ def summary(rows: list[dict[str, Any]], budget: int) -> dict[str, float]:
   Args:
     rows: metrics of the iterations, in order.
     budget: generation rounds that count.
+
+  Raises: ValueError if the first iteration drew more.
   """
   rows = [row for row in rows if 'rollout/reward' in row]  # step 0 evaluates
   rounds = np.array([row['rollout/rounds'] for row in rows], float)

@@ -180,7 +180,11 @@ def load(paper: str) -> list[Run]:
 def results(workdir: str) -> list[dict[str, Any]]:
   """The lines of results.jsonl; none if there is no such file."""
   path = os.path.join(workdir, RESULTS)
-  return metrics.read_jsonl(path) if os.path.exists(path) else []
+  rows = metrics.read_jsonl(path) if os.path.exists(path) else []
+  for number, row in enumerate(rows, start=1):
+    if not (isinstance(row, dict) and 'digest' in row):
+      raise ValueError(f'{path}:{number} is not the line of a run')
+  return rows
 
 
 def finished(workdir: str) -> set[str]:
@@ -285,7 +289,7 @@ def execute_all(
       logging.warning('left to another process: %s', error)
     except (ValueError, guards.StopRunError) as error:
       logging.warning('%s failed: %s', waiting[0].name, error)
-      why = str(error).splitlines()[0]
+      why = (str(error) or type(error).__name__).splitlines()[0]
       add_lines(workdir, [_line(run) | {'failed': why} for run in waiting])
     jax.clear_caches()  # else programs of hundreds of runs accumulate
 
@@ -347,12 +351,13 @@ def environment() -> dict[str, Any]:
 
 def _numbers(run: Run, rows: list[dict[str, Any]]) -> dict[str, Any]:
   """Fields of the line of a run that ended."""
-  seconds = [row.get('time/iteration_seconds', 0.0) for row in rows]
+  name = 'time/iteration_seconds'  # not of an evaluation before all of them
+  seconds = [row[name] for row in rows if name in row]
   return {
     'tokens': rows[-1]['rollout/tokens_total'],
     'seconds': sum(seconds),
     'iteration_seconds': statistics.median(seconds),  # without compilation
-    'last': rows[-1] | courses.summary(rows, run.config.iterations),
+    'last': rows[-1] | courses.numbers(rows, run.config.iterations),
     'held_out': courses.held_out(rows),
   }
 

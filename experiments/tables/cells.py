@@ -54,6 +54,14 @@ def row_names(rows: list[dict]) -> list[str]:
   return names
 
 
+def seed_of(row: dict) -> int:
+  """The seed of a run, 0 if its setting has none.
+
+  Of --set=seed=0,1 it is a text, which pairs with no number of --seeds.
+  """
+  return int(row['setting'].get('seed', 0))
+
+
 def by_setting(rows: list[dict], metric: str) -> dict[str, dict[int, float]]:
   """Row name -> seed -> value, of the runs that did not fail.
 
@@ -67,7 +75,7 @@ def by_setting(rows: list[dict], metric: str) -> dict[str, dict[int, float]]:
       known = ', '.join(sorted(row['last']))
       raise ValueError(f'{row["name"]} has no {metric!r}; it has {known}')
     seeds = found.setdefault(name, {})
-    seeds[row['setting'].get('seed', 0)] = row['last'][metric]
+    seeds[seed_of(row)] = row['last'][metric]
   return found
 
 
@@ -85,17 +93,15 @@ def failure_lines(names: list[str], rows: list[dict]) -> list[str]:
   return [f'{name}: {len(why)} failed: {why[0]}' for name, why in found.items()]
 
 
-def excerpt(rows: list[dict]) -> list[dict]:
-  """The lines; of the last row only what `comparison` reads."""
-  return [
-    {
-      key: {n: round(x, 5) for n, x in value.items() if n in courses.NAMES}
-      if key == 'last'
-      else value
-      for key, value in row.items()
-    }
-    for row in rows
-  ]
+def excerpt(rows: list[dict], metric: str | None = None) -> list[dict]:
+  """The lines; of the last row only what `comparison` reads, and the metric."""
+  kept = []
+  for row in rows:
+    last = row.get('last', {})
+    small = {n: round(x, 5) for n, x in last.items() if n in courses.NAMES}
+    small |= {metric: last[metric]} if metric in last else {}
+    kept.append({**row, 'last': small})
+  return kept
 
 
 def comparison(
@@ -112,12 +118,14 @@ def comparison(
   if mixed:
     table[0][0] += f' (MIXED: {"; ".join(mixed)})'
   ratios = intervals.against(area, baseline, intervals.ratio)
-  for name in sorted(area, key=lambda n: -np.mean(list(area[n].values()))):
-    of = lambda found, n=name: _spread(np.array(list(found[n].values())))
+  mean = lambda name: np.mean(_finite(area[name]) or -np.inf)
+  for name in sorted(area, key=mean, reverse=True):
+    of = lambda found, n=name: _spread(np.array(_finite(found[n])))
+    failed = len(area[name]) - len(_finite(area[name]))
     table.append(
       [
         name.removeprefix('method='),
-        str(len(area[name])),
+        count(len(area[name]), failed),
         of(area),
         *comparison_text(ratios.get(name), '.0%'),
         of(final),
@@ -127,8 +135,15 @@ def comparison(
   return table
 
 
+def _finite(seeds: Mapping[int, float]) -> list[float]:
+  """The values that are numbers."""
+  return [value for value in seeds.values() if np.isfinite(value)]
+
+
 def _spread(values: np.ndarray) -> str:
   """Mean, and standard deviation if there are two or more values."""
+  if not len(values):
+    return 'failed'
   deviation = f' ± {values.std(ddof=1):.3f}' if len(values) > 1 else ''
   return f'{values.mean():.3f}{deviation}'
 
@@ -168,8 +183,7 @@ def lines(found, baseline, published, mixed=()) -> list[list[str]]:
   table = [header]
   differences = intervals.against(found, baseline)
   for name, seeds in found.items():
-    values = np.array(list(seeds.values()), float)
-    values = values[np.isfinite(values)]
+    values = np.array(_finite(seeds))
     failed = len(seeds) - len(values)
     mean = f'{values.mean():.3f}' if len(values) else 'failed'
     interval = interval_text(*intervals.mean_interval(values))

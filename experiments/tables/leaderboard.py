@@ -63,11 +63,14 @@ def chosen(rows: list[dict], budget: float) -> list[dict]:
   """For each seed of a method, the run with the rate the other seeds prefer.
 
   A single seed has its own best rate.
+
+  Raises ValueError if two runs differ in anything else.
   """
-  final: dict[float, dict[int, float]] = {}
-  run_of = {}
+  final: dict[float | None, dict[int, float]] = {}
+  run_of: dict[tuple[float | None, int], dict] = {}
   for row in rows:
-    rate, seed = row['setting'].get(RATE), row['setting'].get('seed', 0)
+    rate, seed = _rate(row), cells_lib.seed_of(row)
+    _check_same(row, run_of.get((rate, seed), row))
     final.setdefault(rate, {})[seed] = np.nan_to_num(reading(row, budget)[0])
     run_of[rate, seed] = row
   seeds = sorted({seed for _, seed in run_of})
@@ -80,6 +83,24 @@ def chosen(rows: list[dict], budget: float) -> list[dict]:
     rates = [rate for rate in final if seed in final[rate]]
     found.append(run_of[max(rates, key=score), seed])
   return found
+
+
+def _rate(row: dict) -> float | None:
+  """The learning rate; of a grid from the command line it is a text."""
+  rate = row['setting'].get(RATE)
+  return None if rate is None else float(rate)
+
+
+def _check_same(row: dict, other: dict) -> None:
+  """Raises ValueError for runs of one method, rate and seed that differ."""
+  for name in sorted({*row['setting'], *other['setting']} - {RATE, 'seed'}):
+    values = [one['setting'].get(name) for one in (other, row)]
+    if values[0] != values[1]:
+      raise ValueError(
+        f'a leaderboard compares methods, learning rates and seeds, but runs '
+        f'of {row["setting"]["method"]} have {name} = {values[0]} and '
+        f'{values[1]}: give each value a sweep of its own'
+      )
 
 
 def cells(
@@ -113,7 +134,7 @@ def cells(
 
 def _finals(runs: list[dict], budget: float) -> dict[int, float]:
   """Seed -> final accuracy of the runs that did not fail."""
-  found = {r['setting'].get('seed', 0): reading(r, budget)[0] for r in runs}
+  found = {cells_lib.seed_of(r): reading(r, budget)[0] for r in runs}
   return {seed: x for seed, x in found.items() if np.isfinite(x)}
 
 
@@ -122,7 +143,7 @@ def _cells(
 ) -> list[str]:
   """The columns after the name."""
   finals = _finals(runs, budget)
-  good = [run for run in runs if run['setting'].get('seed', 0) in finals]
+  good = [run for run in runs if cells_lib.seed_of(run) in finals]
   last = lambda name: [run.get('last', {}).get(name, np.nan) for run in good]
   return [
     cells_lib.count(len(runs), len(runs) - len(good)),
@@ -147,10 +168,10 @@ def _mean(values: list[float]) -> list[str]:
 
 def _rates(runs: list[dict]) -> str:
   """'3e-4', or with the number of seeds of each: '3e-4 (4), 1e-3 (1)'."""
-  rates = [run['setting'].get(RATE) for run in runs]
+  rates = [_rate(run) for run in runs]
   count = {rate: rates.count(rate) for rate in sorted(set(rates) - {None})}
   if len(count) == 1:
-    return f'{rates[0]:g}'
+    return f'{next(iter(count)):g}'
   return ', '.join(f'{rate:g} ({n})' for rate, n in count.items())
 
 

@@ -33,7 +33,10 @@ def mixtures(
       found.append(f'commits {runs}')
   digest_of: dict[str, str] = {}
   for row in rows:
-    setting = json.dumps(row['setting'], sort_keys=True)
+    setting = dict(row['setting'])
+    if 'seed' in setting:
+      setting['seed'] = cells_lib.seed_of(row)
+    setting = json.dumps(setting, sort_keys=True)
     digest = row.get('digest')
     other = digest_of.setdefault(setting, digest)
     if other != digest:
@@ -55,6 +58,11 @@ def check_mixtures(found: list[str], allowed: bool) -> None:
     )
 
 
+def results_file(path: str) -> str:
+  """A JSONL, or results.jsonl in the work directory."""
+  return path if path.endswith('.jsonl') else os.path.join(path, RESULTS)
+
+
 def read_rows(
   path: str,
   digests: Iterable[str] | None,
@@ -65,8 +73,7 @@ def read_rows(
 
   Raises ValueError for a file without a finished run, and for mixtures.
   """
-  if not path.endswith('.jsonl'):
-    path = os.path.join(path, RESULTS)
+  path = results_file(path)
   rows = metrics.read_jsonl(path) if os.path.exists(path) else []
   if not rows:
     raise ValueError(f'{path} holds no finished run')

@@ -5,6 +5,18 @@ import json
 import os
 from typing import Any
 
+from rl_jax.config import ExperimentConfig
+from rl_jax.runs import directory
+
+
+def check_run(config: ExperimentConfig, folder: str) -> None:
+  """Raises ValueError if the run there has another configuration.
+
+  Its stage may be done: the flags of today would name what others have made.
+  """
+  if os.path.exists(os.path.join(folder, directory.CONFIG_FILE)):
+    directory.check(config, folder)
+
 
 def once(
   path: str, name: str, function: Callable[[], dict[str, Any]]

@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from rl_jax.config import ExperimentConfig, optimizer_of
 from rl_jax.learning.learned_reward import Scorer
@@ -17,12 +18,14 @@ from rl_jax.learning.state import state_shapes
 from rl_jax.learning.update import Batch
 from rl_jax.models import params as params_lib
 from rl_jax.models import transformer
-from rl_jax.rollouts import turn_decode
+from rl_jax.rollouts import logged, turn_decode
 from rl_jax.rollouts.generate import start_trajectories
+from rl_jax.rollouts.logged_checks import reads_mismatched
 from rl_jax.runs import draft_model, reward_models
 from rl_jax.runs import stages as stages_lib
 from rl_jax.runs.policies import with_policies
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.tasks import base
 from rl_jax.tasks.environments.base import rewrites
 from rl_jax.types import TrainState, Turns
 
@@ -93,6 +96,33 @@ def _played(traj, config):
   )
 
 
+def _widened(traj, piece):
+  """The rows with those that a rollout piece puts beside them."""
+  times = getattr(piece, 'widens', 1)
+  prompts = ('prompt_NP', 'prompt_mask_NP', 'prompt_id_N')
+  more = lambda x: x.update(shape=(times * x.shape[0], *x.shape[1:]))
+  rows = jax.tree.map(more, traj.replace(**dict.fromkeys(prompts)))
+  return rows.replace(
+    **{name: getattr(traj, name) for name in prompts},
+    group_size=times * traj.group_size,
+  )
+
+
+def _of_data(config, traj):
+  """What rows from data say of themselves, of the kinds of the first one."""
+  task = config.task
+  record = base.logged(task, task.example('train', 0))[0]
+  found = logged.extras_of(
+    [record], np.ones(1, np.float32), reads_mismatched(config.method)
+  )
+  B, T = traj.response_BT.shape
+  shapes = {name: (B, *x.shape[1:]) for name, x in found.items()}
+  if record.step_labels:
+    shapes['step_label_BT'] = B, T
+  found = {n: jax.ShapeDtypeStruct(x, jnp.float32) for n, x in shapes.items()}
+  return abstract(found, traj.mask_BT.sharding)
+
+
 @dataclasses.dataclass(frozen=True)
 class AbstractRun:
   """One iteration's stages and the shapes of their arguments."""
@@ -137,6 +167,9 @@ class AbstractRun:
       traj = abstract(_played(traj, config), whole)
     if config.reward_models:
       lowered['reward'] = self._reward(traj)
+    traj = _widened(traj, config.method.rollout)
+    if config.rollout.logged_prompts:
+      traj = traj.replace(extras={**traj.extras, **_of_data(config, traj)})
     if hasattr(stages.score, 'lower'):
       lowered['score'] = stages.score.lower(params, traj, method)
       traj = abstract(lowered['score'].out_info[0], whole)

@@ -23,6 +23,8 @@ _COMPUTATION = re.compile(r'^(ENTRY )?%?([\w.\-]+) \(.*\{$')
 _INSTRUCTION = re.compile(
   r'^\s+(?:ROOT )?%?\S+ = (\(.*?\)|\S+) ([a-z][\w\-]*)\('
 )
+_STARTED = re.compile(r'^\s+%?(\S+) = .* [a-z\-]+-start\(')
+_DONE = re.compile(r'-done\([^%]*%([\w.\-]+)')
 _CALLED = re.compile(
   r'(?:body|condition|calls|to_apply|true_computation|false_computation)='
   r'%?([\w.\-]+)'
@@ -75,8 +77,12 @@ def count(
     if name in totals:
       return totals[name]
     found: collections.Counter = collections.Counter()
-    for line in computations.get(name, ()):
-      found.update(_of_line(line, devices))
+    lines = computations.get(name, ())
+    started = {}
+    for line in lines:
+      if match := _STARTED.match(line):
+        started[match.group(1)] = _group_size(line, devices)
+      found.update(_of_line(line, devices, started))
       times = 1
       if _opcode(line) == 'while':
         known = _TRIPS.search(line)
@@ -118,14 +124,21 @@ def _opcode(line: str) -> str:
   return match.group(2) if match else ''
 
 
-def _of_line(line: str, devices: int) -> dict[tuple, int]:
-  """{(kind, group, 'count' or 'bytes'): number} of one instruction."""
+def _of_line(
+  line: str, devices: int, started: dict[str, int]
+) -> dict[tuple, int]:
+  """{(kind, group, 'count' or 'bytes'): number} of one instruction.
+
+  started: group sizes of -start parts before it, by name.
+  """
   match = _INSTRUCTION.match(line)
-  # Of an asynchronous pair the -done part has the result alone.
+  # Of an asynchronous pair the -done part has the result alone, and the -start
+  # part, which is its operand, alone has the groups.
   kind = match.group(2).removesuffix('-done') if match else ''
   if kind not in KINDS:
     return {}
-  group = _group_size(line, devices)
+  done = _DONE.search(line)
+  group = done and started.get(done.group(1)) or _group_size(line, devices)
   if group == 1:
     return {}
   size = sum(map(_array_bytes, _ARRAY.finditer(match.group(1))))

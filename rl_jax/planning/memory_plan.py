@@ -25,6 +25,7 @@ from rl_jax.models import spec, transformer
 from rl_jax.planning import abstract_run
 from rl_jax.planning.sizes import Sizes
 from rl_jax.rollouts.drafts import PreviousResponses, in_evaluations
+from rl_jax.rollouts.rounding import TRAINER
 from rl_jax.runs import draft_model, judges, reward_models
 from rl_jax.runtime import layout
 from rl_jax.runtime import mesh as mesh_lib
@@ -103,6 +104,7 @@ def estimate(
   )
   parts = config.rollout.group_size // sizes.group_rows
   draft_weights, draft_cache = _draft_model_bytes(config, mesh)
+  kept = sizes.episodes or config.rollout.sampler_weights != TRAINER
   pieces = minibatch // (config.update.microbatch_prompts or minibatch) * parts
   return MemoryPlan(
     parameters=bytes_per_device(params),
@@ -111,10 +113,10 @@ def estimate(
     gradients=one * (2 if pieces > 1 else 1),
     activations=sizes.activations(),
     logits=sizes.logits(),
-    sampler_weights=_sampler_weights(model, mesh, sizes.episodes),
+    sampler_weights=sizes.policies * _sampler_weights(model, mesh, kept),
     cache=sizes.cache() + draft_cache,
     scratch=sizes.scratch(),
-    rollout=_rollout_bytes(config),
+    rollout=_rollout_bytes(config, sizes.widened),
     evaluation=_evaluation_bytes(config, sizes, mesh),
     draft_model=draft_weights,
     **_reward_model_bytes(config, mesh),
@@ -128,7 +130,8 @@ def _draft_model_bytes(config: ExperimentConfig, mesh: Any) -> tuple[int, int]:
     return 0, 0
   weights = bytes_per_device(params_lib.shapes(model, mesh))
   weights += _sampler_weights(model, mesh, False)
-  return weights, Sizes.of(config, model, mesh).cache()
+  sizes = dataclasses.replace(Sizes.of(config, model, mesh), policies=1)
+  return weights, sizes.cache()
 
 
 def _reward_model_bytes(config: ExperimentConfig, mesh: Any) -> dict[str, int]:
@@ -137,14 +140,15 @@ def _reward_model_bytes(config: ExperimentConfig, mesh: Any) -> dict[str, int]:
   found = [model for model in found if model is not None]
   found += judges.planned(config)
   layer = lambda model: dataclasses.replace(model, num_layers=1, remat=True)
+  # Rows are scored before a rollout piece puts others beside them.
+  sizes = lambda model: dataclasses.replace(
+    Sizes.of(config, layer(model), mesh), widened=1
+  )
   return {
     'reward_models': sum(
       bytes_per_device(params_lib.shapes(model, mesh)) for model in found
     ),
-    'scoring': max(
-      (Sizes.of(config, layer(m), mesh).activations() for m in found),
-      default=0,
-    ),
+    'scoring': max((sizes(m).activations() for m in found), default=0),
   }
 
 
@@ -169,24 +173,34 @@ def _evaluation_bytes(config: ExperimentConfig, sizes: Sizes, mesh) -> int:
     group_size=group,
     response=tokens,
     drafts=in_evaluations(config.rollout.speculative),
+    # Transforms read no other policies here; a game has its opponent.
+    policies=2 if getattr(config.method.rollout, 'plays', False) else 1,
+    continued=1,
   )
   sizes, draft = evaluated(sizes), draft_model.planned(config)
   rows = 4 * 4 * prompts * group * tokens  # ids, kinds, masks, log-probs
+  drawn, searched = sizes.cache() + sizes.scratch(), 0
   if draft is not None:
-    rows += evaluated(Sizes.of(config, draft, mesh)).cache()
-  return sizes.cache() + sizes.scratch() + rows
+    alone = evaluated(Sizes.of(config, draft, mesh))
+    drawn += dataclasses.replace(alone, policies=1).cache()
+  if settings.beams is not None:  # without slots and drafts
+    plain = {'slots': None, 'cache_tokens': None, 'drafts': None}
+    plain = dataclasses.replace(sizes, **plain)
+    kept = dataclasses.replace(plain, group_size=settings.beams, beams=True)
+    searched = kept.cache() + kept.scratch()
+  return max(drawn, searched) + rows
 
 
 def _sampler_weights(
-  model: transformer.ModelConfig, mesh: Any, episodes: bool
+  model: transformer.ModelConfig, mesh: Any, kept: bool
 ) -> int:
   """What generate.prepare_weights makes: whole over fsdp, compute dtype.
 
-  Nothing where that is what the parameters are already, but for episodes, of
-  which it is kept from turn to turn.
+  Nothing where that is what the parameters are already, but if `kept`: of
+  episodes from turn to turn, and where they are rounded.
   """
   same = model.compute_dtype == model.param_dtype
-  if same and dict(mesh.shape)['fsdp'] == 1 and not episodes:
+  if same and dict(mesh.shape)['fsdp'] == 1 and not kept:
     return 0
 
   def one(path, s):
@@ -209,14 +223,14 @@ def _sampler_weights(
   return bytes_per_device(shapes)
 
 
-def _rollout_bytes(config: ExperimentConfig) -> int:
+def _rollout_bytes(config: ExperimentConfig, widened: int) -> int:
   """Ids, masks, log-probs and advantages; every device holds all rows.
 
   About 10 arrays of 4 bytes, before and after make_batch, of two iterations;
   and the responses that drafts are looked up in, before and after a call.
   """
   rollout = config.rollout
-  rows = rollout.num_prompts * rollout.group_size
+  rows = rollout.num_prompts * rollout.group_size * widened
   numbers = 10 * 2 * rows * rollout.max_response_tokens
   if isinstance(rollout.speculative, PreviousResponses):
     numbers += 2 * rollout.speculative.prompts * rollout.max_response_tokens

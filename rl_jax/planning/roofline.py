@@ -12,8 +12,6 @@ over visible positions (costs.model_flops).
 import dataclasses
 from typing import Any
 
-import jax.numpy as jnp
-
 from rl_jax.config import EvaluationConfig, ExperimentConfig
 from rl_jax.learning.update import UpdateConfig
 from rl_jax.models import ModelConfig, presets
@@ -80,9 +78,9 @@ def roofline(
   pieces = rollout.num_prompts // (update.microbatch_prompts or minibatch)
   pieces *= parts
   steps = update.epochs * rollout.num_prompts // minibatch
-  # A forward pass reads weights in the compute dtype, gathered over fsdp.
-  item = jnp.dtype(model.compute_dtype).itemsize
-  weights = plan.sampler_weights or plan.parameters * item // 4
+  # A forward pass reads weights in the compute dtype, gathered over fsdp; the
+  # parameters themselves where they are that already.
+  weights = plan.sampler_weights or plan.parameters
   passes = int('logp_ref' in config.method.needs()) + int(steps > 1)
   # Several microbatches without scores have one more forward pass.
   unscored = int(steps == 1 and pieces > 1)

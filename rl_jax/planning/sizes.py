@@ -7,8 +7,10 @@ from typing import Any
 import jax.numpy as jnp
 
 from rl_jax.learning import statistics
+from rl_jax.method import Method
 from rl_jax.models import attention as attention_lib
 from rl_jax.models import block_pool, critic, experts, kv_cache, transformer
+from rl_jax.pieces.logits.transforms import policy_names
 from rl_jax.rollouts import decode, turn_decode
 from rl_jax.rollouts.drafts import Drafts
 from rl_jax.rollouts.slots import shares_prompts
@@ -43,7 +45,7 @@ class Sizes:
 
   model: transformer.ModelConfig
   microbatch: int  # groups of one forward pass
-  rollout: int  # groups of one part of a rollout
+  rollout: int  # groups of one part of a rollout; 0: all rows are data
   group_size: int
   group_rows: int  # of a group in one forward pass
   prompt: int  # P
@@ -58,16 +60,22 @@ class Sizes:
   spans: int  # of a response, on different devices in an update
   episodes: bool  # rows have several turns
   drafts: Drafts | None  # of speculative decoding
+  policies: int  # that a rollout samples from or reads, each with a cache
+  widened: int  # rows of a group in an update, for each that is sampled first
+  continued: int  # rows of the largest call that samples, likewise
+  beams: bool = False  # rows are kept sequences of beam search
 
   @classmethod
   def of(cls, config, model, mesh) -> 'Sizes':
     rollout, axes = config.rollout, dict(mesh.shape)
     minibatch = config.update.minibatch_prompts or rollout.num_prompts
     shards = math.prod(axes[axis] for axis in mesh_lib.ROW_AXES)
-    prompts = rollout.num_prompts // rollout.parts
+    prompts = max(0, rollout.num_prompts - rollout.logged_prompts)
+    prompts //= rollout.parts
     samplers = layout.parts(prompts, 'sampled_rows', axes)
     split = lambda n: n if n % axes['tensor'] else n // axes['tensor']
     share = lambda n: n and -(-n // samplers)
+    piece = config.method.rollout
     return cls(
       model=model,
       microbatch=-(-(config.update.microbatch_prompts or minibatch) // shards),
@@ -86,6 +94,9 @@ class Sizes:
       spans=mesh_lib.spans(mesh),
       episodes=rollout.turns is not None,
       drafts=rollout.speculative,
+      policies=sampling_policies(config.method),
+      widened=getattr(piece, 'widens', 1),
+      continued=getattr(piece, 'continues', 1),
     )
 
   def activations(self) -> int:
@@ -93,7 +104,7 @@ class Sizes:
     m, own = self.model, self.response // self.spans
     # The last token is not fed; if responses are split, every place is.
     S = own if self.spans > 1 else own - 1
-    rows = self.microbatch * self.group_rows
+    rows = self.microbatch * self.group_rows * self.widened
     tokens = self.microbatch * self.prompt + rows * S
     products = (self.heads + 2 * self.kv_heads) * m.head_size
     products += 2 * m.width + (0 if self._routed else 2 * self.mlp)
@@ -131,7 +142,7 @@ class Sizes:
 
   def logits(self) -> int:
     """One chunk of scoring."""
-    step = self.microbatch * self.group_rows * self.vocab
+    step = self.microbatch * self.group_rows * self.widened * self.vocab
     own = self.response // self.spans
     span = max(1, min(own, statistics.chunk_elements() // step))
     return LOGIT_COPIES * span * step * 4
@@ -142,9 +153,13 @@ class Sizes:
     While the batch narrows the rows that go on have theirs again, and while
     the cache grows all rows their first places. Few slots of many rows have
     their prompts to themselves. Episodes keep all places between their turns.
+    Beams that are kept are copied.
     """
-    m, rows = self.model, self.rollout * self.group_size
+    if not self.rollout:
+      return 0
+    m, rows = self.model, self._sampled_rows
     token = 2 * m.num_layers * self.kv_heads * m.head_size * self.itemsize
+    token *= self.policies
     if self.cache_tokens and self.drafts is None and not self.episodes:
       return self._pool() * token
     places = self.rollout * self.prompt
@@ -155,7 +170,9 @@ class Sizes:
       own = math.prod(kv_cache.blocks_of(self.response))
       slots = min(self.slots or rows, rows)
       widths = decode.batch_widths(slots, self.response, m.num_layers)
-      if self.drafts is None and decode.wide_widths(
+      if self.beams:
+        widths = [rows, rows]
+      elif self.drafts is None and decode.wide_widths(
         widths, rows, self.response
       ):
         places += rows * kv_cache.first_places(self.response)
@@ -164,9 +181,14 @@ class Sizes:
       places += width * (own if shared else own + self.prompt)
     return places * token
 
+  @property
+  def _sampled_rows(self) -> int:
+    """Of one call on a device, with and without a slot."""
+    return self.rollout * self.group_size * self.continued
+
   def _pool(self) -> int:
     """Places of prompts, of shared blocks, and of those that few rows keep."""
-    rows = self.rollout * self.group_size
+    rows = self._sampled_rows
     slots = min(self.slots or rows, rows)
     size, whole, blocks = block_pool.sizes(self.response, self.cache_tokens)
     widths = decode.batch_widths(slots, self.response, self.model.num_layers)
@@ -185,8 +207,19 @@ class Sizes:
       scores if self.model.attention == 'plain' else 0,
       prompts * self._mlp_numbers(ROUTED_COPIES // 2) * self.itemsize,
     )
-    rows = self.rollout * self.group_size
+    rows = self._sampled_rows
     rows = min(self.slots or rows, rows)
     if self.drafts is not None:
       rows *= self.drafts.width(rows) + 1
-    return max(prefill, SAMPLING_COPIES * rows * self.model.vocab_size * 4)
+    logits = SAMPLING_COPIES * rows * self.model.vocab_size * 4
+    return max(prefill, logits * self.policies)
+
+
+def sampling_policies(method: Method) -> int:
+  """The policy, and those that transforms of its samples or games read."""
+  piece = method.rollout
+  if getattr(piece, 'plays', False):
+    return 2
+  mixture = getattr(piece, 'opponent', None)
+  mixed = () if mixture is None else (mixture,)
+  return 1 + len(policy_names((*method.logits, *mixed)))

@@ -23,6 +23,8 @@ from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.runtime import layout
 from rl_jax.types import PAD, POLICY, Array, Trajectories
 
+LEAST = -1e30  # in place of -inf, which subtracted from itself is NaN
+
 
 @struct.dataclass
 class Beams:
@@ -31,7 +33,7 @@ class Beams:
   t: Array  # tokens that live beams have
   response_BT: Array
   logp_BT: Array
-  total_B: Array  # sum of the log-probs; -inf: no beam
+  total_B: Array  # sum of the log-probs, less one number a prompt; -inf: none
   length_B: Array
   ended_B: Array
   stop_B: Array | None  # state of sampling.stop_SV
@@ -134,7 +136,8 @@ class Search:
       hidden_BD=jnp.repeat(hidden_ND, W, axis=0),
       cache=models.extend(self.cfg, prompt, B, width),
     )
-    s = lax.while_loop(self.goes_on, self.step, start)
+    following = lambda s: self.centred(self.step(s))
+    s = lax.while_loop(self.goes_on, following, start)
     return tuple(
       x[::W] for x in (s.response_BT, s.logp_BT, s.length_B, s.ended_B)
     )
@@ -151,6 +154,15 @@ class Search:
     total_NW, index_NW = lax.top_k(total_BV.reshape(B // W, W * V), W)
     from_NW = index_NW // V + W * jnp.arange(B // W)[:, None]
     return self.follow(s, *map(jnp.ravel, (from_NW, index_NW % V, total_NW)))
+
+  def centred(self, s):
+    """Sums less the largest of each prompt.
+
+    In sums of hundreds of log-probs small differences between tokens are lost.
+    """
+    most_N = s.total_B.reshape(-1, self.beams).max(axis=1)
+    most_B = jnp.repeat(jnp.maximum(most_N, LEAST), self.beams)
+    return s.replace(total_B=s.total_B - most_B)
 
   def totals(self, s):
     """Sums of the log-probs of all continuations, [B, V]."""

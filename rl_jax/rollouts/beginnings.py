@@ -13,7 +13,12 @@ from rl_jax.rollouts.partners import Partners
 from rl_jax.rollouts.players import Episode
 from rl_jax.runtime import processes
 from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments.base import Opened, opened, players_of
+from rl_jax.tasks.environments.base import (
+  Opened,
+  opened,
+  players_of,
+  rewrites,
+)
 from rl_jax.tasks.environments.several import begins_in_chat
 from rl_jax.verification.sessions import Answer, Request
 
@@ -36,7 +41,7 @@ def open_all(
   that fails in some of them has failed.
   """
   episodes = [
-    Episode((number, n), example, players_of(task))
+    Episode((number, n), example, players_of(task), rewrites=rewrites(task))
     for n, example in enumerate(examples)
   ]
   partners.play_on(ask, episodes)

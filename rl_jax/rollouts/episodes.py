@@ -298,8 +298,9 @@ class Episodes(Journaled):
     """One read: lengths of all rows, tokens of own ones."""
     if processes.count() == 1:
       return processes.read(tokens)
-    mine = {name: tokens.pop(name) for name in ('response', 'finished')}
-    return processes.read(tokens) | processes.fetch_rows(mine, own)
+    mine = {name: tokens[name] for name in ('response', 'finished')}
+    every = {'length': tokens['length']}
+    return processes.read(every) | processes.fetch_rows(mine, own)
 
   def _act(self, side, host, own):
     """Takes the turns of a side; the episodes that are to answer."""
@@ -349,16 +350,16 @@ class Episodes(Journaled):
     if not player.acts():
       return None, False
     episode, history = player.episode, player.remembers()
-    if player.ids:  # a stop text ends a turn too, without its end token
-      last = player.ids[-1][1][-1:]
-      finished = bool(last) and last[0] in self._format.tokenizer.eos_ids
-    # Right behind the prompt, which opens a turn, an empty one is closed.
     forgets = history is not None
-    cut = forgets and not history or not finished
     try:
-      ids, left_out = self._format.observation(player.heard(), cut)
-      player.opening = ids
-      ids = [*self._format.again(player.ids, history or ()), *ids]
+      again = self._format.again(player.ids, history or ())
+      # A stop text ends a turn too, without its end token; right behind the
+      # prompt, which opens a turn, an empty one is closed.
+      if forgets or player.ids:
+        last = again if forgets else player.ids[-1][1]
+        finished = bool(last) and last[-1] in self._format.tokenizer.eos_ids
+      ids, left_out = self._format.observation(player.heard(), not finished)
+      player.opening, ids = ids, [*again, *ids]
     except (ValueError, IndexError) as error:  # of a character tokenizer
       episode.fail(f'the observation: {error}')
       return None, False

@@ -122,7 +122,8 @@ def decoded_rows(
   params = rounded(params, sampling.weights)
   rows = unfinished_rows(traj, key, max_new_tokens)
   if sampling.stop_SV is not None:
-    rows = rows.replace(stop_B=_stop_states(traj, sampling))
+    none_B = jnp.zeros_like(rows.length_B)
+    rows = rows.replace(stop_B=stop_states(traj, sampling, none_B))
   if make is not None:
     passes_B3 = jnp.zeros((*rows.length_B.shape, 3), jnp.int32)
     rows = rows.replace(passes_B3=passes_B3)
@@ -193,12 +194,15 @@ def unfinished_rows(traj, key, max_new_tokens):
   )
 
 
-def _stop_states(traj, sampling):
-  """After the tokens that rows have."""
+def stop_states(
+  traj: Trajectories, sampling: SamplingConfig, since_B: Array
+) -> Array:
+  """After the tokens that rows have, from `since` on."""
 
   def step(t, state_B):
     after_B = sampling.follow(state_B, traj.response_BT[:, t])
-    return jnp.where(t < traj.length_B, after_B, state_B)
+    here_B = (t >= since_B) & (t < traj.length_B)
+    return jnp.where(here_B, after_B, state_B)
 
   start_B = jnp.zeros_like(traj.length_B)
   return jax.lax.fori_loop(0, traj.length_B.max(), step, start_B)

@@ -15,7 +15,8 @@ from rl_jax.tasks.base import Example
 from rl_jax.tasks.draws import Draws
 from rl_jax.tasks.score_lists import named_scores
 
-_NUMBER = re.compile(r'-?\d+(?:\.\d+)?')
+# Of '7-8' the last number is 8: a dash behind a digit is no sign.
+_NUMBER = re.compile(r'(?:(?<!\d)-)?\d+(?:\.\d+)?')
 Messages = tuple[dict[str, str], ...]
 
 

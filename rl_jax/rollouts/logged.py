@@ -284,12 +284,17 @@ def logged_rows(
     logp_behaviour_BT=np.zeros((B, T), np.float32),
     rewards={base.OUTCOME: reward},
     reward_B=reward,
-    extras=_extras([logged for logged, *_ in rows], live, mismatched),
+    extras=extras_of([logged for logged, *_ in rows], live, mismatched),
   )
 
 
-def _extras(rows, live, mismatched):
-  """What the data say of rows of Logged, by row_inputs.KEYS."""
+def extras_of(
+  rows: Sequence[base.Logged], live: np.ndarray, mismatched: bool
+) -> dict[str, np.ndarray]:
+  """What the data say of rows, by row_inputs.KEYS; live: weights of the rows.
+
+  Labels of steps are not among them.
+  """
   label = np.asarray(
     [-1 if x.label is None else x.label for x in rows], np.float32
   )

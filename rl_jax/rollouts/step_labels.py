@@ -13,12 +13,15 @@ def step_labels(
 ) -> np.ndarray:
   """f32[B, T]: the label at the last token of each step, -1 elsewhere.
 
-  Steps are encoded one by one, as rollouts.completions does.
+  Steps are encoded one by one, as rollouts.completions does. One without
+  tokens has no place for its label.
   """
   found = np.full((len(records), max_response_tokens), -1.0, np.float32)
   for row, logged in enumerate(records):
     end = -1
     for step, label in zip(logged.steps, logged.step_labels, strict=True):
-      end += len(tokenizer.encode(step))
-      found[row, end] = label
+      size = len(tokenizer.encode(step))
+      end += size
+      if size:
+        found[row, end] = label
   return found

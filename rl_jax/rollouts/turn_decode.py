@@ -17,11 +17,15 @@ from rl_jax import models
 from rl_jax.models import rope
 from rl_jax.pieces.logits.transforms import policies_of
 from rl_jax.rollouts import decode, slots
-from rl_jax.rollouts.generate import prepare_weights, unfinished_rows
+from rl_jax.rollouts.generate import (
+  prepare_weights,
+  stop_states,
+  unfinished_rows,
+)
 from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.rollouts.slots import Rows
 from rl_jax.runtime import layout
-from rl_jax.types import ENVIRONMENT, POLICY, Array, Trajectories, Turns
+from rl_jax.types import ENVIRONMENT, PAD, POLICY, Array, Trajectories, Turns
 
 # Tokens of an observation that are fed at once. While a row has so many left,
 # this costs no more products than single steps, which would read the weights
@@ -97,8 +101,9 @@ def begin(
 ) -> tuple[Any, Playing]:
   """(weights for the turns, the episodes after their first turn).
 
-  traj: empty rows, or unfinished ones that go on inside a turn. A turn ends at
-  a token of sampling.eos_ids, or after turn_tokens. acting: rows that have this
+  traj: empty rows, or unfinished ones that go on inside a turn, in whose tokens
+  a stop text may begin. A turn ends at a token of sampling.eos_ids, or after
+  turn_tokens. acting: rows that have this
   turn, None: all; the others wait for their first observation, which must not
   be empty.
   """
@@ -107,7 +112,8 @@ def begin(
   if acting_B is not None:
     rows = rows.replace(limit_B=jnp.where(acting_B, rows.limit_B, 0))
   if sampling.stop_SV is not None:
-    rows = rows.replace(stop_B=jnp.zeros_like(rows.length_B))
+    since_B = _open_turns(traj)
+    rows = rows.replace(stop_B=stop_states(traj, sampling, since_B))
   policies = [params, *policies_of(sampling.transforms, params).values()]
   begun = [
     models.prefill(policy, cfg, traj.prompt_NP, traj.prompt_mask_NP)
@@ -134,6 +140,17 @@ def begin(
 
   by_rows = layout.by_rows(shard, (False, False, True, True), traj.num_prompts)
   return weights, by_rows(weights, sampling, begun, rows)
+
+
+def _open_turns(traj):
+  """Where the text of the turn begins that each row is in; its end if none."""
+  if traj.turn_BT is None:  # empty rows
+    return traj.length_B
+  there_BT = traj.kind_BT != PAD
+  last_B = jnp.where(there_BT, traj.turn_BT, 0).max(axis=1)
+  own_BT = there_BT & (traj.turn_BT == last_B[:, None])
+  own_BT &= traj.kind_BT != ENVIRONMENT
+  return jnp.where(own_BT.any(axis=1), own_BT.argmax(axis=1), traj.length_B)
 
 
 def opponents(traj: Trajectories) -> Trajectories:

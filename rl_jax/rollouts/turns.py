@@ -157,9 +157,13 @@ class TurnFormat:
       if text is not None:
         end = [x for x in action[-1:] if x in self.tokenizer.eos_ids]
         action = [*self.tokenizer.encode(text), *end]
+      # Closed is what stands before it here: another turn than it once was, or
+      # the empty one that the prompt opens.
       first = len(self.closing)
-      if not ids and opening and tuple(opening[:first]) != self.closing:
-        ids += self.closing  # of the empty turn that the prompt opens
+      if opening and tuple(opening[:first]) == self.closing:
+        opening = opening[first:]
+      if opening and not (ids and ids[-1] in self.tokenizer.eos_ids):
+        ids += self.closing
       ids += [*opening, *action]
     return ids
 

@@ -244,8 +244,9 @@ def in_window(
   """Verified rows with the mask, weights and extras of this window.
 
   given_B: tokens of earlier windows. open_B: rows that were going on. waits_B:
-  those that still are.
+  those that still are, whose beginnings reward models have scored, too.
   """
+  ended = lambda reward_B: jnp.where(waits_B, 0.0, reward_B)
   position_1T = jnp.arange(traj.mask_BT.shape[1])[None]
   new_BT = position_1T >= given_B[:, None]
   trained_BT = (traj.kind_BT == POLICY) & open_B[:, None]
@@ -256,6 +257,8 @@ def in_window(
     logp_behaviour_BT=jnp.where(trained_BT, traj.logp_behaviour_BT, 0.0),
     valid_B=traj.valid_B * live_B,
     weight_B=traj.weight_B * live_B,
+    rewards={name: ended(x_B) for name, x_B in traj.rewards.items()},
+    reward_B=ended(traj.reward_B),
     extras={
       **traj.extras,
       'window_start_B': given_B.astype(jnp.float32),

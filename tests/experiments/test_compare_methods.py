@@ -27,3 +27,11 @@ def test_fields_that_would_be_lost_are_errors(sets, message):
   """A seed was replaced by those of --seeds, a first value by the second."""
   with pytest.raises(ValueError, match=message):
     compare_methods.common_fields(sets)
+
+
+def test_the_baseline_is_compared_with_others():
+  """Alone it would be run for a table that is an error."""
+  found = compare_methods.methods(['dapo', 'grpo'], 'grpo')
+  assert found == ['grpo', 'dapo']
+  with pytest.raises(ValueError, match='--methods=grpo: expected .* other'):
+    compare_methods.methods(['grpo'], 'grpo')

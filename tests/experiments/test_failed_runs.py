@@ -52,9 +52,10 @@ def test_an_evaluation_prints_null_for_what_is_no_number():
   """At any depth; other values are as they are."""
   code = (
     'import json; from experiments import evaluate\n'
+    'from experiments.flags import outputs\n'
     'nan, inf = float("nan"), float("inf")\n'
     'line = {"a": nan, "b": {"c": -inf}, "d": 0.5, "e": ["x"], "f": 3}\n'
-    'print(json.dumps(evaluate._finite(line)))\n'
+    'print(json.dumps(outputs.finite(line)))\n'
     'print(json.dumps(evaluate._plain([0.5, nan, inf])))\n'
   )
   done = call('-c', code)

@@ -25,6 +25,7 @@ RECIPES = sorted(
   for path in (configuration.ROOT / 'configs' / 'pipelines').glob('*.py')
   if path.stem != '__init__'
 )
+SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
 EVALUATION_FLAGS = configuration.ROOT / 'experiments/flags/evaluation.py'
 
 ROWS = ''.join(
@@ -156,7 +157,7 @@ def test_a_finished_stage_keeps_its_command(tmp_path):
     pipeline.finished(str(path), {'a': [*planned['a'], '--seed=1']})
 
 
-@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize('number', SIGNALS)
 @pytest.mark.parametrize('when', ['before', 'behind'])
 def test_a_signal_while_a_stage_starts_ends_it(number, when, monkeypatch):
   """Handlers are there first; it is told once it runs."""
@@ -180,7 +181,7 @@ def test_a_signal_while_a_stage_starts_ends_it(number, when, monkeypatch):
   assert missed == [number]
 
 
-@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize('number', SIGNALS)
 def test_processes_get_the_signals_of_their_parent(number):
   """Also Ctrl-C that no terminal sent: by `kill -INT`, or from a notebook."""
   before = signal.signal(number, signal.SIG_DFL)  # scripts ignore Ctrl-C

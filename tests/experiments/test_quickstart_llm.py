@@ -10,6 +10,7 @@ import pytest
 from experiments import quickstart_llm
 from experiments.flags import configuration
 from experiments.tables import quickstart_llm as llm_table
+from rl_jax.runs import directory
 
 
 @pytest.fixture
@@ -100,3 +101,17 @@ def test_what_was_not_judged_counts_nowhere():
   greedy, samples = llm_table.gains(before, after)
   assert greedy[:3] == ('greedy', 0.5, 1.0) and greedy[3].effect == 0.5
   assert samples[:3] == ('samples', 0.5, 0.75) and samples[3].effect == 0.25
+
+
+def test_what_another_method_has_trained_is_not_shown(tmp_path):
+  """The stages are done, but --method says otherwise than then."""
+  grpo, dapo = (configuration.build('bandit', x) for x in ('grpo', 'dapo'))
+  folder = tmp_path / 'rl'
+  folder.mkdir()
+  directory.write_config(grpo, str(folder))
+  done = {name: {'stage': name} for name in ('untrained', 'RL')}
+  (tmp_path / 'table.json').write_text(json.dumps(done))
+  before, after = quickstart_llm.train(grpo, str(tmp_path))
+  assert (before, after) == (done['untrained'], done['RL'])
+  with pytest.raises(ValueError, match='differs from the given configuration'):
+    quickstart_llm.train(dapo, str(tmp_path))

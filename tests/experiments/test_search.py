@@ -96,3 +96,10 @@ def test_a_run_of_another_process_is_named(monkeypatch):
   """Such a run has no line yet."""
   with pytest.raises(ValueError, match=r'w/config=.*: another process'):
     scored(monkeypatch, {'digest': 'of another'})
+
+
+def test_what_is_no_number_is_never_the_best():
+  """A run whose metric is NaN is worse than one that has any."""
+  score = lambda point: np.nan if point[0] == 1.0 else -((point[0] - 2) ** 2)
+  (best,), found = search.nelder_mead(score, (1.0,), 0.1, 15)
+  assert best > 1 and np.isfinite(found)

@@ -16,7 +16,8 @@ from rl_jax.planning import collectives
 from rl_jax.runtime import mesh as mesh_lib
 
 # A scan of 5 with a sum over 4 devices and a gather over 2 in its body, an
-# asynchronous sum over the axis of 4, and a loop whose end depends on data.
+# asynchronous sum over the axis of 4, gather over 2 and sum over one device,
+# and a loop whose end depends on data.
 HLO = """HloModule jit_f, num_partitions=8
 
 %add (a: f32[], b: f32[]) -> f32[] {
@@ -38,7 +39,11 @@ HLO = """HloModule jit_f, num_partitions=8
 ENTRY %main (x: f32[8,4]) -> f32[8,4] {
   %w = (s32[], /*index=1*/f32[8,4]) while(%t0), condition=%add, body=%scan_body, backend_config={"known_trip_count":{"n":"5"}}
   %s = f32[10]{0} all-reduce-start(%q), replica_groups=mesh['a'=2,'b'=4] {'b'}
-  %d = f32[10]{0} all-reduce-done(%s), replica_groups=mesh['a'=2,'b'=4] {'b'}
+  %d = f32[10]{0} all-reduce-done(%s)
+  %h = (f32[5]{0}, f32[10]{0}) all-gather-start(%q), replica_groups=[4,2]<=[8], dimensions={0}
+  %e = f32[10]{0} all-gather-done(%h)
+  %n = f32[10]{0} all-reduce-start(%q), replica_groups=[8,1]<=[8], to_apply=%add
+  %o = f32[10]{0} all-reduce-done(%n)
   %one = f32[9]{0} all-reduce(%q), replica_groups=[8,1]<=[8], to_apply=%add
   ROOT %v = (s32[]) while(%t1), condition=%add, body=%data_body
 }
@@ -46,12 +51,13 @@ ENTRY %main (x: f32[8,4]) -> f32[8,4] {
 
 
 def test_loops_are_multiplied_out():
-  """By hand: 5 sums of 128 bytes and 5 gathers of 32; 3 turns of 6 bytes."""
+  """By hand: 5 sums of 128 bytes and 5 gathers of 32; 3 turns of 6 bytes; a sum
+  and a gather of 40 bytes, whose groups are those of their -start parts."""
   found = collectives.count(HLO, devices=8, unknown_trips=3)
   by_kind = {(c.kind, c.group): (c.count, c.bytes, c.sent) for c in found}
   assert by_kind == {
     ('all-reduce', 4): (6, 5 * 128 + 40, 1.5 * 680),
-    ('all-gather', 2): (5, 5 * 32, 80.0),
+    ('all-gather', 2): (6, 5 * 32 + 40, 100.0),
     ('collective-permute', 2): (3, 18, 18),
   }
 

@@ -1,9 +1,14 @@
-"""FLOP and bytes of experts: of those that tokens take."""
+"""FLOP and bytes of experts that tokens take, and of weights that are read."""
 
 import dataclasses
 
-from rl_jax.models import ModelConfig
-from rl_jax.planning import costs
+import pytest
+
+from configs import bandit
+from rl_jax.models import ModelConfig, spec, specs
+from rl_jax.models.source import ModelSource
+from rl_jax.planning import costs, memory_plan, roofline
+from rl_jax.runtime import mesh as mesh_lib
 
 SHAPE = costs.Shape(2, 3, 5, 4)  # 2 prompts of 5, 6 rows of 4 tokens
 EXPERTS = ModelConfig(
@@ -40,3 +45,21 @@ def test_experts_that_no_row_takes_are_not_read():
   assert six - costs.decode_bytes(EXPERTS, one)['weights'] == (
     3 * 4 * 2 * 6 * expert
   )
+
+
+@pytest.mark.parametrize('param_dtype', ['float32', 'bfloat16'])
+def test_weights_are_read_in_the_dtype_of_products(toy, param_dtype):
+  """2 bytes of each, whether or not they are kept in another one."""
+  model = dataclasses.replace(
+    EXPERTS, compute_dtype='bfloat16', param_dtype=param_dtype
+  )
+  config = bandit.get_config(toy.get_method('grpo'))
+  config = dataclasses.replace(config, model=ModelSource(config=model))
+  mesh = mesh_lib.abstract_mesh(mesh_lib.MeshConfig())
+  plan = memory_plan.estimate(config, model, mesh)
+  (found,) = roofline.roofline(config, model, plan, 1, {'generate': 0.0})
+  cache = plan.cache / 2
+  weights = found.moved / config.rollout.max_response_tokens - cache
+  count = spec.count(specs(model))
+  norms = 2 * 5 * 64  # of float32
+  assert 2 * count <= weights <= 2 * count + norms

@@ -172,11 +172,15 @@ def test_the_kept_cache_of_episodes_is_exact(toy):
 
 @pytest.mark.slow
 def test_episodes_need_what_is_planned(toy):
-  """The first turn and a later one: both programs within 1.3."""
+  """The first turn and a later one: both programs within 1.3.
+
+  Narrowing to 64 rows has a program of its own, which copies their cache.
+  """
   config = make_episodes(toy)
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   found = plan(config, SMALL)
   wanted = found.generate - found.reference - found.optimizer
+  wanted -= 2 * 2 * 2 * 16 * 4 * 64 * 80
   lowered = abstract_run.AbstractRun(config, SMALL, mesh).lower()
   for stage in ('generate', 'turn'):
     stats = lowered[stage].compile().memory_analysis()

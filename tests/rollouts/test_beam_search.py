@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from rl_jax import models, rollouts
+from rl_jax.models import params as params_lib
 from rl_jax.rollouts.beam_search import beam_search
 
 N, END = 3, 4
@@ -95,6 +96,37 @@ def test_one_beam_is_greedy(tiny):
     np.testing.assert_array_equal(getattr(found, name), getattr(greedy, name))
   np.testing.assert_allclose(
     found.logp_behaviour_BT, greedy.logp_behaviour_BT, rtol=1e-5, atol=1e-6
+  )
+
+
+def test_long_responses_keep_their_digits():
+  """E0 tokens; log-probs of 400 tokens whose sum is about -1000."""
+  cfg = models.ModelConfig(
+    vocab_size=13,
+    num_layers=1,
+    width=8,
+    num_heads=1,
+    num_kv_heads=1,
+    head_size=8,
+    mlp_size=8,
+  )
+  params = params_lib.init_params(cfg, KEY)
+  traj = rollouts.start_trajectories(
+    *(np.arange(8).reshape(4, 2), np.ones((4, 2)), np.arange(4)),
+    group_size=1,
+    max_response_tokens=400,
+  )
+  sampling = rollouts.SamplingConfig(greedy=True)
+  found = search(cfg, 1, 400, sampling)(params, traj)
+  greedy = jax.jit(
+    lambda params, traj: rollouts.generate(
+      *(params, cfg, traj, KEY, sampling), max_new_tokens=400
+    )
+  )(params, traj)
+  assert greedy.logp_behaviour_BT.sum(axis=1).max() < -900
+  np.testing.assert_array_equal(found.response_BT, greedy.response_BT)
+  np.testing.assert_allclose(
+    found.logp_behaviour_BT, greedy.logp_behaviour_BT, atol=1e-5
   )
 
 

@@ -9,6 +9,7 @@ import pytest
 from rl_jax.pieces.policies import CopyEvery, Frozen
 from rl_jax.rollouts.turns import TurnConfig, check
 from rl_jax.rollouts.wrappers import Opponent
+from rl_jax.runtime import processes
 from rl_jax.tasks import KeyDoor
 from rl_jax.tasks.environments import several
 from rl_jax.types import ENVIRONMENT, PAD, POLICY
@@ -143,3 +144,22 @@ def test_rules_keep_the_opponent_and_settings_are_checked(bad):
     check(KeyDoor(), rollout, method)
   with pytest.raises(ValueError, match='sets: a game of several players'):
     several.check([task, dataclasses.replace(task)], 'sets')
+
+
+def test_a_side_that_waits_is_read_again(rallies, monkeypatch):
+  """Of two processes: its tokens are those of the turn before."""
+  monkeypatch.setattr(processes, 'count', lambda: 2)
+  monkeypatch.setattr(processes, 'read', dict)
+  cut = lambda tree, rows: {name: x[rows] for name, x in tree.items()}
+  monkeypatch.setattr(processes, 'fetch_rows', cut)
+  tokens = {
+    'response': np.arange(8).reshape(4, 2),
+    'length': np.array([2, 1, 2, 0]),
+    'finished': np.array([True, False, True, False]),
+  }
+  first, again = (rallies.episodes._read(tokens, slice(2, 4)) for _ in range(2))
+  assert first['response'].tolist() == [[4, 5], [6, 7]]
+  assert first['length'].tolist() == [2, 1, 2, 0]
+  assert first['finished'].tolist() == [True, False]
+  for name, x in first.items():
+    np.testing.assert_array_equal(again[name], x)

@@ -84,11 +84,11 @@ def test_a_group_is_judged_under_other_names():
 
 
 def test_texts_are_read_by_their_last_number():
-  """What has none counts 0, and is counted."""
+  """What has none counts 0, and is counted; a dash of a range is no sign."""
   judge = Judge(template='{response}', reads='text')
-  table = {'x': 'of 10 I give -2.5.', 'y': 'fine'}
-  found, unread = judged(judge, ['x', 'y'], lambda q: table[q.text])
-  assert (found.tolist(), unread) == ([-2.5, 0.0], 1)
+  table = {'x': 'of 10 I give -2.5.', 'y': 'fine', 'z': 'about 7-8.'}
+  found, unread = judged(judge, ['x', 'y', 'z'], lambda q: table[q.text])
+  assert (found.tolist(), unread) == ([-2.5, 0.0, 8.0], 1)
 
 
 def test_thoughts_are_not_judged():

@@ -14,6 +14,7 @@ from rl_jax.models.tokenizer import CharTokenizer, HFTokenizer
 from rl_jax.rollouts.completions import closing_ids, encode_logged
 from rl_jax.rollouts.logged import LoggedSet, LoggedSource, logged_rows
 from rl_jax.rollouts.prompts import OverlongPromptError
+from rl_jax.rollouts.step_labels import step_labels
 from rl_jax.tasks import (
   Arithmetic,
   ChatTemplate,
@@ -366,3 +367,10 @@ def test_a_response_to_another_prompt_needs_two(tmp_path):
     make(num_prompts=2, mismatched=True)
   with pytest.raises(ValueError, match='one row in a batch'):
     LoggedSource(records(), None, None, None, num_prompts=1, mismatched=True)
+
+
+def test_a_step_without_tokens_has_no_label():
+  """Not one at the last place of the row, and not that of the step before."""
+  logged = base.Logged(steps=('', '12', '', '1'), step_labels=(0.1, 0, 1, 0.5))
+  found = step_labels([logged], CharTokenizer('12'), 5)
+  np.testing.assert_array_equal(found, [[-1, 0, 0.5, -1, -1]])

@@ -1,6 +1,7 @@
 """Episodes whose contexts are rewritten: what is drawn is what is scored."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +11,7 @@ import pytest
 from rl_jax.learning import statistics
 from rl_jax.learning.hidden_states import Forward
 from rl_jax.models import transformer
+from rl_jax.rollouts.episodes import Episodes
 from rl_jax.rollouts.turns import TurnConfig, TurnFormat, check
 from rl_jax.tasks import (
   Arithmetic,
@@ -152,6 +154,17 @@ def test_what_cannot_be_forgotten_fails(task, words, Played):
   assert all(words in outcome.error for outcome in played.outcomes)
 
 
+def test_an_episode_may_forget_at_once(Played):
+  """There is nothing before it but the prompt."""
+
+  class Fresh(Forgetful):
+    def reset(self, seed):
+      return Reply('b', forget=True)
+
+  played = Played(Fresh(), TURNS, size=30, num_prompts=1)
+  assert all(outcome.error is None for outcome in played.outcomes)
+
+
 def test_one_action_behind_a_new_context_is_trained(Played):
   """Every token of the policy has mask 1; what is repeated has 0."""
   played = Played(Forgetful(), TURNS, size=30, num_prompts=1)
@@ -193,10 +206,37 @@ def test_contexts_of_a_chat_are_those_of_its_template(first):
   assert form.again(turns, history) == [
     *(*empty, 1, 2, 50, 3, 11, 9, 1, 2, 60, 3, 12, 9)
   ]
+  # Turn 1, which was cut, is left out: turn 0 has its own end.
+  parts = [(0, None), (2, None)]
+  assert form.again(turns, parts) == [10, 9, 1, 2, 60, 3, 12, 9]
   assert form.again(turns, [(0, 'A')]) == [65, 9]
   assert form.again(turns, [(2, 'A')]) == [9, 1, 2, 60, 3, 65, 9]
   with pytest.raises(IndexError, match='history has turn 3 of 3'):
     form.again(turns, [(3, None)])
+
+
+@pytest.mark.parametrize('ends', [0, 1])
+def test_the_turn_before_an_observation_has_one_end(ends):
+  """That which is read again, whether or not the last one was cut."""
+  encode = lambda text: [ord(x) for x in text]
+  tokenizer = SimpleNamespace(eos_ids=(9,), encode=encode)
+  form = TurnFormat(tokenizer, TURNS, (1, 2), (9,), (3,))
+  actions = [[10], [11]]
+  actions[ends].append(9)
+  player = SimpleNamespace(
+    ids=[([], actions[0]), ([*form.closing * ends, 1, 2, 50, 3], actions[1])],
+    acts=lambda: True,
+    remembers=lambda: [(0, None)],
+    heard=lambda: 'A',
+    episode=SimpleNamespace(cut=False),
+    left_out=0,
+    begun=True,
+  )
+  finished, room = bool(ends), 99
+  found = Episodes._next_ids(
+    SimpleNamespace(_format=form), player, finished, room
+  )
+  assert found == ([10, 9, 1, 2, 65, 3], True)
 
 
 def test_messages_that_are_read_again_are_no_new_ones():

@@ -11,9 +11,11 @@ import pytest
 from rl_jax import models, rollouts
 from rl_jax.models import kv_cache
 from rl_jax.models import params as params_lib
+from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.rollouts import turn_decode
+from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.turn_decode import Said
-from rl_jax.types import ENVIRONMENT, PAD, POLICY, Turns
+from rl_jax.types import ENVIRONMENT, FORCED, PAD, POLICY, Turns
 
 CFG = models.ModelConfig(
   vocab_size=13,
@@ -289,3 +291,35 @@ def test_the_first_call_is_where_its_turn_begins():
   np.testing.assert_array_equal(
     traj.extras['first_call_B'], [3, 0, -1, -1, -1, -1]
   )
+
+
+def test_a_stop_text_may_begin_in_given_tokens_of_the_turn():
+  """'ab' behind 'a' that was put there, not behind 'a' of an observation."""
+  tokenizer = CharTokenizer('abcdefghijk')
+  stop = make_stop(tokenizer, ('ab',))
+  a, b = tokenizer.encode('ab')
+  for last, ends in ((FORCED, True), (ENVIRONMENT, False)):
+    kind_T = np.array([POLICY, ENVIRONMENT, last] + [PAD] * (T - 3))
+    turn_T = np.where(kind_T == PAD, -1, np.arange(T) > 0)
+    ids_T = np.where(np.arange(T) == 2, a, 7) * (kind_T != PAD)
+    rows = lambda x_T: jnp.tile(jnp.asarray(x_T, jnp.int32), (64, 1))
+    traj = rollouts.start_trajectories(
+      np.full((1, P), 5),
+      np.ones((1, P)),
+      np.arange(1),
+      group_size=64,
+      max_response_tokens=T,
+    ).replace(
+      response_BT=rows(ids_T),
+      kind_BT=rows(kind_T),
+      turn_BT=rows(turn_T),
+      length_B=jnp.full(64, 3, jnp.int32),
+    )
+    fixed = {**FIXED, 'sampling': rollouts.SamplingConfig.ended_by(stop)}
+    begin = jax.jit(functools.partial(turn_decode.begin, **fixed))
+    flat = params_lib.init_params(CFG, jax.random.key(0))
+    _, playing = begin(flat, traj, KEY)
+    found = jax.device_get(playing.tokens())
+    at_once = found['response'][:, 3] == b
+    assert at_once.sum() > 1
+    assert (found['length'][at_once] == 4).all() == ends

@@ -18,6 +18,7 @@ from rl_jax.rollouts import windows
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.rollouts.engine import make_engine
 from rl_jax.rollouts.host_selector import HostSelector
+from rl_jax.rollouts.learned import LearnedRewards
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.runtime import mesh as mesh_lib
@@ -148,6 +149,20 @@ def test_a_row_is_verified_when_it_ends(monkeypatch):
   for traj, *_ in found:
     waits_B = traj.extras['waits_B'] > 0
     assert not traj.reward_B[waits_B].any() and traj.valid_B[waits_B].all()
+
+
+def test_the_score_of_a_beginning_is_no_reward(four):
+  """A reward model gives 1 to all rows, waiting ones too: 2 where they end."""
+  source = collector()
+  source._learned = LearnedRewards(
+    score=lambda traj: {'liked': jnp.ones_like(traj.valid_B)},
+    weights={'liked': 2.0},
+  )
+  found = iterations(source, range(4))
+  for (traj, *_), (plain, *_) in zip(found, four, strict=True):
+    ended_B = 1 - traj.extras['waits_B']
+    np.testing.assert_array_equal(traj.rewards['liked'], ended_B)
+    np.testing.assert_array_equal(traj.reward_B, plain.reward_B + 2 * ended_B)
 
 
 def test_rows_of_a_group_are_verified_when_it_is_over():

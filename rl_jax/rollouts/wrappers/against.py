@@ -38,6 +38,7 @@ class Against:
   decay: float | None = ranged(None, 0.0, 1.0)  # of the average
   trained: str = chosen('both', tuple(_WEIGHTS))
   role: ClassVar[str] = 'rollout'
+  widens: ClassVar[int] = 2  # see HintGuided
 
   @property
   def opponent(self) -> PolicyMixture:

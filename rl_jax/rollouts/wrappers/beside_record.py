@@ -33,6 +33,12 @@ class BesideRecord:
 
   coef: float = ranged(1.0, 0.0, 1.0)
   role: ClassVar[str] = 'rollout'
+  widens: ClassVar[int] = 2  # see HintGuided
+
+  @property
+  def opponent(self) -> PolicyMixture | None:
+    """What the samples are drawn from; None: the policy itself."""
+    return PolicyMixture(coef=self.coef) if self.coef > 0 else None
 
   @property
   def reads_reference(self) -> bool:
@@ -44,15 +50,18 @@ class BesideRecord:
   ) -> tuple[Trajectories, list[Any]]:
     """(samples joined with the records, their round if they are others)."""
     rounds = []
-    if self.coef > 0:
-      mixture = (PolicyMixture(coef=self.coef),)
+    if self.opponent is not None:
+      mixture = (self.opponent,)
       traj, more = sampler.sample(done.examples, done.indices, mixture)
       rounds = [more]
     records = record_rows(
       done.examples, sampler, traj.response_BT.shape[1], traj.group_size
     )
     other = np.float32(self.coef > 0)
-    return sampler.run(join_records, traj, other, *records), rounds
+    joined = sampler.run(join_records, traj, other, *records)
+    # What the task says of tokens: rows of records have that of samples still.
+    described = sampler.row_inputs(joined)
+    return joined.replace(extras={**joined.extras, **described}), rounds
 
 
 def record_rows(

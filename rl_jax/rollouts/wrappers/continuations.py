@@ -18,6 +18,11 @@ class Continuations:
   samples: int
   reads_rewards: ClassVar[bool] = True
 
+  @property
+  def continues(self) -> int:
+    """Rows of a call for each of the rollout, for the memory plan."""
+    return self.samples
+
   def rewards_behind(
     self, traj: Trajectories, done: Any, sampler: Any, cut_B: Any
   ) -> tuple[np.ndarray, Any]:

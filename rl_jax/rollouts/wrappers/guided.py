@@ -31,6 +31,7 @@ class HintGuided(Hints):
   # Failed: no valid reward of the group is above this, in units of the reward.
   solved_above: float = ranged(0.5)
   role: ClassVar[str] = 'rollout'
+  widens: ClassVar[int] = 2  # times as many rows a group, for the memory plan
   reads_rewards: ClassVar[bool] = True
 
   def failed(self, reward_NG: np.ndarray) -> np.ndarray:

@@ -45,6 +45,7 @@ class ReflectedClones:
   keep_ratio: float = ranged(0.08, 0.0, 1.0)
   solved_above: float = ranged(0.5)  # in units of the reward
   role: ClassVar[str] = 'rollout'
+  widens: ClassVar[int] = 2  # see HintGuided
   replays: ClassVar[bool] = True  # for episodes, which are repeated
   scores: ClassVar[bool] = True
   reads_rewards: ClassVar[bool] = True

@@ -58,6 +58,11 @@ class TreeSearch:
   role: ClassVar[str] = 'rollout'
   reads_rewards: ClassVar[bool] = True
 
+  @property
+  def widens(self) -> int:
+    """See HintGuided."""
+    return 1 + self.expansions
+
   def check_rollout(self, task: Any, rollout: Any) -> None:
     """Raises ValueError if a node would have one child alone."""
     del task

@@ -45,6 +45,11 @@ class UncertaintyAllocation(Priorities):
   role: ClassVar[str] = 'rollout'
   reads_rewards: ClassVar[bool] = True
 
+  @property
+  def widens(self) -> int:
+    """See HintGuided."""
+    return 1 + self.most
+
   def check_rollout(self, task: Any, rollout: Any) -> None:
     """Raises ValueError if chunks cannot all be given, or have no spread."""
     if self.seeds is not None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from experiments.flags import configuration
+from experiments.flags import configuration, fields
+from rl_jax import serialization
 
 
 @pytest.mark.parametrize(
@@ -47,3 +48,22 @@ def test_an_error_without_a_text_is_named(capsys):
   """As MemoryError has none."""
   configuration.say(MemoryError())
   assert capsys.readouterr().err == 'error: MemoryError\n'
+
+
+def test_the_baseline_of_a_configuration_in_json(tmp_path):
+  """It does not say what its method is called: that of the default one."""
+  path = tmp_path / 'run.json'
+  path.write_text(serialization.to_json(configuration.build('bandit')))
+  found = configuration.build(
+    str(path), sets=['diagnostics.influence_every=10']
+  )
+  name = configuration.baseline_of(configuration.DEFAULT_METHOD)
+  assert found.diagnostics.baseline == configuration.load_method(name)
+
+
+def test_a_field_has_one_value():
+  """Two are an error, the same text twice is none."""
+  sets = ['seed=1', 'iterations=2', 'seed=1']
+  assert fields.once(sets) == sets
+  with pytest.raises(ValueError, match='--set=seed=... has two values'):
+    fields.once(['seed=1', 'seed=2'])

@@ -54,3 +54,9 @@ def test_the_source_is_not_replaced(tmp_path):
   outputs.check_not_source('model', str(tmp_path / 'other'), str(tmp_path))
   with pytest.raises(ValueError, match='would replace --model'):
     outputs.check_not_source('model', str(tmp_path / 'link'), str(tmp_path))
+
+
+def test_json_has_no_nan():
+  nan = float('nan')
+  found = outputs.finite({'a': nan, 'b': [1.5, -float('inf')], 'c': ('x', 3)})
+  assert found == {'a': None, 'b': [1.5, None], 'c': ['x', 3]}

@@ -7,9 +7,11 @@ parses the flags.
 import json
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
+import tomllib
 
 import pytest
 import yaml
@@ -194,3 +196,12 @@ def test_the_binary_knows_the_flags():
 def test_one_of_several_processes_is_recognised(environ, several):
   """A single process within an allocation does not wait for others."""
   assert process_flags.started_by_several(environ) is several
+
+
+def test_the_extras_of_the_launch_files_exist():
+  """What pip does not know it skips with a warning: no GPU would be used."""
+  project = tomllib.loads((ROOT / 'pyproject.toml').read_text())
+  known = project['project']['optional-dependencies'].keys()
+  for path in LAUNCH.iterdir():
+    named = re.findall(r'EXTRAS=(\w+)', path.read_text())
+    assert set(named) <= known, path.name

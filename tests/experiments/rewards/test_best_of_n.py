@@ -85,12 +85,16 @@ def test_each_inference_procedure_has_its_own_reward(t):
 def test_runs_are_compared(tmp_path):
   """By prompts of both; samples that were not judged do not count."""
   line = lambda step, prompt, reward, error=None: json.dumps(
-    {'step': step, 'prompt': prompt, 'reward': reward, 'error': error}
+    {
+      **{'step': step, 'prompt': prompt, 'response': 'x'},
+      **{'reward': reward, 'error': error},
+    }
   )
   logs = {
     'own': [line(1, 'p', 9), line(2, 'p', 1), line(2, 'p', 0), line(2, 'q', 1)],
     'other': [line(2, 'p', 1), line(2, 'p', 1, 'timeout'), line(2, 'p', 0)],
   }
+  logs['other'].append(line(2, 'p', 'NaN'))  # waits for its group
   for name, lines in logs.items():
     (tmp_path / name).mkdir()
     (tmp_path / name / 'rollouts.jsonl').write_text('\n'.join(lines) + '\n')

@@ -60,3 +60,12 @@ def test_bad_rows_are_named(tmp_path):
   path.write_text(json.dumps(row | {'label': 2}) + '\n')
   with pytest.raises(BadRowError, match='rows.jsonl:1.*is 2, no step'):
     evaluate_reward.read_steps(str(path))
+
+
+def test_only_the_whole_end_of_a_step_is_replaced(tmp_path):
+  """Not the letters that it is made of."""
+  path = tmp_path / 'rows.jsonl'
+  row = {'problem': 'x', 'steps': ['the end', 'so<end><end>'], 'label': -1}
+  path.write_text(json.dumps(row) + '\n')
+  ((_, steps, *_),) = evaluate_reward.read_steps(str(path), '<end>')
+  assert steps == ('the end<end>', 'so<end>')

@@ -30,3 +30,12 @@ def test_rounds_beyond_the_budget_do_not_count():
   assert found[courses.FINAL] == pytest.approx(0.5)
   with pytest.raises(ValueError, match='drew more than 1 rounds'):
     courses.summary(rows_of([1.0], [2]), 1)
+
+
+def test_a_run_without_a_course_keeps_its_other_numbers():
+  """It has ended; only a comparison after equal samples lacks it."""
+  found = courses.numbers(rows_of([1.0], [2]), 1)
+  assert found.keys() == set(courses.NAMES)
+  assert np.isnan(list(found.values())).all()
+  rows = rows_of([0.5], [1])
+  assert courses.numbers(rows, 1) == courses.summary(rows, 1)

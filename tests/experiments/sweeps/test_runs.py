@@ -218,3 +218,49 @@ def test_jitted_runs_leave_the_files_of_ordinary_ones(tmp_path):
     found = [row.keys() for row in metrics.read_jsonl(path)]
     names.append([{n for n in row if 'time/' not in n} for row in found])
   assert names[0] == names[1]
+
+
+def test_a_line_of_no_run_is_named(tmp_path):
+  (tmp_path / sweep_runs.RESULTS).write_text('{"digest": "a"}\n{"step": 1}\n')
+  with pytest.raises(ValueError, match='results.jsonl:2 is not the line of a'):
+    sweep_runs.finished(str(tmp_path))
+
+
+def test_an_error_without_a_text_fails_its_run_alone(tmp_path, monkeypatch):
+  """As `raise ValueError` in the code of a user."""
+  members = sweep_runs.runs(
+    sweep_runs.product({'config': ['bandit'], 'seed': [0, 1]})
+  )
+
+  def execute(run, workdir):
+    raise ValueError
+
+  monkeypatch.setattr(sweep_runs, 'execute', execute)
+  sweep_runs.execute_all([[run] for run in members], str(tmp_path))
+  failed = [row['failed'] for row in sweep_runs.results(str(tmp_path))]
+  assert failed == ['ValueError'] * 2
+
+
+def test_seconds_are_of_iterations_alone():
+  """The row of an evaluation before the first one has none."""
+  (run,) = sweep_runs.runs([{'config': 'bandit', 'iterations': 2}])
+  rows = [{'step': 0, 'evaluation/pass_at_1': 0.0}]
+  rows += [
+    {
+      **{'step': n, 'time/iteration_seconds': 2.0 * n},
+      **{'rollout/tokens_total': n, 'rollout/reward': 0.5},
+      **{'rollout/rounds': 1, 'policy/entropy': 1.0},
+    }
+    for n in (1, 2)
+  ]
+  found = sweep_runs._numbers(run, rows)
+  assert (found['seconds'], found['iteration_seconds']) == (6.0, 3.0)
+
+
+def test_a_job_has_a_name_that_schedulers_take():
+  """Of a work directory with a space in its name."""
+  job = cluster_jobs.Job('my grid', ('--paper=x',), 'runs/my grid')
+  script = job.slurm_script(2)
+  assert '#SBATCH --job-name=my_grid\n' in script
+  assert '#SBATCH --output=my_grid-%A_%a.log\n' in script
+  assert "'--workdir=runs/my grid'" in script

@@ -96,3 +96,40 @@ def test_comparison_after_equal_samples_by_hand():
   assert cells_lib.failures(rows) == ['method=dapo: 1 failed: no reason']
   with pytest.raises(ValueError, match="no row 'x'"):
     cells_lib.comparison(rows, 'x')
+
+
+def test_seeds_of_the_command_line_are_numbers():
+  """--set=seed=0,1,2 writes texts, --seeds=3 numbers: the same seeds."""
+  rows = results()
+  for row in rows[3:5]:
+    row['setting']['seed'] = str(row['setting']['seed'])
+  found = cells_lib.by_setting(rows, 'reward/mean')
+  assert found['method=kl_cov'] == {0: 2, 1: 3, 2: 7}
+  assert cells_lib.lines(found, 'method=grpo', None)[2][4] == '+2.000'
+
+
+def test_a_comparison_leaves_out_what_is_no_number():
+  """Counted and not averaged; a row without any comes last."""
+  rows = results()
+  for row in rows:
+    (value,) = row['last'].values()
+    value = float('nan') if row['name'] == 'grpo2' else value
+    row['last'] = dict.fromkeys(courses.NAMES, value)
+  lost = {'config': 'bandit', 'method': 'dapo', 'seed': 0}
+  last = dict.fromkeys(courses.NAMES, float('nan'))
+  rows.insert(0, {'name': 'dapo0', 'setting': lost, 'last': last})
+  _, *cells = cells_lib.comparison(rows, 'method=grpo')
+  assert [row[:3] for row in cells] == [
+    ['kl_cov', '3', '4.000 ± 2.646'],
+    ['grpo', '3 (1 failed)', '1.500 ± 0.707'],
+    ['dapo', '1 (1 failed)', 'failed'],
+  ]
+
+
+def test_an_excerpt_has_the_metric_of_the_table():
+  """Not only what a comparison reads."""
+  rows = results()
+  rows[0]['last'] |= {courses.AREA: 0.1234567, 'train/loss': 3.0}
+  (small, *_) = cells_lib.excerpt(rows, 'reward/mean')
+  assert small['last'] == {courses.AREA: 0.12346, 'reward/mean': 1}
+  assert cells_lib.excerpt(rows)[0]['last'] == {courses.AREA: 0.12346}

@@ -95,3 +95,22 @@ def test_the_page_has_the_same_table(tmp_path):
   )
   assert [table['header'], *table['rows']] == leaderboard.cells(rows, 'a', 100)
   assert notes == ['FAILED: c: 1 failed: why'] and 'sorts' in table['hint']
+
+
+def test_values_of_the_command_line_are_numbers():
+  """--set=optimizer.learning_rate=1e-3 and --set=seed=0 write texts."""
+  numbers = [run('a', 1e-3, seed, 0.2) for seed in range(2)]
+  texts = [run('b', '1e-3', str(seed), 0.4) for seed in range(2)]
+  _, best, _ = leaderboard.cells([*numbers, *texts], 'a', 100)
+  cells = dict(zip(leaderboard.HEADER, best, strict=True))
+  assert cells['learning rate'] == '0.001'
+  assert cells['to baseline'] == '+0.200'
+
+
+def test_a_leaderboard_drops_no_run():
+  """Of two sizes of a group one would be left out."""
+  rows = [run('a', 1, 0, 0.2), run('a', 1, 0, 0.9)]
+  for row, size in zip(rows, (8, 16), strict=True):
+    row['setting']['rollout.group_size'] = size
+  with pytest.raises(ValueError, match='rollout.group_size = 8 and 16'):
+    leaderboard.cells(rows, 'a', 100)

@@ -47,3 +47,8 @@ def test_a_line_that_is_no_run_is_named(tmp_path):
   rows, _ = result_checks.read_rows(str(tmp_path), None, False)
   with pytest.raises(ValueError, match="line 1 has no 'reward/mean'"):
     cells.by_setting(rows, 'reward/mean')
+
+
+def test_two_configurations_of_a_seed_are_found_whatever_wrote_it():
+  (twice,) = result_checks.mixtures([row(seed=0), row(seed='0', digest='e')])
+  assert twice == 'configurations d and e of {"seed": 0}'

@@ -1,8 +1,10 @@
 """Samples beside the recorded response to their prompt."""
 
+import functools
 import types
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -11,11 +13,13 @@ from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.overrides import override
 from rl_jax.pieces.preferences import RecordWins
 from rl_jax.records.metrics import read_jsonl
+from rl_jax.rollouts.generate import start_trajectories
+from rl_jax.rollouts.verifiers import token_inputs
 from rl_jax.rollouts.wrappers import BesideRecord
 from rl_jax.rollouts.wrappers.beside_record import join_records, record_rows
 from rl_jax.runs import loop
 from rl_jax.runtime import mesh
-from rl_jax.tasks import Arithmetic, RulePairs, base
+from rl_jax.tasks import Arithmetic, Chain, RulePairs, base
 from rl_jax.types import ENVIRONMENT, POLICY
 
 
@@ -99,6 +103,39 @@ def test_groups_of_both(toy, records):
   assert traj.mask_BT[2].tolist() == [1, 1] and traj.mask_BT[3].sum() == 0
   own = joined(toy, records, other=0.0)
   assert (own.extras['opponent_B'] == 0).all()
+
+
+def test_steps_are_those_of_the_record():
+  """Of a chain, where the samples have one step and no thought."""
+  task = Chain(min_operations=2, max_operations=2)
+  tokenizer, example = CharTokenizer(task.alphabet), task.example('train', 0)
+  describe = functools.partial(token_inputs, task, tokenizer)
+  ids = [*tokenizer.encode('3'), 1]
+  response = np.pad(np.array([ids] * 2), ((0, 0), (0, 30)))
+  traj = start_trajectories(
+    *(np.ones((1, 4)), np.ones((1, 4)), np.arange(1)),
+    group_size=2,
+    max_response_tokens=32,
+  ).replace(
+    response_BT=jnp.array(response, jnp.int32),
+    length_B=jnp.array([2, 2]),
+    rewards={'outcome': jnp.zeros(2)},
+    reward_B=jnp.zeros(2),
+  )
+  sampler = types.SimpleNamespace(
+    task=task,
+    tokenizer=tokenizer,
+    run=lambda function, *arrays: jax.jit(function)(*arrays),
+    row_inputs=jax.jit(describe),
+  )
+  done = types.SimpleNamespace(examples=[example])
+  found, _ = BesideRecord(coef=0.0).extend(
+    traj.replace(extras=describe(traj)), done, sampler
+  )
+  starts = found.extras['segment_start_BT']
+  assert starts[:2].sum(axis=1).tolist() == [1, 1] and starts[2].sum() == 4
+  for name, own in describe(found).items():
+    np.testing.assert_array_equal(found.extras[name], own)
 
 
 def test_the_record_wins(toy, records):
