@@ -2,8 +2,6 @@
 
 Policies begin with runs/text_rooms_start, a clone of recorded walks, whose
 command is in README.md. Games are played on the host, not within a program.
-`rooms_credited` came later, from the clone of a later version,
-runs/text_rooms_again: there PPO also has the rewards of turns at their ends.
 """
 
 import itertools
@@ -31,15 +29,6 @@ WORLDS = {
       'optimizer.learning_rate': 0.0,
       'iterations': 1,
       'evaluation.every': 1,
-    },
-  ),
-  'rooms_credited': World(
-    'text_rooms',
-    (*_METHODS, 'ppo@turn_rewards'),
-    {
-      **_ROOMS,
-      'model.path': 'runs/text_rooms_again',
-      WEIGHTS: "{'progress': 1.0}",
     },
   ),
 }
@@ -80,23 +69,6 @@ CLAIMS = (
     Claim('M29', 'above its SFT start', (world, name), _START, metric)
     for metric, world, name in itertools.product(
       (_HELD_OUT, 'greedy/outcome'), _REWARDS, _METHODS
-    )
-  ),
-  *(
-    Claim(
-      'M29',
-      f'with rewards of turns {text}',
-      ('rooms_credited', 'ppo@turn_rewards'),
-      ('rooms_credited', other),
-      metric,
-    )
-    for metric, (text, other) in itertools.product(
-      (_TRAINED, _HELD_OUT),
-      (
-        ('PPO above RLOO', 'rloo'),
-        ('PPO above GRPO', 'grpo'),
-        ('PPO above PPO with their sum at the end', 'ppo'),
-      ),
     )
   ),
 )
