@@ -85,8 +85,8 @@ def assert_close(actual, expected, scale=1.0):
 
 
 def assert_same_loss(actual, expected):
-  """Tier E1; 1e-7 is float32's rounding of the terms, which may cancel."""
-  np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-7)
+  """Tier E1; 3e-7 is float32's rounding of the terms, which may cancel."""
+  np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=3e-7)
 
 
 def test_builds_and_fits_its_needs(case):

@@ -92,7 +92,7 @@ _CHAIN = (
   *('r_to_q', 'rto'),
   'oprm',  # with drawn scores of steps
   # On several reward components.
-  *('gtalign', 'mo_grpo', 'parrot', 'rluf', 'rm_ensemble', 'rlvr'),
+  *('gdpo', 'gtalign', 'mo_grpo', 'parrot', 'rluf', 'rm_ensemble', 'rlvr'),
 )
 # On recorded pairs.
 _PREFERENCES = (
