@@ -71,7 +71,7 @@ _CHAIN = (
     'gdc',
   ),
   *('gpg', 'grpo', 'lambda_grpo', 'lite_ppo'),
-  *('nlpo', 'nthr', 'opo', 'pass_at_k_grpo', 'poad', 'ppo', 'rlmt'),
+  *('nlpo', 'nthr', 'opo', 'otb', 'pass_at_k_grpo', 'poad', 'ppo', 'rlmt'),
   *('ppo_max', 'reg_grpo', 'reinforce', 'reinforce_plus_plus'),
   *('reinforce_plus_plus_baseline', 'rep_exp', 'riskpo', 'rloo', 'rlprompt'),
   *('seed_grpo', 'thr', 'xrpo'),
