@@ -202,6 +202,7 @@ VARIANTS = {
   'ppo_max@no_policy_clip': Place('stale'),
   'ppo_max@no_value_clip': Place('stale'),
   'ppo_max@ptx': Place('preferences'),
+  'poad@ntpo': Place('chain'),  # an action is a response
   **{
     f'par@{name}': Place('boxes', _SETS['par'])
     for name in (
