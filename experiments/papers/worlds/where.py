@@ -91,6 +91,7 @@ _CHAIN = (
   # With other weights as the policy that they read.
   *('r_to_q', 'rto'),
   'oprm',  # with drawn scores of steps
+  'remax',  # with the first row of a group as the greedy response
   # On several reward components.
   *('gdpo', 'gtalign', 'mo_grpo', 'parrot', 'rluf', 'rm_ensemble', 'rlvr'),
 )
