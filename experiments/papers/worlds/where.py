@@ -167,7 +167,7 @@ WHERE = {
     ('stepped', ('mapl', 'w_dpo')),
     ('two_rewards', ('maxmin',)),
     ('priced_tools', ('duration_ppo', 'otc')),
-    ('boxes', ('gui_g1', 'par', 'vision_r1')),
+    ('boxes', ('dr_rpo', 'gui_g1', 'par', 'vision_r1')),
     ('coverage', ('subpo',)),
     ('function_calls', ('toolrl',)),
     ('multiple_choice', ('tw_grpo',)),
