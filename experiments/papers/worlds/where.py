@@ -182,6 +182,8 @@ NOWHERE = {
   'did': 'measures alone, and trains as online_dpo',
   'ld_dpo': 'pairs of rules have equal lengths (see configs/proxy.py)',
   'nash_ema': 'changes the opponent that samples: on rows it is Nash-MD',
+  'rule_reasoner': 'shares follow the rewards of domains, of which a start '
+  'without training has none (configs/graded.py)',
   'spin': 'a sample takes the place of a rejected response: on rows it is DPO',
   'spiral': 'compares the roles of a game (configs/kuhn.py)',
   'tr_dpo': 'moves the reference between updates: in each it is DPO',
