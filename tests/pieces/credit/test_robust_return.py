@@ -54,10 +54,17 @@ def test_no_ball_is_the_reward(toy):
 
 
 def test_a_share_that_rounds_counts_whole(toy):
-  """.7 of ten are seven, .3 three: the eighth and the fourth from the top."""
-  reward = np.arange(10.0)
-  assert cut(toy, reward, 0.7).max() == 2.0
-  assert cut(toy, reward, 0.3).max() == 6.0
+  """13 / 22 of 22 are below 13 in float32: the 14th from the top is 8."""
+  reward = np.arange(22.0)
+  assert np.float32(13 / 22) * np.float32(22) < 13
+  assert cut(toy, reward, 13 / 22).max() == 8.0
+
+
+def test_a_quarter_moves_by_default(toy):
+  """Of twenty responses five: the sixth from the top is 14."""
+  traj = toy.trajectories(np.ones((20, 1)), group_size=20)
+  found = credit.RobustReturn()(jnp.arange(20.0), traj)
+  assert found.max() == 14.0
 
 
 def test_shift_scale_and_order_move_with_it(toy):
