@@ -321,3 +321,10 @@ def scored_steps(traj):
   ends_BT = jnp.pad(start_BT[:, 1:], ((0, 0), (0, 1)))
   score_BT = jnp.where(ends_BT, jnp.asarray(score_BT, jnp.float32), -1.0)
   return traj.replace(extras={**traj.extras, 'step_score_BT': score_BT})
+
+
+def with_greedy_reward(traj):
+  """The first row of each group stands for the greedy response."""
+  first_N = traj.reward_B.reshape(traj.num_prompts, -1)[:, 0]
+  greedy_B = jnp.repeat(first_N, traj.group_size)
+  return traj.replace(extras={**traj.extras, 'greedy_reward_B': greedy_B})

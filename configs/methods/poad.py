@@ -16,6 +16,8 @@ Evidence: verified in code (morning9393/ADRL language_buffer.py).
 Paper and code: the code whitens over non-zero advantages and skips updates of
   large KL; here all trained tokens are whitened and no update is skipped. Its
   rewards are those of actions: poad@turn_rewards, where turns earn some.
+  poad@ntpo is the paper's naive token PPO: gamma applies at every token, in
+  advantages and targets.
 Command: python -m experiments.train --config=configs/keydoor.py
   --method=poad --set=task.words=word --set=rollout.turns.max_turn_tokens=5
   --set=rollout.max_response_tokens=144 --set=model.value_head=True
@@ -27,7 +29,13 @@ from rl_jax.pieces import credit, losses, regularizers
 from rl_jax.pieces.aggregation import TokenMean
 
 BASELINE = 'ppo'  # what influence compares it with
-VARIANTS = {'turn_rewards': ('shaping+=TurnRewards()',)}
+VARIANTS = {
+  'ntpo': (
+    'credit.ActionGAE=GAE(gamma=0.95, lam=0.95)',
+    'value_target=LambdaReturn(gamma=0.95, lam=0.95)',
+  ),
+  'turn_rewards': ('shaping+=TurnRewards()',),
+}
 
 
 def get_method() -> Method:

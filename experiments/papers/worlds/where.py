@@ -71,7 +71,7 @@ _CHAIN = (
     'gdc',
   ),
   *('gpg', 'grpo', 'lambda_grpo', 'lite_ppo'),
-  *('nlpo', 'nthr', 'opo', 'pass_at_k_grpo', 'poad', 'ppo', 'rlmt'),
+  *('nlpo', 'nthr', 'opo', 'otb', 'pass_at_k_grpo', 'poad', 'ppo', 'rlmt'),
   *('ppo_max', 'reg_grpo', 'reinforce', 'reinforce_plus_plus'),
   *('reinforce_plus_plus_baseline', 'rep_exp', 'riskpo', 'rloo', 'rlprompt'),
   *('seed_grpo', 'thr', 'xrpo'),
@@ -91,8 +91,9 @@ _CHAIN = (
   # With other weights as the policy that they read.
   *('r_to_q', 'rto'),
   'oprm',  # with drawn scores of steps
+  'remax',  # with the first row of a group as the greedy response
   # On several reward components.
-  *('gtalign', 'mo_grpo', 'parrot', 'rluf', 'rm_ensemble', 'rlvr'),
+  *('gdpo', 'gtalign', 'mo_grpo', 'parrot', 'rluf', 'rm_ensemble', 'rlvr'),
 )
 # On recorded pairs.
 _PREFERENCES = (
@@ -166,7 +167,7 @@ WHERE = {
     ('stepped', ('mapl', 'w_dpo')),
     ('two_rewards', ('maxmin',)),
     ('priced_tools', ('duration_ppo', 'otc')),
-    ('boxes', ('gui_g1', 'par', 'vision_r1')),
+    ('boxes', ('dr_rpo', 'gui_g1', 'par', 'vision_r1')),
     ('coverage', ('subpo',)),
     ('function_calls', ('toolrl',)),
     ('multiple_choice', ('tw_grpo',)),
@@ -181,6 +182,8 @@ NOWHERE = {
   'did': 'measures alone, and trains as online_dpo',
   'ld_dpo': 'pairs of rules have equal lengths (see configs/proxy.py)',
   'nash_ema': 'changes the opponent that samples: on rows it is Nash-MD',
+  'rule_reasoner': 'shares follow the rewards of domains, of which a start '
+  'without training has none (configs/graded.py)',
   'spin': 'a sample takes the place of a rejected response: on rows it is DPO',
   'spiral': 'compares the roles of a game (configs/kuhn.py)',
   'tr_dpo': 'moves the reference between updates: in each it is DPO',
@@ -202,6 +205,7 @@ VARIANTS = {
   'ppo_max@no_policy_clip': Place('stale'),
   'ppo_max@no_value_clip': Place('stale'),
   'ppo_max@ptx': Place('preferences'),
+  'poad@ntpo': Place('chain'),  # an action is a response
   **{
     f'par@{name}': Place('boxes', _SETS['par'])
     for name in (

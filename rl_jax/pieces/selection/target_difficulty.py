@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
-from rl_jax.pieces.ops.batches import check_fits
+from rl_jax.pieces.ops.batches import check_fits, check_places
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, GroupSummary
 
@@ -37,15 +37,7 @@ class TargetDifficulty:
 
   def check_prompts(self, prompts: Any) -> None:
     """Raises ValueError if a skipped prompt shifts the levels of others."""
-    last = len(prompts) - 1
-    skipped = prompts.example_id(last) - last
-    if skipped:  # those behind the last usable one shift nothing
-      raise ValueError(
-        'method.selector: TargetDifficulty reads the level of a prompt from '
-        f"its place, but rollout.overlong_prompt='skip' left out {skipped} "
-        f'over-long prompts of split {prompts.split!r} before others; raise '
-        'the limit of tokens, or filter the data'
-      )
+    check_places(type(self).__name__, prompts)
 
   def init(self, num_prompts: int) -> dict[str, Array]:
     """The target, of the easiest prompts.

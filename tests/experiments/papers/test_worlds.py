@@ -105,6 +105,8 @@ def measured(name, world_rows):
     traj = world_rows.opposed(traj, plain.rollout.trained)
   if name == 'oprm':
     traj = world_rows.scored_steps(traj)
+  if name == 'remax':
+    traj = world_rows.with_greedy_reward(traj)
   states = influence.states_of(
     methods[influence.BASELINE], method.init_state(4000), 4000
   )
