@@ -7,8 +7,7 @@ Change: against GRPO, the raw reward r becomes mean_j sigmoid(r - ref_j) over M
 Defaults: k 1, 0.01 a token off beyond 300 tokens, 10 references (1 suffices),
   KL 0.005 in the reward for PPO; here as a loss with GRPO. Its siblings are
   variants: --method=par@tanh; those named scalar_ have no references. minmax is
-  affine, and so GRPO on the raw reward. meanstd and clip have no penalty on
-  length here.
+  affine, and so GRPO on the raw reward.
 Pieces: ReferenceSigmoid(k=1.0, link='sigmoid', shift=0.0, references=True,
   length_coef=0.01, free_tokens=300.0); GroupCenter(); GroupScale(eps=1e-06,
   ddof=1); PPOClip(clip_low=0.2, clip_high=0.2); KLPenalty(coef=0.005,
@@ -25,6 +24,7 @@ from rl_jax.pieces import credit, losses, regularizers, shaping
 from rl_jax.pieces.aggregation import SeqMeanTokenMean
 
 _SCALAR = ('shaping.ReferenceSigmoid.references=False',)
+_IDENTITY = (*_SCALAR, "shaping.ReferenceSigmoid.link='identity'")
 VARIANTS = {
   'centred': ("shaping.ReferenceSigmoid.link='identity'",),
   'tanh': ("shaping.ReferenceSigmoid.link='tanh'",),
@@ -35,20 +35,13 @@ VARIANTS = {
   'scalar_arctan': (*_SCALAR, "shaping.ReferenceSigmoid.link='arctan'"),
   'scalar_polynomial': (*_SCALAR, "shaping.ReferenceSigmoid.link='polynomial'"),
   'scalar_ceiling': (
-    *_SCALAR,
-    "shaping.ReferenceSigmoid.link='identity'",
+    *_IDENTITY,
     'shaping.ReferenceSigmoid.ceiling=1.0',  # ours
   ),
   'sgfc': ('shaping.ReferenceSigmoid.shift=3.0',),
-  'meanstd': (
-    'shaping.ReferenceSigmoid=null',
-    'shaping+=RunningScale(center=True)',
-  ),
+  'meanstd': (*_IDENTITY, 'shaping+=RunningScale(center=True)'),
   # Within one deviation of the mean, up to an affine map.
-  'clip': (
-    'shaping.ReferenceSigmoid=null',
-    'shaping+=RunningScale(center=True, clip=1.0)',
-  ),
+  'clip': (*_IDENTITY, 'shaping+=RunningScale(center=True, clip=1.0)'),
   'lsc': (
     "shaping.ReferenceSigmoid.link='log_sigmoid'",
     'shaping.ReferenceSigmoid.quantile=0.85',

@@ -116,20 +116,6 @@ WORLDS = {
   **grids.WORLDS,
   **aviary.WORLDS,
 }
-# World -> methods whose influence is measured, where no other command makes a
-# start.
-ACTING = {
-  'dense': ('gigpo', 'turn_ppo', 'salt'),
-  'dense_later': ('empg', 'epo'),
-  'dense_last': ('ppdpp', 'poad'),
-  'dense_more': ('starpo', 'expert_iteration', 'turn_rloo'),
-  'far': ('gigpo', 'salt'),
-  'told': ('oni',),
-  'tools': ('otc', 'router_r1', 'duration_ppo'),
-  'tools_fast': ('llds',),
-  'tools_early': ('aspo',),
-  'triggers': ('rlprompt',),
-}
 _PLAIN, _FARMED = ('told', 'turn_ppo'), ('told_undecayed', 'oni')
 CLAIMS = (
   *(

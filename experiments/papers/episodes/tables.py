@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.papers.episodes import sweep
+from experiments.papers.episodes import acting, sweep
 from experiments.papers.worlds import influences, profile
 from experiments.papers.worlds import tables as worlds_tables
 from experiments.tables import cells as cells_lib
@@ -31,7 +31,7 @@ def all_tables(lines: list[dict[str, Any]]) -> dict[str, list[list[str]]]:
 def influence() -> list[list[str]]:
   """What methods do to the gradient in the worlds of their claims."""
   table = [['world', 'method', *influences.HEADER]]
-  for world, names in sweep.ACTING.items():
+  for world, names in acting.WORLDS.items():
     found = influences.of_world(world, INFLUENCE)
     for name in names:
       table.append([world, name, *influences.cells(found.get(name))])

@@ -10,14 +10,14 @@ python -m experiments.papers.proxy.best_of_n
   --out=experiments/papers/proxy/best_of_n.jsonl
 python -m experiments.table --paper=proxy --update
 
-The first command also with seeds 11 to 17 and 30 to 41: every seed has a reward
+The first command also with seeds 11 to 17 and 30 to 46: every seed has a reward
 model of its own, trained on the same 3,000 comparisons, each read five times.
 And with --method=dpo, seeds 30 to 32, to runs/proxy_dpo_SEED, for RTO.
 """
 
 from typing import Any
 
-from experiments.papers.proxy import pairs
+from experiments.papers.proxy import bounded, pairs
 from experiments.sweeps.runs import Setting
 
 NAIVE, RULE = 'GRPO', 'GRPO on the rule itself'
@@ -125,12 +125,13 @@ def _token_rewards():
 
 
 def get_sweep() -> list[Setting]:
-  """Seeds x arms; the arms of AGAIN with seeds of their own; pairs; RTO."""
+  """Arms; those of AGAIN with fresh seeds; pairs; RTO; siblings of PAR."""
   return [
     *_runs(SEEDS, ARMS),
     *_runs(FRESH, AGAIN),
     *pairs.settings(lambda seed: models(_ONE, seed)),
     *_token_rewards(),
+    *bounded.settings(COMMON, lambda seed: models(_ONE, seed)),
   ]
 
 
@@ -141,6 +142,8 @@ def table_of(line: dict[str, Any]) -> str:
     return 'pairs'
   if setting['method'] in TOKEN_REWARDS:
     return 'token rewards'
+  if setting['seed'] in bounded.SEEDS:
+    return 'bounded rewards'
   return 'first' if setting['seed'] in SEEDS else 'again'
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from experiments.papers.proxy import (
   again_tables,
+  bounded,
   pair_tables,
   signed_ranks,
   sweep,
@@ -214,4 +215,5 @@ def all_tables(rows: Sequence[Line]) -> dict[str, Cells]:
     'pairs at equal divergence': levels_of(of_pairs),
     'claims on pairs': pair_tables.claims(rows),
     'token rewards': token_tables.table(rows),
+    'bounded rewards': bounded.table(rows),
   }

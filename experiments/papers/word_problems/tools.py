@@ -4,8 +4,9 @@
     --num_samples=2 --out=tools/grpo_0.calculator.json
   python -m experiments.papers.word_problems.tools --outcomes=tools --update
 
-A file of --outcomes is named POLICY_SEED.SET.json: policy untrained or grpo,
-set calculator or equation (without the tool), all four of the same problems.
+A file of --outcomes is named POLICY_SEED.SET.json: policy untrained or that of
+a method, set calculator or equation (without the tool), all of the same
+problems.
 Their lines are kept in tools.jsonl. Intervals are 95% by Student's t over
 problems, seeds averaged.
 """
@@ -38,12 +39,10 @@ def _columns(found, form, policy):
   columns = []
   for measure, scale in (('greedy', 1), ('right', seeds[0]['samples'])):
     changes = [
-      table_lib.change(seeds, found[base], measure, scale) for base in bases
+      table_lib.change(seeds, found.get(base, seeds), measure, scale)
+      for base in bases
     ]
-    columns += [changes[0][0]] + [
-      '-' if base == (form, policy) else text
-      for base, (_, text) in zip(bases, changes, strict=True)
-    ]
+    columns += [changes[0][0], *(text for _, text in changes)]
   return columns
 
 

@@ -184,7 +184,11 @@ WORLDS = {
   # Two rewards that contradict each other, one of which spreads more.
   'two_rewards': Looped(
     rates=dict.fromkeys(
-      ('grpo', 'mo_grpo', 'parrot', 'maxmin', 'rluf', 'gtalign'), 1.5e-4
+      (
+        *('grpo', 'mo_grpo', 'parrot', 'maxmin', 'rluf', 'gtalign'),
+        *('ppo', 'constrained_rlhf'),
+      ),
+      1.5e-4,
     ),
     common=_FOUR | {'model.path': 'runs/chain_warm', 'iterations': 12},
     own={
@@ -196,6 +200,14 @@ WORLDS = {
       'maxmin': {'method.shaping.WorstComponent.components': _BOTH},
       'rluf': {'method.shaping.GatedSum.components': _BOTH},
       'gtalign': {'method.shaping.CobbDouglas.components': _BOTH},
+      'constrained_rlhf': {
+        'method.credit.Lagrangian.components': _BOTH,
+        'method.credit.Lagrangian.thresholds': (0.6, 0.3),
+        'method.value_target.components': _BOTH,
+        # Hundreds of steps at 0.1 in the paper, twelve here.
+        'method.credit.Lagrangian.learning_rate': 5.0,
+        'model.num_values': 3,
+      },
     },
     columns={
       'sampled': f'{_FREE}avg_at_4',
@@ -209,6 +221,10 @@ WORLDS = {
       'maxmin': (Claim('what is served worst, the outcome, is served better'),),
       'rluf': (_NO_CLAIM,),
       'gtalign': (_NO_CLAIM,),
+      'constrained_rlhf': (
+        Claim('the outcome is not drowned', against='ppo'),
+        Claim('guesses stop at their threshold', 'guesses', -1, 'ppo'),
+      ),
     },
   ),
   # From random weights: the same set function as reward and as gains.

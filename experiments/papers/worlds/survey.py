@@ -107,9 +107,12 @@ LAST_CLAIMS = {
   'rlmt': trials.KEEPS,
 }
 # What the batches before had left out.
-REST = dict.fromkeys(('grpo', 'disco', 'disco_b'), {})
+REST = dict.fromkeys(('grpo', 'disco', 'disco_b', 'otb'), {})
 FIRST_REST = FIRST_LAST + LATER_SEEDS
-REST_CLAIMS = {'disco': trials.BETTER, 'disco_b': _NONE}
+REST_CLAIMS = {
+  **dict.fromkeys(('disco', 'otb'), trials.BETTER),
+  'disco_b': _NONE,
+}
 # Of `explore`, named before they ran.
 EXPLORE = {
   **dict.fromkeys(('grpo', 'reinforce', 'expert_iteration', 'rep_exp'), {}),

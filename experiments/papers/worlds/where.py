@@ -211,11 +211,9 @@ VARIANTS = {
     for name in (
       *('centred', 'tanh', 'arctan', 'polynomial', 'sgfc', 'lsc'),
       *('scalar_sigmoid', 'scalar_tanh', 'scalar_arctan', 'scalar_polynomial'),
-      'scalar_ceiling',
+      *('scalar_ceiling', 'meanstd', 'clip'),
     )
   },
-  'par@meanstd': Place('boxes'),
-  'par@clip': Place('boxes'),
 }
 # What switches a part of a piece off: without it the gradient is another one.
 PARTS = {

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from experiments.papers.episodes import excerpt, sweep, tables
+from experiments.papers.episodes import acting, excerpt, sweep, tables
 from experiments.papers.worlds import influences, landed, where
 
 
@@ -139,10 +139,10 @@ def test_claims_are_about_runs_of_the_sweep(claim):
     assert method in sweep.WORLDS[world].methods
 
 
-@pytest.mark.parametrize('world', sweep.ACTING)
+@pytest.mark.parametrize('world', acting.WORLDS)
 def test_influence_of_methods_is_known(world):
   """Of methods of the world, and each against what it changes."""
-  names = sweep.ACTING[world]
+  names = acting.WORLDS[world]
   assert set(names) <= set(sweep.WORLDS[world].methods)
   found = influences.of_world(world, tables.INFLUENCE)
   assert found.keys() == set(names)
