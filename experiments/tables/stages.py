@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from rl_jax.config import ExperimentConfig
-from rl_jax.runs import directory
+from rl_jax.runs import assembly, directory
 
 
 def check_run(config: ExperimentConfig, folder: str) -> None:
@@ -15,7 +15,7 @@ def check_run(config: ExperimentConfig, folder: str) -> None:
   Its stage may be done: the flags of today would name what others have made.
   """
   if os.path.exists(os.path.join(folder, directory.CONFIG_FILE)):
-    directory.check(config, folder)
+    directory.check(assembly.with_compute_dtype(config), folder)
 
 
 def once(

@@ -10,7 +10,7 @@ import pytest
 from experiments import quickstart_llm
 from experiments.flags import configuration
 from experiments.tables import quickstart_llm as llm_table
-from rl_jax.runs import directory
+from rl_jax.runs import assembly, directory
 
 
 @pytest.fixture
@@ -108,7 +108,8 @@ def test_what_another_method_has_trained_is_not_shown(tmp_path):
   grpo, dapo = (configuration.build('bandit', x) for x in ('grpo', 'dapo'))
   folder = tmp_path / 'rl'
   folder.mkdir()
-  directory.write_config(grpo, str(folder))
+  # A run writes the type that it computes in, not 'auto'.
+  directory.write_config(assembly.with_compute_dtype(grpo), str(folder))
   done = {name: {'stage': name} for name in ('untrained', 'RL')}
   (tmp_path / 'table.json').write_text(json.dumps(done))
   before, after = quickstart_llm.train(grpo, str(tmp_path))
