@@ -30,14 +30,16 @@ def test_by_hand(toy):
   np.testing.assert_allclose(push(toy), np.stack([row, row], 1), rtol=1e-5)
 
 
-def test_long_rows_count_more(toy):
+def test_long_rows_count_more_in_the_whitening(toy):
   """Without the last token seven are left: the mean is 1.366025 / 7 = .195146,
   the sum of squares 18.928203 - 1.866025 - 7 (.195146)^2 = 16.795603, by 6
-  2.799267, root 1.673101: A = 1.297518 in the first row, by seven tokens."""
+  2.799267, root 1.673101: A = 1.297518 in the first row, by two tokens of four
+  rows, and -.933101 in the last two, which have the same weight each."""
   mask = np.array([[1.0, 1], [1, 1], [1, 1], [1, 0]])
   found = push(toy, mask_BT=mask)
-  np.testing.assert_allclose(found[0], [1.297518 / 7] * 2, rtol=1e-5)
-  np.testing.assert_allclose(found.sum(), 0.0, atol=1e-7)
+  np.testing.assert_allclose(found[0], [1.297518 / 8] * 2, rtol=1e-5)
+  last = -(1.366025 + 0.195146) / 1.673101
+  np.testing.assert_allclose(found[2:].sum(1), [last / 4] * 2, rtol=1e-5)
 
 
 def test_of_one_component_is_reinforce_baseline_of_scaled_rewards(toy):
