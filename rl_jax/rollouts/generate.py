@@ -122,8 +122,7 @@ def decoded_rows(
   params = rounded(params, sampling.weights)
   rows = unfinished_rows(traj, key, max_new_tokens)
   if sampling.stop_SV is not None:
-    none_B = jnp.zeros_like(rows.length_B)
-    rows = rows.replace(stop_B=stop_states(traj, sampling, none_B))
+    rows = rows.replace(stop_B=stop_states(traj, sampling, 0))
   if make is not None:
     passes_B3 = jnp.zeros((*rows.length_B.shape, 3), jnp.int32)
     rows = rows.replace(passes_B3=passes_B3)
@@ -195,7 +194,7 @@ def unfinished_rows(traj, key, max_new_tokens):
 
 
 def stop_states(
-  traj: Trajectories, sampling: SamplingConfig, since_B: Array
+  traj: Trajectories, sampling: SamplingConfig, since_B: Array | int
 ) -> Array:
   """After the tokens that rows have, from `since` on."""
 
