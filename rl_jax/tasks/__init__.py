@@ -32,6 +32,7 @@ from rl_jax.tasks.environments.recorded_haggling import RecordedHaggling
 from rl_jax.tasks.environments.recorded_walks import RecordedWalks
 from rl_jax.tasks.environments.reflections import Reflections
 from rl_jax.tasks.environments.renamed_walks import RenamedWalks
+from rl_jax.tasks.environments.searched_facts import SearchedFacts
 from rl_jax.tasks.environments.text_arena import TextArena
 from rl_jax.tasks.environments.text_world import TextWorld
 from rl_jax.tasks.environments.told_key_door import ToldKeyDoor
@@ -139,6 +140,7 @@ __all__ = [
   'RenamedWalks',
   'RewardFunctions',
   'RulePairs',
+  'SearchedFacts',
   'SpokenMoves',
   'StepRows',
   'Task',

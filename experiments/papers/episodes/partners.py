@@ -2,9 +2,10 @@
 
 Partners and the first decomposer are those of configs/partner_lessons.py, in
 runs/solver, runs/writer and runs/decomposer; forms begin with runs/forms
-(`python -m experiments.pipeline --pipeline=forms --workdir=runs/forms`). Kuhn
-poker and FrozenLake need the extra 'games'; `excerpt` measures how exploitable
-the last policies of the former are.
+(`python -m experiments.pipeline --pipeline=forms --workdir=runs/forms`), and
+`searched` with the clone of configs/searched.py. Kuhn poker and FrozenLake need
+the extra 'games', `searched` needs 'search'; `excerpt` measures how exploitable
+the last policies of Kuhn poker are.
 """
 
 from typing import Any
@@ -28,6 +29,7 @@ _HINGE = {
     'method.aggregation': 'SeqMeanTokenMean()',
   }
 }
+_SEARCH = {'model.path': 'runs/searched_start'}
 # Fields of training pages that are filled in already; held-out ones are empty.
 _FILLED = {'task.filled': (0.8, 0.4, 0.0)}
 _CURRICULA = {
@@ -66,6 +68,10 @@ WORLDS = {
   'hints_still': World('hinted_keywords', ('nlpo',), _STILL, _HINTS),
   'lookup': World('lookup', ('grpo@no_kl', 'rex_rag'), {}),
   'lookup_fast': World('lookup', ('grpo@no_kl', 'llds'), _FAST, _HINGE),
+  'searched': World('searched', ('grpo@no_kl',), _SEARCH),
+  'searched_fast': World(
+    'searched', ('grpo@no_kl', 'llds'), {**_SEARCH, **_FAST}, _HINGE
+  ),
   'kuhn': World('kuhn', ('spiral',), _BONUS),
   'kuhn_no_baseline': World(
     'kuhn', ('spiral',), {**_BONUS, 'method.credit.RoleBaseline': None}
@@ -148,20 +154,15 @@ CLAIMS = (
       ('in the end, too', 'final/recovered per final/dead_end'),
     )
   ),
-  Claim(
-    _LLDS,
-    'GRPO collapses at a higher rate',
-    ('lookup_fast', 'grpo@no_kl'),
-    ('lookup', 'grpo@no_kl'),
-    RIGHT,
-    -1,
-  ),
-  Claim(
-    _LLDS,
-    'above GRPO',
-    ('lookup_fast', 'llds'),
-    ('lookup_fast', 'grpo@no_kl'),
-    RIGHT,
+  *(
+    Claim(
+      _LLDS, text, (f'{world}_fast', method), (other, 'grpo@no_kl'), RIGHT, sign
+    )
+    for world in ('lookup', 'searched')
+    for text, method, other, sign in (
+      ('GRPO collapses at a higher rate', 'grpo@no_kl', world, -1),
+      ('above GRPO', 'llds', f'{world}_fast', 1),
+    )
   ),
   Claim(
     'SPIRAL',

@@ -100,7 +100,8 @@ def search(path: str) -> Callable[..., str]:
   Raises: FileNotFoundError; ValueError naming a line without a text.
     ImportError without the extra 'search'.
   """
-  _index(path)
+  texts = _texts(path)
+  ranked(texts, '', 1)
 
   def search(query: str, count: int = 3) -> str:
     """Finds the texts that share most words with a query.
@@ -109,25 +110,33 @@ def search(path: str) -> Callable[..., str]:
       query: words
       count: of texts, at most 10
     """
-    texts, index, tokens = _index(path)
-    most = max(1, min(count, 10, len(texts)))
-    words = tokens(query, show_progress=False)
-    (places,), (scores,) = index.retrieve(words, k=most, show_progress=False)
-    found = [texts[n] for n, x in zip(places, scores, strict=True) if x > 0]
-    return '\n\n'.join(found) or 'nothing was found'
+    found = ranked(texts, query, max(1, min(count, 10)))
+    return '\n\n'.join(texts[n] for n in found) or 'nothing was found'
 
   return search
 
 
+def ranked(texts: tuple[str, ...], query: str, count: int) -> list[int]:
+  """Numbers of at most `count` texts that share words with a query, best first.
+
+  Raises: ImportError without the extra 'search'.
+  """
+  index, tokens = _index(texts)
+  words = tokens(query, show_progress=False)
+  if not any(words.ids):  # which would be logged
+    return []
+  most = min(count, len(texts))
+  (places,), (scores,) = index.retrieve(
+    words,
+    k=most,
+    show_progress=False,
+    backend_selection='numpy',  # its default is JAX where that is installed
+  )
+  return [int(n) for n, x in zip(places, scores, strict=True) if x > 0]
+
+
 @functools.cache
-def _index(path):
-  """(texts, their index, the function that makes words)."""
-  try:
-    import bm25s
-  except ImportError as error:
-    raise ImportError(
-      "the tool search needs the extra 'search': pip install 'rl_jax[search]'"
-    ) from error
+def _texts(path):
   texts = []
   with open(pathlib.Path(path).expanduser(), encoding='utf-8') as lines:
     for number, line in enumerate(lines, 1):
@@ -135,6 +144,18 @@ def _index(path):
       if not isinstance(row, dict) or not isinstance(row.get('text'), str):
         raise ValueError(f'{path}:{number}: no field "text"')
       texts.append(row['text'])
+  return tuple(texts)
+
+
+@functools.cache
+def _index(texts):
+  """(the index of texts, the function that makes words)."""
+  try:
+    import bm25s
+  except ImportError as error:
+    raise ImportError(
+      "search by BM25 needs the extra 'search': pip install 'rl_jax[search]'"
+    ) from error
   index = bm25s.BM25()
   index.index(bm25s.tokenize(texts, show_progress=False), show_progress=False)
-  return texts, index, bm25s.tokenize
+  return index, bm25s.tokenize
