@@ -49,6 +49,9 @@ WORLDS = {
   'slow_phrase': ('poad',),
   'credited_phrase': ('poad@turn_rewards',),
   'forms_3_selected': ('turn_rloo',),
+  'rooms_credited': ('grpo', 'rloo', 'ppo', 'ppo@turn_rewards'),
+  'searched_fast': ('llds',),
+  'sums_tool': ('expert_iteration', 'grpo'),
   'taxi': ('turn_ppo', 'filtered_bc'),
   'babyai_renamed': ('grpo',),
 }
