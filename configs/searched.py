@@ -11,7 +11,8 @@ Command: python -m experiments.train --config=configs/searched.py --method=sft
     --method=grpo@no_kl --set=model.path=runs/searched_start
     --workdir=runs/searched
 Cost: about a minute of a CPU core each. Needs the extra 'search'.
-Expected: not measured.
+Expected: over five seeds 0.99 of the last ten iterations' answers are right; at
+  a rate of 1e-2 0.05, and 0.15 with LLDS (experiments/papers/episodes).
 """
 
 from rl_jax.config import EvaluationConfig, ExperimentConfig
