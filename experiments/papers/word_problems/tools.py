@@ -16,9 +16,10 @@ from experiments.papers.word_problems import table as table_lib
 
 LINES = table_lib.FOLDER / 'tools.jsonl'
 ALONE = 'equation'
+OTHER = 'grpo'
 HEADER = (
-  'form, policy|seeds|greedy|by RL|by the tool|mean of samples|by RL|'
-  'by the tool'
+  'form, policy|seeds|greedy|by RL|by the tool|to GRPO|mean of samples|by RL|'
+  'by the tool|to GRPO'
 ).split('|')
 
 
@@ -35,7 +36,8 @@ def table(lines: list[table_lib.Line]) -> list[list[str]]:
 
 def _columns(found, form, policy):
   seeds = found[form, policy]
-  bases = (form, table_lib.BEFORE), (ALONE, policy)
+  other = policy if policy == table_lib.BEFORE else OTHER
+  bases = (form, table_lib.BEFORE), (ALONE, policy), (form, other)
   columns = []
   for measure, scale in (('greedy', 1), ('right', seeds[0]['samples'])):
     changes = [

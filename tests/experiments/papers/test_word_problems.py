@@ -100,17 +100,27 @@ def test_table_of_tools_by_hand():
       line('calculator', 'untrained', '01', '02'),
       line('calculator', 'grpo', '11', '02'),
       line('calculator', 'grpo', '11', '22', seed=1),
+      line('calculator', 'sft', '01', '02'),
       line('equation', 'untrained', '00', '01'),
       line('equation', 'grpo', '01', '02'),
     ]
   )
   whole, half = '+50.0% [-585.3%, +685.3%]', '+25.0% [-292.7%, +342.7%]'
+  less, none = '-50.0% [-685.3%, +585.3%]', '+0.0% [+0.0%, +0.0%]'
   assert header == tools.HEADER
   assert rows == [
-    ['calculator, untrained', '1', '50.0%', '-', whole, '50.0%', '-', half],
-    ['calculator, grpo', '2', '100.0%', whole, whole, '75.0%', half, half],
-    ['equation, untrained', '1', '0.0%', '-', '-', '25.0%', '-', '-'],
-    ['equation, grpo', '1', '50.0%', whole, '-', '50.0%', half, '-'],
+    f'calculator, untrained|1|50.0%|-|{whole}|-|50.0%|-|{half}|-'.split('|'),
+    [
+      *('calculator, grpo', '2', '100.0%', whole, whole, '-'),
+      *('75.0%', half, half, '-'),
+    ],
+    # No run of sft lacks the tool.
+    [
+      *('calculator, sft', '1', '50.0%', none, '-', less),
+      *('50.0%', none, '-', '-25.0% [-342.7%, +292.7%]'),
+    ],
+    'equation, untrained|1|0.0%|-|-|-|25.0%|-|-|-'.split('|'),
+    f'equation, grpo|1|50.0%|{whole}|-|-|50.0%|{half}|-|-'.split('|'),
   ]
 
 
