@@ -109,6 +109,15 @@ WRONG = {
       'give --leaderboard or --comparison, not both',
     ),
   ],
+  'train': [
+    (
+      [
+        *('--config=arithmetic', '--workdir=run'),
+        "--set=task.reward_weights={'outcom': 1.0}",
+      ],
+      "reward_weights names ['outcom'], but the components are ['outcome']",
+    ),
+  ],
   'walk_rows': [
     (
       ['--config=keydoor', '--out=y', '--noise=nan'],
