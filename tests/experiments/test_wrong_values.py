@@ -41,6 +41,7 @@ WRONG = {
     (['--checkpoint=x', '--out=y', '--adapters', flag], flag.split('=')[0])
     for flag in ('--reward_model', '--dtype=float32', '--pad_token=p')
   ],
+  'influence': [(['--config=run.json'], '--config=run.json does not say what')],
   'latent_strategies': [
     (
       ['--config=spoken_kuhn', '--checkpoint=x', '--out=y', '--seed=-1'],
