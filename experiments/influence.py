@@ -38,10 +38,16 @@ def main(argv):
   """Runs and prints."""
   del argv
   values = flags.FLAGS
+  name = values.method
+  if not name and not _BASELINE.value and values.config.endswith('.json'):
+    raise ValueError(
+      f'--config={values.config} does not say what its method is called: give '
+      '--baseline, the method to compare with'
+    )
   config = influence_run.configured(
     configuration.from_flags(),
     _BASELINE.value
-    or configuration.baseline_of(values.method or configuration.DEFAULT_METHOD),
+    or configuration.baseline_of(name or configuration.DEFAULT_METHOD),
     _ITERATIONS.value,
   )
   found = influence_run.measure(config)

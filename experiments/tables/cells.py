@@ -12,6 +12,14 @@ from experiments.tables import intervals
 
 # Around a table in a Markdown file.
 BEGIN, END = '<!-- table {}: begin -->', '<!-- table {}: end -->'
+_LATEX = str.maketrans(
+  {
+    **{x: f'\\{x}' for x in '&%$#_{}'},
+    '\\': r'\textbackslash{}',
+    '~': r'\textasciitilde{}',
+    '^': r'\textasciicircum{}',
+  }
+)
 ADJUSTED = 'adjusted p'  # a row is separated from the baseline below 0.05
 COMPARISON = (
   'method',
@@ -205,8 +213,10 @@ def render(table: list[list[str]], form: str) -> str:
     rows = [f'| {" | ".join(cells)} |' for cells in table]
     rows.insert(1, '|' + '---|' * len(table[0]))
     return '\n'.join(rows) + '\n'
-  escape = lambda x: x.replace('%', r'\%').replace('_', r'\_')
-  rows = [' & '.join(map(escape, cells)) + r' \\' for cells in table]
+  rows = [
+    ' & '.join(cell.translate(_LATEX) for cell in cells) + r' \\'
+    for cells in table
+  ]
   rows.insert(1, r'\hline')
   columns = 'l' + 'r' * (len(table[0]) - 1)
   body = '\n'.join(rows)

@@ -97,15 +97,19 @@ def _played(traj, config):
 
 
 def _widened(traj, piece):
-  """The rows with those that a rollout piece puts beside them."""
+  """The rows with what a rollout piece adds: rows of its own, and extras."""
   times = getattr(piece, 'widens', 1)
   prompts = ('prompt_NP', 'prompt_mask_NP', 'prompt_id_N')
   more = lambda x: x.update(shape=(times * x.shape[0], *x.shape[1:]))
   rows = jax.tree.map(more, traj.replace(**dict.fromkeys(prompts)))
-  return rows.replace(
+  rows = rows.replace(
     **{name: getattr(traj, name) for name in prompts},
     group_size=times * traj.group_size,
   )
+  if not hasattr(piece, 'fills'):
+    return rows
+  found = abstract(piece.fills(rows), traj.mask_BT.sharding)
+  return rows.replace(extras={**rows.extras, **found})
 
 
 def _of_data(config, traj):

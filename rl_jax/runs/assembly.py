@@ -310,6 +310,9 @@ def make_verifier(
     pool = SessionPool(task, **limits)
   else:
     pool = VerifierPool(task, on_timeout=settings.on_timeout, **limits)
+    if hasattr(config.task, 'target') and config.task.num_prompts('train'):
+      example = config.task.example('train', 0)
+      pool.check_weights(example, config.task.target(example))
   path, what = None, ''
   if workdir is not None and settings.workers:
     what = _judging(config, files or {})

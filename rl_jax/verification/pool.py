@@ -129,30 +129,41 @@ class VerifierPool(WorkerPool):
     with self._lock:
       if self._closed:
         raise RuntimeError('the VerifierPool is closed')
-      samples = list(zip(examples, responses, strict=True))
-      if self._crew is None:
-        outcomes = [
-          Outcome(components, kind, detail)
-          for kind, components, detail in (
-            worker_lib.judge(self._task, *sample) for sample in samples
-          )
-        ]
-      else:
-        round_ = Round(
-          self._crew,
-          samples,
-          self._timeout,
-          parse=_parsed,
-          failed=lambda kind, detail: Outcome(None, kind, detail),
-        )
-        outcomes = round_.run()
-        self._tally.add('stray', round_.late_strays)
+      outcomes = self._judged(list(zip(examples, responses, strict=True)))
       outcomes = self._with_weighted(examples, outcomes)
     for example, outcome in zip(examples, outcomes, strict=True):
       where = f'example {getattr(example, "id", "?")}'
       self._tally.hear(outcome, 'verifier: first sample', where)
     if self._on_timeout == 'wrong':
       return self._timeouts_as_wrong(outcomes)
+    return outcomes
+
+  def check_weights(self, example: Any, response: str) -> None:
+    """Raises ValueError where a response lacks a component that has a weight.
+
+    For a right response, of which tasks say all that they ever say. A sample
+    that cannot be judged shows nothing; none is counted.
+    """
+    with self._lock:
+      self._with_weighted([example], self._judged([(example, response)]))
+
+  def _judged(self, samples):
+    if self._crew is None:
+      return [
+        Outcome(components, kind, detail)
+        for kind, components, detail in (
+          worker_lib.judge(self._task, *sample) for sample in samples
+        )
+      ]
+    round_ = Round(
+      self._crew,
+      samples,
+      self._timeout,
+      parse=_parsed,
+      failed=lambda kind, detail: Outcome(None, kind, detail),
+    )
+    outcomes = round_.run()
+    self._tally.add('stray', round_.late_strays)
     return outcomes
 
   def _timeouts_as_wrong(self, outcomes):

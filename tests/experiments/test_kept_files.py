@@ -1,11 +1,7 @@
 """Commands that would replace what they read, or end late: refused at once."""
 
 import dataclasses
-import json
-import os
 import pathlib
-import subprocess
-import sys
 
 import jax
 import pytest
@@ -96,47 +92,38 @@ def place(tmp_path_factory):
   return place
 
 
-def outcomes(place, name, commands):
-  """[exit code, output, what was raised] of each, in one process."""
-  path = os.pathsep.join([str(ROOT), os.environ.get('PYTHONPATH', '')])
-  done = subprocess.run(
-    [sys.executable, ROOT / 'tests/experiments/wrong_flags.py', name],
-    input=json.dumps(commands),
-    cwd=place,
-    env={**os.environ, 'PYTHONPATH': path, 'JAX_PLATFORMS': 'cpu'},
-    capture_output=True,
-    text=True,
-  )
-  assert done.returncode == 0, done.stderr
-  return json.loads(done.stdout)
-
-
 def contents(place):
   """{path: bytes} of all files."""
   paths = sorted(x for x in place.rglob('*') if x.is_file())
   return {str(path.relative_to(place)): path.read_bytes() for path in paths}
 
 
-@pytest.mark.parametrize('name', sorted(REPLACED))
-def test_what_is_read_stays_as_it_is(place, name):
-  """Exit code 2, one line with the flag, and no file differs."""
+@pytest.fixture(scope='module')
+def answers(place, answers_of):
+  """Of every binary; no file differs."""
   before = contents(place)
-  commands, texts = zip(*REPLACED[name], strict=True)
-  found = outcomes(place, name, commands)
-  for command, text, (code, said, raised) in zip(
-    commands, texts, found, strict=True
+  commands = {name: [x for x, _ in REPLACED[name]] for name in REPLACED}
+  found = answers_of(place, commands)
+  assert contents(place) == before
+  return found
+
+
+@pytest.mark.parametrize('name', sorted(REPLACED))
+def test_what_is_read_stays_as_it_is(answers, name):
+  """Exit code 2, one line with the flag."""
+  for (command, text), (code, said, raised) in zip(
+    REPLACED[name], answers[name], strict=True
   ):
     assert (code, raised) == (2, None), (command, said)
     assert text in said and len(said.splitlines()) == 1, (command, said)
-  assert contents(place) == before
 
 
-def test_sft_needs_no_evaluation(tmp_path):
+def test_sft_needs_no_evaluation(tmp_path, answers_of):
   """Without --stop_accuracy nothing waits for an accuracy; it continues."""
   off = '--set=evaluation.every=0'
   short = [*SFT, '--max_response_tokens=2', off, '--out=out']
   metric = '--set=stopping.metric=null'
-  found = outcomes(tmp_path, 'sft', [short, [*short, metric]])
+  found = answers_of(tmp_path, {'sft': [short, [*short, metric]]})['sft']
   for code, said, raised in found:
     assert (code, raised) == (0, None), said
     assert 'out: 2 steps, nll ' in said and 'accuracy' not in said

@@ -351,34 +351,31 @@ def environment():
   return {**os.environ, 'PYTHONPATH': path, 'JAX_PLATFORMS': 'cpu'}
 
 
-def outcomes(place, name, commands):
-  """[command, exit code, standard error, what was raised] of each.
+@pytest.fixture
+def outcomes(place, answers_of):
+  """(binary, commands) -> [command, and its answer] of each.
 
   Every command has a work directory of its own.
   """
-  commands = [
-    [f'{x}{i}' if x in ('--workdir=run', '--out=out') else x for x in command]
-    for i, command in enumerate(commands)
-  ]
-  done = subprocess.run(
-    [sys.executable, ROOT / 'tests/experiments/wrong_flags.py', name],
-    input=json.dumps(commands),
-    cwd=place,
-    env=environment(),
-    capture_output=True,
-    text=True,
-  )
-  assert done.returncode == 0, done.stderr
-  found = json.loads(done.stdout)
-  return [[c, *f] for c, f in zip(commands, found, strict=True)]
+  own = ('--workdir=run', '--out=out')
+
+  def outcomes(name, commands):
+    commands = [
+      [f'{x}{i}' if x in own else x for x in command]
+      for i, command in enumerate(commands)
+    ]
+    found = answers_of(place, {name: commands})[name]
+    return [[c, *f] for c, f in zip(commands, found, strict=True)]
+
+  return outcomes
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize('name', sorted(WRONG))
-def test_one_line_for_every_wrong_flag(place, name):
+def test_one_line_for_every_wrong_flag(outcomes, name):
   """Exit code 1 (flags) or 2, a line that says why, nothing raised."""
   wrong = []
-  for command, code, text, raised in outcomes(place, name, WRONG[name]):
+  for command, code, text, raised in outcomes(name, WRONG[name]):
     if raised and raised.startswith('UsageError: '):
       continue  # absl prints it
     good = raised is None and code in (1, 2) and 'Traceback' not in text
@@ -389,9 +386,9 @@ def test_one_line_for_every_wrong_flag(place, name):
   assert not wrong, '\n'.join(map(str, wrong))
 
 
-def test_the_program_sees_what_is_right(place):
+def test_the_program_sees_what_is_right(outcomes):
   """Else everything that is refused here would prove nothing."""
   right = [[BANDIT, '--workdir=fine', '--print_config'], [BANDIT]]
-  (_, code, text, raised), (_, wrong, _, _) = outcomes(place, 'train', right)
+  (_, code, text, raised), (_, wrong, _, _) = outcomes('train', right)
   assert (code, raised, wrong != 0) == (0, None, True)
   assert 'ExperimentConfig' in text

@@ -1,14 +1,9 @@
 """Values that a command refuses before it loads or measures anything."""
 
 import json
-import os
-import pathlib
-import subprocess
-import sys
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 BANDIT = '--config=bandit'
 SEARCH = (
   *(BANDIT, '--field=optimizer.learning_rate', '--start=1e-3', '--step=1e-3'),
@@ -46,6 +41,7 @@ WRONG = {
     (['--checkpoint=x', '--out=y', '--adapters', flag], flag.split('=')[0])
     for flag in ('--reward_model', '--dtype=float32', '--pad_token=p')
   ],
+  'influence': [(['--config=run.json'], '--config=run.json does not say what')],
   'latent_strategies': [
     (
       ['--config=spoken_kuhn', '--checkpoint=x', '--out=y', '--seed=-1'],
@@ -114,6 +110,15 @@ WRONG = {
       'give --leaderboard or --comparison, not both',
     ),
   ],
+  'train': [
+    (
+      [
+        *('--config=arithmetic', '--workdir=run'),
+        "--set=task.reward_weights={'outcom': 1.0}",
+      ],
+      "reward_weights names ['outcom'], but the components are ['outcome']",
+    ),
+  ],
   'walk_rows': [
     (
       ['--config=keydoor', '--out=y', '--noise=nan'],
@@ -162,23 +167,22 @@ def place(tmp_path_factory):
   return place
 
 
-@pytest.mark.parametrize('name', WRONG)
-def test_the_value_is_named_in_one_line(place, name):
-  """Exit code 2, and nothing is written."""
+@pytest.fixture(scope='module')
+def answers(place, answers_of):
+  """Of every binary; nothing is written."""
   before = sorted(place.rglob('*'))
-  done = subprocess.run(
-    [sys.executable, ROOT / 'tests/experiments/wrong_flags.py', name],
-    input=json.dumps([arguments for arguments, _ in WRONG[name]]),
-    cwd=place,
-    env={**os.environ, 'PYTHONPATH': str(ROOT), 'JAX_PLATFORMS': 'cpu'},
-    capture_output=True,
-    text=True,
-  )
-  assert done.returncode == 0, done.stderr
+  commands = {name: [x for x, _ in WRONG[name]] for name in WRONG}
+  found = answers_of(place, commands)
+  assert sorted(place.rglob('*')) == before
+  return found
+
+
+@pytest.mark.parametrize('name', WRONG)
+def test_the_value_is_named_in_one_line(answers, name):
+  """Exit code 2."""
   for (arguments, part), (code, text, raised) in zip(
-    WRONG[name], json.loads(done.stdout), strict=True
+    WRONG[name], answers[name], strict=True
   ):
     assert (code, raised) == (2, None), (arguments, text)
     (line,) = text.strip().splitlines()
     assert line.startswith('error: ') and part in line, arguments
-  assert sorted(place.rglob('*')) == before

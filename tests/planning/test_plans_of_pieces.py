@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import pytest
 
 from configs import bandit, preferences
+from experiments.flags import configuration
 from rl_jax.models import ModelConfig
 from rl_jax.models import params as params_lib
 from rl_jax.models.source import ModelSource
@@ -200,3 +201,25 @@ def test_runs_on_data_lower(toy, name):
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   lowered = abstract_run.AbstractRun(config, SMALL, mesh).lower()
   assert {'make_batch', 'update'} <= {*lowered}
+
+
+@pytest.mark.parametrize(
+  ('world', 'name', 'sets'),
+  [
+    ('bandit', 'xpo', ()),
+    ('bandit', 'remax', ()),
+    ('bandit', 'spo_tree', ('method.rollout.segment_tokens=1',)),
+    pytest.param('arithmetic', 'spin', (), marks=pytest.mark.slow),
+    pytest.param('bandit', 'mcts_dpo', (), marks=pytest.mark.slow),
+    pytest.param('bandit', 'spo_chain', (), marks=pytest.mark.slow),
+    pytest.param(
+      'chain', 'direct_advantage@candidates', (), marks=pytest.mark.slow
+    ),
+  ],
+)
+def test_stages_know_what_pieces_fill_in(world, name, sets):
+  """Extras that later pieces read are there without a rollout."""
+  config = configuration.build(world, name, ['rollout.num_prompts=8', *sets])
+  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
+  run = abstract_run.AbstractRun(config, SMALL, mesh)
+  assert {'make_batch', 'update'} <= run.lower().keys()

@@ -418,6 +418,18 @@ def test_a_name_that_no_reward_has_is_an_error(bad, num_workers):
       pool.reward(_examples(2), ['good', 'good'])
 
 
+@pytest.mark.parametrize('num_workers', [0, 1])
+def test_a_misspelt_name_is_found_before_the_first_call(bad, num_workers):
+  """By a right response; one that cannot be judged shows nothing."""
+  task = bad.Misbehaving()
+  object.__setattr__(task, 'reward_weights', {'lenght': 1.0})
+  with VerifierPool(task, num_workers) as pool:
+    pool.check_weights(_examples(1)[0], 'raise_error')
+    with pytest.raises(ValueError, match="'lenght'.*'length', 'outcome'"):
+      pool.check_weights(_examples(1)[0], 'good')
+    assert not any(pool.counts().values())
+
+
 def test_a_sample_that_ends_all_workers_is_found(bad):
   """After its second time; two of them are more than the restarts of a call."""
   with VerifierPool(bad.Misbehaving(), num_workers=1) as pool:

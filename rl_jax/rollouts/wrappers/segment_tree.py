@@ -3,6 +3,7 @@
 import math
 from typing import Any, ClassVar
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -53,6 +54,12 @@ class SegmentTree:
     """Rows below a node of each level, from the prompt's children on."""
     counts = np.cumprod(self.branches, dtype=int)
     return [int(group_size // count) for count in counts]
+
+  def fills(self, traj: Trajectories) -> dict[str, Any]:
+    """See SegmentValues."""
+    shape = traj.length_B.shape[0], len(self.branches)
+    names = ('node_BK', 'edge_end_BK')
+    return dict.fromkeys(names, jax.ShapeDtypeStruct(shape, jnp.int32))
 
   def begin(self, traj: Trajectories, sampler: Any) -> Trajectories:
     """Rows with all segments but the last."""

@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -36,13 +37,27 @@ class SegmentValues(Continuations):
   threshold: float = ranged(0.9, 0.0, 1.0, open_low=True)
   role: ClassVar[str] = 'rollout'
 
+  def fills(self, traj: Trajectories) -> dict[str, Any]:
+    """Shapes of the extras that rows of such shapes have in the end."""
+    B, T = traj.response_BT.shape
+    shape = B, self._most_cuts(T)
+    return {
+      'cut_BC': jax.ShapeDtypeStruct(shape, jnp.int32),
+      'cut_value_BC': jax.ShapeDtypeStruct(shape, jnp.float32),
+    }
+
+  def _most_cuts(self, tokens):
+    return (
+      -(-tokens // self.interval) if self.max_cuts is None else self.max_cuts
+    )
+
   def cut_points(self, logp_BT: np.ndarray, length_B: np.ndarray) -> np.ndarray:
     """int32 [B, C], rising; NO_CUT where a row has fewer.
 
     C: max_cuts, or as many as T uncertain tokens have.
     """
     B, T = logp_BT.shape
-    most = -(-T // self.interval) if self.max_cuts is None else self.max_cuts
+    most = self._most_cuts(T)
     cuts_BC = np.full((B, most), NO_CUT, np.int32)
     uncertain_BT = logp_BT < np.log(np.float32(self.threshold))
     uncertain_BT &= np.arange(T)[None] < length_B[:, None]

@@ -62,6 +62,10 @@ def test_the_table_and_its_forms():
   assert list(csv.reader(io.StringIO(text))) == cells
   latex = cells_lib.render(cells, 'latex')
   assert r'kl\_cov' in latex and r'95\%' in latex
+  assert (
+    r'\&\#\$\{\}\textasciitilde{}\textasciicircum{}\textbackslash{} \\'
+    in (cells_lib.render([['&#${}~^\\']], 'latex'))
+  )
   with pytest.raises(ValueError, match="no row 'x'. Known: method=grpo"):
     cells_lib.lines(found, 'x', None)
 
