@@ -16,7 +16,8 @@ Expected: the start has -0.20 against itself in TicTacToe, where 22% of its game
   (31% of its games end by an illegal move of its own), that of TicTacToe 0.00 [-0.04, 0.05]
   and NashConv 0.90 [0.82, 0.98]: nothing is carried over. Rewards above 0 and a
   smaller NashConv in the other game had been named before the runs. With half
-  of configs/kuhn.py's bonus 10% to 19% of Kuhn poker's moves become illegal.
+  of configs/kuhn.py's bonus 9% to 18% of Kuhn poker's games end by its own
+  illegal moves.
 Source: "SPIRAL: Self-Play on Zero-Sum Games Incentivizes Reasoning via
   Multi-Agent Multi-Turn Reinforcement Learning", which measures transfer to
   mathematics; here to the other game.
