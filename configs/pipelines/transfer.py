@@ -9,15 +9,15 @@ Command: python -m experiments.pipeline --pipeline=transfer
   --workdir=runs/transfer
 Cost: about 20 minutes of a CPU core, 10 of them the clone. Needs the extra
   'games'.
-Expected: the start has -0.20 against itself in TicTacToe, where 22% of its games
-  end by an illegal move of its own, and NashConv 0.90. Over three seeds from one start
-  self-play has 0.09 [0.05, 0.14] in Kuhn poker and 0.20 [0.14, 0.25] in
-  TicTacToe; in the other game the policy of Kuhn poker has -0.36 [-0.47, -0.25]
-  (31% of its games end by an illegal move of its own), that of TicTacToe 0.00 [-0.04, 0.05]
-  and NashConv 0.90 [0.82, 0.98]: nothing is carried over. Rewards above 0 and a
-  smaller NashConv in the other game had been named before the runs. With half
-  of configs/kuhn.py's bonus 9% to 18% of Kuhn poker's games end by its own
-  illegal moves.
+Expected: the start has -0.20 against itself in TicTacToe, where 22% of its
+  games end by an illegal move of its own, and NashConv 0.90. Over three seeds
+  from one start self-play has 0.09 [0.05, 0.14] in Kuhn poker and 0.20 [0.14,
+  0.25] in TicTacToe; in the other game the policy of Kuhn poker has -0.36
+  [-0.47, -0.25] (31% of its games end by an illegal move of its own), that of
+  TicTacToe 0.00 [-0.04, 0.05] and NashConv 0.90 [0.82, 0.98]: nothing is
+  carried over. Rewards above 0 and a smaller NashConv in the other game had
+  been named before the runs. With half of configs/kuhn.py's bonus 9% to 18% of
+  Kuhn poker's games end by its own illegal moves.
 Source: "SPIRAL: Self-Play on Zero-Sum Games Incentivizes Reasoning via
   Multi-Agent Multi-Turn Reinforcement Learning", which measures transfer to
   mathematics; here to the other game.
