@@ -22,6 +22,7 @@ class Sampler:
     self.tokenizer = collector.prompts.tokenizer
     self.row_inputs = collector.jitted(collector.row_inputs)
     self.memory = getattr(collector.selector, 'memory', None)
+    self.examples = []  # of the rows that `start` is beginning
 
   def fits(self, example: Any) -> bool:
     """Whether the prompt of a changed example is short enough."""
@@ -39,6 +40,7 @@ class Sampler:
     transforms: of the sampling distribution, behind those of the method.
     piece: a rollout piece that may begin the rows.
     """
+    self.examples = examples
     traj = self._collector.engine.start(
       *arrays, self.next_serial, self._policy_version
     )

@@ -34,6 +34,7 @@ RUNS = {
     'chain',
     [*CHAIN, 'rollout.group_size=4', 'model.value_head=True'],
   ),
+  'dr_po': ('chain', [*CHAIN, 'model.value_head=True']),
   'reg_grpo@windowed': ('chain', [*CHAIN, 'rollout.max_prompt_tokens=64']),
   'mcts_dpo': (
     'bandit',

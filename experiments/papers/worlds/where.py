@@ -140,6 +140,7 @@ _SETS = {
 }
 _PLACES = {
   'adarft': Place('graded', ('selector.levels=3',), loop=True),
+  'dr_po': Place('chain', loop=True),
   'guide_grpo': Place('chain', loop=True),
   'mopps': Place('graded', loop=True),
   'rex_rag': Place('lookup', loop=True),

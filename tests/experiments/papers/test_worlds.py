@@ -190,6 +190,7 @@ def test_rollouts_and_draws_change(name):
   baseline = configuration.baseline_of(name)
   found = influence_run.measure(influence_run.configured(config, baseline, 2))
   changes = {
+    'dr_po': found['rows_changed'],
     'guide_grpo': found['rows_changed'],
     'adarft': found['selection'],
     'mopps': found['selection'],
