@@ -35,6 +35,7 @@ RUNS = {
     [*CHAIN, 'rollout.group_size=4', 'model.value_head=True'],
   ),
   'dr_po': ('chain', [*CHAIN, 'model.value_head=True']),
+  'ghpo': ('chain', [*CHAIN, 'rollout.max_prompt_tokens=64']),
   'reg_grpo@windowed': ('chain', [*CHAIN, 'rollout.max_prompt_tokens=64']),
   'mcts_dpo': (
     'bandit',

@@ -141,6 +141,8 @@ _SETS = {
 _PLACES = {
   'adarft': Place('graded', ('selector.levels=3',), loop=True),
   'dr_po': Place('chain', loop=True),
+  # Half of a solution is longer than the prompts of this world.
+  'ghpo': Place('chain', ('rollout.shares=(0.25,)',), loop=True),
   'guide_grpo': Place('chain', loop=True),
   'mopps': Place('graded', loop=True),
   'rex_rag': Place('lookup', loop=True),

@@ -8,6 +8,7 @@ import numpy as np
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.piece import piece
+from rl_jax.rollouts.rounds import unsolved
 from rl_jax.rollouts.wrappers.hints import Hints
 from rl_jax.types import Array, Trajectories
 
@@ -36,7 +37,7 @@ class HintGuided(Hints):
 
   def failed(self, reward_NG: np.ndarray) -> np.ndarray:
     """Prompts without a solved sample, bool [N]; NaN: verification failed."""
-    return ~(reward_NG > self.solved_above).any(axis=1)
+    return unsolved(reward_NG, self.solved_above)
 
   def extend(
     self, traj: Trajectories, done: Any, sampler: Any

@@ -191,6 +191,7 @@ def test_rollouts_and_draws_change(name):
   found = influence_run.measure(influence_run.configured(config, baseline, 2))
   changes = {
     'dr_po': found['rows_changed'],
+    'ghpo': found['rows_changed'],
     'guide_grpo': found['rows_changed'],
     'adarft': found['selection'],
     'mopps': found['selection'],
