@@ -36,6 +36,7 @@ RUNS = {
   ),
   'dr_po': ('chain', [*CHAIN, 'model.value_head=True']),
   'ghpo': ('chain', [*CHAIN, 'rollout.max_prompt_tokens=64']),
+  'policy_rollout': ('chain', CHAIN),
   'reg_grpo@windowed': ('chain', [*CHAIN, 'rollout.max_prompt_tokens=64']),
   'mcts_dpo': (
     'bandit',

@@ -145,6 +145,7 @@ _PLACES = {
   'ghpo': Place('chain', ('rollout.shares=(0.25,)',), loop=True),
   'guide_grpo': Place('chain', loop=True),
   'mopps': Place('graded', loop=True),
+  'policy_rollout': Place('chain', loop=True),
   'rex_rag': Place('lookup', loop=True),
   'cosmos': Place('bandit', ('rollout.step_tokens=1',), loop=True),
   'mcts_dpo': Place('bandit', ('rollout.step_tokens=1',), loop=True),

@@ -195,6 +195,7 @@ def test_rollouts_and_draws_change(name):
     'guide_grpo': found['rows_changed'],
     'adarft': found['selection'],
     'mopps': found['selection'],
+    'policy_rollout': found['rows_changed'],
     'rex_rag': found['rows_changed'],
     'cosmos': 1 - found['cos'],
     'mcts_dpo': 1 - found['cos'],
