@@ -4,9 +4,10 @@ Paper: Chang et al., "Dataset Reset Policy Optimization for RLHF", 2024.
 Change: against PPO, with probability beta a sample starts behind the first l
   tokens of the reference response of L tokens, l uniform on 1 .. L - 1; only
   the tokens behind them are trained. Needs model.value_head=True.
-Defaults: beta 1 (code); all else is that of `ppo`. The code has 4 epochs, value
-  loss 0.1, whitened rewards, KL 0.05 with temperature 0.7, and -1 for responses
-  without an end.
+Defaults: beta 1 (code), which never trains the first token and is for policies
+  that have learned the references; all else is that of `ppo`. The code has 4
+  epochs, value loss 0.1, whitened rewards, KL 0.05, temperature 0.7, and -1 for
+  responses without an end.
 Pieces: KLInReward(coef=0.01, estimator='k1', level='token'); GAE(gamma=1.0,
   lam=0.95); Whiten(eps=1e-08, ddof=1); PPOClip(clip_low=0.2, clip_high=0.2);
   ValueClip(coef=0.5, clip=0.2); TokenMean(); LambdaReturn(gamma=1.0, lam=0.95);

@@ -26,8 +26,9 @@ class DatasetReset:
   task's target where there are no data. The l tokens are part of the response
   that is judged and have kind FORCED: they are in no loss, advantage, value
   target or KL. What follows is sampled, one token at least. Every row has a
-  draw of its own; beta = 0 samples as without the piece. Fills extras
-  'prefix_B', l.
+  draw of its own; beta = 0 samples as without the piece. With beta = 1 the
+  first token of a response is never trained, so that a policy must know how to
+  begin. Fills extras 'prefix_B', l.
   Source: "Dataset Reset Policy Optimization for RLHF"; Cornell-RL/tril
   logit_processors.py (RollinProcessor).
   """
