@@ -82,7 +82,9 @@ def main(argv):
   if _OPPONENT.value:
     rules = {OPPONENT: Loaded(path=_OPPONENT.value)}
     params = {**params, 'policies': loaded_policies.read(rules, policy, mesh)}
-  verifier = assembly.make_verifier(config, None, tokenizer, mesh)
+  verifier = assembly.make_verifier(
+    config, None, tokenizer, mesh, split=config.evaluation.split
+  )
   with contextlib.closing(verifier):
     key = assembly.run_key(_SEED.value, mesh)
     evaluator = assembly.make_evaluator(

@@ -16,8 +16,10 @@ state.
 Finished runs are skipped, interrupted ones are continued. Each finished run
 adds a line to DIR/results.jsonl. The line of a failed run has the reason; it is
 not run again until the line is removed. A run whose work directory another
-process holds is left to it. `table` and `report` read DIR. If no run is
-finished at the end, the exit code is 1 (but not with --shard).
+process holds is left to it, so that two sweeps in one DIR share the work; the
+lock.json of a process that died on another host is to be removed by hand.
+`table` and `report` read DIR. If no run is finished at the end, the exit code
+is 1 (but not with --shard).
 
 --jitted compiles one program for runs that differ only in the seed, the
 learning rate and float fields of the method, if the task verifies on the

@@ -120,15 +120,7 @@ class Turns:
       self.engine = dataclasses.replace(
         self.engine, narrowed=lambda playing, live_B: playing
       )
-    pool = SessionPool(task, workers)
-    self._episodes = Episodes(
-      task,
-      pool,
-      JournaledPool(pool),
-      tokenizer=tokenizer,
-      stop=make_stop(tokenizer),
-      turns=limits,
-    )
+    self._episodes = _episodes(task, workers, tokenizer, limits)
     prompts = EpisodePrompts(
       task, 'train', tokenizer, shape.prompt_tokens, begin=self._episodes.open
     )
@@ -194,6 +186,19 @@ class Turns:
       jax.block_until_ready(traj)
       if turn + 1 < self._turns:
         traj = _with(traj, said_BO)
+
+
+def _episodes(task, workers, tokenizer, limits):
+  """Of environments in worker processes; 0: in this one."""
+  pool = SessionPool(task, workers)
+  return Episodes(
+    task,
+    pool,
+    JournaledPool(pool),
+    tokenizer=tokenizer,
+    stop=make_stop(tokenizer),
+    turns=limits,
+  )
 
 
 @jax.jit

@@ -16,15 +16,14 @@ import json
 import os
 import re
 import statistics
-import subprocess
-import sys
 from typing import Any
 
 from absl import logging
 import jax
 
 from experiments.flags import configuration
-from experiments.sweeps import courses
+from experiments.sweeps import courses, held
+from experiments.sweeps.environment import commit, environment
 from rl_jax import config as config_lib
 from rl_jax import overrides, serialization
 from rl_jax.config import ExperimentConfig
@@ -288,9 +287,7 @@ def execute_all(
     except lock.HeldError as error:
       logging.warning('left to another process: %s', error)
     except (ValueError, guards.StopRunError) as error:
-      logging.warning('%s failed: %s', waiting[0].name, error)
-      why = (str(error) or type(error).__name__).splitlines()[0]
-      add_lines(workdir, [_line(run) | {'failed': why} for run in waiting])
+      _add_failed(waiting, workdir, error)
     jax.clear_caches()  # else programs of hundreds of runs accumulate
 
 
@@ -308,8 +305,29 @@ def execute_jitted(
 ) -> None:
   """Executes runs that share a program and writes their files.
 
-  There are no checkpoints.
+  There are no checkpoints. The work directories are held from before the
+  program is compiled; runs that another process holds are left to it, and those
+  that one has finished meanwhile are not run again.
+
+  Raises:
+    lock.HeldError: other processes hold all of them.
   """
+  folder = functools.partial(os.path.join, workdir)
+  with held.those_free([folder(run.name) for run in together]) as free:
+    done = finished(workdir)
+    mine = [
+      run
+      for run in together
+      if run.digest not in done and folder(run.name) in free
+    ]
+    try:
+      if mine:
+        _execute_held(mine, workdir, by_stages)
+    except (ValueError, guards.StopRunError) as error:
+      _add_failed(mine, workdir, error)  # not those of others
+
+
+def _execute_held(together, workdir, by_stages):
   configs = [run.config for run in together]
   whole = program.WholeRuns(configs)
   found = (whole.run_by_stages if by_stages else whole.run)()[0]
@@ -330,6 +348,12 @@ def execute_jitted(
   add_lines(workdir, lines)
 
 
+def _add_failed(failed, workdir, error):
+  logging.warning('%s failed: %s', failed[0].name, error)
+  why = (str(error) or type(error).__name__).splitlines()[0]
+  add_lines(workdir, [_line(run) | {'failed': why} for run in failed])
+
+
 def _line(run: Run) -> dict[str, Any]:
   """Fields of the line of a run that do not depend on its results."""
   return {
@@ -337,15 +361,6 @@ def _line(run: Run) -> dict[str, Any]:
     'name': run.name,
     'setting': run.setting,
     **environment(),
-  }
-
-
-def environment() -> dict[str, Any]:
-  """Versions, commit and device, which also determine numbers and seconds."""
-  return {
-    'versions': {'python': sys.version.split()[0], 'jax': jax.__version__},
-    'commit': commit(),
-    'device': f'{jax.device_count()} x {jax.devices()[0].device_kind}',
   }
 
 
@@ -381,18 +396,3 @@ def _end_line(file):
     file.truncate(file.tell() - len(last))
   else:
     file.write(b'\n')
-
-
-@functools.cache
-def commit() -> str:
-  """The commit of the code, or 'unknown'.
-
-  Of the first call: a later commit is not what a running process has loaded.
-  """
-  found = subprocess.run(
-    ['git', 'rev-parse', '--short', 'HEAD'],
-    cwd=configuration.ROOT,
-    capture_output=True,
-    text=True,
-  )
-  return found.stdout.strip() or 'unknown'

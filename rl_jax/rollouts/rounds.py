@@ -103,6 +103,11 @@ def _merged(name, rounds):
   return float(np.average(values, weights=rows if weighted else None))
 
 
+def unsolved(reward_NG: np.ndarray, above: float) -> np.ndarray:
+  """Prompts without a reward > above, bool [N]; NaN: verification failed."""
+  return ~(reward_NG > above).any(axis=1)
+
+
 def reward_arrays(
   components: Sequence[Mapping[str, float] | None], weights: Mapping[str, float]
 ) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:

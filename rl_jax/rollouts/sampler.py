@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.rollouts.resumed import Recorded
@@ -22,6 +23,7 @@ class Sampler:
     self.tokenizer = collector.prompts.tokenizer
     self.row_inputs = collector.jitted(collector.row_inputs)
     self.memory = getattr(collector.selector, 'memory', None)
+    self.examples = []  # of the rows that `start` is beginning
 
   def fits(self, example: Any) -> bool:
     """Whether the prompt of a changed example is short enough."""
@@ -39,6 +41,7 @@ class Sampler:
     transforms: of the sampling distribution, behind those of the method.
     piece: a rollout piece that may begin the rows.
     """
+    self.examples = examples
     traj = self._collector.engine.start(
       *arrays, self.next_serial, self._policy_version
     )
@@ -86,9 +89,11 @@ class Sampler:
   def logp(self, traj: Trajectories) -> Any:
     """log pi(token) of the current policy at the trained tokens, [B, T].
 
-    For pieces that say `scores`, or there may be no such pass.
+    Of every row under the prompt that it has, whatever it was sampled from. For
+    pieces that say `scores`, or there may be no such pass.
     """
-    return self._score(traj)[0].logp_old_BT
+    own = self._collector.jitted(_as_own)(traj)
+    return self._score(own)[0].logp_old_BT
 
   def run(self, function: Any, *arrays: Any) -> Any:
     """A jitted call; numpy arguments are put on the mesh."""
@@ -124,3 +129,11 @@ class Sampler:
     return collector.verifier.play(
       engine, self._params, traj, collector.key, examples, **more
     )
+
+
+def _as_own(traj: Trajectories) -> Trajectories:
+  """No row is foreign, of which score would keep what the sampler reported."""
+  extras = dict(traj.extras)
+  if 'foreign_B' in extras:
+    extras['foreign_B'] = jnp.zeros_like(extras['foreign_B'])
+  return traj.replace(extras=extras)

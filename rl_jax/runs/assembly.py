@@ -27,7 +27,7 @@ from rl_jax.rollouts.judges import NO_JUDGES, Judges
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.verifiers import TextVerifier, TokenVerifier
-from rl_jax.runs import best_of, draft_model, loaded_policies
+from rl_jax.runs import best_of, draft_model, loaded_policies, reward_names
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.evaluation import Evaluator, sampling_of
 from rl_jax.runs.held_out import HeldOut
@@ -37,6 +37,7 @@ from rl_jax.runs.partners import make_partners
 from rl_jax.runs.policies import Policies
 from rl_jax.runs.policy import Policy
 from rl_jax.runs.reward_models import make_rewards
+from rl_jax.runs.reward_pool import make_pool
 from rl_jax.runs.sources import make_held_out, make_source, read_rows
 from rl_jax.runs.stages import Stages, make_stages
 from rl_jax.runtime import host_memory, processes
@@ -46,8 +47,6 @@ from rl_jax.tasks.evaluation_set import judged
 from rl_jax.types import TrainState
 from rl_jax.verification.journal import FILE as JOURNAL_FILE
 from rl_jax.verification.journal import JournaledPool
-from rl_jax.verification.pool import VerifierPool
-from rl_jax.verification.sessions import SessionPool
 
 Verifier = TextVerifier | TokenVerifier | Episodes
 
@@ -290,29 +289,22 @@ def make_verifier(
   tokenizer: Any,
   mesh: jax.sharding.Mesh,
   files: Mapping[str, Any] | None = None,
+  split: str | None = 'train',
 ) -> Verifier:
   """Judges responses; only outcomes of workers may differ between runs.
 
   workdir: where they are journaled, or None: nothing will be repeated.
   files: fingerprints; outcomes of other code or data are not used again.
+  split: whose first prompt shows the components of rewards.
   """
   settings = config.verifier
   if settings.on_device:
+    reward_names.check_on_device(
+      config.task, tokenizer, config.rollout.max_response_tokens
+    )
     return TokenVerifier(config.task, tokenizer, mesh)
-  episodes = config.rollout.turns is not None
-  limits = {
-    'num_workers': settings.workers,
-    'timeout_seconds': settings.timeout_seconds,
-    'memory_limit_bytes': settings.memory_limit_bytes,
-  }
   task = judged(config.task, config.evaluation.sets)
-  if episodes:
-    pool = SessionPool(task, **limits)
-  else:
-    pool = VerifierPool(task, on_timeout=settings.on_timeout, **limits)
-    if hasattr(config.task, 'target') and config.task.num_prompts('train'):
-      example = config.task.example('train', 0)
-      pool.check_weights(example, config.task.target(example))
+  pool = make_pool(config, task, split)
   path, what = None, ''
   if workdir is not None and settings.workers:
     what = _judging(config, files or {})
@@ -321,7 +313,7 @@ def make_verifier(
       name = f'process_{processes.index()}_{JOURNAL_FILE}'
       path = os.path.join(workdir, name)
   journal = JournaledPool(pool, path, what)
-  if not episodes:
+  if config.rollout.turns is None:
     return TextVerifier(journal)
   return Episodes(
     task,

@@ -23,6 +23,7 @@ from rl_jax.rollouts.host_selector import HostSelector
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.rollouts.wrappers.guided import HintGuided
+from rl_jax.rollouts.wrappers.staged_hints import StagedHints
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks.base import Example
 from rl_jax.verification.pool import VerifierPool
@@ -55,7 +56,12 @@ class Letters:
 
   def hinted(self, example):
     """One character more."""
-    return dataclasses.replace(example, prompt='+' + example.prompt)
+    return self.hinted_by(example, 0.25)
+
+  def hinted_by(self, example, share):
+    """One to four characters more."""
+    hint = '+' * round(4 * share)
+    return dataclasses.replace(example, prompt=hint + example.prompt)
 
   def reward(self, example, response):
     """One weighted component and one that is only reported."""
@@ -340,3 +346,47 @@ def test_hints_and_a_filter_combine():
   )
   assert len(rounds) == 3
   assert serials(traj) == [1, 1, 1, 3, 3, 3, 4, 4, 4, 4, 4, 4]
+
+
+STAGED = PLAIN.replace(rollout=StagedHints())
+
+
+def test_hints_grow_until_a_group_is_right():
+  """Prompt 1 fails without a hint and with one character, not with two."""
+  answers = ['yny', 'nnn', 'yyy', 'nnn', 'yyy', 'nyn']
+  traj, metrics, rounds, collector = run(answers, STAGED)
+  assert serials(traj) == [0, 0, 0, 5, 5, 5]
+  prompts = [[e.prompt for e in one.examples] for one in rounds]
+  assert prompts == [['+', '++'], ['++', '+++'], ['+++', '++++']]
+  # Under the prompts from which they were sampled: one character, and four.
+  mask_NP = [[0, 0, 0, 1], [1, 1, 1, 1]]
+  np.testing.assert_array_equal(traj.prompt_mask_NP, mask_NP)
+  np.testing.assert_array_equal(traj.reward_B, [2, 0, 2, 0, 2, 0])
+  np.testing.assert_array_equal(traj.extras['foreign_B'], [0] * 3 + [1] * 3)
+  np.testing.assert_array_equal(traj.valid_B, 1)
+  assert traj.group_size == G and metrics == {'scored': 1}
+  # Neither the selector nor reports of rewards hear of hints: 2, 0, 2.
+  told = collector.selector.state['rewards']
+  np.testing.assert_array_equal(told, [[2, 0, 2], [0, 0, 0]])
+  _, _, report = make_batch(STAGED, traj, {})
+  np.testing.assert_allclose(report['reward/mean'], 4 / 3, rtol=1e-6)
+
+
+def test_the_last_hint_that_fits_is_kept():
+  """Prompt 0 never succeeds: group 6 of the fourth round. Of prompt 1 three
+  characters are too many for the limit of four: group 5 of the third."""
+  traj, _, rounds, _ = run(['nnn'] * 8, STAGED)
+  assert serials(traj) == [6, 6, 6, 5, 5, 5] and len(rounds) == 4
+  assert [e.prompt for e in rounds[3].examples] == ['++++', '++']
+  np.testing.assert_array_equal(traj.prompt_mask_NP, 1)
+
+
+def test_without_failure_there_are_no_stages():
+  """E0: rows and advantages are those of plain groups."""
+  (traj, _, rounds, _), (plain, *_) = (
+    run(['yny', 'nny'], method) for method in (STAGED, PLAIN)
+  )
+  assert len(rounds) == 1 and not traj.extras['foreign_B'].any()
+  batch, expected = (make_batch(PLAIN, x, {})[0] for x in (traj, plain))
+  for name in ('response_BT', 'advantages_BT', 'prompt_NP', 'row_id_B2'):
+    np.testing.assert_array_equal(getattr(batch, name), getattr(expected, name))

@@ -34,6 +34,9 @@ RUNS = {
     'chain',
     [*CHAIN, 'rollout.group_size=4', 'model.value_head=True'],
   ),
+  'dr_po': ('chain', [*CHAIN, 'model.value_head=True']),
+  'ghpo': ('chain', [*CHAIN, 'rollout.max_prompt_tokens=64']),
+  'policy_rollout': ('chain', CHAIN),
   'reg_grpo@windowed': ('chain', [*CHAIN, 'rollout.max_prompt_tokens=64']),
   'mcts_dpo': (
     'bandit',

@@ -19,6 +19,7 @@ import numpy as np
 from experiments.flags import configuration
 from experiments.papers.proxy import sweep, tables
 from experiments.sweeps import runs as sweep_runs
+from experiments.sweeps.environment import environment
 from rl_jax.config import ExperimentConfig
 from rl_jax.runs import assembly
 
@@ -76,7 +77,7 @@ def line(seed: int) -> dict:
         ('learned', [(learned, learned) for _, learned in pairs]),
       )
     },
-    **sweep_runs.environment(),
+    **environment(),
   }
 
 

@@ -140,8 +140,12 @@ _SETS = {
 }
 _PLACES = {
   'adarft': Place('graded', ('selector.levels=3',), loop=True),
+  'dr_po': Place('chain', loop=True),
+  # Half of a solution is longer than the prompts of this world.
+  'ghpo': Place('chain', ('rollout.shares=(0.25,)',), loop=True),
   'guide_grpo': Place('chain', loop=True),
   'mopps': Place('graded', loop=True),
+  'policy_rollout': Place('chain', loop=True),
   'rex_rag': Place('lookup', loop=True),
   'cosmos': Place('bandit', ('rollout.step_tokens=1',), loop=True),
   'mcts_dpo': Place('bandit', ('rollout.step_tokens=1',), loop=True),

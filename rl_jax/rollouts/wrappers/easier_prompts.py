@@ -2,15 +2,13 @@
 
 from typing import Any, ClassVar
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.piece import piece
-from rl_jax.rollouts import join
 from rl_jax.rollouts.reward_window import RewardWindow
-from rl_jax.rollouts.wrappers.hints import Hints
+from rl_jax.rollouts.wrappers.hints import Hints, check_shares, chosen_groups
 from rl_jax.types import Array, Trajectories, static
 
 _ROUNDING = 1e-6  # relative, of means of float32 rewards
@@ -43,11 +41,8 @@ class EasierPrompts(Hints):
   def check_task(self, task: Any) -> None:
     """Raises ValueError if the task cannot write such hints."""
     super().check_task(task)
-    if self.graded and not hasattr(task, 'hinted_by'):
-      raise ValueError(
-        'method.rollout: EasierPrompts.graded needs a task with hints of any '
-        f'length, but {type(task).__name__} has no method `hinted_by`'
-      )
+    if self.graded:
+      check_shares('EasierPrompts.graded', task)
 
   def check_prompts(self, prompts: Any) -> None:
     """Raises ValueError if prompts with their longest hint are too long."""
@@ -107,11 +102,5 @@ def in_their_place(
 ) -> Trajectories:
   """The groups of `hinted` where hard_N, those of `plain` elsewhere."""
   N = plain.num_prompts
-
-  def choose(a, b):
-    one = jnp.repeat(hard_N, a.shape[0] // N)
-    return jnp.where(one.reshape(-1, *[1] * (a.ndim - 1)), b, a)
-
-  rows = jax.tree.map(choose, *join.alike(plain, hinted))
-  foreign_B = jnp.repeat(hard_N, plain.group_size).astype(jnp.float32)
-  return rows.replace(extras={**rows.extras, 'foreign_B': foreign_B})
+  group_N = jnp.arange(N) + N * hard_N.astype(jnp.int32)
+  return chosen_groups((plain, hinted), group_N)

@@ -7,7 +7,8 @@ import numpy as np
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.piece import piece
-from rl_jax.types import FORCED, PAD, Array, Trajectories
+from rl_jax.rollouts.forced import begin_with
+from rl_jax.types import Array, Trajectories
 
 
 @piece
@@ -74,10 +75,6 @@ class ForcedModes:
     fill = lambda x: jnp.pad(x, [(0, free)] + [(0, 0)] * (x.ndim - 1))
     every = lambda x: jnp.concatenate([fill(per_row(x))] * traj.num_prompts)
     length_B = every(length_M)
-    position_1T = jnp.arange(traj.response_BT.shape[1])[None]
-    return traj.replace(
-      response_BT=every(begun_MT),
-      kind_BT=jnp.where(position_1T < length_B[:, None], FORCED, PAD),
-      length_B=length_B,
-      extras={**traj.extras, 'forced_B': (length_B > 0).astype(jnp.float32)},
-    )
+    forced_B = (length_B > 0).astype(jnp.float32)
+    begun = begin_with(traj, every(begun_MT), length_B)
+    return begun.replace(extras={**traj.extras, 'forced_B': forced_B})

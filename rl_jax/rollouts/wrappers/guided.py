@@ -7,9 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.checks import ranged
+from rl_jax.pieces.ops.masking import zero_masked
 from rl_jax.pieces.piece import piece
+from rl_jax.rollouts.rounds import unsolved
 from rl_jax.rollouts.wrappers.hints import Hints
-from rl_jax.types import Array, Trajectories
+from rl_jax.types import Array, Trajectories, static
 
 
 @piece
@@ -23,32 +25,56 @@ class HintGuided(Hints):
   so logp_old of a hinted row is what the sampler reported. The group has 2 G
   rows; those of prompts that needed no hint are invalid and weigh nothing. The
   task writes the hint (`hinted(example)`).
+
+  always: every prompt has the G rows with a hint, solved or not. corrected:
+  False divides by pi_old(y_t | x, y_<t) instead, so that ratios are 1 before
+  the first step in spite of another sampler, and costs a forward pass; the
+  log-probs of the sampler are then forgotten (logp_behaviour is logp_old).
   Source: "Adaptive Guidance Accelerates Reinforcement Learning of Reasoning
   Models", from the abstract and reviews; keeping the failed rows in the group
-  is a choice of this code.
+  is a choice of this code. always, without correction: PolicyRollout of
+  "Multimodal Policy Internalization for Conversational Agents", from notes.
   """
 
   # Failed: no valid reward of the group is above this, in units of the reward.
   solved_above: float = ranged(0.5)
+  always: bool = static(default=False)
+  corrected: bool = static(default=True)
   role: ClassVar[str] = 'rollout'
   widens: ClassVar[int] = 2  # times as many rows a group, for the memory plan
   reads_rewards: ClassVar[bool] = True
 
+  @property
+  def scores(self) -> bool:
+    """Whether it reads log-probs of the policy before the update."""
+    return not self.corrected
+
   def failed(self, reward_NG: np.ndarray) -> np.ndarray:
     """Prompts without a solved sample, bool [N]; NaN: verification failed."""
-    return ~(reward_NG > self.solved_above).any(axis=1)
+    return unsolved(reward_NG, self.solved_above)
 
   def extend(
     self, traj: Trajectories, done: Any, sampler: Any
   ) -> tuple[Trajectories, list[Any]]:
     """(groups joined with hinted rows, the round of hints if there was one)."""
-    failed_N = self.failed(done.reward_NG)
+    wanted_N = self.failed(done.reward_NG) | self.always
     hinted, rounds = traj, []
-    if failed_N.any():
+    if wanted_N.any():
       # Without a hint the rows weigh nothing.
-      hinted, more, failed_N = self.sample_hinted(done, sampler, failed_N)
+      hinted, more, wanted_N = self.sample_hinted(done, sampler, wanted_N)
       rounds = [more]
-    return sampler.run(join_groups, traj, hinted, failed_N), rounds
+    joined = sampler.run(join_groups, traj, hinted, wanted_N)
+    if not self.corrected:
+      joined = sampler.run(as_without_hint, joined, sampler.logp(joined))
+    return joined, rounds
+
+
+def as_without_hint(joined: Trajectories, logp_BT: Array) -> Trajectories:
+  """logp_BT is what drew the hinted rows, as ratios are to know it."""
+  foreign_B1 = joined.extras['foreign_B'][:, None] > 0
+  own_BT = zero_masked(logp_BT, joined.mask_BT)
+  drawn_BT = jnp.where(foreign_B1, own_BT, joined.logp_behaviour_BT)
+  return joined.replace(logp_behaviour_BT=drawn_BT)
 
 
 def join_groups(

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
-from rl_jax.types import Trajectories
+from rl_jax.rollouts.join import take_from_rounds
+from rl_jax.types import Array, Trajectories
 
 
 class Hints:
@@ -37,3 +39,26 @@ class Hints:
     examples = [new if fits else old for new, fits, old in triples]
     hinted, more = sampler.sample(examples, done.indices)
     return hinted, more, wanted_N & fits_N
+
+
+def check_shares(who: str, task: Any) -> None:
+  """Raises ValueError if hints cannot be a given share of the solution."""
+  if not hasattr(task, 'hinted_by'):
+    raise ValueError(
+      f'method.rollout: {who} needs a task with hints of any length, but '
+      f'{type(task).__name__} has no method `hinted_by`'
+    )
+
+
+def chosen_groups(
+  rounds: tuple[Trajectories, ...], group_N: Array
+) -> Trajectories:
+  """Groups by their number in rounds laid end to end, each with its prompt.
+
+  Rounds behind the first have hints, which the rows say as 'foreign_B'.
+  """
+  first = rounds[0]
+  rows = take_from_rounds(rounds, group_N)
+  hinted_N = (group_N >= first.num_prompts).astype(jnp.float32)
+  foreign_B = jnp.repeat(hinted_N, first.group_size)
+  return rows.replace(extras={**rows.extras, 'foreign_B': foreign_B})

@@ -6,7 +6,7 @@ import numpy as np
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.piece import piece
-from rl_jax.rollouts.rounds import Round
+from rl_jax.rollouts.rounds import Round, unsolved
 from rl_jax.runtime import processes
 
 _CHECKED = 20  # prompts, before the run
@@ -75,7 +75,7 @@ class SolvedSeeds:
 
   def examples(self, done: Round, sampler: Any) -> dict[int, Any]:
     """By the place of each failed prompt: it behind solved ones that fit."""
-    failed_N = ~(done.reward_NG > self.solved_above).any(axis=1)
+    failed_N = unsolved(done.reward_NG, self.solved_above)
     seeded = {}
     for n in map(int, np.flatnonzero(failed_N)):
       solved = sampler.memory.nearest(int(done.indices[n]), self.count)

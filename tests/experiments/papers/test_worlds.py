@@ -190,9 +190,12 @@ def test_rollouts_and_draws_change(name):
   baseline = configuration.baseline_of(name)
   found = influence_run.measure(influence_run.configured(config, baseline, 2))
   changes = {
+    'dr_po': found['rows_changed'],
+    'ghpo': found['rows_changed'],
     'guide_grpo': found['rows_changed'],
     'adarft': found['selection'],
     'mopps': found['selection'],
+    'policy_rollout': found['rows_changed'],
     'rex_rag': found['rows_changed'],
     'cosmos': 1 - found['cos'],
     'mcts_dpo': 1 - found['cos'],

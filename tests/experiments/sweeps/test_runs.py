@@ -161,6 +161,34 @@ def test_a_run_of_another_process_is_no_failed_one(tmp_path):
   assert sweep_runs.results(str(tmp_path)) == []
 
 
+def test_jitted_runs_of_another_process_are_left_to_it(tmp_path, monkeypatch):
+  """Others are held before they compile; one that ended is not run again."""
+  settings = {'config': ['bandit'], 'method': ['grpo'], 'seed': [0, 1, 2]}
+  members = sweep_runs.runs(sweep_runs.product(settings))
+  folders = [str(tmp_path / run.name) for run in members]
+  compiled = []
+
+  def whole_runs(configs):
+    compiled.append([config.seed for config in configs])
+    for config in configs:
+      with pytest.raises(lock.HeldError):
+        lock.Lock(folders[config.seed])
+    raise ValueError('the program')
+
+  monkeypatch.setattr(sweep_runs.program, 'WholeRuns', whole_runs)
+  elsewhere = [lock.Lock(folder) for folder in folders]
+  sweep_runs.execute_all([members], str(tmp_path), jitted=True)
+  assert not compiled and not sweep_runs.results(str(tmp_path))
+  for held in elsewhere[1:]:
+    held.release()
+  sweep_runs.execute_all([members], str(tmp_path), jitted=True)
+  found = [row['setting']['seed'] for row in sweep_runs.results(str(tmp_path))]
+  assert compiled == [[1, 2]] and found == [1, 2]
+  elsewhere[0].release()
+  sweep_runs.execute_jitted(members, str(tmp_path))  # 1 and 2 have lines
+  assert compiled[1:] == [[0]]
+
+
 def test_printing_jobs_touches_nothing(tmp_path):
   """--launch prints and exits."""
   target = tmp_path / 'runs'

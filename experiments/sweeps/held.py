@@ -1,0 +1,44 @@
+"""The locks of several work directories, for runs that go on together."""
+
+from collections.abc import Iterator, Sequence
+import contextlib
+import resource
+
+from absl import logging
+
+from rl_jax.runs import lock
+
+
+@contextlib.contextmanager
+def those_free(workdirs: Sequence[str]) -> Iterator[list[str]]:
+  """Holds the directories that no other process holds, until the end.
+
+  Those that another process holds are named in a warning.
+
+  Raises:
+    lock.HeldError: others hold all of them.
+  """
+  _allow_files(len(workdirs))
+  with contextlib.ExitStack() as stack:
+    free, refused = [], []
+    for workdir in workdirs:
+      try:
+        stack.callback(lock.Lock(workdir).release)
+      except lock.HeldError as error:
+        refused.append(error)
+      else:
+        free.append(workdir)
+    if not free and refused:
+      raise refused[0]
+    for error in refused:
+      logging.warning('left to another process: %s', error)
+    yield free
+
+
+def _allow_files(count):
+  """Each lock is an open file; often no more than 1,024 are allowed."""
+  soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+  if count > soft // 2:
+    more = soft + count
+    more = more if hard == resource.RLIM_INFINITY else min(more, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (more, hard))

@@ -1,0 +1,40 @@
+"""The processes that judge a run's responses or play its episodes."""
+
+import functools
+from typing import Any
+
+from rl_jax.config import ExperimentConfig
+from rl_jax.runs import reward_names
+from rl_jax.verification.pool import VerifierPool
+from rl_jax.verification.sessions import SessionPool
+
+
+def make_pool(
+  config: ExperimentConfig, task: Any, split: str | None
+) -> VerifierPool | SessionPool:
+  """Of `config.verifier`, for a task that judges those of the configuration.
+
+  split: whose first prompt shows the components of rewards. What episodes
+    return is known once one has ended, so their pool checks it then.
+
+  Raises:
+    ValueError: reward_weights names a component that rewards do not have.
+  """
+  settings = config.verifier
+  limits = {
+    'num_workers': settings.workers,
+    'timeout_seconds': settings.timeout_seconds,
+    'memory_limit_bytes': settings.memory_limit_bytes,
+  }
+  if config.rollout.turns is not None:
+    return SessionPool(task, **limits)
+  make = functools.partial(
+    VerifierPool, on_timeout=settings.on_timeout, **limits
+  )
+  pool = make(task)
+  try:
+    reward_names.check(config.task, split, pool, make)
+  except BaseException:
+    pool.close()
+    raise
+  return pool
