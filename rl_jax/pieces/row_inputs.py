@@ -21,6 +21,14 @@ NO_LABEL = -(2.0**100)  # in extras 'aspect_label_BA': the data have none
 NO_CUT = 1 << 30  # in extras 'cut_BC': the row has fewer cuts
 
 
+class MissingInputError(ValueError):
+  """Nothing was given under the key that a piece reads."""
+
+  def __init__(self, key: str, text: str):
+    super().__init__(text)
+    self.key = key
+
+
 def read(traj: Trajectories, key: str, meaning: str = '') -> Array:
   """traj.extras[key], or the reward component of that name.
 
@@ -30,8 +38,8 @@ def read(traj: Trajectories, key: str, meaning: str = '') -> Array:
     meaning: what a key that is not in KEYS holds.
 
   Raises:
-    ValueError: nothing was given under the key; the text says what it should
-      hold.
+    MissingInputError: nothing was given under the key; the text says what it
+      should hold.
   """
   if key in traj.extras:
     return traj.extras[key]
@@ -45,9 +53,10 @@ def read(traj: Trajectories, key: str, meaning: str = '') -> Array:
   hint = ''
   if axes in ('B', 'NM'):
     hint = f', or let the task return a component {component!r} of weight 0'
-  raise ValueError(
+  raise MissingInputError(
+    key,
     f'traj.extras[{key!r}] is missing ({KEYS.get(key, meaning)}): fill it in '
-    f'before make_batch{hint}'
+    f'before make_batch{hint}',
   )
 
 

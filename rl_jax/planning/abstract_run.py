@@ -18,6 +18,7 @@ from rl_jax.learning.state import state_shapes
 from rl_jax.learning.update import Batch
 from rl_jax.models import params as params_lib
 from rl_jax.models import transformer
+from rl_jax.planning import described_rows
 from rl_jax.rollouts import logged, turn_decode
 from rl_jax.rollouts.generate import start_trajectories
 from rl_jax.rollouts.logged_checks import reads_mismatched
@@ -177,12 +178,9 @@ class AbstractRun:
     if hasattr(stages.score, 'lower'):
       lowered['score'] = stages.score.lower(params, traj, method)
       traj = abstract(lowered['score'].out_info[0], whole)
-    traj = traj.replace(
-      reward_B=traj.valid_B,
-      rewards={name: traj.valid_B for name in config.task.reward_weights},
-    )
-    lowered['make_batch'] = stages.make_batch.lower(
-      method, traj, state.method_state
+    lowered['make_batch'] = described_rows.lowered(
+      lambda traj: stages.make_batch.lower(method, traj, state.method_state),
+      described_rows.with_rewards(config, traj),
     )
     traj = abstract(lowered['make_batch'].out_info[0], whole)
     groups = jax.ShapeDtypeStruct(

@@ -208,6 +208,11 @@ def test_runs_on_data_lower(toy, name):
   [
     ('bandit', 'xpo', ()),
     ('bandit', 'remax', ()),
+    ('bandit', 'seed_grpo', ()),
+    pytest.param(
+      *('told_keydoor', 'oni', ('model.value_head=True',)),
+      marks=pytest.mark.slow,
+    ),
     ('bandit', 'spo_tree', ('method.rollout.segment_tokens=1',)),
     pytest.param('arithmetic', 'spin', (), marks=pytest.mark.slow),
     pytest.param('bandit', 'mcts_dpo', (), marks=pytest.mark.slow),
@@ -221,5 +226,6 @@ def test_stages_know_what_pieces_fill_in(world, name, sets):
   """Extras that later pieces read are there without a rollout."""
   config = configuration.build(world, name, ['rollout.num_prompts=8', *sets])
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
-  run = abstract_run.AbstractRun(config, SMALL, mesh)
+  model = dataclasses.replace(SMALL, value_head=config.model.value_head)
+  run = abstract_run.AbstractRun(config, model, mesh)
   assert {'make_batch', 'update'} <= run.lower().keys()

@@ -1,0 +1,51 @@
+"""What tasks say of rows, where a plan has no rollout that shows it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from rl_jax.config import ExperimentConfig
+from rl_jax.pieces import row_inputs
+from rl_jax.types import Trajectories
+
+
+def with_rewards(config: ExperimentConfig, traj: Trajectories) -> Trajectories:
+  """Rows with the components that weights, pieces and reward models name."""
+  names = {*config.task.reward_weights}
+  names |= {model.name for model in config.reward_models}
+  for _, piece in config.method.pieces():
+    names |= {*getattr(piece, 'components', ())}
+  return traj.replace(
+    reward_B=traj.valid_B, rewards=dict.fromkeys(sorted(names), traj.valid_B)
+  )
+
+
+def lowered(
+  lower: Callable[[Trajectories], Any], traj: Trajectories
+) -> jax.stages.Lowered:
+  """lower(traj), of rows with what pieces find missing.
+
+  Only a rollout shows whether the task fills it in: a plan takes it that it
+  does, as it must in a run.
+
+  Raises:
+    MissingInputError: what is missing has no value for each row or token.
+  """
+  while True:
+    try:
+      return lower(traj)
+    except row_inputs.MissingInputError as error:
+      name, _, axes = error.key.rpartition('_')
+      if axes in ('B', 'NM'):  # `read` makes them of components
+        more = {'rewards': {**traj.rewards, name: traj.valid_B}}
+      elif axes == 'BT':
+        mask = traj.mask_BT
+        shape = jax.ShapeDtypeStruct(
+          mask.shape, jnp.float32, sharding=mask.sharding
+        )
+        more = {'extras': {**traj.extras, error.key: shape}}
+      else:
+        raise
+      traj = traj.replace(**more)

@@ -1,0 +1,49 @@
+"""What pieces find missing is of the task, in shapes alone."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from configs import bandit
+from rl_jax.pieces import row_inputs
+from rl_jax.planning import abstract_run, described_rows
+
+
+@pytest.fixture
+def rows(toy):
+  """Shapes of 2 prompts x 2 rows of 3 tokens."""
+  traj = toy.trajectories(np.ones((4, 3)), group_size=2)
+  place = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+  return abstract_run.abstract(traj, place)
+
+
+def shapes(rows, *keys):
+  """What a program that reads the keys returns."""
+
+  def reads(traj):
+    return [row_inputs.read(traj, key) for key in keys]
+
+  lower = lambda traj: jax.jit(reads).lower(traj)
+  return [x.shape for x in described_rows.lowered(lower, rows).out_info]
+
+
+def test_values_of_rows_prompts_and_tokens_are_taken_to_be_there(rows):
+  found = shapes(rows, 'cost_B', 'reference_reward_NM', 'span_BT', 'cost_B')
+  assert found == [(4,), (2, 1), (4, 3), (4,)]
+
+
+def test_other_axes_are_named(rows):
+  with pytest.raises(row_inputs.MissingInputError, match='cut_BC') as error:
+    shapes(rows, 'cost_B', 'cut_BC')
+  assert isinstance(error.value, ValueError) and error.value.key == 'cut_BC'
+
+
+def test_components_that_pieces_name_are_rewards(toy, rows):
+  """Beside those that have a weight."""
+  config = bandit.get_config(toy.get_method('rm_ensemble'))
+  (piece,) = config.method.shaping
+  found = described_rows.with_rewards(config, rows).rewards
+  assert piece.components == ('outcome', 'format')
+  assert {*found} == {'outcome', 'format'}
+  assert found[piece.components[0]].dtype == jnp.float32
