@@ -30,7 +30,7 @@ WORLDS = {
   'tools_fast': ('llds',),
   'tools_early': ('aspo',),
   'triggers': ('rlprompt',),
-  'lookup': ('rex_rag',),
+  'lookup_later': ('rex_rag',),
   'lookup_fast': ('llds',),
   'reflections': ('retroformer',),
   'recorded_20': ('filtered_bc', 'ilql'),

@@ -66,7 +66,8 @@ WORLDS = {
   'two_step_random': World('two_step_sums', ('grpo',), {}),
   'hints': World('hinted_keywords', ('nlpo',), {}, _HINTS),
   'hints_still': World('hinted_keywords', ('nlpo',), _STILL, _HINTS),
-  'lookup': World('lookup', ('grpo@no_kl', 'rex_rag'), {}),
+  'lookup': World('lookup', ('grpo@no_kl',), {}),
+  'lookup_later': World('lookup', ('rex_rag',), {}),  # a later commit
   'lookup_fast': World('lookup', ('grpo@no_kl', 'llds'), _FAST, _HINGE),
   'searched': World('searched', ('grpo@no_kl',), _SEARCH),
   'searched_fast': World(
@@ -146,7 +147,9 @@ CLAIMS = (
     RIGHT,
   ),
   *(
-    Claim(_REX, text, ('lookup', 'rex_rag'), ('lookup', 'grpo@no_kl'), metric)
+    Claim(
+      _REX, text, ('lookup_later', 'rex_rag'), ('lookup', 'grpo@no_kl'), metric
+    )
     for text, metric in (
       ('more right answers', OUTCOME),
       ('more right answers in the end', RIGHT),
