@@ -28,6 +28,7 @@ DESCRIBED = (
   'gui_g1',
   'guide_grpo',
   'par',
+  'policy_rollout',
   'seed_grpo',
 )
 CHANGES = {
@@ -35,6 +36,7 @@ CHANGES = {
   'degrpo': {'method.shaping.ModeRewards': None},
   'egpo': {'method.credit.EntropyShaping.span': 'response'},  # no thoughts
   'guide_grpo': {'rollout.max_prompt_tokens': 2},  # a hint is one token
+  'policy_rollout': {'rollout.max_prompt_tokens': 2},
   'spo_chain': {'method.rollout.max_cuts': 8},
   'xrpo': {'method.rollout': None},  # one chunk
   'riskpo': {'method.credit.BundleRisk.bundle': 4},  # of eight prompts
@@ -42,9 +44,11 @@ CHANGES = {
 
 
 def get_sweep() -> list[sweep_runs.Setting]:
-  """All methods that sample but three, five seeds each; REINFORCE first."""
+  """All methods that sample but five, five seeds each; REINFORCE first."""
   names = sweep_runs.sampling_methods()
-  names.remove('subpo')  # a response is one action: no set function
+  names.remove('subpo')  # a response is one action: no set function,
+  names.remove('dr_po')  # no beginning
+  names.remove('ghpo')  # and no share of it
   names.remove('constrained_rlhf')  # the variant without critics is described
   names.remove('rex_rag')  # repeats episodes
   names.sort(key=lambda name: name != 'reinforce')

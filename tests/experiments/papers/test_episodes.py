@@ -77,6 +77,9 @@ VERDICTS = {
       + ('not seen',)
       + ('contrary',)
     ),
+    *('seen',) * 3,  # in rooms, of the games that were trained on
+    *('not seen',) * 3,
+    *('seen',) * 2,  # with 192 games
   ),
   'rlprompt': ('seen', 'seen'),
   'router_r1': (
