@@ -186,12 +186,15 @@ class AbstractRun:
     groups = jax.ShapeDtypeStruct(
       (stages.functions.groups_per_minibatch,), jnp.int32, sharding=whole
     )
-    lowered['update'] = stages.update_minibatch.lower(
-      forward=stages.functions.forward,
-      state=state,
-      batch=Batch(frozen=frozen, method=method, traj=traj, key=key),
-      group_M=groups,
-      reuse_scores=True,
+    lowered['update'] = described_rows.lowered(
+      lambda traj: stages.update_minibatch.lower(
+        forward=stages.functions.forward,
+        state=state,
+        batch=Batch(frozen=frozen, method=method, traj=traj, key=key),
+        group_M=groups,
+        reuse_scores=True,
+      ),
+      traj,
     )
     return lowered
 

@@ -209,6 +209,7 @@ def test_runs_on_data_lower(toy, name):
     ('bandit', 'xpo', ()),
     ('bandit', 'remax', ()),
     ('bandit', 'seed_grpo', ()),
+    ('bandit', 'copo', ()),  # its loss reads the same
     pytest.param(
       *('told_keydoor', 'oni', ('model.value_head=True',)),
       marks=pytest.mark.slow,
