@@ -25,8 +25,8 @@ class RecordedWalks(Wrapped):
   of the policy may have.
   Episodes of the task have two properties: `commands`, the actions that can be
   given, and `solution`, those that solve it from here or the first of them; ()
-  if there are none. KeyDoor, PlannedKeyDoor, TextWorld, BabyAI and environments
-  of Gymnasium with a table of transitions have them.
+  if there are none. KeyDoor, PlannedKeyDoor, SearchedFacts, TextWorld, BabyAI
+  and environments of Gymnasium with a table of transitions have them.
   """
 
   task: Any
