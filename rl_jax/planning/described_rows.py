@@ -1,4 +1,4 @@
-"""What tasks say of rows, where a plan has no rollout that shows it."""
+"""What tasks and rollout pieces say of rows, where a plan has no rollout."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,8 +27,8 @@ def lowered(
 ) -> jax.stages.Lowered:
   """lower(traj), of rows with what pieces find missing.
 
-  Only a rollout shows whether the task fills it in: a plan takes it that it
-  does, as it must in a run.
+  Only a rollout shows whether the task or the rollout piece fills it in: a plan
+  takes it that one does, as it must in a run.
 
   Raises:
     MissingInputError: what is missing has no value for each row or token.

@@ -55,10 +55,6 @@ class Against:
     """The average, if the opponent is made of it."""
     return {} if self.decay is None else self.opponent.policies
 
-  def fills(self, traj: Trajectories) -> dict[str, Any]:
-    """See SegmentValues."""
-    return {'opponent_B': traj.valid_B}
-
   def extend(
     self, traj: Trajectories, done: Any, sampler: Any
   ) -> tuple[Trajectories, list[Any]]:

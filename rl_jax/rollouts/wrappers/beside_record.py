@@ -45,11 +45,6 @@ class BesideRecord:
     """Whether the samples are of the reference in part."""
     return self.coef > 0
 
-  def fills(self, traj: Trajectories) -> dict[str, Any]:
-    """See SegmentValues."""
-    names = ('chosen_B', 'logged_B', 'opponent_B')
-    return dict.fromkeys(names, traj.valid_B)
-
   def extend(
     self, traj: Trajectories, done: Any, sampler: Any
   ) -> tuple[Trajectories, list[Any]]:

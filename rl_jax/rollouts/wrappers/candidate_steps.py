@@ -41,11 +41,6 @@ class CandidateSteps(SharedPrefix, Continuations):
   min_spread: float = ranged(0.1, 0.0)  # of values, in units of the reward
   role: ClassVar[str] = 'rollout'
 
-  def fills(self, traj: Trajectories) -> dict[str, Any]:
-    """See SegmentValues."""
-    names = ('candidate_B', 'candidate_ends_B', 'candidate_value_B')
-    return dict.fromkeys(names, traj.valid_B)
-
   def extend(
     self, traj: Trajectories, done: Any, sampler: Any
   ) -> tuple[Trajectories, list[Any]]:

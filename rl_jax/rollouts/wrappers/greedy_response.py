@@ -27,10 +27,6 @@ class GreedyResponse:
 
   role: ClassVar[str] = 'rollout'
 
-  def fills(self, traj: Trajectories) -> dict[str, Any]:
-    """See SegmentValues."""
-    return {'greedy_reward_B': traj.valid_B}
-
   def extend(
     self, traj: Trajectories, done: Any, sampler: Any
   ) -> tuple[Trajectories, list[Any]]:

@@ -38,7 +38,7 @@ class SegmentValues(Continuations):
   role: ClassVar[str] = 'rollout'
 
   def fills(self, traj: Trajectories) -> dict[str, Any]:
-    """Shapes of the extras that rows of such shapes have in the end."""
+    """Shapes of extras that a plan cannot know from rows and tokens alone."""
     B, T = traj.response_BT.shape
     shape = B, self._most_cuts(T)
     return {

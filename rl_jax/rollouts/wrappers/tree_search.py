@@ -63,11 +63,6 @@ class TreeSearch:
     """See HintGuided."""
     return 1 + self.expansions
 
-  def fills(self, traj: Trajectories) -> dict[str, Any]:
-    """See SegmentValues."""
-    names = ('forced_B', 'search_pair_B', 'confidence_B')
-    return dict.fromkeys(names, traj.valid_B)
-
   def check_rollout(self, task: Any, rollout: Any) -> None:
     """Raises ValueError if a node would have one child alone."""
     del task
