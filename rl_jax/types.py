@@ -35,8 +35,7 @@ LEARNED = 'pieces'
 TOKENS = 'tokens'
 
 
-@struct.dataclass(kw_only=True)
-class Turns:
+class Turns(struct.PyTreeNode, kw_only=True):
   """What the turns of episodes were worth, [B, K] for K turns at most.
 
   reward: of each turn, combined by the task; the sum of a row is reward_B, and
@@ -53,8 +52,7 @@ class Turns:
   duration_BK: Array | None = None
 
 
-@struct.dataclass(kw_only=True)
-class Edges:
+class Edges(struct.PyTreeNode, kw_only=True):
   """Comparisons inside groups: edge e of prompt n is win > lose, each [N, E].
 
   win_NE, lose_NE: sample indices. weight_NE: 0 where there is no comparison.
@@ -67,8 +65,7 @@ class Edges:
   margin_NE: Array  # float32
 
 
-@struct.dataclass(kw_only=True)
-class Trajectories:
+class Trajectories(struct.PyTreeNode, kw_only=True):
   """One rollout batch, filled in stage by stage.
 
   generate: prompts, response, kind, length, finished, logp_behaviour.
@@ -116,8 +113,7 @@ class Trajectories:
     return self.prompt_NP.shape[0]
 
 
-@struct.dataclass(kw_only=True)
-class GroupSummary:
+class GroupSummary(struct.PyTreeNode, kw_only=True):
   """What a selector is told of the groups of a round, each [N, G].
 
   reward: combined by the task, NaN where the verification failed. right: 1 if
@@ -132,8 +128,7 @@ class GroupSummary:
   entropy_NG: Array
 
 
-@struct.dataclass(kw_only=True)
-class TrainState:
+class TrainState(struct.PyTreeNode, kw_only=True):
   """What an update changes; donated to it and saved in every checkpoint."""
 
   step: Array  # int32, optimizer steps taken

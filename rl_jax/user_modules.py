@@ -7,7 +7,7 @@ and hash of the content, those of an installed module by its name alone.
 """
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 import contextlib
 import dataclasses
 import hashlib
@@ -105,7 +105,7 @@ def is_known(module: str) -> bool:
 
 
 @contextlib.contextmanager
-def refused() -> Iterator[None]:
+def refused() -> Generator[None]:
   """Within it nothing is loaded that the user has not named before."""
   _refusing.append(True)
   try:

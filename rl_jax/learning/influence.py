@@ -40,8 +40,7 @@ METHOD, BASELINE = 'method', 'baseline'
 SAME = 1e-5  # relative difference of two pushes that are called equal
 
 
-@struct.dataclass
-class Nothing:
+class Nothing(struct.PyTreeNode):
   """Stands where a piece was, so that the others keep places and keys."""
 
   slot: str = static()

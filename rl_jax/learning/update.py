@@ -47,8 +47,7 @@ class UpdateConfig:
   pack: bool = True
 
 
-@struct.dataclass(kw_only=True)
-class Batch:
+class Batch(struct.PyTreeNode, kw_only=True):
   """What all optimizer steps of one rollout read.
 
   frozen: parameters that are not trained, and the named policies. traj: rows

@@ -33,8 +33,7 @@ class PoolStep(NamedTuple):
   age_MC: Array
 
 
-@struct.dataclass(kw_only=True)
-class BlockPool(kv_cache.Cache):
+class BlockPool(kv_cache.Cache, kw_only=True):
   """M blocks of C tokens: keys [M, J, K, C] and values [M, J, C, K] a layer.
 
   owner: the slot of a block's row, or FREE. first: its first token. row_blocks:

@@ -22,8 +22,7 @@ LEAST_BLOCK = 32
 TURN_BLOCKS = 4
 
 
-@struct.dataclass(kw_only=True)
-class PromptCache:
+class PromptCache(struct.PyTreeNode, kw_only=True):
   """The prompts' keys and values, shared by the G samples of a group."""
 
   k_NJKP: tuple[Array, ...]  # one per layer
@@ -40,8 +39,7 @@ class PromptCache:
     return jax.tree.map(lambda x: x[group_W], self)
 
 
-@struct.dataclass(kw_only=True)
-class Cache:
+class Cache(struct.PyTreeNode, kw_only=True):
   """The shared prompt part, and the part of each row, written at each step."""
 
   prompt: PromptCache
@@ -113,8 +111,7 @@ class Cache:
     ]
 
 
-@struct.dataclass(kw_only=True)
-class RowCache(Cache):
+class RowCache(Cache, kw_only=True):
   """A cache in which token t of a row is in column t.
 
   Rows need not be at the same token: those of episodes wait for each other. A

@@ -5,7 +5,7 @@ sample everything) and drops special tokens; `encode` adds none, and reads none
 in data. Files: `files/tokenizer_files.py`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 import contextlib
 import copy
 import dataclasses
@@ -77,7 +77,7 @@ class Tokenizer(Protocol):
 
 
 @contextlib.contextmanager
-def library_errors(what: str) -> Iterator[None]:
+def library_errors(what: str) -> Generator[None]:
   """Errors of the tokenizers library as ValueError that begins with `what`.
 
   Damaged files make its Rust code panic, which is no Exception in Python.

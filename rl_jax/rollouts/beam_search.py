@@ -26,8 +26,7 @@ from rl_jax.types import PAD, POLICY, Array, Trajectories
 LEAST = -1e30  # in place of -inf, which subtracted from itself is NaN
 
 
-@struct.dataclass
-class Beams:
+class Beams(struct.PyTreeNode):
   """W beams of each prompt, the best first: rows n W ... n W + W - 1."""
 
   t: Array  # tokens that live beams have

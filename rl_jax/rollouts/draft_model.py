@@ -16,8 +16,7 @@ from rl_jax.rollouts.speculative import SpeculativeDecoder, known_or_drafted
 from rl_jax.types import Array
 
 
-@struct.dataclass(kw_only=True)
-class Drafting:
+class Drafting(struct.PyTreeNode, kw_only=True):
   """A draft so far: `drafted` tokens; stopped: rows that get no more."""
 
   token_WK: Array

@@ -19,8 +19,7 @@ from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.types import Array, Trajectories, Turns
 
 
-@struct.dataclass(kw_only=True)
-class _Played:
+class _Played(struct.PyTreeNode, kw_only=True):
   """Episodes after a turn has been drawn, which nothing has answered yet.
 
   turn: its number. live: rows that have had it. begun: tokens before its

@@ -1,6 +1,6 @@
 """Atomic replacement of directories; JSON and tensor files."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 import contextlib
 import json
 import os
@@ -22,7 +22,7 @@ FLOAT_TYPES = ('F64', 'F32', 'F16', 'BF16')
 
 
 @contextlib.contextmanager
-def replace_directory(directory: str) -> Iterator[str]:
+def replace_directory(directory: str) -> Generator[str]:
   """Gives a temporary directory that takes the place of `directory` at exit.
 
   Of an old directory that was written by this function, only the files that it

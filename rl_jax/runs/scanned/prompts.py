@@ -19,8 +19,7 @@ from rl_jax.runs.policy import Policy
 from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
-class Prompts:
+class Prompts(struct.PyTreeNode, kw_only=True):
   """Encoded prompts and answers; a batch of them, or the whole split."""
 
   prompt_NP: Array
