@@ -26,6 +26,15 @@ Metrics = dict[str, Array]
 # A dataclass field that is part of the compiled program, not of the data.
 static = functools.partial(struct.field, pytree_node=False)
 
+
+def filled_later() -> Any:
+  """A field of Trajectories that is None until the stage that fills it.
+
+  Its type is that of what the stage writes: what comes after reads no None.
+  """
+  return struct.field(default=None)
+
+
 # Values of Trajectories.kind_BT. Only POLICY tokens were chosen by the policy.
 PAD, POLICY, ENVIRONMENT, FORCED = 0, 1, 2, 3
 
@@ -87,17 +96,17 @@ class Trajectories(struct.PyTreeNode, kw_only=True):
   valid_B: Array  # float32, 1 where the row counts in group statistics
   weight_B: Array  # float32, weight of the row in the loss
   logp_behaviour_BT: Array  # of what really drew the token
-  logp_old_BT: Array | None = None  # denominator of the trust region
-  logp_ref_BT: Array | None = None
-  entropy_BT: Array | None = None
-  values_BT: Array | None = None  # before the update, of the first value head
-  values_BTH: Array | None = None  # the same of all heads
+  logp_old_BT: Array = filled_later()  # denominator of the trust region
+  logp_ref_BT: Array = filled_later()
+  entropy_BT: Array = filled_later()
+  values_BT: Array = filled_later()  # of the first head, before the update
+  values_BTH: Array = filled_later()  # the same of all heads
   rewards: dict[str, Array] = struct.field(default_factory=dict)  # each [B]
-  reward_B: Array | None = None  # the components combined by the task
-  advantages_BT: Array | None = None
-  returns_BT: Array | None = None  # targets of the value head
-  returns_BTH: Array | None = None  # the same of several heads
-  edges: Edges | None = None  # comparisons of the samples of a group
+  reward_B: Array = filled_later()  # the components combined by the task
+  advantages_BT: Array = filled_later()
+  returns_BT: Array = filled_later()  # targets of the value head
+  returns_BTH: Array = filled_later()  # the same of several heads
+  edges: Edges = filled_later()  # comparisons of the samples of a group
   extras: dict[str, Array] = struct.field(default_factory=dict)
   # Of episodes: the turn of every token, from 0, an observation in the turn
   # that it opens; -1 at padding. None where a row is one response.

@@ -219,7 +219,7 @@ def config_from_gguf(
   num_heads = metadata.number('ARCH.attention.head_count')
   if 'token_embd.weight' not in tensors:
     raise ValueError(f'{path}: token_embd.weight is missing')
-  fields = dict(
+  fields: dict[str, Any] = dict(
     vocab_size=tensors['token_embd.weight'].shape[0],
     num_layers=metadata.need('ARCH.block_count', int),
     width=width,
