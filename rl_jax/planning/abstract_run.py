@@ -71,7 +71,7 @@ def _of_episodes(engine, params, traj, key, config):
   # Wrappers of chat templates come on top: a few tokens.
   rows, most = traj.response_BT.shape
   if not rewrites(config.task):
-    most = config.rollout.turns.max_observation_tokens
+    most = config.rollout.turn_limits.max_observation_tokens
   array: Any = functools.partial(jax.ShapeDtypeStruct, sharding=whole)
   said = turn_decode.Said(
     ids_BO=array((rows, most), jnp.int32),
@@ -85,7 +85,7 @@ def _of_episodes(engine, params, traj, key, config):
 
 def _played(traj, config):
   """The record of episodes."""
-  shape = (traj.response_BT.shape[0], config.rollout.turns.max_turns)
+  shape = (traj.response_BT.shape[0], config.rollout.turn_limits.max_turns)
   number: Any = jax.ShapeDtypeStruct(shape, jnp.int32)
   reward: Any = jax.ShapeDtypeStruct(shape, jnp.float32)
   return traj.replace(

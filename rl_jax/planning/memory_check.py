@@ -114,7 +114,7 @@ def guarded(config: ExperimentConfig) -> Generator[None]:
   """
   validate(config)
   assembly.make_mesh(config)
-  policy_lib.check(config.model)
+  policy_lib.check(config.model.path)
   check(config, device_limit())
   try:
     yield

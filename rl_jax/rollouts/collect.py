@@ -19,7 +19,7 @@ from rl_jax.method import Method
 from rl_jax.rollouts import responses, rounding
 from rl_jax.rollouts.drafts import Drafts
 from rl_jax.rollouts.engine import Engine
-from rl_jax.rollouts.host_selector import HostSelector
+from rl_jax.rollouts.host_selector import PromptSelector
 from rl_jax.rollouts.join import laid_end_to_end, take_from_rounds
 from rl_jax.rollouts.judges import NO_JUDGES, Judges
 from rl_jax.rollouts.learned import NO_LEARNED, LearnedRewards
@@ -85,6 +85,13 @@ class RolloutConfig:
     if not all(isinstance(text, str) for text in self.stop):
       raise ValueError(f'RolloutConfig.stop = {self.stop!r}: expected texts')
 
+  @property
+  def turn_limits(self) -> TurnConfig:
+    """Those of `turns`; ValueError where a response is one turn."""
+    if self.turns is None:
+      raise ValueError('rollout.turns = None: these rollouts have no episodes')
+    return self.turns
+
 
 class Collector:
   """Fills one batch of trajectories with rewards."""
@@ -96,7 +103,7 @@ class Collector:
     engine: Engine,
     score: Callable,
     prompts: PromptSet,
-    selector: HostSelector,
+    selector: PromptSelector,
     verifier: TextVerifier | TokenVerifier,
     key: jax.Array,
     learned: LearnedRewards = NO_LEARNED,

@@ -20,7 +20,7 @@ from rl_jax.method import Method
 from rl_jax.pieces import row_inputs
 from rl_jax.rollouts.completions import encode_logged
 from rl_jax.rollouts.episode_prompts import begun
-from rl_jax.rollouts.host_selector import HostSelector
+from rl_jax.rollouts.host_selector import PromptSelector
 from rl_jax.rollouts.prompts import OverlongPromptError, PromptSet
 from rl_jax.rollouts.rounds import Round
 from rl_jax.rollouts.step_labels import step_labels
@@ -134,7 +134,7 @@ class LoggedSource:
   """
 
   prompts: LoggedSet
-  selector: HostSelector
+  selector: PromptSelector | None  # None: rows are read by index only
   score: Callable
   mesh: jax.sharding.Mesh
   num_prompts: int
@@ -175,6 +175,7 @@ class LoggedSource:
     self, first_serial: int, policy_version: int
   ) -> tuple[Trajectories, Round]:
     """The next groups, not yet scored."""
+    assert self.selector is not None
     indices = self.selector.select(self.num_prompts)
     traj, examples = self.read(indices, first_serial)
     traj = traj.replace(

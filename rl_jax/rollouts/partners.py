@@ -38,7 +38,7 @@ class Asked:
   encode: Callable[[str], list[int]]
   encode_answer: Callable[[str], list[int]]
   texts: Read
-  log_probs: Read
+  log_probs: Callable[[Any, Sequence[tuple[list[int], list[int]]]], list[float]]
 
 
 class Partners:

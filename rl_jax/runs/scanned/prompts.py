@@ -64,11 +64,11 @@ def recorded(config: ExperimentConfig, policy: Policy, mesh: Any) -> Any:
 
   Raises: ValueError as sources.read_rows.
   """
-  _, records = sources.read_rows(config, policy, lambda: None)
+  records = sources.read_records(config, policy)
   source = LoggedSource(
     prompts=records,
     selector=None,  # all of them, in order
-    score=None,
+    score=sources.unscored,
     mesh=mesh,
     num_prompts=len(records),
     mismatched=reads_mismatched(config.method),
@@ -99,7 +99,8 @@ def encode(
   if split == 'train':
     sources.check_selector(config.method.selector, prompts)
   count = len(prompts) if count is None else min(count, len(prompts))
-  examples, prompt, mask, ids = prompts.batch(range(count))
+  batch: Any = prompts.batch(range(count))
+  examples, prompt, mask, ids = batch
   answer, length = config.task.device_answers(examples, tokenizer)
   return Prompts(
     prompt_NP=prompt,

@@ -289,6 +289,7 @@ class JittedRun:
   def evaluate(self, shared: Shared, run: Run, carry: Carry) -> Metrics:
     """Metrics of the held-out prompts."""
     params = {**shared.frozen, **run.frozen, **carry.state.params}
+    assert self.evaluation is not None and shared.held_out is not None
     return self.evaluation(shared.held_out, params)
 
   def _sampler(self, carry):
