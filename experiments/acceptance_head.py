@@ -156,7 +156,7 @@ def fit(setup: Setup) -> dict[str, jax.Array]:
 def measured(setup: Setup, drafts: DraftModel, head=None) -> dict[str, float]:
   """Means over the forward passes of rows, on prompts that are held out."""
   engine = setup.engine(drafts, head)
-  split = setup.config.evaluation.split
+  split = setup.config.evaluation.split or 'validation'
   jax.block_until_ready(list(setup.responses(engine, split)))
   found = engine.drafts.metrics()
   return {
@@ -182,6 +182,7 @@ def load() -> Setup:
   draft = draft_model.load(
     dataclasses.replace(config, rollout=own), tokenizer, mesh
   )
+  assert draft is not None  # --draft names one
   return Setup(config=config, policy=policy, draft=draft, mesh=mesh)
 
 

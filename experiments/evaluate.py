@@ -112,7 +112,8 @@ def _plain(outcomes):
   """Lists of texts, or of numbers: null where a response was not judged."""
   values = np.asarray(outcomes)
   if values.dtype.kind == 'f':
-    values = np.where(np.isfinite(values), values, None)
+    values = values.astype(object)
+    values[~np.isfinite(np.asarray(outcomes))] = None
   return values.tolist()
 
 

@@ -18,6 +18,7 @@ import functools
 import json
 import os
 import time
+from typing import Any
 
 from absl import flags
 import jax
@@ -62,7 +63,7 @@ def point(axis: str, value: int, repeats: int) -> dict:
   cpu = jax.default_backend() == 'cpu'
   clock = time.process_time if cpu else time.perf_counter
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
-  row = {'axis': axis, 'value': value}
+  row: dict[str, Any] = {'axis': axis, 'value': value}
   with jax.set_mesh(mesh):
     stages = stages_lib.Stages(model, shape, 'step', mesh)
     for stage in STAGES:

@@ -115,7 +115,7 @@ def from_flags(
       num_workers=values.num_workers,
     ),
   )
-  return configuration.changed(config, fields.once(values['set'].value))
+  return configuration.changed(config, fields.once(values.set))
 
 
 def check_split(config: ExperimentConfig) -> None:

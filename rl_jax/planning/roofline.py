@@ -138,7 +138,7 @@ def fitting(
   memory: float,
   responses: tuple[int, ...],
   names: tuple[str, ...] = PUBLIC,
-) -> list[dict[str, Any]]:
+) -> list[dict[Any, Any]]:
   """Rows {'model', 'trained', T: prompts}: the largest rollout on one card.
 
   Prompts are a power of two up to 1,024, with the configuration's group size
