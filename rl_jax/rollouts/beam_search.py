@@ -95,7 +95,8 @@ def search_rows(
 
   def shard(weights, sampling, begun, inputs):
     """Row shards search on their own."""
-    return make(weights, sampling, inputs)(*begun, T)
+    hidden, prompt = begun
+    return make(weights, sampling, inputs)(hidden, prompt, T)
 
   by_rows = layout.by_rows(shard, (False, False, True, True), traj.num_prompts)
   found = by_rows(prepare_weights(params, cfg), sampling, begun, inputs)

@@ -120,7 +120,8 @@ class Collector:
     self._warnings = RepeatedWarnings()
     mesh = engine.mesh if mesh is None else mesh
     # Whether samplers have devices of their own, and what they have begun.
-    self.apart, self._ahead = mesh != engine.mesh, None
+    self.apart = mesh != engine.mesh
+    self._ahead: tuple[Sampler, Trajectories] | None = None
     self.row_inputs = functools.partial(
       token_inputs, prompts.task, prompts.tokenizer
     )
@@ -152,8 +153,11 @@ class Collector:
     weights = params if sampling_params is None else sampling_params
     self._judges.begin(weights)
     sampler = Sampler(self, weights, policy_version, first_serial, score)
-    (sampler, begun), self._ahead = self._ahead or (sampler, None), None
+    begun = None
+    if self._ahead is not None:
+      (sampler, begun), self._ahead = self._ahead, None
     trajs, rounds, kept = [], [], []
+    metrics = {}
     filtered = method.group_filter is not None
     extends = hasattr(method.rollout, 'extend')
     early = not filtered and not extends
@@ -186,8 +190,7 @@ class Collector:
       ]
       if len(kept) >= rollout.num_prompts:
         break
-    if filtered:
-      traj = self._fill(trajs, kept)
+    traj = self._fill(trajs, kept) if filtered else trajs[-1]
     # The batch is of no single round: read its lengths.
     lengths = processes.read(traj.length_B).reshape(traj.num_prompts, -1)
     traj, metrics = score(traj)
@@ -220,7 +223,7 @@ class Collector:
     indices = np.repeat(chosen, players)  # a prompt for each player of a game
     examples, *arrays = self.prompts.batch(chosen)
     size = count // self._rollout.parts
-    drawn, judged, last = [], [], None
+    drawn, judged, last = [], [], ()
     for place in range(0, count, size):
       own = slice(place, place + size)
       if drawn:
@@ -232,7 +235,7 @@ class Collector:
         )
       if self.apart:
         traj = processes.put(traj, self.whole)
-      if last is not None:
+      if last:
         judged.append(self.judge(*last))
       drawn.append(traj)
       last = (traj, examples[own], indices[own])
@@ -308,12 +311,13 @@ class Collector:
     logp_NG = np.asarray([x for part in logp for x in part], np.float32)
     length_NG = done.responses['sampled'][: logp_NG.size].reshape(shape)
     outcome = [c[base.OUTCOME] if c else 0.0 for c in components]
-    summary = GroupSummary(
-      reward_NG=done.reward_NG,
-      right_NG=np.asarray(outcome, np.float32).reshape(shape) > 0.5,
-      length_NG=length_NG,
-      entropy_NG=-logp_NG.reshape(shape) / np.maximum(length_NG, 1),
-    )
+    arrays: dict[str, Any] = {
+      'reward_NG': done.reward_NG,
+      'right_NG': np.asarray(outcome, np.float32).reshape(shape) > 0.5,
+      'length_NG': length_NG,
+      'entropy_NG': -logp_NG.reshape(shape) / np.maximum(length_NG, 1),
+    }
+    summary = GroupSummary(**arrays)
     # The groups of all players of a game are of one index.
     games = shape[0] // self.prompts.players
     return jax.tree.map(lambda x: x.reshape(games, -1), summary)
