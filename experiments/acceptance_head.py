@@ -26,7 +26,7 @@ import jax.numpy as jnp
 
 from experiments.flags import configuration, outputs
 from experiments.flags import evaluation as evaluation_flags
-from rl_jax import randomness
+from rl_jax import api, randomness
 from rl_jax.config import ExperimentConfig, evaluated_tokens
 from rl_jax.rollouts import acceptance
 from rl_jax.rollouts.drafts import DraftModel
@@ -172,7 +172,7 @@ def load() -> Setup:
   mesh = assembly.make_mesh(config)
   jax.set_mesh(mesh)
   model, params, tokenizer = policy_lib.load_checkpoint(_CHECKPOINT.value, mesh)
-  config = evaluation_flags.within(config, model)
+  config = api.within(config, model)
   policy = policy_lib.Policy(
     model=model, tokenizer=tokenizer, trainable=params, frozen={}
   )

@@ -22,14 +22,12 @@ from typing import Any
 
 from absl import flags
 import jax
-from matplotlib import ticker
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 import numpy as np
 
 from experiments.benchmarks import stages as stages_lib
 from experiments.benchmarks import timing
 from experiments.flags import configuration, outputs
+from experiments.reports import figures
 from rl_jax.models import platform
 from rl_jax.planning import costs
 from rl_jax.records import metrics
@@ -85,8 +83,7 @@ def read(path: str) -> list[dict]:
 
 def draw(rows: list[dict], path: str) -> None:
   """Four panels; prints and shows measured and predicted exponents."""
-  figure = Figure(figsize=(8, 6), layout='constrained')
-  FigureCanvasAgg(figure)
+  figure = figures.new_figure(8, 6)
   for axis, panel in zip(AXES, figure.subplots(2, 2).flat, strict=True):
     mine = sorted(
       (r for r in rows if r['axis'] == axis), key=lambda r: r['value']
@@ -105,7 +102,8 @@ def draw(rows: list[dict], path: str) -> None:
     panel.set_ylabel('CPU seconds')
     panel.set_xticks(values, [str(v) for v in values])
     panel.minorticks_off()
-    panel.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+    locator = figures.ticker().LogLocator(subs=(1, 2, 5))
+    panel.yaxis.set_major_locator(locator)
     panel.yaxis.set_major_formatter('{x:g}')
     panel.legend(frameon=False, fontsize=8)
   figure.savefig(path, dpi=90)

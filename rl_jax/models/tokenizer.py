@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from rl_jax.models import token_bytes
 from rl_jax.models.chat_template import ChatTemplate, check_read
-from rl_jax.models.files.optional import require
+from rl_jax.optional import require
 
 _MARK = '\ufdd0'  # a noncharacter: no text has it
 # role (system, user, ...), content, and what else a template reads of a turn.

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import ml_dtypes  # noqa: F401  registers bfloat16 with numpy
 import numpy as np
 
-from rl_jax.models.files.optional import require
+from rl_jax.optional import require
 
 # Lists the files that this project wrote to a directory, and may replace.
 MARKER = '.rl_jax.json'

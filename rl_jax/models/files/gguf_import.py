@@ -14,7 +14,6 @@ import numpy as np
 from rl_jax.models import rope
 from rl_jax.models.files import gguf_structure, tensor_table
 from rl_jax.models.files.directories import require_file
-from rl_jax.models.files.optional import require
 from rl_jax.models.files.tensor_table import Rule, StoredTensor
 from rl_jax.models.tokenizer import (
   HFTokenizer,
@@ -22,6 +21,7 @@ from rl_jax.models.tokenizer import (
   library_errors,
 )
 from rl_jax.models.transformer import ModelConfig
+from rl_jax.optional import require
 
 RULES = (
   Rule('token_embd.weight', 'embed', 'V D', 'V D'),
