@@ -116,7 +116,9 @@ readme: $(STAMP)
 	$(RUN) -m experiments.list_methods --markdown
 	$(RUN) tests/test_readme.py
 
+# The __init__.py of the folders of pieces, then the format of all files.
 format: $(STAMP)
+	$(RUN) tests/test_faces.py
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 

@@ -258,10 +258,10 @@ def time_turns(cfg: Any) -> None:
 
 def _shape(default: costs.Shape) -> costs.Shape:
   """The sizes that flags give, and those of the stage."""
-  named = (flags.FLAGS[f.name] for f in (_PROMPTS, _GROUP, _PROMPT, _NEW))
-  own = dataclasses.astuple(default)
-  sizes = zip(named, own, strict=True)
-  return costs.Shape(*(f.value if f.present else x for f, x in sizes))
+  names = [field.name for field in dataclasses.fields(default)]
+  given = zip(names, (_PROMPTS, _GROUP, _PROMPT, _NEW), strict=True)
+  sizes = {name: flag.value for name, flag in given if flag.present}
+  return dataclasses.replace(default, **sizes)
 
 
 def _write(row: dict[str, Any]) -> None:

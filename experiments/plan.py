@@ -112,7 +112,7 @@ def main(argv):
     compiled = {name: program.compile() for name, program in lowered.items()}
   counted = {
     name: collectives.count(
-      program.as_text(),
+      program.as_text() or '',
       devices=_DEVICES.value,
       unknown_trips=max(config.rollout.max_response_tokens - 1, 1),
     )

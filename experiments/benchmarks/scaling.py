@@ -18,17 +18,16 @@ import functools
 import json
 import os
 import time
+from typing import Any
 
 from absl import flags
 import jax
-from matplotlib import ticker
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 import numpy as np
 
 from experiments.benchmarks import stages as stages_lib
 from experiments.benchmarks import timing
 from experiments.flags import configuration, outputs
+from experiments.reports import figures
 from rl_jax.models import platform
 from rl_jax.planning import costs
 from rl_jax.records import metrics
@@ -62,7 +61,7 @@ def point(axis: str, value: int, repeats: int) -> dict:
   cpu = jax.default_backend() == 'cpu'
   clock = time.process_time if cpu else time.perf_counter
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
-  row = {'axis': axis, 'value': value}
+  row: dict[str, Any] = {'axis': axis, 'value': value}
   with jax.set_mesh(mesh):
     stages = stages_lib.Stages(model, shape, 'step', mesh)
     for stage in STAGES:
@@ -84,8 +83,7 @@ def read(path: str) -> list[dict]:
 
 def draw(rows: list[dict], path: str) -> None:
   """Four panels; prints and shows measured and predicted exponents."""
-  figure = Figure(figsize=(8, 6), layout='constrained')
-  FigureCanvasAgg(figure)
+  figure = figures.new_figure(8, 6)
   for axis, panel in zip(AXES, figure.subplots(2, 2).flat, strict=True):
     mine = sorted(
       (r for r in rows if r['axis'] == axis), key=lambda r: r['value']
@@ -104,7 +102,8 @@ def draw(rows: list[dict], path: str) -> None:
     panel.set_ylabel('CPU seconds')
     panel.set_xticks(values, [str(v) for v in values])
     panel.minorticks_off()
-    panel.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+    locator = figures.ticker().LogLocator(subs=(1, 2, 5))
+    panel.yaxis.set_major_locator(locator)
     panel.yaxis.set_major_formatter('{x:g}')
     panel.legend(frameon=False, fontsize=8)
   figure.savefig(path, dpi=90)

@@ -18,7 +18,7 @@ def header(config: ExperimentConfig, model: ModelConfig) -> str:
   """Model, mesh and rollout of the plan."""
   rollout, update, mesh = config.rollout, config.update, config.mesh
   count = spec.count(specs(model))
-  sizes, tokens = dataclasses.asdict(mesh), rollout.max_response_tokens
+  sizes, tokens = mesh.sizes(), rollout.max_response_tokens
   spans = layout.parts(tokens, 'tokens', sizes)
   samplers = layout.parts(rollout.num_prompts, 'sampled_rows', sizes)
   active = count - costs.resting_weights(model)
@@ -32,7 +32,7 @@ def header(config: ExperimentConfig, model: ModelConfig) -> str:
     f'{rollout.num_prompts} prompts of {rollout.max_prompt_tokens} x '
     f'{rollout.group_size} samples of {tokens} tokens, '
     f'{update.microbatch_prompts or "all"} prompts a microbatch\n'
-    f'score and update: rows split over {mesh.data * mesh.fsdp}, the '
+    f'score and update: rows split over {sizes["data"] * mesh.fsdp}, the '
     f'{tokens} tokens of a response over {spans}; sampling: rows over '
     f'{samplers}\n'
   )
@@ -88,7 +88,7 @@ def roofline(
   total = 0.0
   for bound in bounds:
     seconds = bound.seconds(card)
-    slowest = max(seconds, key=seconds.get)
+    slowest = max(seconds, key=seconds.__getitem__)
     total += seconds[slowest]
     numbers = ''.join(f'{value:9.3f}' for value in seconds.values())
     lines.append(
@@ -100,7 +100,7 @@ def roofline(
 
 
 def fits(
-  rows: list[dict[str, Any]],
+  rows: list[dict[Any, Any]],
   responses: tuple[int, ...],
   config: ExperimentConfig,
 ) -> str:

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from rl_jax import types
 from rl_jax.learning.hidden_states import (
   Forward,
+  routed_states,
   states_around,
   states_before,
 )
@@ -101,11 +102,12 @@ def token_statistics(
   logits of those of params['policies'] that they name, without gradient.
   """
   on_BT = (traj.kind_BT != types.PAD).astype(jnp.float32)
-  states, after_BTD = lambda policy: states_before(forward, policy, traj), None
+  states = lambda policy: states_before(forward, policy, traj)
+  after_BTD = routing_BTF = None
   if not AFTER.isdisjoint(needs):
     hidden_BTD, after_BTD = states_around(forward, params, traj)
   elif not ROUTER.isdisjoint(needs):
-    hidden_BTD, routing_BTF = states_before(forward, params, traj, routing=True)
+    hidden_BTD, routing_BTF = routed_states(forward, params, traj)
   else:
     hidden_BTD = states(params)
   others = _policies(transforms, needs, params)
@@ -124,7 +126,7 @@ def token_statistics(
   stats = _in_chunks(row, tuple(arrays), forward.model.vocab_size)
   stats = jax.tree.map(unpack, stats)
   stats |= _values(forward, params, traj, needs, hidden_BTD, after_BTD)
-  if not ROUTER.isdisjoint(needs):
+  if routing_BTF is not None:
     halves = jnp.split(routing_BTF, 2, axis=-1)
     routed = zip((ROUTER_PROBS, ROUTER_TAKEN), halves, strict=True)
     stats |= {name: x for name, x in routed if name in needs}

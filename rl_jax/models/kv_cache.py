@@ -6,7 +6,7 @@ and step. On CPU the columns are split into two blocks, of which the second is
 not read before it holds tokens. A small cache has one block and can be grown.
 """
 
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from flax import struct
 import jax
@@ -22,8 +22,26 @@ LEAST_BLOCK = 32
 TURN_BLOCKS = 4
 
 
-@struct.dataclass(kw_only=True)
-class PromptCache:
+class PoolStep(NamedTuple):
+  """Where rows of a pool write the token that is fed, and what they see.
+
+  block: past the last one for a row that holds no block for its token. seen:
+  tokens before the one that is fed. age: how many tokens ago they were fed.
+  """
+
+  block_B: Array
+  column_B: Array
+  owner_M: Array
+  seen_MC: Array
+  age_MC: Array
+
+
+# For each block: the column to write, whether it is in this block (None if
+# there is no other), and what each row sees.
+BlockSteps = list[tuple[Array, Array | None, Array]]
+
+
+class PromptCache(struct.PyTreeNode, kw_only=True):
   """The prompts' keys and values, shared by the G samples of a group."""
 
   k_NJKP: tuple[Array, ...]  # one per layer
@@ -40,8 +58,7 @@ class PromptCache:
     return jax.tree.map(lambda x: x[group_W], self)
 
 
-@struct.dataclass(kw_only=True)
-class Cache:
+class Cache(struct.PyTreeNode, kw_only=True):
   """The shared prompt part, and the part of each row, written at each step."""
 
   prompt: PromptCache
@@ -53,7 +70,7 @@ class Cache:
     """How far behind the prompt token `step` of each row stands."""
     return step_B
 
-  def take(self, slot_W: Array) -> 'Cache':
+  def take(self, slot_W: Array) -> Self:
     """The given rows, with the prompts of all."""
     return self.replace(
       k_BJKT=jax.tree.map(lambda x: x[slot_W], self.k_BJKT),
@@ -65,7 +82,7 @@ class Cache:
     """Capacity, in tokens of a row."""
     return sum(k.shape[-1] for k in self.k_BJKT[0])
 
-  def grown(self, max_tokens: int) -> 'Cache':
+  def grown(self, max_tokens: int) -> Self:
     """A cache of one block, not yet full, enlarged to max_tokens."""
     blocks, places = blocks_of(max_tokens)
 
@@ -82,9 +99,7 @@ class Cache:
       k_BJKT=layers(self.k_BJKT, 3), v_BJTK=layers(self.v_BJTK, 2)
     )
 
-  def step(
-    self, clock: Array, step_B: Array
-  ) -> list[tuple[Array, Array | None, Array]]:
+  def step(self, clock: Array, step_B: Array) -> BlockSteps | PoolStep:
     """For each block: the column to write, if any, and what each row sees.
 
     The columns of all blocks are a ring buffer: the token of T steps ago, which
@@ -94,7 +109,7 @@ class Cache:
     blocks = len(self.k_BJKT[0])
     size = self.k_BJKT[0][0].shape[-1]
     now = clock % (blocks * size)
-    found = []
+    found: BlockSteps = []
     for block, age_11T in enumerate(self.ages(clock, step_B)):
       seen_B1T = age_11T <= step_B[:, None, None]
       here = None if blocks == 1 else now // size == block
@@ -113,8 +128,7 @@ class Cache:
     ]
 
 
-@struct.dataclass(kw_only=True)
-class RowCache(Cache):
+class RowCache(Cache, kw_only=True):
   """A cache in which token t of a row is in column t.
 
   Rows need not be at the same token: those of episodes wait for each other. A
@@ -128,20 +142,18 @@ class RowCache(Cache):
     """See Cache."""
     return step_B if self.context_B is None else step_B - self.context_B
 
-  def take(self, slot_W: Array) -> 'RowCache':
+  def take(self, slot_W: Array) -> Self:
     """See Cache."""
     context_B = None if self.context_B is None else self.context_B[slot_W]
     return super().take(slot_W).replace(context_B=context_B)
 
-  def step(
-    self, clock: Array, step_B: Array
-  ) -> list[tuple[Array, Array | None, Array]]:
+  def step(self, clock: Array, step_B: Array) -> BlockSteps:
     """See Cache; columns are int32 [B], outside of the block if not here."""
     del clock
     size = self.k_BJKT[0][0].shape[-1]
     # Rows that have ended write to the last column, which no token needs.
     step_B = jnp.minimum(step_B, self.places - 1)
-    found = []
+    found: BlockSteps = []
     for first in range(0, self.places, size):
       column_B = jnp.where(step_B >= first, step_B - first, size)
       token_T = jnp.arange(first, first + size)

@@ -132,9 +132,11 @@ def _of_line(
   started: group sizes of -start parts before it, by name.
   """
   match = _INSTRUCTION.match(line)
+  if match is None:
+    return {}
   # Of an asynchronous pair the -done part has the result alone, and the -start
   # part, which is its operand, alone has the groups.
-  kind = match.group(2).removesuffix('-done') if match else ''
+  kind = match.group(2).removesuffix('-done')
   if kind not in KINDS:
     return {}
   done = _DONE.search(line)
@@ -147,7 +149,8 @@ def _of_line(
 
 def _array_bytes(match: re.Match) -> int:
   dtype, shape = match.groups()
-  bits = 8 if dtype == 'pred' else int(re.search(r'\d+', dtype).group())
+  digits = re.search(r'\d+', dtype)
+  bits = int(digits.group()) if digits else 8  # of pred
   return math.prod(int(d) for d in shape.split(',') if d) * bits // 8
 
 

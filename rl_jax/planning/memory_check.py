@@ -1,6 +1,6 @@
 """Checks memory before a run, and explains an out-of-memory error."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 import contextlib
 import dataclasses
 import os
@@ -106,7 +106,7 @@ def check(config: ExperimentConfig, limit: int | None) -> None:
 
 
 @contextlib.contextmanager
-def guarded(config: ExperimentConfig) -> Iterator[None]:
+def guarded(config: ExperimentConfig) -> Generator[None]:
   """Checks, then turns an out-of-memory error of XLA into one with advice.
 
   Raises MemoryError for RESOURCE_EXHAUSTED, ValueError without the devices of
@@ -114,7 +114,7 @@ def guarded(config: ExperimentConfig) -> Iterator[None]:
   """
   validate(config)
   assembly.make_mesh(config)
-  policy_lib.check(config.model)
+  policy_lib.check(config.model.path)
   check(config, device_limit())
   try:
     yield

@@ -190,7 +190,8 @@ class Sizes:
     """Places of prompts, of shared blocks, and of those that few rows keep."""
     rows = self._sampled_rows
     slots = min(self.slots or rows, rows)
-    size, whole, blocks = block_pool.sizes(self.response, self.cache_tokens)
+    held = self.cache_tokens or 0
+    size, whole, blocks = block_pool.sizes(self.response, held)
     widths = decode.batch_widths(slots, self.response, self.model.num_layers)
     fewer = [width * whole for width in widths if width * whole < blocks]
     places = (

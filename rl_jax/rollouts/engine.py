@@ -42,13 +42,13 @@ class Engine:
   start: Callable
   generate: Any
   mesh: jax.sharding.Mesh
+  drafts: DraftState
   begin: Any = None
   turn: Any = None
   finish: Any = None
   narrowed: Callable | None = None
   opponents: Any = None
   variant: Any = None
-  drafts: DraftState | None = None
 
 
 def make_engine(

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 from rl_jax import models, randomness
 from rl_jax.pieces.logits.transforms import policies_of
@@ -19,9 +20,9 @@ from rl_jax.types import PAD, POLICY, Array, Trajectories
 
 
 def start_trajectories(
-  prompt_NP: Array,
-  prompt_mask_NP: Array,
-  prompt_id_N: Array,
+  prompt_NP: ArrayLike,
+  prompt_mask_NP: ArrayLike,
+  prompt_id_N: ArrayLike,
   *,
   group_size: int,
   max_response_tokens: int,
@@ -32,7 +33,7 @@ def start_trajectories(
 
   first_serial: the run's serial of the first group; the others follow.
   """
-  num_prompts = prompt_NP.shape[0]
+  num_prompts = jnp.shape(prompt_NP)[0]
   rows = num_prompts * group_size
   shape = (rows, max_response_tokens)
   serial_N = first_serial + jnp.arange(num_prompts, dtype=jnp.int32)

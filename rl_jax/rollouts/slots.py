@@ -11,8 +11,7 @@ from rl_jax.types import Array
 MOST_PLACES = 4
 
 
-@struct.dataclass(kw_only=True)
-class Rows:
+class Rows(struct.PyTreeNode, kw_only=True):
   """What the rows hold so far, and where each of them stops."""
 
   response_BT: Array
@@ -29,8 +28,7 @@ class Rows:
   passes_B3: Array | None = None
 
 
-@struct.dataclass(kw_only=True)
-class Slots:
+class Slots(struct.PyTreeNode, kw_only=True):
   """The rows that are being decoded, all rows, and the next to begin."""
 
   rows: Rows

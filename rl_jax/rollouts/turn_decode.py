@@ -33,8 +33,7 @@ from rl_jax.types import ENVIRONMENT, PAD, POLICY, Array, Trajectories, Turns
 FED = 8
 
 
-@struct.dataclass(kw_only=True)
-class Playing:
+class Playing(struct.PyTreeNode, kw_only=True):
   """Episodes between two turns.
 
   row: those of all rows that may go on, a slot each; of a shard its own
@@ -75,8 +74,7 @@ class Playing:
     }
 
 
-@struct.dataclass(kw_only=True)
-class Said:
+class Said(struct.PyTreeNode, kw_only=True):
   """What environments have said: `length` of the ids; live: still playing.
 
   forget: rows that no longer see what is before these ids, but for the prompt;

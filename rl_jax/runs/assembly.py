@@ -169,6 +169,7 @@ def make_prompts(
   """Of the configuration's task or another; verifier: opens its episodes."""
   rollout, kind = config.rollout, PromptSet
   if rollout.turns is not None:
+    assert isinstance(verifier, Episodes)
     kind = functools.partial(EpisodePrompts, begin=verifier.open)
   return kind(
     config.task if task is None else task,

@@ -29,7 +29,7 @@ def load(
   if not isinstance(source, DraftModel):
     return None
   try:
-    policy_lib.check(source)
+    policy_lib.check(source.path)
   except (ValueError, OSError) as error:
     raise ValueError(f'draft model: {error}') from None
   model, params, other = policy_lib.load_checkpoint(source.path, mesh)

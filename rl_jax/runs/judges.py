@@ -9,7 +9,6 @@ import jax
 from rl_jax.config import ExperimentConfig
 from rl_jax.models import critic, platform, transformer
 from rl_jax.models.judge_source import Judge
-from rl_jax.models.source import ModelSource
 from rl_jax.rollouts.engine import make_engine
 from rl_jax.rollouts.judge_questions import Question
 from rl_jax.rollouts.judges import NO_JUDGES, Asked, Judges, Reader
@@ -37,7 +36,7 @@ def make_judges(
   def load(path, name):
     if path not in loaded:
       try:
-        policy_lib.check(ModelSource(path=path))
+        policy_lib.check(path)
       except (ValueError, OSError) as error:
         raise ValueError(f'judge {name!r}: {error}') from None
       model, *rest = policy_lib.load_checkpoint(path, mesh)
@@ -99,7 +98,7 @@ def resolved(
 def paths(config: ExperimentConfig) -> list[str]:
   """Of models that judges and partners need beside the policy, each once."""
   parts = [x for one in config.judges for x in (one, one.revision) if x]
-  parts += config.partners
+  parts = [*parts, *config.partners]
   return list(dict.fromkeys(part.path for part in parts if part.path))
 
 

@@ -1,13 +1,13 @@
 """The partners of a run: read, checked, and bound to models and tokenizers."""
 
 import functools
+from typing import Any
 
 import jax
 
 from rl_jax.config import ExperimentConfig
 from rl_jax.models.files import hf_classifier
 from rl_jax.models.partner_source import Partner
-from rl_jax.models.source import ModelSource
 from rl_jax.rollouts.candidate_log_probs import LogProbs
 from rl_jax.rollouts.engine import make_engine
 from rl_jax.rollouts.judges import Reader
@@ -22,7 +22,7 @@ def check(config: ExperimentConfig) -> None:
   """Raises ValueError if a partner's path holds no language model."""
   for source in config.partners:
     try:
-      policy_lib.check(ModelSource(path=source.path))
+      policy_lib.check(source.path)
       hf_classifier.check_writes(source.path)
     except (ValueError, OSError) as error:
       raise ValueError(f'partner {source.name!r}: {error}') from None
@@ -63,7 +63,7 @@ def _asked(config, mesh, key, source: Partner, model, params, tokenizer):
     max_response_tokens=source.answer_tokens,
     mesh=mesh,
   )
-  fixed = {
+  fixed: dict[str, Any] = {
     'model': model,
     'mesh': mesh,
     'pad_id': tokenizer.pad_id,

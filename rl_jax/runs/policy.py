@@ -143,9 +143,8 @@ def _resolved(source, model, saved, spans):
   )
 
 
-def check(source: ModelSource) -> None:
+def check(path: str | None) -> None:
   """Raises ValueError if the path is neither a work directory nor a model."""
-  path = source.path
   if path is not None and not os.path.exists(os.path.join(path, CONFIG_FILE)):
     model_dir.loader_of(path)
 

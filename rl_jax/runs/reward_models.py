@@ -26,7 +26,7 @@ def load(
 
   Raises: ValueError if the model has no value head, or another number of them.
   """
-  policy_lib.check(source)
+  policy_lib.check(source.path)
   model, params, tokenizer = policy_lib.load_checkpoint(source.path, mesh)
   model = resolved(source, model, config)
   return (
@@ -159,9 +159,8 @@ def scorer(
       f'needs rollout.group_size >= 2, which is {rollout.group_size}, and '
       f'{size} positions of {model.max_positions}'
     )
-  forward = dataclasses.replace(
-    forward, group_rows=forward.group_rows * rollout.group_size
-  )
+  rows = forward.group_rows or rollout.group_size
+  forward = dataclasses.replace(forward, group_rows=rows * rollout.group_size)
   return Scorer(source, forward, (), separator, ends)
 
 

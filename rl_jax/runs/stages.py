@@ -74,6 +74,7 @@ class Stages:
   functions: Functions
   seed: int
   pack: bool  # the update of responses that are mostly padding
+  mesh: jax.sharding.Mesh  # of the update
   replicated: jax.sharding.Sharding
 
 
@@ -177,6 +178,7 @@ def make_stages(
     functions=functions,
     seed=config.seed,
     pack=config.update.pack and mesh_lib.spans(mesh) == 1,
+    mesh=mesh,
     replicated=whole,
   )
 
