@@ -24,6 +24,7 @@ from rl_jax import config as config_lib
 from rl_jax.planning import abstract_run, collectives, memory_plan, roofline
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime.platform import Platform
 
 _DEVICES = flags.DEFINE_integer('devices', 64, 'Devices to plan for.')
 _MESH = flags.DEFINE_list(
@@ -95,7 +96,7 @@ def main(argv):
   config = dataclasses.replace(config, mesh=mesh_config(config))
   config_lib.validate(config)
   model = policy_lib.planned_model(
-    config.model, config.task, config.mesh.sequence
+    config.model, config.task, Platform.of_process(), config.mesh.sequence
   )
   if model is None:
     raise ValueError(

@@ -17,6 +17,7 @@ from rl_jax.models import (
   rope,
 )
 from rl_jax.runtime import layout
+from rl_jax.runtime.platform import Platform
 from rl_jax.types import Array
 
 
@@ -86,7 +87,7 @@ def _by_layer(stacked: Any, num_layers: int) -> list[Any]:
 def _for_decoding(layer: dict, cfg: Any) -> dict:
   """The layer, its MLP transposed if that is faster and has no adapters."""
   names = ('w_gate', 'w_up', 'w_down')
-  if cfg.num_experts or not copies_right_factors():
+  if cfg.num_experts or not copies_right_factors(cfg.platform):
     return layer
   if any(name in layer['lora'] for name in names):
     return layer
@@ -95,14 +96,14 @@ def _for_decoding(layer: dict, cfg: Any) -> dict:
   return {**layer, 'base': base, 'mlp': mlp}
 
 
-def copies_right_factors() -> bool:
+def copies_right_factors(platform: Platform) -> bool:
   """True if XLA copies the right factor of a product into another layout.
 
   Its CPU kernels do, except those for AVX-512, which read it in place. Without
   transposed weights the MLP of 4 to 128 rows takes 0.8 to 1.05 of the time with
   AVX-512, and 1.5 to 0.95 of the time with AVX2.
   """
-  return jax.default_backend() == 'cpu' and not _has_avx512()
+  return platform.is_cpu and not _has_avx512()
 
 
 @functools.cache

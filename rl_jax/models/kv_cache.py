@@ -14,6 +14,7 @@ from jax import lax
 import jax.numpy as jnp
 
 from rl_jax.models import rope
+from rl_jax.runtime.platform import Platform
 from rl_jax.types import Array
 
 # Columns; with smaller blocks, merging costs more than it saves.
@@ -65,9 +66,9 @@ class Cache:
     """Capacity, in tokens of a row."""
     return sum(k.shape[-1] for k in self.k_BJKT[0])
 
-  def grown(self, max_tokens: int) -> 'Cache':
+  def grown(self, max_tokens: int, platform: Platform) -> 'Cache':
     """A cache of one block, not yet full, enlarged to max_tokens."""
-    blocks, places = blocks_of(max_tokens)
+    blocks, places = blocks_of(max_tokens, platform)
 
     def layers(x, axis):
       def larger(first):
@@ -187,22 +188,22 @@ def put(
   return lax.dynamic_update_index_in_dim(x, new, column, axis)
 
 
-def blocks_of(max_tokens: int) -> tuple[int, int]:
+def blocks_of(max_tokens: int, platform: Platform) -> tuple[int, int]:
   """(number of blocks, columns of each) for max_tokens tokens of a row.
 
   One block on accelerators: each layer would have to decide on the host whether
   to read the second.
   """
   half = -(-max_tokens // 2)
-  if jax.default_backend() != 'cpu' or half < LEAST_BLOCK:
+  if not platform.is_cpu or half < LEAST_BLOCK:
     return 1, max_tokens
   return 2, half
 
 
-def turn_blocks(max_tokens: int) -> tuple[int, int]:
+def turn_blocks(max_tokens: int, platform: Platform) -> tuple[int, int]:
   """The same of a RowCache: more blocks, as episodes grow turn by turn."""
   most = max(1, min(TURN_BLOCKS, max_tokens // LEAST_BLOCK))
-  blocks = most if jax.default_backend() == 'cpu' else 1
+  blocks = most if platform.is_cpu else 1
   return blocks, -(-max_tokens // blocks)
 
 
@@ -225,16 +226,20 @@ def extend(
   The last token is never fed, but powers of two are faster than one column
   less.
   """
-  blocks, places = (1, places) if places else blocks_of(max_tokens)
+  blocks, places = (
+    (1, places) if places else blocks_of(max_tokens, cfg.platform)
+  )
   k, v = empty(prompt, rows, blocks, places)
   positions = jnp.arange(prompt.mask_NP.shape[1] + max_tokens)
   rotations = rope.tables(cfg, positions)
   return Cache(prompt=prompt, k_BJKT=k, v_BJTK=v, rotations=rotations)
 
 
-def for_turns(prompt: PromptCache, rows: int, max_tokens: int) -> RowCache:
+def for_turns(
+  cfg: Any, prompt: PromptCache, rows: int, max_tokens: int
+) -> RowCache:
   """The cache of episodes; rotations are constants of each program instead."""
-  k, v = empty(prompt, rows, *turn_blocks(max_tokens))
+  k, v = empty(prompt, rows, *turn_blocks(max_tokens, cfg.platform))
   none_B = jnp.zeros(rows, jnp.int32)
   return RowCache(
     prompt=prompt, k_BJKT=k, v_BJTK=v, rotations=(), context_B=none_B

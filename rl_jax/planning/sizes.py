@@ -144,7 +144,8 @@ class Sizes:
     """One chunk of scoring."""
     step = self.microbatch * self.group_rows * self.widened * self.vocab
     own = self.response // self.spans
-    span = max(1, min(own, statistics.chunk_elements() // step))
+    most = statistics.chunk_elements(self.model.platform)
+    span = max(1, min(own, most // step))
     return LOGIT_COPIES * span * step * 4
 
   def cache(self) -> int:
@@ -164,10 +165,10 @@ class Sizes:
       return self._pool() * token
     places = self.rollout * self.prompt
     if self.episodes:
-      own = math.prod(kv_cache.turn_blocks(self.response))
+      own = math.prod(kv_cache.turn_blocks(self.response, m.platform))
       widths = turn_decode.widths_of_turns(rows, self.response, m.num_layers)
     else:
-      own = math.prod(kv_cache.blocks_of(self.response))
+      own = math.prod(kv_cache.blocks_of(self.response, m.platform))
       slots = min(self.slots or rows, rows)
       widths = decode.batch_widths(slots, self.response, m.num_layers)
       if self.beams:

@@ -170,13 +170,13 @@ class Decoder:
       s,
     )
     if width == last:
-      return s.grown(self.max_tokens)
+      return s.grown(self.max_tokens, self.cfg.platform)
 
     def fit(s):
       return self.in_a_small_cache(s.narrowed(narrower), widths[1:], last)
 
     def are_too_many(s):
-      s = s.grown(self.max_tokens)
+      s = s.grown(self.max_tokens, self.cfg.platform)
       for width in widths[1:]:
         if width >= last:
           s = self.until(s, width).narrowed(width)

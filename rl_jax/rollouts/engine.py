@@ -19,6 +19,7 @@ from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.runtime import compilation, layout, processes
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime.platform import Platform
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,7 +151,7 @@ def _make_generate(fixed, mesh, drafting, drafts):
   jitted = jax.jit(
     functools.partial(function, **fixed),
     out_shardings=mesh_lib.replicated(mesh),
-    compiler_options=compilation.options(),
+    compiler_options=compilation.options(Platform.of_mesh(mesh)),
   )
   return jitted if speculative is None else GenerateWithDrafts(jitted, drafts)
 
@@ -190,7 +191,7 @@ def _episodes(model, sampling, turns, mesh):
       return playing
     return narrow(playing, processes.put(live_B, whole), width=width)
 
-  options = compilation.options()
+  options = compilation.options(Platform.of_mesh(mesh))
   narrow = jax.jit(
     turn_decode.narrowed, static_argnames='width', out_shardings=rows
   )

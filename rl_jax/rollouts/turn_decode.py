@@ -132,7 +132,7 @@ def begin(
       row_W=row_B,
       step_W=jnp.ones_like(row_B),
       caches=tuple(
-        models.for_turns(prompt, total, max_tokens) for _, prompt in begun
+        models.for_turns(cfg, prompt, total, max_tokens) for _, prompt in begun
       ),
       num_prompts=traj.num_prompts,
     )

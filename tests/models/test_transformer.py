@@ -233,7 +233,7 @@ def test_prefill_and_decode_agree_with_forward(monkeypatch, name, transposed):
 
   On every machine with the MLP as both kinds of CPU have it.
   """
-  monkeypatch.setattr(decoding, 'copies_right_factors', lambda: transposed)
+  monkeypatch.setattr(decoding, 'copies_right_factors', lambda _: transposed)
   cfg = VARIANTS[name]
   params, batch = make_params(cfg), make_batch()
   expected = logp_of(params, cfg, FORWARD(params, cfg, *batch), batch[2])

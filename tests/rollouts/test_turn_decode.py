@@ -15,6 +15,7 @@ from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.rollouts import turn_decode
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.turn_decode import Said
+from rl_jax.runtime.platform import Platform
 from rl_jax.types import ENVIRONMENT, FORCED, PAD, POLICY, Turns
 
 CFG = models.ModelConfig(
@@ -204,7 +205,7 @@ def test_blocks_of_the_cache_change_no_token(monkeypatch):
   """E2: four blocks of 6 columns, filled by rows at different tokens."""
   rows, _ = play()
   monkeypatch.setattr(kv_cache, 'LEAST_BLOCK', 6)
-  assert kv_cache.turn_blocks(T) == (4, 6)
+  assert kv_cache.turn_blocks(T, Platform()) == (4, 6)
   made = [
     jax.jit(functools.partial(function, **FIXED))
     for function in (turn_decode.begin, turn_decode.turn)
