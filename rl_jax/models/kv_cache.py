@@ -1,9 +1,11 @@
 """Keys and values of prompts, stored once per group, and of responses.
 
-Each layer has separate arrays: a decoding step then writes its column and reads
-the others in place. A slice of one stacked array would be copied at every layer
-and step. On CPU the columns are split into two blocks, of which the second is
-not read before it holds tokens. A small cache has one block and can be grown.
+On CPU each layer has separate arrays: a decoding step then writes its column
+and reads the others in place, where a slice of one stacked array would be
+copied at every layer and step. There the columns are split into two blocks, of
+which the second is not read before it holds tokens. On TPU the layers are
+stacked on the second axis (`decoding.scans_layers`). A small cache has one
+block and can be grown.
 """
 
 from typing import Any
@@ -27,7 +29,7 @@ TURN_BLOCKS = 4
 class PromptCache:
   """The prompts' keys and values, shared by the G samples of a group."""
 
-  k_NJKP: tuple[Array, ...]  # one per layer
+  k_NJKP: tuple[Array, ...]  # one per layer, or one of all, [N, L, J, K, P]
   v_NJPK: tuple[Array, ...]
   mask_NP: Array  # float32, 1 on real tokens
 
@@ -46,7 +48,8 @@ class Cache:
   """The shared prompt part, and the part of each row, written at each step."""
 
   prompt: PromptCache
-  k_BJKT: tuple[tuple[Array, ...], ...]  # the blocks of each layer
+  # The blocks of each layer, or of all in one entry, [B, L, J, K, T].
+  k_BJKT: tuple[tuple[Array, ...], ...]
   v_BJTK: tuple[tuple[Array, ...], ...]
   rotations: tuple[Array, ...]  # rope.tables of all positions
 
@@ -80,7 +83,7 @@ class Cache:
       return tuple(larger(first) for (first,) in x)
 
     return self.replace(
-      k_BJKT=layers(self.k_BJKT, 3), v_BJTK=layers(self.v_BJTK, 2)
+      k_BJKT=layers(self.k_BJKT, -1), v_BJTK=layers(self.v_BJTK, -2)
     )
 
   def step(
@@ -170,22 +173,44 @@ def remembered(token_T: Array, context_B: Array | None) -> Array | bool:
 
 
 def put(
-  x: Array, new: Array, column: Array, here: Array | None, axis: int
+  x: Array,
+  new: Array,
+  column: Array,
+  here: Array | None,
+  axis: int,
+  layer: Array | None = None,
 ) -> Array:
   """x with `new` written to a column in place; unchanged if not `here`.
 
-  column: of all rows, or [B] of each, where one that is too large is none.
-
   An extra column for unused writes would be simpler, but a product with 65 keys
   takes XLA on CPU 1.5 times as long as one with 64.
+
+  Args:
+    column: of all rows, or [B] of each, where one that is too large is none.
+    axis: of the columns in the arrays of one layer.
+    layer: which one of x [B, L, ...] is written; None: x is of one layer.
   """
+  at_layer = () if layer is None else (layer,)
   if jnp.ndim(column):
-    index = (jnp.arange(x.shape[0]), *(slice(None),) * (axis - 1), column)
+    rest = (slice(None),) * (axis - 1)
+    index = (jnp.arange(x.shape[0]), *at_layer, *rest, column)
     return x.at[index].set(new, mode='drop')
   new = jnp.expand_dims(new, axis)
   if here is not None:
-    new = jnp.where(here, new, lax.dynamic_index_in_dim(x, column, axis))
-  return lax.dynamic_update_index_in_dim(x, new, column, axis)
+    old = lax.dynamic_index_in_dim(layer_of(x, layer), column, axis)
+    new = jnp.where(here, new, old)
+  start = [0] * new.ndim
+  start[axis] = column
+  if layer is not None:
+    new, start = new[:, None], [0, layer, *start[1:]]
+  return lax.dynamic_update_slice(x, new, start)
+
+
+def layer_of(x: Array, layer: Array | None) -> Array:
+  """Returns that layer [B, ...] of x [B, L, ...]; None: x as it is."""
+  if layer is None:
+    return x
+  return lax.dynamic_index_in_dim(x, layer, axis=1, keepdims=False)
 
 
 def blocks_of(max_tokens: int, platform: Platform) -> tuple[int, int]:
@@ -258,11 +283,15 @@ def for_blocks(
 
 def empty(prompt, rows, blocks, places):
   """Keys and values of all layers, 0."""
-  _, kv_heads, head_size, _ = prompt.k_NJKP[0].shape
+  *_, kv_heads, head_size, _ = prompt.k_NJKP[0].shape
+  stacked = prompt.k_NJKP[0].shape[1:-3]  # the number of layers, if they are
 
   def layers(*shape):
-    zeros = lambda: jnp.zeros((rows, *shape), prompt.k_NJKP[0].dtype)
-    return tuple(tuple(zeros() for _ in range(blocks)) for _ in prompt.k_NJKP)
+    shape, dtype = (rows, *stacked, *shape), prompt.k_NJKP[0].dtype
+    return tuple(
+      tuple(jnp.zeros(shape, dtype) for _ in range(blocks))
+      for _ in prompt.k_NJKP
+    )
 
   return (
     layers(kv_heads, head_size, places),

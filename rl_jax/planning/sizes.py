@@ -166,11 +166,13 @@ class Sizes:
     places = self.rollout * self.prompt
     if self.episodes:
       own = math.prod(kv_cache.turn_blocks(self.response, m.platform))
-      widths = turn_decode.widths_of_turns(rows, self.response, m.num_layers)
+      widths = turn_decode.widths_of_turns(
+        rows, self.response, decode.most_widths(m)
+      )
     else:
       own = math.prod(kv_cache.blocks_of(self.response, m.platform))
       slots = min(self.slots or rows, rows)
-      widths = decode.batch_widths(slots, self.response, m.num_layers)
+      widths = decode.batch_widths(slots, self.response, decode.most_widths(m))
       if self.beams:
         widths = [rows, rows]
       elif self.drafts is None and decode.wide_widths(
@@ -192,7 +194,9 @@ class Sizes:
     rows = self._sampled_rows
     slots = min(self.slots or rows, rows)
     size, whole, blocks = block_pool.sizes(self.response, self.cache_tokens)
-    widths = decode.batch_widths(slots, self.response, self.model.num_layers)
+    widths = decode.batch_widths(
+      slots, self.response, decode.most_widths(self.model)
+    )
     fewer = [width * whole for width in widths if width * whole < blocks]
     places = (
       self.rollout * self.prompt + (blocks + max(fewer, default=0)) * size

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from rl_jax.models import transformer
-from rl_jax.rollouts import turn_decode
+from rl_jax.rollouts import decode, turn_decode
 from rl_jax.rollouts.beam_search import beam_search
 from rl_jax.rollouts.draft_state import DraftState, GenerateWithDrafts
 from rl_jax.rollouts.drafts import Drafts
@@ -184,7 +184,7 @@ def _episodes(model, sampling, turns, mesh):
     shards = layout.parts(playing.num_prompts, 'sampled_rows')
     most = live_B.reshape(shards, -1).sum(axis=1).max()
     widths = turn_decode.widths_of_turns(
-      *(total // shards, playing.max_tokens, model.num_layers)
+      total // shards, playing.max_tokens, decode.most_widths(model)
     )
     width = min(width for width in widths if width >= most)
     if width * shards >= playing.row_W.shape[0]:

@@ -190,15 +190,13 @@ def turn(
   return by_rows(weights, sampling, playing, said)
 
 
-def widths_of_turns(
-  rows: int, max_tokens: int, num_layers: int
-) -> tuple[int, ...]:
+def widths_of_turns(rows: int, max_tokens: int, most: int) -> tuple[int, ...]:
   """The slots to begin with and those to narrow to, each half at most.
 
   A selection of decode.batch_widths; each is a program of its own.
   """
   widths = [rows]
-  for width in decode.batch_widths(rows, max_tokens, num_layers):
+  for width in decode.batch_widths(rows, max_tokens, most):
     if 2 * width <= widths[-1]:
       widths.append(width)
   return tuple(widths)

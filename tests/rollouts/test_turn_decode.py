@@ -1,5 +1,6 @@
 """Kept caches: episodes and log-probs of decoding all tokens again."""
 
+import dataclasses
 import functools
 from types import SimpleNamespace
 
@@ -12,7 +13,7 @@ from rl_jax import models, rollouts
 from rl_jax.models import kv_cache
 from rl_jax.models import params as params_lib
 from rl_jax.models.tokenizer import CharTokenizer
-from rl_jax.rollouts import turn_decode
+from rl_jax.rollouts import decode, turn_decode
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.turn_decode import Said
 from rl_jax.runtime.platform import Platform
@@ -156,7 +157,9 @@ def test_fewer_slots_play_the_same(forget):
 )
 def test_widths_by_hand(rows, tokens, layers, widths):
   """Each at most half of the one before."""
-  assert turn_decode.widths_of_turns(rows, tokens, layers) == widths
+  cfg = dataclasses.replace(CFG, num_layers=layers)
+  most = decode.most_widths(cfg)
+  assert turn_decode.widths_of_turns(rows, tokens, most) == widths
 
 
 @pytest.mark.slow
