@@ -155,7 +155,7 @@ class AbstractRun:
     copies = dict.fromkeys(config.method.policies(), trainable)
     frozen = with_policies(frozen, copies)
     params = {**frozen, **trainable}
-    draft = draft_model.planned(config)
+    draft = draft_model.planned(config, self.model.platform)
     stages = stages_lib.make_stages(
       *(config, self.model, _NoTokenizer(), mesh, state),
       draft and (draft, params_lib.shapes(draft, mesh)),
@@ -207,7 +207,7 @@ class AbstractRun:
     """Scoring by those reward models whose shape is known."""
     models, params = [], {}
     for source in self.config.reward_models:
-      model = reward_models.planned(source, self.config)
+      model = reward_models.planned(source, self.config, self.model.platform)
       if model is not None:
         forward = reward_models.forward_of(self.config, model)
         models.append(Scorer(source, forward))
