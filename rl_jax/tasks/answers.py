@@ -6,7 +6,7 @@ All searches are linear in the length of the text; no pattern backtracks.
 from fractions import Fraction
 import re
 
-from rl_jax.tasks import draws, math_answers
+from rl_jax.tasks import draws, math_answers, numerals
 
 # A number with its operators: '3/4', '1e3' and '- 3' are numbers, '2^10' and
 # '3*4' none. Thousands separators inside; a sign only if it subtracts nothing.
@@ -75,6 +75,12 @@ def parse_number(text: str) -> Fraction | None:
   Understands '1,000', '$5', '-3.50', '42.', '50%' (50), '3/4', '1e3' and
   surrounding spaces; nothing else.
   """
+  found = _parsed(text)
+  return None if found is None else found.value
+
+
+def _parsed(text):
+  """The numeral, or None."""
   text = text.strip().replace('\\$', '$').replace('\\%', '%')
   if not text or len(text) > _MAX_NUMBER_CHARACTERS:
     return None
@@ -85,24 +91,27 @@ def parse_number(text: str) -> Fraction | None:
   if match:
     top, bottom = int(match[1]), int(match[2])
     value = Fraction(top, bottom) if bottom else None
+    form = numerals.QUOTIENT
   elif _PLAIN.fullmatch(text):
     value = Fraction(text.replace(',', '').removesuffix('.'))
+    form = numerals.DECIMAL
   else:
     return None
-  return -value if negative and value is not None else value
+  if value is None:
+    return None
+  return numerals.Numeral(-value if negative else value, form)
 
 
 def numbers_equal(answer: str, gold: str, tolerance: float) -> bool:
-  """True if both are plain numbers that differ by at most tolerance.
+  """True if both are plain numbers that are equal, as `numerals.equal` says.
 
-  An integer must be met exactly: 3.0000001 is not 3.
+  An integer must be met exactly: 3.0000001 is not 3, and neither 0 nor 6/10^8
+  is 1/10^8.
   """
-  left, right = parse_number(answer), parse_number(gold)
+  left, right = _parsed(answer), _parsed(gold)
   if left is None or right is None:
     return False
-  if right.denominator == 1:
-    return left == right
-  return abs(left - right) <= Fraction(tolerance)
+  return numerals.equal(left, right, tolerance)
 
 
 def normal_form(answer: str, verifier: str) -> str:

@@ -4,9 +4,10 @@ Structure is read from the text: tuples and intervals are ordered and keep
 their brackets, sets and bare lists are unordered, matrices keep their shape.
 What remains are scalars. If the right one is a rational number, the answer must
 be a numeral: an integer, a decimal, a fraction (not for an integer), a mixed
-number or 2.5 \times 10^{3}; nothing is evaluated. Other scalars are parsed by
-math-verify, must be written out as `math_forms` says, and are compared by their
-values, with symbols at fixed points. What could take long is refused before.
+number or 2.5 \times 10^{3}; nothing is evaluated. Decimals are compared as
+`numerals.equal` says. Other scalars are parsed by math-verify, must be written
+out as `math_forms` says, and are compared by their exact values, with symbols
+at fixed points. What could take long is refused before.
 
 Limits: units after a number are ignored, 50\% equals 50 and 0.5, a number
 without a base is decimal (52 is not 52_8), relations other than `=` must agree
@@ -16,7 +17,8 @@ as text.
 from fractions import Fraction
 import re
 
-from rl_jax.tasks import math_forms
+from rl_jax.tasks import math_forms, numerals
+from rl_jax.tasks.numerals import Numeral
 
 _MAX_CHARACTERS = 300
 _REPLACED = (
@@ -36,22 +38,6 @@ _UNIT = re.compile(rf'(?<=[\w}})%])\s*{_WORD}(?:\s*\^\s*\{{?\d\}}?)?$')
 _THOUSANDS = re.compile(r'[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?', re.ASCII)
 _SPACED_THOUSANDS = re.compile(r'(?<![\d.])\d{1,3}(?: \d{3})+(?!\d)', re.ASCII)
 _BASE = re.compile(r'\(?([0-9A-Za-z]+)\)?_\{?(\d{1,2})\}?', re.ASCII)
-_DECIMAL = re.compile(r'([+-]?)\s*(\d{1,60}\.?\d{0,60}|\.\d{1,60})', re.ASCII)
-_REPEATING = re.compile(
-  r'([+-]?)(\d{1,30})\.(\d{0,30})\\overline\{(\d{1,30})\}', re.ASCII
-)
-_QUOTIENT = re.compile(
-  r'([+-]?)\s*(?:(\d{1,30})\s*(?=\\|\s))?\s*(?:'
-  r'\\frac\s*(?:\{\s*([+-]?\d{1,30})\s*\}|(\d))\s*'
-  r'(?:\{\s*([+-]?\d{1,30})\s*\}|(\d))|(\d{1,30})\s*/\s*(\d{1,30}))',
-  re.ASCII,
-)
-_SCIENTIFIC = re.compile(
-  r'([+-]?[1-9](?:\.\d{1,30})?)\s*(?:\\times|\\cdot)\s*'
-  r'10\s*\^\s*(?:\{\s*([+-]?\d{1,2})\s*\}|(\d))|'
-  r'([+-]?\d{1,30}(?:\.\d{1,30})?)[eE]([+-]?\d{1,2})',
-  re.ASCII,
-)
 _RELATION = re.compile(r'=|<|>|\\(?:le|ge|ne|lt|gt|approx|equiv)(?![a-z])')
 _SYMBOL = re.compile(r'\s*(?:[A-Za-z]|\\[a-z]+)(?:_\{?\w\}?)?(?:\([a-z]\))?\s*')
 _MATRIX = re.compile(r'\\begin\{([pb])matrix\}(.*)\\end\{\1matrix\}', re.DOTALL)
@@ -61,7 +47,8 @@ _OPEN, _CLOSE = '([{', ')]}'
 def equal(answer: str, gold: str, tolerance: float = 1e-6) -> bool:
   """True if the answer is a written-out form of the right one.
 
-  tolerance: absolute, for a right answer that is rational and no integer.
+  tolerance: for a right answer that is rational and no integer, see
+  `numerals.equal`.
   """
   if len(answer) > max(_MAX_CHARACTERS, 2 * len(gold)):
     return False
@@ -98,9 +85,9 @@ def _normal(text):
 
 
 def _normal_scalar(text):
-  found = numeral(text.removesuffix('%'))
+  found = numerals.parse(text.removesuffix('%'))
   if found is not None:
-    return str(found[0])
+    return str(found.value)
   return _words(text) or math_forms.value_text(text) or _squeezed(text)
 
 
@@ -112,40 +99,17 @@ def copied(answer: str, gold: str, question: str) -> bool:
   its quotient, are never copies.
   """
   answer, gold = _squeezed(_clean(answer)), _squeezed(_clean(gold))
-  found = numeral(answer)
-  if answer == gold or (found and not found[1]):
+  found = numerals.parse(answer)
+  fractions = (numerals.QUOTIENT, numerals.MIXED)
+  if answer == gold or (found and found.form not in fractions):
     return False
   digits = lambda text: re.findall(r'\d', text)
-  if found and numeral(gold) == found and digits(answer) == digits(gold):
+  right = numerals.parse(gold)
+  same = found and right and found.value == right.value
+  if same and digits(answer) == digits(gold):
     return False
   is_formula = re.search(r'[\\^/=+*-]', answer) is not None
   return is_formula and answer in _squeezed(_clean(question))
-
-
-def numeral(text: str) -> tuple[Fraction, bool] | None:
-  """(value, whether it is written as a quotient) of a numeral, or None."""
-  text = text.strip()
-  if _THOUSANDS.fullmatch(text):
-    text = text.replace(',', '')
-  if match := _DECIMAL.fullmatch(text):
-    return Fraction(match[1] + match[2].removesuffix('.')), False
-  if match := _REPEATING.fullmatch(text):
-    sign, whole, head, tail = match.groups()
-    nines = (10 ** len(tail) - 1) * 10 ** len(head)
-    value = Fraction(f'{whole}.{head or 0}') + Fraction(int(tail), nines)
-    return (-value if sign == '-' else value), False
-  if match := _SCIENTIFIC.fullmatch(text):
-    exponent = match[2] or match[3] or match[5]
-    return Fraction(f'{match[1] or match[4]}e{exponent}'), False
-  if match := _QUOTIENT.fullmatch(text):
-    sign, whole = match[1], int(match[2] or 0)
-    top = int(match[3] or match[4] or match[7])
-    bottom = int(match[5] or match[6] or match[8])
-    if bottom == 0 or (whole and not 0 <= top < bottom):
-      return None
-    value = whole + Fraction(top, bottom)
-    return (-value if sign == '-' else value), True
-  return None
 
 
 def _clean(text):
@@ -160,7 +124,7 @@ def _clean(text):
   text = _UNIT.sub('', text.strip().removesuffix('.').strip()).strip()
   match = re.fullmatch(rf'(?:{_WORD}|\((.*)\))', text)
   inside = (match[1] or match[2] or '').strip('() ') if match else ''
-  return inside if numeral(inside) else text
+  return inside if numerals.parse(inside) else text
 
 
 def _squeezed(text):
@@ -214,7 +178,7 @@ def _relations(answer, gold, tolerance):
     if names == [True, True]:
       same = _squeezed(sides[0][0]) == _squeezed(sides[1][0])
       return same and _equal(sides[0][1], sides[1][1], tolerance)
-    if names[1] and numeral(sides[1][1]):
+    if names[1] and numerals.parse(sides[1][1]):
       return False  # 2x = 10 for x = 5
     return math_forms.equations_equal(*sides)
   which = 0 if left else 1
@@ -295,24 +259,33 @@ def _scalars(answer, gold, tolerance):
       and bases[0][2] == bases[1][2]
       and bases[0][1].lstrip('0') == bases[1][1].lstrip('0')
     )
-  right = numeral(gold.removesuffix('%'))
+  found = numerals.parse(answer.removesuffix('%'))
+  right = numerals.parse(gold.removesuffix('%'))
+  if right is None and found is not None:
+    right = _computed(gold)
   if right is None:
     return math_forms.scalars_equal(answer, gold)
-  found = numeral(answer.removesuffix('%'))
   if found is None:
     return False
   scales = {Fraction(1)}
   if answer.endswith('%') != gold.endswith('%'):
     scales.add(Fraction(100 if gold.endswith('%') else 1, 1))
     scales.add(Fraction(1, 100) if answer.endswith('%') else Fraction(1))
-  return any(_numbers(found, s, right[0], tolerance) for s in scales)
+  return any(_numbers(found, s, right, tolerance) for s in scales)
+
+
+def _computed(gold):
+  """The exact number that a formula such as 2^{-20} is, or None."""
+  value = math_forms.rational(gold)
+  return None if value is None else Numeral(value, numerals.QUOTIENT)
 
 
 def _numbers(found, scale, right, tolerance):
-  value, is_quotient = found
-  if right.denominator == 1:
-    return value * scale == right and not (is_quotient and scale == 1)
-  return abs(value * scale - right) <= Fraction(tolerance)
+  whole = right.value.denominator == 1
+  if whole and scale == 1 and found.form in numerals.OPEN_FORMS:
+    return False
+  scaled = found._replace(value=found.value * scale)
+  return numerals.equal(scaled, right, tolerance)
 
 
 def _words(text):

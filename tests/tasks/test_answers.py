@@ -121,6 +121,9 @@ def test_numbers_equal_within_tolerance():
   assert answers.numbers_equal('1,000', '1000.0', 0.0)
   assert not answers.numbers_equal('1000000001', '1000000000', 1e-6)
   assert not answers.numbers_equal('x', '1', 1e-6)
+  for small in ('1/1048576', '0.0000005', '-1/1048576', '5e-9'):
+    assert not answers.numbers_equal('0', small, 1e-6)
+    assert answers.numbers_equal(small, small, 1e-6)
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,14 @@ SAME_FORMS = [
   [r'2 \times 3'],  # a formula is no numeral
   ['x < 3', 'x<3'],
   ['1=2=3'],
+  ['e^{-30}', r'\frac{1}{e^{30}}'],  # small values are not nothing
+  ['e^{-31}'],
+  [r'\frac{\sqrt{2}}{10^{15}}'],
+  [r'\frac{\sqrt{3}}{10^{15}}', r'\sqrt{3}\cdot 10^{-15}'],
+  [r'\frac{1}{2^{99}}', '2^{-99}'],
+  [r'\frac{1}{2^{98}}'],
+  [r'9.11\times 10^{-31}'],
+  ['0'],
 ]
 
 

@@ -312,6 +312,21 @@ def test_configurations_that_ask_for_a_number_take_no_quotient(
   assert outcome('14/2') == outcome('14 / 2') == outcome('8') == 0.0
 
 
+@pytest.mark.parametrize('verifier', ['number', 'decimal', 'math'])
+@pytest.mark.parametrize('right', ['0.0000005', '1/1048576', '-1/13983816'])
+def test_nothing_is_no_small_number(tmp_path, verifier, right):
+  """Of probabilities and constants of nature a policy must not write 0."""
+  rows = [{'question': 'q', 'answer': right}]
+  source = _write(tmp_path / 'r.jsonl', rows)
+  task = QuestionAnswer(
+    sources={'train': source}, verifier=verifier, extract='whole'
+  )
+  reward = lambda text: task.reward(task.example('train', 0), text)['outcome']
+  assert [reward(text) for text in ('0', '0.0', '0.000001')] == [0.0] * 3
+  decimal = verifier != 'decimal' or '/' not in right
+  assert reward(right) == float(decimal)
+
+
 def test_pickles_without_its_rows(tmp_path):
   """Workers get the task, not the data set."""
   task = QuestionAnswer(sources={'train': _numbered(tmp_path, 2000)})
