@@ -22,21 +22,17 @@ from rl_jax.tasks.numerals import Numeral
 
 _MAX_CHARACTERS = 300
 _REPLACED = (
-  (r'\\\\', r'\\cr '),  # rows of a matrix
-  (r'(?:,\\!\s*|\{,\})(?=\d{3}(?!\d))', ''),  # thousands separators
+  (r'(?<=\d)\\[!,;:](?=\d)', ' '),
   (r'\\left(?![a-z])|\\right(?![a-z])|\\[!,;:]|\\displaystyle', ''),
   (r'\\ |~|\\quad|\s+', ' '),
   (r'\\[dt]frac', r'\\frac'),
   (r'\^\s*(\\circ|\{\s*\\circ\s*\})|°|\\\$|\$', ''),
   (r'\\(leq|geq|neq)(?![a-z])', lambda m: m[0][:-1]),
   (r'\\%', '%'),
-  ('−', '-'),
   ('π', r'\\pi '),
 )
 _WORD = r'\\(?:text|mbox|mathrm|textrm|textbf|textit|mathbf)\s*\{([^{}]*)\}'
 _UNIT = re.compile(rf'(?<=[\w}})%])\s*{_WORD}(?:\s*\^\s*\{{?\d\}}?)?$')
-_THOUSANDS = re.compile(r'[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?', re.ASCII)
-_SPACED_THOUSANDS = re.compile(r'(?<![\d.])\d{1,3}(?: \d{3})+(?!\d)', re.ASCII)
 _BASE = re.compile(r'\(?([0-9A-Za-z]+)\)?_\{?(\d{1,2})\}?', re.ASCII)
 _RELATION = re.compile(r'=|<|>|\\(?:le|ge|ne|lt|gt|approx|equiv)(?![a-z])')
 _SYMBOL = re.compile(r'\s*(?:[A-Za-z]|\\[a-z]+)(?:_\{?\w\}?)?(?:\([a-z]\))?\s*')
@@ -100,8 +96,7 @@ def copied(answer: str, gold: str, question: str) -> bool:
   """
   answer, gold = _squeezed(_clean(answer)), _squeezed(_clean(gold))
   found = numerals.parse(answer)
-  fractions = (numerals.QUOTIENT, numerals.MIXED)
-  if answer == gold or (found and found.form not in fractions):
+  if answer == gold or (found and found.form not in numerals.FRACTIONS):
     return False
   digits = lambda text: re.findall(r'\d', text)
   right = numerals.parse(gold)
@@ -117,6 +112,8 @@ def _clean(text):
   for begin, end in (('\\(', '\\)'), ('\\[', '\\]')):
     if text.startswith(begin) and text.endswith(end):
       text = text[2:-2]
+  text = re.sub(r'\\\\', r'\\cr ', numerals.spelled(text))  # rows of a matrix
+  text = numerals.joined(text, commas=False)
   for pattern, new in _REPLACED:
     text = re.sub(pattern, new, text)
   text = re.sub(r'^\s*[a-zA-Z]\s*\\in(?![a-z])', '', text.strip())
@@ -124,12 +121,11 @@ def _clean(text):
   text = _UNIT.sub('', text.strip().removesuffix('.').strip()).strip()
   match = re.fullmatch(rf'(?:{_WORD}|\((.*)\))', text)
   inside = (match[1] or match[2] or '').strip('() ') if match else ''
-  return inside if numerals.parse(inside) else text
+  return inside if ',' not in inside and numerals.parse(inside) else text
 
 
 def _squeezed(text):
   """Without spaces, but for those that keep 1 1/2 from being 11/2."""
-  text = _SPACED_THOUSANDS.sub(lambda match: match[0].replace(' ', ''), text)
   return re.sub(r'(?<!\d) +| +(?!\d)', '', re.sub(' +', ' ', text))
 
 
@@ -205,7 +201,7 @@ def _parts(text):
     pieces = _split(inside, ',')
     if len(pieces) > 1:
       return text[0] + text[-1], pieces
-  if _THOUSANDS.fullmatch(text):
+  if ',' in text and numerals.parse(text):  # 1,234
     return 'scalar', [text]
   pieces = _split(text, ',')
   signed = _with_signs(pieces)

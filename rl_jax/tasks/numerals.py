@@ -4,16 +4,56 @@ from decimal import Decimal
 from fractions import Fraction
 import re
 from typing import NamedTuple
+import unicodedata
 
 DECIMAL, REPEATING, SCIENTIFIC = 'decimal', 'repeating', 'scientific'
 UNSCALED = 'unscaled'  # a power of ten whose factor is not from 1 to 10
 QUOTIENT, MIXED = 'quotient', 'mixed'
+FRACTIONS = frozenset({QUOTIENT, MIXED})
 # Forms in which an integer still waits to be computed.
-OPEN_FORMS = frozenset({UNSCALED, QUOTIENT, MIXED})
+OPEN_FORMS = FRACTIONS | {UNSCALED}
 # Forms that nobody writes for a rounded number.
-EXACT_FORMS = frozenset({REPEATING, QUOTIENT, MIXED})
+EXACT_FORMS = FRACTIONS | {REPEATING}
 
-_THOUSANDS = re.compile(r'[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?', re.ASCII)
+# Spaces of a given width, and marks that never separate two numbers of a list.
+THIN = (
+  r'\\[,;:!]|\\ |\\thinspace(?![a-z])\s*+|\{\\[,;:]\}|~|'
+  '[\u00a0\u2007\u2009\u202f]'
+)
+MARKS = (
+  r'\{,\}|,\\!\s*+|\\!,|\\(?:text|mathord)\{,\}|'
+  "['\u2019\uff0c\u066c]|\\\\?_"
+)
+# Digits with what may stand between them: one number, if it can be read.
+CHAIN = rf'\d++(?:(?:{THIN}|{MARKS}|[.,])\d++)*+'
+_CHAIN = re.compile(CHAIN, re.ASCII)
+_CHAIN_OF_FORMULA = re.compile(CHAIN.replace('|[.,]', r'|\.'), re.ASCII)
+_SPACED = re.compile(
+  r'(?<![\d.])(?<!\d[ ,])(?!0)\d{1,3}(?: \d{3})++(?:\.\d++)?'
+  r'(?![ ]?[\d/]|[.,]\d)',
+  re.ASCII,
+)
+_GROUPED = re.compile(
+  rf'(?!0)\d{{1,3}}({THIN}|{MARKS}|,)\d{{3}}(?:\1\d{{3}})*(?:\.\d+)?', re.ASCII
+)
+_DOTTED = re.compile(r'(?!0)\d{1,3}(?:\.\d{3}){2,}', re.ASCII)
+_FINE = re.compile(  # groups behind the point, too
+  rf'(?:(?!0)\d{{1,3}}(?:(?:{THIN})\d{{3}})+|\d+)'
+  rf'\.\d{{3}}(?:(?:{THIN})\d{{3}})*(?:{THIN})\d{{1,3}}',
+  re.ASCII,
+)
+_SIGNS = {
+  '\u2212': '-',
+  '\u00d7': r'\times ',
+  '\u2044': '/',
+  **{  # the fractions that are one character: 3 1/2
+    sign: ' ' + unicodedata.normalize('NFKC', sign).replace('\u2044', '/')
+    for sign in map(chr, (0xBC, 0xBD, 0xBE, *range(0x2150, 0x215F)))
+  },
+}
+_SPELLED = str.maketrans(_SIGNS)
+_FRAC = re.compile(r'\\[dtc]frac(?![a-z])')
+
 _DECIMAL = re.compile(r'([+-]?)\s*(\d{1,60}\.?\d{0,60}|\.\d{1,60})', re.ASCII)
 _REPEATING = re.compile(
   r'([+-]?)(\d{1,30})\.(\d{0,30})\\overline\{(\d{1,30})\}', re.ASCII
@@ -39,16 +79,43 @@ class Numeral(NamedTuple):
   form: str
 
 
+def spelled(text: str) -> str:
+  r"""The text with -, \times and 1/2 for the signs of Unicode."""
+  return text.translate(_SPELLED)
+
+
+def joined(text: str, commas: bool = True) -> str:
+  r"""The text with all numbers in plain digits: 12000.5 for 12\,000.5.
+
+  Separators of thousands are a comma, {,}, thin spaces, a space, an apostrophe,
+  an underscore, and a point if there are two. What is torn, as 1{,}2 or 0,500,
+  stays. commas: whether a bare comma is one, as it is not in (1,234).
+  """
+  chains = _CHAIN if commas else _CHAIN_OF_FORMULA
+  text = chains.sub(lambda match: plain_digits(match[0]) or match[0], text)
+  return _SPACED.sub(lambda match: match[0].replace(' ', ''), text)
+
+
+def plain_digits(chain: str) -> str | None:
+  """1234.5 for 1,234.5; None for what is no single number."""
+  if _DOTTED.fullmatch(chain):
+    return chain.replace('.', '')
+  if _GROUPED.fullmatch(chain) or _FINE.fullmatch(chain):
+    return re.sub(r'[^\d.]', '', chain)
+  whole, point, rest = chain.partition('.')
+  is_plain = whole.isdecimal() and (rest.isdecimal() or not point)
+  return chain if is_plain else None
+
+
 def parse(text: str) -> Numeral | None:
   r"""The number that all of the text is, or None; nothing is computed.
 
-  Integers and decimals, 1,000 with its separators, 0.1\overline{6}, quotients
-  (\frac{3}{4}, 3/4), mixed numbers, and powers of ten (2.5 \times 10^{-3},
-  10^{-3}, 2.5e-3).
+  Integers and decimals, 1,000 with its separators (`joined`), 0.1\overline{6},
+  quotients (\frac{3}{4}, 3/4), mixed numbers (3 1/2), and powers of ten
+  (2.5 \times 10^{-3}, 10^{-3}, 2.5e-3).
   """
-  text = text.strip()
-  if _THOUSANDS.fullmatch(text):
-    text = text.replace(',', '')
+  text = joined(_FRAC.sub(r'\\frac', spelled(text))).strip()
+  text = re.sub(THIN, ' ', text)
   if match := _DECIMAL.fullmatch(text):
     return Numeral(Fraction(match[1] + match[2].removesuffix('.')), DECIMAL)
   if match := _REPEATING.fullmatch(text):
@@ -75,9 +142,10 @@ def _scientific(match):
 
 def _quotient(match):
   sign, whole = match[1], int(match[2] or 0)
-  top = int(match[3] or match[4] or match[7])
-  bottom = int(match[5] or match[6] or match[8])
-  if bottom == 0 or (whole and not 0 <= top < bottom):
+  above = match[3] or match[4] or match[7]
+  top, bottom = int(above), int(match[5] or match[6] or match[8])
+  torn = above.startswith('0')  # 10 000/3
+  if bottom == 0 or (whole and (torn or not 0 <= top < bottom)):
     return None
   value = whole + Fraction(top, bottom)
   form = MIXED if whole else QUOTIENT

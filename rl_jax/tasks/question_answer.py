@@ -199,7 +199,7 @@ class QuestionAnswer:
   def _equal(self, found, gold, question):
     if self.verifier == 'text':
       return found == gold.strip()
-    if self.verifier == 'decimal' and '/' in found:
+    if self.verifier == 'decimal' and answers.is_quotient(found):
       return False
     if self.verifier in ('number', 'decimal'):
       return answers.numbers_equal(found, gold, self.tolerance)
