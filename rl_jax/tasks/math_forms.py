@@ -107,8 +107,23 @@ def parsed(text: str) -> Any:
 
   for found in parse_math(text):
     if isinstance(found, sympy.Expr) and not found.has(sympy.nan, sympy.zoo):
-      return found
+      return _with_powers_of_e(found) if found.has(sympy.exp) else found
   return None
+
+
+def _with_powers_of_e(tree):
+  """e^{-1} as a power, as it is in 1/e; the parser writes exp(-1)."""
+  import sympy
+
+  if not tree.args:
+    return tree
+  args = [_with_powers_of_e(part) for part in tree.args]
+  if isinstance(tree, sympy.exp) and args[0].is_Rational:
+    e = sympy.E
+    return e if args[0] == 1 else sympy.Pow(e, args[0], evaluate=False)
+  if args == list(tree.args):
+    return tree
+  return tree.func(*args, evaluate=False)
 
 
 def parse_math(text: str) -> list:
@@ -210,9 +225,9 @@ def _shape(tree):
       if b.is_Rational and e.is_Integer and abs(e) > 1
     },
     'powers of numbers': sum(
-      bool(b.is_Rational and e.is_Integer and abs(e) > 1)
-      for product in factors
-      for b, e in product
+      bool(n.args[0].is_Rational and n.args[1].is_Integer and n.args[1] != -1)
+      for n in nodes
+      if n.is_Pow
     ),
     'powers of sums': max(
       (abs(e) for p in factors for b, e in p if is_sum(b) and e.is_Integer),
@@ -224,7 +239,8 @@ def _shape(tree):
     'roots of sums': sum(
       is_sum(b) and not e.is_Integer for p in factors for b, e in p
     ),
-    'kinds': {type(n).__name__ for n in nodes if n.is_Function},
+    'kinds': {type(n).__name__ for n in nodes if n.is_Function}
+    | {'e' for n in nodes if n is sympy.E or isinstance(n, sympy.exp)},
     'functions': sum(bool(n.is_Function) for n in nodes),
   }
 
@@ -294,7 +310,8 @@ def _is_simple_product(tree, sums):
   if not _is_cancelled(tree):
     return False
   above = below = 0
-  bases, indices = set(), set()
+  bases: dict[Any, Any] = {}  # and their exponents
+  indices = set()
   for base, exponent in _factors(tree):
     if base.is_Number and exponent.is_Integer:
       above += bool(exponent.is_positive)
@@ -307,14 +324,20 @@ def _is_simple_product(tree, sums):
       if exponent in indices:
         return False
       indices.add(exponent)
-    elif base in bases:
+    elif base in bases and not _is_rationalized(exponent, bases[base]):
       return False
     else:
-      bases.add(base)
+      bases[base] = exponent
   only_numbers = not bases and not indices
   if only_numbers and above + below > 2:
     return False
   return above <= 1 and below <= 1 and _sums(tree) <= sums
+
+
+def _is_rationalized(one, other):
+  """The exponents of n in sqrt(n) / n, without a root below, or n sqrt(n)."""
+  root, power = (other, one) if one.is_Integer else (one, other)
+  return power.is_Integer and 0 < root < 1
 
 
 def _is_power_of_number(tree):

@@ -48,14 +48,18 @@ def _bits(number):
 
 
 def same(found: Any, right: Any) -> bool:
-  """Whether two trees with the same symbols have the same value."""
+  """Whether two trees with the same symbols have the same value.
+
+  At points where both are complex they are not compared: the square root of 1/n
+  is 1 over that of n only where there are such roots.
+  """
   pair = rational(found), rational(right)
   if None not in pair:
     return pair[0] == pair[1]
   symbols, compared = right.free_symbols, 0
   for k in range(len(_POINTS) if symbols else 1):
     a, b = _at_point(found, symbols, k), _at_point(right, symbols, k)
-    if b is None:
+    if b is None or (symbols and a is not None and _both_complex(a, b)):
       continue
     if a is None or not _close(a, b):
       return False
@@ -125,6 +129,10 @@ def _at_point(tree, symbols, k):
 def _known(part):
   """0 for a Float none of whose digits is certain, as of x - x."""
   return 0 if part.is_Float and part._prec <= 1 else part
+
+
+def _both_complex(a, b):
+  return bool(a.as_real_imag()[1] and b.as_real_imag()[1])
 
 
 def _close(a, b):
