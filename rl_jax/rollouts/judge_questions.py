@@ -6,17 +6,23 @@ Text and numbers on the host alone; who answers is `judges`.
 from collections.abc import Mapping, Sequence
 import dataclasses
 import itertools
-import re
 
 import numpy as np
 
-from rl_jax.models.judge_source import GROUP, PAIRS, SINGLE, Judge, filled
+from rl_jax.models.judge_source import (
+  GROUP,
+  PAIRS,
+  SINGLE,
+  Judge,
+  filled,
+  headings_of,
+  quoted,
+)
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.draws import Draws
-from rl_jax.tasks.score_lists import named_scores
+from rl_jax.tasks.score_lists import last_score, named_scores
 
-# Of '7-8' the last number is 8: a dash behind a digit is no sign.
-_NUMBER = re.compile(r'(?:(?<!\d)-)?\d+(?:\.\d+)?')
+_NAME = '[{number}]'  # of a response among others
 Messages = tuple[dict[str, str], ...]
 
 
@@ -43,6 +49,9 @@ def questions(
   rubric: of the slot; '': the row's own, if it has one.
   """
   parts = {row: judge.judged(text) for row, text in texts.items()}
+  if judge.form != SINGLE:
+    headings = headings_of(_NAME) + headings_of(judge.template)
+    parts = {row: quoted(text, headings) for row, text in parts.items()}
   found = []
   for c, (criterion, _) in enumerate(judge.criteria):
     about = {k: v for k, v in example.meta.items() if isinstance(v, str)} | {
@@ -73,7 +82,8 @@ def _shown(form, texts):
     return {'response': texts[0]}
   if form == PAIRS:
     return {'first': texts[0], 'second': texts[1]}
-  named = (f'[{i}]\n{text}' for i, text in enumerate(texts, 1))
+  names = (filled(_NAME, {'number': str(i)}) for i in range(1, len(texts) + 1))
+  named = (f'{name}\n{text}' for name, text in zip(names, texts, strict=True))
   return {'responses': '\n\n'.join(named)}
 
 
@@ -124,9 +134,9 @@ def _verdict(judge, question, answer):
   if judge.form == PAIRS:  # the means of both are the win rates of a group
     return {rows[0]: answer, rows[1]: 1.0 - answer}, True
   if judge.form == GROUP:
-    found = named_scores(answer, len(rows))
+    found = named_scores(answer, len(rows), judge.score_range)
     return dict(zip(rows, found or [0.0] * len(rows), strict=True)), bool(found)
   if judge.reads != 'text':
     return {rows[0]: answer}, True
-  numbers = _NUMBER.findall(answer)
-  return {rows[0]: float(numbers[-1]) if numbers else 0.0}, bool(numbers)
+  score = last_score(answer, judge.score_range)
+  return {rows[0]: score or 0.0}, score is not None

@@ -43,6 +43,7 @@ from rl_jax.runs.stages import Stages, make_stages
 from rl_jax.runtime import host_memory, processes
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.platform import Platform
+from rl_jax.tasks import votes
 from rl_jax.tasks.environments.base import players_of
 from rl_jax.tasks.evaluation_set import judged
 from rl_jax.types import TrainState
@@ -305,6 +306,7 @@ def make_verifier(
       config.task, tokenizer, config.rollout.max_response_tokens
     )
     return TokenVerifier(config.task, tokenizer, mesh)
+  config = _with_votes(config)
   task = judged(config.task, config.evaluation.sets)
   pool = make_pool(config, task, split)
   path, what = None, ''
@@ -326,6 +328,25 @@ def make_verifier(
     turns=config.rollout.turns,
     partners=make_partners(config, mesh, run_key(config.seed, mesh)),
     judged=bool(config.judges),
+  )
+
+
+def _with_votes(config):
+  """With tasks that name the answers which an evaluation counts, if it does."""
+  settings = config.evaluation
+  wanted = {
+    'borda_power': settings.borda_power if settings.num_samples else None,
+    'consensus': settings.consensus or None,
+  }
+  used = [f'evaluation.{k} = {v!r}' for k, v in wanted.items() if v is not None]
+  if not used:
+    return config
+  count = functools.partial(votes.counted, setting=used[0])
+  settings = dataclasses.replace(
+    settings, sets=tuple(map(count, settings.sets))
+  )
+  return dataclasses.replace(
+    config, task=count(config.task), evaluation=settings
   )
 
 
