@@ -9,19 +9,22 @@ from absl import logging
 from etils import epath
 
 from rl_jax.runtime.repeated_warnings import RepeatedWarnings
+from rl_jax.runtime.writer import Writer
 
 
 class LineFile:
   """Appends whole lines; those that cannot be written are lost and counted.
 
-  What a failed write has left of a line is removed before the next one.
+  What a failed write has left of a line is removed before the next one. The
+  right of the writer is checked before each change, after the file was opened:
+  another process that has taken over has replaced the file by then.
 
   Raises:
     OSError: the file cannot be opened, only when it is constructed.
   """
 
-  def __init__(self, path: epath.Path):
-    self._path = path
+  def __init__(self, path: epath.Path, writer: Writer):
+    self._path, self._writer = path, writer
     self._file: Any = path.open('ab')
     self._size = self._file.seek(0, os.SEEK_END)
     self._lost = 0
@@ -33,6 +36,7 @@ class LineFile:
     try:
       if self._file is None:
         self._reopen()
+      self._writer.check()
       self._file.write(data)
       self._file.flush()
       self._size += len(data)
@@ -72,12 +76,7 @@ class LineFile:
     if not self._size:
       return None
     self._drop()
-    number = 1
-    while (
-      kept := self._path.with_name(f'{self._path.name}.{number}')
-    ).exists():
-      number += 1
-    self._path.rename(kept)
+    kept = epath.Path(self._writer.set_aside(self._path))
     self._size = 0
     self._reopen()
     return kept
@@ -96,6 +95,11 @@ class LineFile:
 
   def _reopen(self):
     file = self._path.open('ab')
-    file.truncate(self._size)
-    file.seek(0, os.SEEK_END)
+    try:
+      self._writer.check()
+      file.truncate(self._size)
+      file.seek(0, os.SEEK_END)
+    except BaseException:
+      file.close()
+      raise
     self._file = file

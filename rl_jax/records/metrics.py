@@ -25,6 +25,7 @@ import numpy as np
 from rl_jax.records.line_file import LineFile
 from rl_jax.records.trackers import Guarded, TensorBoard
 from rl_jax.runtime import processes
+from rl_jax.runtime.writer import Writer, sole_writer
 
 METRICS, ROLLOUTS = 'metrics.jsonl', 'rollouts.jsonl'
 _NON_FINITE = {'NaN', 'Infinity', '-Infinity'}
@@ -72,7 +73,9 @@ def read_jsonl(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
   return rows
 
 
-def save_arrays(path: str | os.PathLike[str], tree: Any) -> None:
+def save_arrays(
+  path: str | os.PathLike[str], tree: Any, writer: Writer
+) -> None:
   """Writes the arrays of a tree as .npz, named by their paths in the tree.
 
   Of several processes only process 0 writes. A full disk is only logged.
@@ -85,7 +88,7 @@ def save_arrays(path: str | os.PathLike[str], tree: Any) -> None:
     for keys, leaf in leaves
   }
   try:
-    with epath.Path(path).open('wb') as file:
+    with writer.replacing(path) as file:
       np.savez_compressed(file, **arrays)
   except OSError as error:
     logging.warning('%s cannot be written: %s', path, error)
@@ -116,14 +119,20 @@ class MetricsWriter:
     workdir: str | os.PathLike[str],
     *,
     trackers: Sequence[Any] | None = None,
+    writer: Writer | None = None,
   ):
-    """trackers: what `trackers.make` returns; by default TensorBoard alone."""
+    """The files of a work directory.
+
+    trackers: what `trackers.make` returns; by default only TensorBoard.
+    writer: the right to write there, by default not shared with anyone.
+    """
     self.workdir = epath.Path(workdir)
     self._files = {}
+    writer = writer or sole_writer()
     if processes.is_main():
       self.workdir.mkdir(parents=True, exist_ok=True)
       for name in (METRICS, ROLLOUTS):
-        self._files[name] = LineFile(self.workdir / name)
+        self._files[name] = LineFile(self.workdir / name, writer)
     if trackers is None:
       trackers = [Guarded(TensorBoard(self.workdir))]
     self._trackers = list(trackers) if processes.is_main() else []

@@ -29,7 +29,8 @@ class JournaledPool:
   call, flushed before the call returns. `forget` drops lines that no checkpoint
   needs any more. A line is used only for the same inputs (CRC-32), so a file of
   another run changes no outcome. task: text that tells apart what judges (code
-  and data); lines that another wrote are not used either.
+  and data); lines that another wrote are not used either. writer: the
+  runtime.writer.Writer of the directory, if there is a path.
   """
 
   def __init__(
@@ -37,8 +38,9 @@ class JournaledPool:
     pool: Any,
     path: str | os.PathLike[str] | None = None,
     task: str = '',
+    writer: Any = None,
   ):
-    self._pool = pool
+    self._pool, self._writer = pool, writer
     self._task_crc = zlib.crc32(task.encode())
     self._path = None if path is None else epath.Path(path)
     self._calls = 0
@@ -120,6 +122,7 @@ class JournaledPool:
       if self._file is None:
         self._rewrite(self._lines, force=True)  # a torn last line goes
         return
+      self._writer.check()  # of a file that was opened before
       self._file.write(_encode(line))
       self._file.flush()
     except OSError as error:
@@ -134,9 +137,8 @@ class JournaledPool:
     self._forget_file()
     try:
       self._path.parent.mkdir(parents=True, exist_ok=True)
-      temporary = self._path.with_name(f'{self._path.name}.tmp')
-      temporary.write_bytes(b''.join(map(_encode, lines.values())))
-      temporary.replace(self._path)
+      with self._writer.replacing(self._path) as file:
+        file.write(b''.join(map(_encode, lines.values())))
       self._file = self._path.open('ab')
     except OSError as error:
       self._warn(error)

@@ -18,6 +18,7 @@ from rl_jax.records.metrics import (
   read_jsonl,
   to_json,
 )
+from rl_jax.runtime.writer import sole_writer
 
 
 def lines(path):
@@ -50,7 +51,7 @@ def test_only_process_0_writes_files(tmp_path, monkeypatch):
   assert delayed.flush()['reward/mean'] == 0.25
   assert writer.offsets().keys() == {'time/wall_seconds'}
   writer.truncate_to({'metrics.jsonl': 7})
-  metrics.save_arrays(tmp_path / 'x.npz', {'a': jnp.zeros(2)})
+  metrics.save_arrays(tmp_path / 'x.npz', {'a': jnp.zeros(2)}, sole_writer())
   writer.close()
   assert not list(tmp_path.iterdir())
 

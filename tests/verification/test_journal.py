@@ -5,6 +5,7 @@ import logging
 
 import pytest
 
+from rl_jax.runtime.writer import sole_writer
 from rl_jax.tasks import Example
 from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.pool import Outcome
@@ -44,7 +45,7 @@ def run(path, calls, first=0, restore=None, marks=(), forget=None):
   marks: calls after which a save begins. forget: after which one is committed.
   """
   pool = Unrepeatable(first)
-  journal = JournaledPool(pool, path)
+  journal = JournaledPool(pool, path, writer=sole_writer())
   if restore is not None:
     journal.restore(restore)
   outcomes = {}
@@ -109,7 +110,7 @@ def test_lines_of_other_responses_are_not_used(tmp_path):
   path = tmp_path / 'journal'
   run(path, [0, 1])
   pool = Unrepeatable(first=50)
-  journal = JournaledPool(pool, path)
+  journal = JournaledPool(pool, path, writer=sole_writer())
   (outcome,) = journal.reward(examples(1), ['another'])
   assert outcome.components == {'outcome': 5.0}
   journal.close()
@@ -119,7 +120,9 @@ def test_lines_of_another_task_are_not_used(tmp_path):
   """A reward function that was corrected is called; the same one is not."""
   path, found = tmp_path / 'journal', []
   for first, task in enumerate(['old', 'old', 'new']):
-    journal = JournaledPool(Unrepeatable(first=10 * first), path, task)
+    journal = JournaledPool(
+      Unrepeatable(first=10 * first), path, task, sole_writer()
+    )
     (outcome,) = journal.reward(examples(1), ['same'])
     found.append(outcome.components['outcome'])
     journal.close()
@@ -135,7 +138,9 @@ def test_a_full_disk_does_not_stop_the_run(tmp_path, caplog):
   """The directory is a file, so that every write fails; E0 of the outcomes."""
   caplog.set_level(logging.WARNING)
   (tmp_path / 'file').write_text('')
-  journal = JournaledPool(Unrepeatable(), tmp_path / 'file')
+  journal = JournaledPool(
+    Unrepeatable(), tmp_path / 'file', writer=sole_writer()
+  )
   journal._path = tmp_path / 'file' / 'journal'
   for call in range(2):
     (outcome,) = journal.reward(examples(1), [str(call)])

@@ -6,6 +6,7 @@ import signal
 import numpy as np
 import pytest
 
+from rl_jax.runtime.writer import sole_writer
 from rl_jax.tasks.environments.base import Reply, seed_of
 from rl_jax.verification import session_host
 from rl_jax.verification.journal import JournaledPool
@@ -187,7 +188,9 @@ def test_what_is_not_deterministic_is_never_repeated(bad, tmp_path):
     assert pool.counts()['mismatch'] == 2
     assert Played(pool, task, 1, number=1).step({0: 'a'}) == ['ok']
   for kinds in (['ok'], ['mismatch']):  # the second run has no process of it
-    pool = JournaledPool(SessionPool(task, 1), tmp_path / 'journal')
+    pool = JournaledPool(
+      SessionPool(task, 1), tmp_path / 'journal', writer=sole_writer()
+    )
     played = Played(pool, task, 1)
     assert played.step({0: 'a'}) == ['ok']
     if kinds == ['mismatch']:
@@ -216,7 +219,9 @@ def test_a_repeated_round_hears_what_it_heard_first(bad, tmp_path):
   task = bad.Misbehaving()
 
   def run(last):
-    pool = JournaledPool(SessionPool(task, 1, 1.0), tmp_path / 'journal')
+    pool = JournaledPool(
+      SessionPool(task, 1, 1.0), tmp_path / 'journal', writer=sole_writer()
+    )
     played = Played(pool, task, 3)
     played.step({0: 'one', 1: f'once {tmp_path}/flag', 2: 'one'})
     kinds = [a.kind for a in played.answers]
