@@ -1,8 +1,13 @@
-"""A file of lines that may lose some to a full disk, but never ends a run."""
+"""A file of lines that may lose some to a full disk, but never ends a run.
+
+Lines are JSON objects that begin with the step to which they belong.
+"""
 
 from collections.abc import Sequence
 import contextlib
+import json
 import os
+import re
 from typing import Any
 
 from absl import logging
@@ -10,6 +15,9 @@ from etils import epath
 
 from rl_jax.runtime.repeated_warnings import RepeatedWarnings
 from rl_jax.runtime.writer import Writer
+
+_CHUNK = 1 << 16  # bytes
+_STEP = re.compile(rb'\{"step": ([0-9]+)[,}]')
 
 
 class LineFile:
@@ -57,16 +65,60 @@ class LineFile:
         logging.warning('%s cannot be synchronised: %s', self._path, error)
     return self._size
 
-  def cut(self, size: int) -> None:
-    """Removes what lies behind `size` bytes; warns if there are fewer."""
-    if self._size < size:
-      logging.warning(
-        '%s has %d bytes, but the checkpoint counted %d: lines were lost',
-        *(self._path, self._size, size),
-      )
-    self._size = min(self._size, size)
+  def cut(self, size: int, step: int | None = None) -> None:
+    """Removes what comes after `size` bytes, where the lines of a step end.
+
+    If they do not end there, the file has lost lines, or it was written after
+    another checkpoint. Then it is set aside, with a warning, and its whole
+    lines up to this step are copied.
+
+    Args:
+      size: bytes that a checkpoint counted.
+      step: of the checkpoint; None if it is not known.
+    """
+    if why := self._misfit(size, step):
+      self._copy_up_to(step, why)
+      return
     self._drop()
+    self._size = size
     self._reopen()
+
+  def _misfit(self, size: int, step: int | None) -> str:
+    """Why the lines of a step do not end after so many bytes; '' if they do."""
+    if self._size < size:
+      return f'has {self._size} bytes, but the checkpoint counted {size}'
+    with self._path.open('rb') as file:
+      line = _last_line(file, size)
+      following = file.readline()
+    if line and not line.endswith(b'\n'):
+      return f'has no line that ends at byte {size}, as the checkpoint counted'
+    if step is not None and (
+      _step_of(line, step) > step or _step_of(following, step + 1) <= step
+    ):
+      return f'has other lines around byte {size} than the checkpoint counted'
+    return ''
+
+  def _copy_up_to(self, step: int | None, why: str) -> None:
+    """Begins a file with the lines of this one that are whole and in order."""
+    kept, count, newest = self.set_aside(), 0, 0
+    if kept is not None:
+      with kept.open('rb') as file:
+        for line in file:
+          number = _step_of(line, -1)
+          if number < newest or (step is not None and number > step):
+            continue
+          try:
+            json.loads(line)
+          except (ValueError, RecursionError):  # it was torn
+            continue
+          self.append([line.rstrip(b'\n').decode()])
+          count, newest = count + 1, number
+    logging.warning(
+      '%s %s: lines were lost, or are those of another checkpoint. %d lines '
+      'are copied, and %s',
+      *(self._path, why, count),
+      f'the file is kept as {kept.name}' if kept else 'the file was empty',
+    )
 
   def set_aside(self) -> epath.Path | None:
     """Begins an empty file; returns the new name of the old one, if any.
@@ -103,3 +155,20 @@ class LineFile:
       file.close()
       raise
     self._file = file
+
+
+def _step_of(line: bytes, default: int) -> int:
+  """The step that a line begins with."""
+  found = _STEP.match(line)
+  return int(found[1]) if found else default
+
+
+def _last_line(file: Any, size: int) -> bytes:
+  """The line before `size` bytes, and the position there."""
+  line, start = b'', size
+  while start and b'\n' not in line[:-1]:
+    start = max(0, start - _CHUNK)
+    file.seek(start)
+    line = file.read(size - start)
+  file.seek(size)
+  return line[:-1].rpartition(b'\n')[2] + line[-1:]

@@ -210,25 +210,50 @@ class MetricsWriter:
     self._started = time.monotonic()
     for tracker in self._trackers:
       tracker.start(next_step)
+    step = None if next_step is None else next_step - 1
     for name, file in self._files.items():
       if offsets:
-        file.cut(int(offsets.get(name, 0)))
+        file.cut(int(offsets.get(name, 0)), step)
       elif kept := file.set_aside():
         logging.warning(
           'there is no checkpoint to continue: %s is kept as %s',
           *(self.workdir / name, kept.name),
         )
-    self.last = self._last_row()
+    self.last = self._last_row(step if offsets else None)
 
-  def _last_row(self) -> dict[str, Any]:
-    """Of the file; {} if there is none, or if its last line is damaged."""
+  def _last_row(self, step: int | None) -> dict[str, Any]:
+    """The newest row of the file; {} if there is none, or if it is damaged.
+
+    Warns of lines that are no rows, of steps that are not in order, and if the
+    newest one is not that of the checkpoint, `step`.
+    """
     if not self._files:
       return {}
-    lines = (self.workdir / METRICS).read_bytes().splitlines()
-    try:
-      return from_json(json.loads(lines[-1])) if lines else {}
-    except ValueError:
-      return {}
+    row: dict[str, Any] = {}
+    newest, wrong = -1, []
+    path = self.workdir / METRICS
+    with path.open('rb') as file:
+      for number, line in enumerate(file, start=1):
+        try:
+          row = json.loads(line)
+          good, newest = row['step'] > newest, max(newest, row['step'])
+        except (ValueError, LookupError, TypeError, RecursionError):
+          row, good = {}, False
+        if not good:
+          wrong.append(number)
+    if wrong:
+      logging.warning(
+        '%s:%d is no row, or its step is not after the one before (%d lines): '
+        'it was damaged by an earlier session',
+        *(path, wrong[0], len(wrong)),
+      )
+    if step and newest != step:
+      logging.warning(
+        '%s ends with step %d, and the checkpoint is of step %d: rows are '
+        'missing',
+        *(path, newest, step),
+      )
+    return from_json(row)
 
   def close(self) -> None:
     """Closes the files; the writer cannot be used after."""

@@ -116,11 +116,15 @@ class Saver:
       self._weights.save(step, {'state': {'params': params}})
 
   def restore(self, tree: Any) -> checkpointer.Restored | None:
-    """The newest valid step onto the tree; None for a run that begins."""
+    """The newest valid step onto the tree; None for a run that begins.
+
+    Later ones cannot be used: they are set aside, and will be saved anew.
+    """
     restored = self._full.restore(checkpointer.abstract_tree(tree))
     if restored is None:
       processes.on_main(self._set_weights_aside)
-    else:  # later ones are damaged, and will be saved anew
+    else:
+      processes.on_main(lambda: self._full.set_newer_aside(restored.step))
       self._best = [x for x in self._best if x[0] <= restored.step]
     return restored
 

@@ -323,6 +323,24 @@ class Checkpointer:
       metrics=manifest['metrics'],
     )
 
+  def set_newer_aside(self, step: int) -> None:
+    """Renames the committed steps after `step`: they cannot be used now.
+
+    For a run that goes on before them. If they could be used again later, they
+    would continue files that have other lines by then.
+    """
+    for newer in self.steps():
+      if newer > step:
+        try:
+          kept = self._writer.set_aside(self._path(newer))
+        except OSError as error:
+          logging.warning('checkpoint %d stays in place: %s', newer, error)
+        else:
+          logging.warning(
+            'the run goes on after step %d: checkpoint %d is kept as %s',
+            *(step, newer, os.path.basename(kept)),
+          )
+
   def _usable(self, step: int | None) -> int | None:
     if step is None:
       return self.latest()
