@@ -8,7 +8,7 @@ import pytest
 
 from rl_jax.runtime.writer import sole_writer
 from rl_jax.tasks.environments.base import Reply, seed_of
-from rl_jax.verification import session_host
+from rl_jax.verification import messages, session_host
 from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.sessions import Request, SessionPool
 
@@ -268,3 +268,15 @@ def test_counts_of_numpy_are_counts():
 def test_a_game_without_rewards_has_none_for_each_player():
   found = session_host.check_reply(Reply(('a', '')), 'step')
   assert found['rewards'] == [{}, {}] and found['observation'] == ['a', '']
+
+
+@pytest.mark.parametrize('workers', [0, 1])
+def test_messages_of_failed_episodes_are_cut(bad, workers):
+  """Those of errors, and those about replies."""
+  task = bad.Misbehaving()
+  with SessionPool(task, workers) as pool:
+    played = Played(pool, task, 2)
+    assert played.step({0: 'quote', 1: 'names'}) == ['error', 'invalid']
+  for answer in played.answers:
+    assert ' characters ... ' in answer.detail
+    assert len(answer.detail) < 2 * messages.MOST_CHARACTERS + 100
