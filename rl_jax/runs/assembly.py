@@ -43,6 +43,7 @@ from rl_jax.runs.stages import Stages, make_stages
 from rl_jax.runtime import host_memory, processes
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.platform import Platform
+from rl_jax.runtime.writer import Writer, sole_writer
 from rl_jax.tasks import votes
 from rl_jax.tasks.environments.base import players_of
 from rl_jax.tasks.evaluation_set import judged
@@ -84,6 +85,7 @@ def assemble(
   workdir: str,
   mesh: jax.sharding.Mesh,
   files: Mapping[str, Any] | None = None,
+  writer: Writer | None = None,
 ) -> Parts:
   """All parts of a run on a mesh that is in force; files: fingerprints."""
   policy = policy_lib.load(config.model, config.task, config.seed, mesh)
@@ -96,7 +98,9 @@ def assemble(
     vocab_size=policy.model.vocab_size,
   ):
     logging.warning('%s', line)
-  verifier = make_verifier(config, workdir, policy.tokenizer, mesh, files)
+  verifier = make_verifier(
+    config, workdir, policy.tokenizer, mesh, files, writer=writer
+  )
   rows = read_rows(
     config,
     policy,
@@ -293,12 +297,14 @@ def make_verifier(
   mesh: jax.sharding.Mesh,
   files: Mapping[str, Any] | None = None,
   split: str | None = 'train',
+  writer: Writer | None = None,
 ) -> Verifier:
   """Judges responses; only outcomes of workers may differ between runs.
 
   workdir: where they are journaled, or None: nothing will be repeated.
   files: fingerprints; outcomes of other code or data are not used again.
   split: whose first prompt shows the components of rewards.
+  writer: the right to write in workdir, by default not shared with anyone.
   """
   settings = config.verifier
   if settings.on_device:
@@ -316,7 +322,7 @@ def make_verifier(
     if processes.count() > 1:  # each verifies rows of its own
       name = f'process_{processes.index()}_{JOURNAL_FILE}'
       path = os.path.join(workdir, name)
-  journal = JournaledPool(pool, path, what)
+  journal = JournaledPool(pool, path, what, writer or sole_writer())
   if config.rollout.turns is None:
     return TextVerifier(journal)
   return Episodes(
