@@ -80,6 +80,26 @@ def sampled_B(traj: Trajectories) -> Array:
   return 1.0 - traj.extras.get('logged_B', jnp.zeros_like(traj.weight_B))
 
 
+def waits_B(traj: Trajectories) -> Array:
+  """1 on responses that go on in the next iteration, else 0, [B].
+
+  A response that ended at the token limit does not wait: it was judged, though
+  `finished_B` is False.
+  """
+  return traj.extras.get('waits_B', jnp.zeros_like(traj.weight_B))
+
+
+def cut_B(traj: Trajectories) -> Array:
+  """Rows that would earn more after their last token, bool [B].
+
+  These are responses that wait for their next window, and episodes that a limit
+  or the environment has cut before they were done. A single response that
+  ended at the token limit was judged as it is, so that nothing follows.
+  """
+  waits = waits_B(traj) > 0
+  return waits if traj.turns is None else waits | ~traj.finished_B
+
+
 def right_B(traj: Trajectories, above: float) -> Array:
   """Which valid rows solved their prompt, bool [B].
 
