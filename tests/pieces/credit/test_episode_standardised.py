@@ -105,10 +105,10 @@ def test_the_gradient_is_that_of_a_collector_with_a_time_limit(toy):
   their mean .75 / 30 the slow arm gains seven times as much as the best one.
   """
   np.testing.assert_allclose(
-    gradient(toy, [10, 1, 10]), ADVANTAGE / 3, rtol=1e-4
+    gradient(toy, [10, 1, 10]), ADVANTAGE / 3, rtol=1e-5
   )
   np.testing.assert_allclose(
-    gradient(toy, [1, 1, 1]), np.array([0.25, 1.75, -2.0]) / 90, rtol=1e-4
+    gradient(toy, [1, 1, 1]), np.array([0.25, 1.75, -2.0]) / 90, rtol=1e-5
   )
 
 
