@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from rl_jax.pieces.ops.masking import by_group, masked_mean
 from rl_jax.pieces.row_keys import KEYS
-from rl_jax.types import Array, Trajectories
+from rl_jax.types import ENVIRONMENT, Array, Trajectories
 
 NO_LABEL = -(2.0**100)  # in extras 'aspect_label_BA': the data have none
 NO_CUT = 1 << 30  # in extras 'cut_BC': the row has fewer cuts
@@ -78,6 +78,37 @@ def components(piece: Any, traj: Trajectories) -> Array:
 def sampled_B(traj: Trajectories) -> Array:
   """1 on rows that the policy has written, 0 on rows from data, [B]."""
   return 1.0 - traj.extras.get('logged_B', jnp.zeros_like(traj.weight_B))
+
+
+def policy_tokens_B(traj: Trajectories, end_B: Array) -> Array:
+  """How many of the first end_B response tokens the environment did not say.
+
+  float32 [B]. With end_B = traj.length_B it is the policy's length, to which a
+  long reply of a tool adds nothing. Equal to end_B for single responses.
+  """
+  position_1T = jnp.arange(traj.kind_BT.shape[1])[None]
+  said_BT = (traj.kind_BT == ENVIRONMENT) & (position_1T < end_B[:, None])
+  return (end_B - said_BT.sum(1)).astype(jnp.float32)
+
+
+def waits_B(traj: Trajectories) -> Array:
+  """1 on responses that go on in the next iteration, else 0, [B].
+
+  A response that ended at the token limit does not wait: it was judged, though
+  `finished_B` is False.
+  """
+  return traj.extras.get('waits_B', jnp.zeros_like(traj.weight_B))
+
+
+def cut_B(traj: Trajectories) -> Array:
+  """Rows that would earn more after their last token, bool [B].
+
+  These are responses that wait for their next window, and episodes that a limit
+  or the environment has cut before they were done. A single response that
+  ended at the token limit was judged as it is, so that nothing follows.
+  """
+  waits = waits_B(traj) > 0
+  return waits if traj.turns is None else waits | ~traj.finished_B
 
 
 def right_B(traj: Trajectories, above: float) -> Array:
