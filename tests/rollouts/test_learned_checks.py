@@ -6,6 +6,7 @@ import inspect
 import pytest
 
 from configs import bandit
+from experiments.flags.configuration import load_method
 from rl_jax.config import validate
 from rl_jax.models.judge_source import Judge
 from rl_jax.models.reward_source import RewardModel
@@ -110,4 +111,14 @@ def test_win_rates_are_not_compared_across_iterations(toy):
   method = config.method.replace(shaping=(shaping.QueueWinRate(),))
   config = dataclasses.replace(config, method=method)
   with pytest.raises(ValueError, match='QueueWinRate compares rewards of diff'):
+    learned_checks.check_learned(config)
+
+
+def test_win_rates_are_no_logits(toy):
+  """sppo@single reads sigmoid of a difference of rewards as a probability."""
+  config = configured(toy, 'sppo', PAIRS)
+  config = dataclasses.replace(config, method=load_method('sppo@single'))
+  with pytest.raises(
+    ValueError, match='PairTargets.. reads differences'
+  ):
     learned_checks.check_learned(config)
