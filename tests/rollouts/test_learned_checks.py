@@ -118,7 +118,5 @@ def test_win_rates_are_no_logits(toy):
   """sppo@single reads sigmoid of a difference of rewards as a probability."""
   config = configured(toy, 'sppo', PAIRS)
   config = dataclasses.replace(config, method=load_method('sppo@single'))
-  with pytest.raises(
-    ValueError, match='PairTargets.. reads differences'
-  ):
+  with pytest.raises(ValueError, match='PairTargets.. reads differences'):
     learned_checks.check_learned(config)
