@@ -104,7 +104,9 @@ class Judge:
     {first} and {second}: two of a group, s_a = mean over the other rows b of
       (p(a, b) + 1 - p(b, a)) / 2 with p in [0, 1] what is read; G (G - 1)
       questions a prompt (OpenRubrics, arXiv:2510.07743, which averages neither
-      over orders nor over rows: both are of this code);
+      over orders nor over rows: both are of this code). Beside an opponent's
+      rows (rollouts.wrappers.Against) b are these; shaping.WinRate reads the
+      probabilities themselves;
     {responses}: all of a group in one question, in an order drawn by prompt and
       under the names 1, 2, ... (RewardAnything's form).
   '' is the conversation itself, for models that score it.
@@ -223,6 +225,11 @@ class Judge:
         '{response}, or {first} and {second}, or {responses}'
       )
     return _SLOTS[used]
+
+  @property
+  def compares(self) -> bool:
+    """Whether a question is about several responses of a group."""
+    return self.form != SINGLE
 
   def told(self, said: Said) -> str:
     """A response as it is, the turns of an episode as a text."""

@@ -14,6 +14,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from rl_jax.pieces.ops.masking import by_group, masked_mean
+from rl_jax.pieces.ops.reward_components import called
 from rl_jax.pieces.row_keys import KEYS
 from rl_jax.types import ENVIRONMENT, Array, Trajectories
 
@@ -44,10 +45,11 @@ def read(traj: Trajectories, key: str, meaning: str = '') -> Array:
   if key in traj.extras:
     return traj.extras[key]
   component, _, axes = key.rpartition('_')
-  if axes == 'B' and component in traj.rewards:
-    return traj.rewards[component]
-  if axes == 'NM' and component in traj.rewards:
-    value_NG = by_group(traj.rewards[component], traj.group_size)
+  found = called(component, traj.rewards)
+  if axes == 'B' and found is not None:
+    return traj.rewards[found]
+  if axes == 'NM' and found is not None:
+    value_NG = by_group(traj.rewards[found], traj.group_size)
     valid_NG = by_group(traj.valid_B, traj.group_size)
     return masked_mean(value_NG, valid_NG, axis=1, keepdims=True)
   hint = ''
@@ -63,16 +65,18 @@ def read(traj: Trajectories, key: str, meaning: str = '') -> Array:
 def components(piece: Any, traj: Trajectories) -> Array:
   """The reward components that piece.components names, [K, B].
 
+  Components of reward functions may be named with or without the function.
+
   Raises: ValueError naming those that neither task nor reward models have.
   """
-  missing = sorted(set(piece.components) - set(traj.rewards))
-  if missing or not piece.components:
+  found = [called(name, traj.rewards) for name in piece.components]
+  if None in found or not found:
     raise ValueError(
       f'{type(piece).__name__}.components = {piece.components}, but the '
       f'rewards are {sorted(traj.rewards)}: those of the task and of '
       'reward_models'
     )
-  return jnp.stack([traj.rewards[name] for name in piece.components])
+  return jnp.stack([traj.rewards[name] for name in found])
 
 
 def sampled_B(traj: Trajectories) -> Array:

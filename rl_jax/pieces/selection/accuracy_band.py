@@ -6,6 +6,7 @@ import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import ROUNDING, by_group, masked_mean
+from rl_jax.pieces.ops.reward_components import component
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories, static
 
@@ -30,7 +31,7 @@ class AccuracyBand:
     """Weights [N]."""
     reward_B = traj.reward_B
     if self.component is not None:
-      reward_B = traj.rewards[self.component]
+      reward_B = component(self.component, traj)
     valid_NG = by_group(traj.valid_B, traj.group_size)
     mean_N = masked_mean(by_group(reward_B, traj.group_size), valid_NG, axis=1)
     inside_N = (mean_N >= self.low - ROUNDING) & (
