@@ -147,6 +147,12 @@ class VerifierPool(WorkerPool):
     with self._lock:
       self._with_weighted([example], self._judged([(example, response)]))
 
+  def try_one(self, example: Any, response: str) -> Outcome:
+    """The outcome of a sample that is in no count and in no log."""
+    with self._lock:
+      (outcome,) = self._judged([(example, response)])
+    return outcome
+
   def _judged(self, samples):
     if self._crew is None:
       return [
