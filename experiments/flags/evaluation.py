@@ -22,7 +22,6 @@ from rl_jax.tasks import (
   PlainTemplate,
   QuestionAnswer,
   RewardFunctions,
-  base,
 )
 from rl_jax.tasks.rows import is_source
 
