@@ -14,7 +14,7 @@ import itertools
 import re
 from typing import Any, Protocol
 
-from rl_jax.models import token_bytes
+from rl_jax.models import assistant_turn, token_bytes
 from rl_jax.models.chat_template import ChatTemplate, check_read
 from rl_jax.models.files.optional import require
 
@@ -64,6 +64,21 @@ class Tokenizer(Protocol):
     Raises: ValueError if it does not begin with it.
     """
 
+  def encode_turn(
+    self,
+    messages: Sequence[Message],
+    turn: Message,
+    is_last: bool,
+    /,
+    **variables: Any,
+  ) -> list[int]:
+    """Token ids of the assistant's turn as it follows the open conversation.
+
+    With what the template writes after it; see models/assistant_turn.py.
+
+    Raises: ValueError if the template does not open such a turn.
+    """
+
   def decode(self, ids: Iterable[int]) -> str:
     """The text without special tokens; never raises on any ids."""
 
@@ -111,7 +126,20 @@ class PlainText:
   ) -> list[int]:
     """See Tokenizer."""
     texts = (self.chat(*x, **variables) for x in (before, after))
-    return self.encode(_added(*texts))
+    return self.encode(assistant_turn.added(*texts))
+
+  def encode_turn(
+    self,
+    messages: Sequence[Message],
+    turn: Message,
+    is_last: bool,
+    /,
+    **variables: Any,
+  ) -> list[int]:
+    """See Tokenizer: what the turn adds."""
+    del is_last
+    opened, closed = (messages, True), ((*messages, turn), False)
+    return self.encode_added(opened, closed, **variables)
 
   def chat(self, messages, add_generation_prompt=True, **variables) -> str:
     """The contents, joined by newlines; ValueError for any variable."""
@@ -273,7 +301,25 @@ class HFTokenizer:
       self.chat(self._safe(messages), is_open, **self._safe(variables))
       for messages, is_open in (before, after)
     ]
-    return self._encode_escaped(_added(*texts))
+    return self._encode_escaped(assistant_turn.added(*texts))
+
+  def encode_turn(
+    self,
+    messages: Sequence[Message],
+    turn: Message,
+    is_last: bool,
+    /,
+    **variables: Any,
+  ) -> list[int]:
+    """See Tokenizer; special tokens are read in the template alone."""
+    variables = self._safe(variables)
+    text = assistant_turn.written(
+      lambda told, is_open: self.chat(told, is_open, **variables),
+      self._safe(messages),
+      self._safe(turn),
+      is_last,
+    )
+    return self._encode_escaped(text)
 
   def _safe(self, value: Any) -> Any:
     """Messages or variables in which special tokens are marked as text."""
@@ -359,16 +405,6 @@ class HFTokenizer:
       eos_token=self.token(self.eos_ids[0]) or '',
       **variables,
     )
-
-
-def _added(before: str, after: str) -> str:
-  """What a text adds to another."""
-  if not after.startswith(before):
-    raise ValueError(
-      'the chat template writes earlier turns otherwise when the conversation '
-      f'goes on: {after[:200]!r} does not begin with {before[:200]!r}'
-    )
-  return after[len(before) :]
 
 
 def special_ids(tokenizer: Tokenizer) -> tuple[int, ...]:
