@@ -14,7 +14,7 @@ import itertools
 import re
 from typing import Any, Protocol
 
-from rl_jax.models import assistant_turn, token_bytes
+from rl_jax.models import assistant_turn, call_arguments, token_bytes
 from rl_jax.models.chat_template import ChatTemplate, check_read
 from rl_jax.models.files.optional import require
 
@@ -398,12 +398,17 @@ class HFTokenizer:
         f'the chat template of this tokenizer reads no {", ".join(unknown)}'
       )
     check_read(messages, self.chat_template or '')
-    return self._template.render(
-      messages=[dict(message) for message in messages],
+    call_arguments.check_named(messages, self.chat_template or '')
+    render = functools.partial(
+      self._template.render,
       add_generation_prompt=add_generation_prompt,
       bos_token=self.token(self.bos_id) or '',
       eos_token=self.token(self.eos_ids[0]) or '',
       **variables,
+    )
+    return call_arguments.rendered(
+      lambda told: render(messages=[dict(message) for message in told]),
+      messages,
     )
 
 
