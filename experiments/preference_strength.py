@@ -18,6 +18,7 @@ Source: "Secrets of RLHF in Large Language Models Part II: Reward Modeling",
 """
 
 import json
+import sys
 
 from absl import app, flags
 import numpy as np
@@ -57,9 +58,12 @@ def read(paths: list[str]) -> tuple[list[dict[str, str]], np.ndarray]:
       own.append({n: rows_lib.as_text(record.get(n), n, where) for n in _TEXTS})
       for name in _SCORES:
         value = record.get(name)
-        if type(value) not in (int, float) or not np.isfinite(value):
+        number = type(value) in (int, float)
+        if not number or not abs(value) <= sys.float_info.max:
           raise BadRowError(
-            where, 'missing_field', f'field {name!r} is {value!r}, no number'
+            where,
+            'missing_field',
+            f'field {name!r} is {value!r:.80}, no finite number',
           )
       found.append([record[name] for name in _SCORES])
     if texts and texts != own:

@@ -18,7 +18,7 @@ def named_scores(text: str, count: int) -> list[float] | None:
   try:
     found = json.loads(objects[-1]) if objects else {}
     scores = [float(found[str(i)]) for i in range(1, count + 1)]
-  except (KeyError, TypeError, ValueError):
+  except (KeyError, TypeError, ValueError, OverflowError):
     return None
   return scores if all(map(math.isfinite, scores)) else None
 
@@ -116,7 +116,7 @@ def _agreement(scores, ranking):
   """Share of neighbours in the ranking whose scores do not rise."""
   try:
     given = [float(scores[str(name)]) for name in ranking]
-  except (KeyError, TypeError, ValueError):
+  except (KeyError, TypeError, ValueError, OverflowError):
     return 0.0
   steps = [a >= b for a, b in itertools.pairwise(given)]
   return sum(steps) / len(steps) if steps else 0.0

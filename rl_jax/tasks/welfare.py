@@ -19,6 +19,7 @@ _FORM = re.compile(
   r'\s*'.join(f'<{tag}>(?P<{tag}>.*?)</{tag}>' for tag in TAGS), re.DOTALL
 )
 EPS = 1e-4  # of both welfares
+_MOST = 1e300  # of a payoff
 
 
 def gtalign(example: Example, response: str) -> dict[str, float]:
@@ -66,7 +67,9 @@ def payoff_share(text: str) -> float | None:
     return None
   numbers = [x for pair in pairs for x in pair]
   known = all(
-    isinstance(x, (int, float)) and not isinstance(x, bool) and math.isfinite(x)
+    isinstance(x, (int, float))
+    and not isinstance(x, bool)
+    and -_MOST <= x <= _MOST
     for x in numbers
   )
   if not known or len(table) != len(STRATEGIES):
