@@ -67,6 +67,7 @@ def test_bad_values_affect_only_their_sample(bad, num_workers):
     ('nan', 'invalid', 'nan'),
     ('infinite', 'invalid', 'length'),
     ('huge', 'invalid', '1e+300, not in [-1e+12, 1e+12]'),
+    ('digits', 'invalid', '-inf, not in [-1e+12, 1e+12]'),
     ('number', 'invalid', 'float'),
     ('text', 'invalid', 'str'),
     ('vector', 'invalid', 'ndarray'),
@@ -81,9 +82,9 @@ def test_bad_values_affect_only_their_sample(bad, num_workers):
       assert outcome.components is None
       assert words in outcome.error
     assert pool.counts() == {
-      'ok': 9,
+      'ok': 10,
       'error': 2,
-      'invalid': 7,
+      'invalid': 8,
       'timeout': 0,
       'died': 0,
       'stray': 0,
