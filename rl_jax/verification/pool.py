@@ -77,7 +77,8 @@ class VerifierPool(WorkerPool):
 
   Raises: RuntimeError if a worker cannot load the task; TypeError if the task
     has no method `reward`; `reward` raises ValueError if reward_weights has a
-    name that no sample of the first call has among its components.
+    name that no sample of the first call has among its components, and
+    sandbox.BreachError if the task does, which ends the processes.
   """
 
   def __init__(
@@ -149,12 +150,10 @@ class VerifierPool(WorkerPool):
 
   def _judged(self, samples):
     if self._crew is None:
-      return [
-        Outcome(components, kind, detail)
-        for kind, components, detail in (
-          worker_lib.judge(self._task, *sample) for sample in samples
-        )
-      ]
+      found = [worker_lib.judge(self._task, *sample) for sample in samples]
+      for kind, _, detail in found:
+        worker_lib.check_breach(kind, detail)
+      return [Outcome(reply, kind, detail) for kind, reply, detail in found]
     round_ = Round(
       self._crew,
       samples,
@@ -239,7 +238,11 @@ def _check_task(task):
 
 
 def _parsed(number, kind, components, detail):
-  """(number, Outcome) of a reply; ValueError or TypeError if it is none."""
+  """(number, Outcome) of a reply; ValueError or TypeError if it is none.
+
+  Raises: BreachError of the task.
+  """
+  worker_lib.check_breach(kind, detail)
   if type(number) is not int or kind not in ('ok', 'error', 'invalid'):
     raise ValueError(f'a reply with number {number!r}, kind {kind!r}')
   if kind == 'ok':
