@@ -128,6 +128,18 @@ def test_a_timeout_may_count_as_wrong(bad):
     assert late.kind == 'timeout' and pool.counts()['timeout'] == 1
 
 
+def test_a_lost_process_may_count_as_wrong(bad):
+  """If it ends twice: who is killed by chance is judged by another one."""
+  with VerifierPool(bad.Misbehaving(), 1, on_timeout='wrong') as pool:
+    good, lost = pool.reward(_examples(2), ['0', 'vanish'])
+    assert good.components == {'outcome': 1.0, 'length': 1}
+    assert lost.components == {'outcome': 0.0, 'length': 0.0}
+    assert lost.kind == 'died' and pool.counts()['died'] == 1
+    os.kill(pool.worker_pids()[0], signal.SIGKILL)
+    (again,) = pool.reward(_examples(1), ['0'])
+    assert again.kind == 'ok'
+
+
 def test_a_task_whose_reward_may_not_end_needs_workers(bad, monkeypatch):
   monkeypatch.setattr(bad.Misbehaving, 'needs_workers', True, raising=False)
   with pytest.raises(ValueError, match='verifier.num_workers = 0'):
