@@ -40,8 +40,11 @@ class EvaluationConfig:
 
   borda_power: not null adds the accuracy of one answer by votes of the samples,
     weighted by self-certainty to this power (runs.best_of; released code: 0.5).
+    Votes are of extracted answers, whether task.clusters is set or not
+    (tasks.votes).
   consensus: names of sets with the same prompts; adds what their greedy answers
     are worth together, the last only if the others differ (runs.consensus).
+    Answers are extracted, too.
   beams: greedy responses become the likeliest ones that beam search of this
     width finds (rollouts.beam_search); 1 is greedy.
   """
@@ -202,6 +205,7 @@ def on_devices(config: ExperimentConfig, count: int) -> ExperimentConfig:
   mesh = config.mesh
   if mesh.data is not None:
     return config
+  found = config
   for data in range(mesh.sizes(count)['data'], 0, -1):
     found = dataclasses.replace(
       config, mesh=dataclasses.replace(mesh, data=data)
@@ -247,7 +251,7 @@ def validate(config: ExperimentConfig) -> None:
       'stopping.metric'
     )
   if config.diagnostics.influence_every and config.diagnostics.baseline:
-    _check_baseline(config)
+    _check_baseline(config, config.diagnostics.baseline)
   _check_evaluation(config)
   _check_averages(config)
   if hasattr(config.method.rollout, 'check_task'):
@@ -322,10 +326,12 @@ def _check_sizes(config: ExperimentConfig) -> None:
   )
 
 
-def _check_baseline(config: ExperimentConfig) -> None:
+def _check_baseline(
+  config: ExperimentConfig, baseline: method_lib.Method
+) -> None:
   """Raises ValueError if the baseline does not fit the run."""
   try:
-    _check_method(config, config.diagnostics.baseline)
+    _check_method(config, baseline)
   except ValueError as error:
     raise ValueError(f'diagnostics.baseline: {error}') from None
 

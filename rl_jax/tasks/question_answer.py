@@ -48,12 +48,13 @@ class QuestionAnswer:
     `answers.extract`): 'hash' for GSM8K, 'whole' for most.
   extract: where the answer stands in the response, prefill included.
   verifier: 'number' compares plain numbers, integers exactly and others
-    within `tolerance`; 'decimal' does so, but takes no quotient as '20/4', for
-    problems whose answer is to be computed; 'math' accepts what `math_answers`
-    finds equal: a form that is as far evaluated as the right answer; 'text'
-    compares stripped text; 'expression' takes the first line of the response as
-    an expression of integers (see `expressions`) whose exact value must be the
-    right answer; `extract` is not used then.
+    within `tolerance`, which shrinks with right answers below 0.1: 1e-6 asks
+    for six digits (`numerals.equal`); 'decimal' does so, but takes no quotient
+    as '20/4', for problems whose answer is to be computed; 'math' accepts what
+    `math_answers` finds equal: a form that is as far evaluated as the right
+    answer; 'text' compares stripped text; 'expression' takes the first line of
+    the response as an expression of integers (see `expressions`) whose exact
+    value must be the right answer; `extract` is not used then.
   hold_out: how num_validation and num_test rows leave the train source for
     splits without a source of their own: the last rows of the file ('last':
     test at the very end, validation before it), or the last in the order of a
@@ -244,7 +245,7 @@ class QuestionAnswer:
   def _equal(self, found, gold, question):
     if self.verifier == 'text':
       return found == gold.strip()
-    if self.verifier == 'decimal' and '/' in found:
+    if self.verifier == 'decimal' and answers.is_quotient(found):
       return False
     if self.verifier in ('number', 'decimal'):
       return answers.numbers_equal(found, gold, self.tolerance)

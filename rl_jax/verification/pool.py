@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 from rl_jax.checks import checked, chosen, ranged
-from rl_jax.verification import processes
+from rl_jax.verification import messages, processes
 from rl_jax.verification import worker as worker_lib
 from rl_jax.verification.rounds import Round
 from rl_jax.verification.tally import Result, Tally
@@ -198,7 +198,7 @@ class VerifierPool(WorkerPool):
             f'{sorted(components)}'
           )
           absent[names] = detail
-          outcome = Outcome(None, 'invalid', detail)
+          outcome = Outcome(None, 'invalid', messages.cut(detail))
         else:
           self._whole.add(names)
       found.append(outcome)
@@ -250,4 +250,4 @@ def _parsed(number, kind, components, detail):
     raise ValueError(f'a reply with number {number!r}, kind {kind!r}')
   if kind == 'ok':
     return number, Outcome(worker_lib.check_components(components))
-  return number, Outcome(None, kind, str(detail))
+  return number, Outcome(None, kind, messages.cut(str(detail)))

@@ -1,6 +1,6 @@
 """Advantages times how long their actions took."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 
@@ -18,11 +18,24 @@ class DurationWeight:
   average to 1. Where episodes are collected for a fixed time, an action is seen
   about pi(a) / d(a) times, and the weight takes the durations out again.
   Without a record of durations nothing changes.
+  Rollouts of this package are synchronous and see an action pi(a) times, so
+  that the weight would favour slow actions: training refuses it. It serves
+  those who call `make_batch` with episodes that a time limit has chosen.
   Source: "Reinforcement Learning for Machine Learning Engineering Agents";
   from notes on the paper, its repository was not readable.
   """
 
   role: ClassVar[str] = 'credit'
+
+  def check_rollout(self, task: Any, rollout: Any) -> None:
+    """Raises ValueError, as no rollout here is collected for a fixed time."""
+    del task, rollout
+    raise ValueError(
+      'method.credit: DurationWeight undoes how a collector that stops after a '
+      'fixed time samples (an action of duration d is seen pi / d times). '
+      'Rollouts here are synchronous and see it pi times, so that slow actions '
+      'would be favoured: take DurationWeight out of method.credit'
+    )
 
   def __call__(self, reward: Array, traj: Trajectories) -> Array:
     """[B] or [B, T] -> [B, T]."""

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import jax
 
+from rl_jax.pieces.ops import links
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array
 
@@ -23,6 +24,7 @@ class NCA:
   """
 
   role: ClassVar[str] = 'link'
+  margins: ClassVar[str] = links.UNUSED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -38,6 +40,7 @@ class APOZero:
   """
 
   role: ClassVar[str] = 'link'
+  margins: ClassVar[str] = links.UNUSED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -53,6 +56,7 @@ class APODown:
   """
 
   role: ClassVar[str] = 'link'
+  margins: ClassVar[str] = links.UNUSED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -68,6 +72,7 @@ class BCOPair:
   """
 
   role: ClassVar[str] = 'link'
+  margins: ClassVar[str] = links.UNUSED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""

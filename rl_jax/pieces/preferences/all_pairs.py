@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
+from rl_jax.pieces.ops import links
 from rl_jax.pieces.ops.edges import all_pairs, ends, row_reward
 from rl_jax.pieces.ops.masking import by_group
 from rl_jax.pieces.piece import piece
@@ -25,6 +26,7 @@ class Given:
   """
 
   role: ClassVar[str] = 'pairs'
+  gives: ClassVar[str] = links.NOTHING
   from_data: ClassVar[bool] = True
   labelled: ClassVar[bool] = True
   min_group_size: ClassVar[int] = 2
@@ -53,6 +55,11 @@ class GivenMargin(Given):
 
   scale: float = ranged(1.0, 0.0)
 
+  @property
+  def gives(self) -> str:
+    """Margins, unless the scale is 0."""
+    return links.MARGIN if self.scale else links.NOTHING
+
   def __call__(self, reward: Array, traj: Trajectories) -> Edges:
     """G (G - 1) / 2 edges."""
     edges = Given.__call__(self, reward, traj)
@@ -80,6 +87,11 @@ class AllPairs:
   role: ClassVar[str] = 'pairs'
   min_group_size: ClassVar[int] = 2
 
+  @property
+  def gives(self) -> str:
+    """Margins, if the scale is not 0."""
+    return links.MARGIN if self.margin_scale else links.NOTHING
+
   def __call__(self, reward: Array, traj: Trajectories) -> Edges:
     """G (G - 1) / 2 edges."""
     reward_B = row_reward(reward, traj)
@@ -102,6 +114,11 @@ class AgainstOpponent:
   margin_scale: float = ranged(0.0, 0.0)
   role: ClassVar[str] = 'pairs'
   min_group_size: ClassVar[int] = 2
+
+  @property
+  def gives(self) -> str:
+    """Margins, if the scale is not 0."""
+    return links.MARGIN if self.margin_scale else links.NOTHING
 
   def __call__(self, reward: Array, traj: Trajectories) -> Edges:
     """G (G - 1) / 2 edges, of which those of one side have weight 0."""

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
+from rl_jax.pieces.ops import links
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array
 
@@ -27,6 +28,7 @@ class Robust:
 
   flip_rate: float = ranged(0.1, 0.0, 0.5, open_high=True)
   role: ClassVar[str] = 'link'
+  margins: ClassVar[str] = links.SUBTRACTED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -44,6 +46,7 @@ class SoftTarget:
   """
 
   role: ClassVar[str] = 'link'
+  margins: ClassVar[str] = links.FITTED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -61,6 +64,7 @@ class EXO:
 
   label_smoothing: float = ranged(1e-3, 0.0, 0.5, open_low=True)
   role: ClassVar[str] = 'link'
+  margins: ClassVar[str] = links.SUBTRACTED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""

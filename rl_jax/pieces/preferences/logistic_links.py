@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
+from rl_jax.pieces.ops import links
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array
 
@@ -29,6 +30,7 @@ class Sigmoid:
   label_smoothing: float = ranged(0.0, 0.0, 0.5)
   gamma: float = ranged(0.0, 0.0)  # in units of the score
   role: ClassVar[str] = 'link'
+  margins: ClassVar[str] = links.SUBTRACTED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -47,6 +49,7 @@ class DiscoPOP:
 
   tau: float = ranged(0.05, 0.0, open_low=True)
   role: ClassVar[str] = 'link'
+  margins: ClassVar[str] = links.SUBTRACTED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -68,6 +71,7 @@ class Positive:
 
   coef: float = ranged(50.0, 0.0)  # lambda of the paper
   role: ClassVar[str] = 'link'
+  margins: ClassVar[str] = links.SUBTRACTED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -86,6 +90,7 @@ class AnchorSign:
   """
 
   role: ClassVar[str] = 'link'
+  margins: ClassVar[str] = links.UNUSED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""

@@ -6,6 +6,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 
 from rl_jax.pieces import row_inputs
+from rl_jax.pieces.ops import links
 from rl_jax.pieces.ops.edges import all_pairs, ends
 from rl_jax.pieces.ops.masking import by_group
 from rl_jax.pieces.piece import piece
@@ -29,6 +30,7 @@ class OutcomeThenProcess:
     default='format'
   )  # another: share of steps judged right
   role: ClassVar[str] = 'pairs'
+  gives: ClassVar[str] = links.NOTHING
   min_group_size: ClassVar[int] = 2
 
   @property

@@ -10,6 +10,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
+from rl_jax.pieces.ops import links
 from rl_jax.pieces.ops.edges import oriented, row_reward
 from rl_jax.pieces.ops.masking import by_group
 from rl_jax.pieces.piece import piece
@@ -30,6 +31,11 @@ class BestWorst:
   margin_scale: float = ranged(0.0, 0.0)
   role: ClassVar[str] = 'pairs'
   min_group_size: ClassVar[int] = 2
+
+  @property
+  def gives(self) -> str:
+    """Margins, if the scale is not 0."""
+    return links.MARGIN if self.margin_scale else links.NOTHING
 
   def __call__(self, reward: Array, traj: Trajectories) -> Edges:
     """One edge a group."""
@@ -58,6 +64,11 @@ class Adjacent:
   margin_scale: float = ranged(0.0, 0.0)
   role: ClassVar[str] = 'pairs'
   min_group_size: ClassVar[int] = 2
+
+  @property
+  def gives(self) -> str:
+    """Margins, if the scale is not 0."""
+    return links.MARGIN if self.margin_scale else links.NOTHING
 
   def __call__(self, reward: Array, traj: Trajectories) -> Edges:
     """G - 1 edges."""

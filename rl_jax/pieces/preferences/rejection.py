@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
+from rl_jax.pieces.ops import links
 from rl_jax.pieces.ops.edges import oriented, row_reward
 from rl_jax.pieces.ops.masking import by_group
 from rl_jax.pieces.piece import piece
@@ -30,6 +31,7 @@ class Rejection:
   keep: int = ranged(2, 2, static=True)  # k of the paper is 8, of 64 samples
   seed: int = ranged(0, static=True)
   role: ClassVar[str] = 'pairs'
+  gives: ClassVar[str] = links.NOTHING
   min_group_size: ClassVar[int] = 2
 
   def __call__(self, reward: Array, traj: Trajectories) -> Edges:

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
+from rl_jax.pieces.ops import links
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array
 
@@ -21,6 +22,7 @@ class Hinge:
 
   delta: float = ranged(1.0, 0.0, open_low=True)  # in units of the score
   role: ClassVar[str] = 'link'
+  margins: ClassVar[str] = links.SUBTRACTED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]; no gradient from d = delta on."""
@@ -37,6 +39,7 @@ class Square:
 
   tau: float = ranged(0.1, 0.0, open_low=True)
   role: ClassVar[str] = 'link'
+  margins: ClassVar[str] = links.SUBTRACTED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -52,6 +55,7 @@ class SquareOfGap:
   """
 
   role: ClassVar[str] = 'link'
+  margins: ClassVar[str] = links.FITTED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -68,6 +72,7 @@ class Targets:
 
   beta: float = ranged(0.1, 0.0, open_low=True)
   role: ClassVar[str] = 'link'
+  margins: ClassVar[str] = links.UNUSED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -87,6 +92,7 @@ class PairTargets:
 
   beta: float = ranged(0.1, 0.0, open_low=True)
   role: ClassVar[str] = 'link'
+  margins: ClassVar[str] = links.LOGIT
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""

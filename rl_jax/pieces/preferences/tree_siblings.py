@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 
 from rl_jax.pieces import row_inputs
-from rl_jax.pieces.ops import trees
+from rl_jax.pieces.ops import links, trees
 from rl_jax.pieces.ops.edges import live_weights
 from rl_jax.pieces.ops.masking import by_group, masked_mean, safe_divide
 from rl_jax.pieces.piece import piece
@@ -44,6 +44,13 @@ class TreeSiblings:
   def needs(self) -> tuple[Any, ...]:
     """What the loss reads of the model."""
     return tuple(getattr(self.loss, 'needs', ()))
+
+  def check_method(self, method: Any) -> None:
+    """Raises ValueError if the loss reads more than which child is better."""
+    del method
+    check = getattr(self.loss, 'check_edges', None)
+    if check is not None:
+      check(links.NOTHING, 'TreeSiblings()')
 
   def __call__(
     self, stats: dict[str, Array], traj: Trajectories, key: Array

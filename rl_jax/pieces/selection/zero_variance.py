@@ -5,6 +5,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 
 from rl_jax.pieces.ops.masking import by_group
+from rl_jax.pieces.ops.reward_components import component
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories, static
 
@@ -27,7 +28,7 @@ class ZeroVariance:
     """Weights [N]."""
     reward_B = traj.reward_B
     if self.component is not None:
-      reward_B = traj.rewards[self.component]
+      reward_B = component(self.component, traj)
     reward_NG = by_group(reward_B, traj.group_size)
     valid_NG = by_group(traj.valid_B, traj.group_size) > 0
     high_N = jnp.where(valid_NG, reward_NG, -jnp.inf).max(1)

@@ -5,6 +5,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
+from rl_jax.pieces import row_inputs
 from rl_jax.pieces.piece import piece
 from rl_jax.types import Array, Trajectories
 
@@ -12,6 +13,8 @@ from rl_jax.types import Array, Trajectories
 @piece
 class NonStop:
   """R = penalty where the response was cut at its limit, else R.
+
+  A response that goes on in the next iteration has not reached its limit.
 
   Source: allenai/open-instruct (Tulu 3, non_stop_penalty with -10), by a digest
   of its documentation.
@@ -22,4 +25,5 @@ class NonStop:
 
   def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
     """[B] -> [B]."""
-    return jnp.where(traj.finished_B, reward_B, self.penalty)
+    kept_B = traj.finished_B | (row_inputs.waits_B(traj) > 0)
+    return jnp.where(kept_B, reward_B, self.penalty)

@@ -31,8 +31,10 @@ class TreeSearch:
   (FORCED), its own, which alone is trained, and the rest of a response, whose
   reward is v; equal steps below a node are one child with the mean of their
   rewards. An iteration goes down by the largest U to a node without children,
-  gives it some, and so on until `depth` steps below the root or an end; each
-  node with new children and the last one back up N, V and Q of the path. After
+  gives it some, and so on until `depth` steps below the root or an end; then
+  N, V and Q of the path are backed up, once, as in the release. The visits of
+  the root rise by 2 an iteration, those of the other nodes of the path by 1. V
+  is 0 as long as a node has no children, so that new ones have Q = r. After
   4 * iterations from the prompt the best child against the worst by Q is a
   pair, and the root moves to the most visited child for `iterations` more,
   `moves` times in all. Once all rows are used, nodes without children are ends.
@@ -83,12 +85,12 @@ class TreeSearch:
     self._give(trees, range(N), 0, done.reward_NG, facts)
     rounds = []
     for chunk in range(1, 1 + self.expansions):
-      live = [n for n, tree in enumerate(trees) if tree.wants is not None]
+      live = {n: tree.wants for n, tree in enumerate(trees) if tree.wants}
       if not live:
         break
       row_N, start_N, live_N = (np.zeros(N, np.int32) for _ in range(3))
-      for n in live:
-        row_N[n], start_N[n] = trees[n].wants.row, trees[n].wants.end
+      for n, node in live.items():
+        row_N[n], start_N[n] = node.row, node.end
         live_N[n] = 1
       serial = np.int32(sampler.next_serial)
       behind = sampler.run(self.behind, every, row_N, start_N, live_N, serial)

@@ -8,6 +8,7 @@ import pytest
 from rl_jax.method import Method, validate
 from rl_jax.pieces import credit, losses
 from rl_jax.pieces.aggregation import SeqMeanTokenSum
+from rl_jax.types import Turns
 
 KEY = jax.random.key(0)
 # A turn of two tokens, an observation, a turn of one; 7 is never read.
@@ -59,15 +60,31 @@ def test_loss_by_hand(toy):
   np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-def test_behind_a_cut_there_is_no_target(toy):
-  """The last Q loses its error of 1 + 1.21, V keeps .36 + .01."""
+def test_after_a_cut_there_is_no_target(toy):
+  """The last Q loses its error of 1 + 1.21, V keeps .36 + .01.
+
+  A response that ended at the token limit has no record of turns, and keeps it.
+  """
+  unknown = np.full((1, 2), -1)
+  turns = Turns(
+    reward_BK=np.zeros((1, 2)),
+    state_BK=unknown,
+    action_BK=unknown,
+    calls_BK=np.zeros((1, 2), np.int32),
+  )
   traj, stats = rows(
     toy,
     returns_BTH=np.array([[FIRST, FIRST, [0] * 4, LAST]]),
     finished_B=np.zeros(1, bool),
+    turn_BT=np.array([[0, 0, 1, 1]]),
+    turns=turns,
   )
-  found, _ = losses.TwinCritics()(jax.tree.map(jnp.asarray, stats), traj, KEY)
+  stats = jax.tree.map(jnp.asarray, stats)
+  found, _ = losses.TwinCritics()(stats, traj, KEY)
   np.testing.assert_allclose(found, [[0.2125, 0.25, 0.0, 0.37]], rtol=1e-5)
+  response = traj.replace(turns=None, turn_BT=None)
+  found, _ = losses.TwinCritics()(stats, response, KEY)
+  np.testing.assert_allclose(found, [[0.2125, 0.25, 0.0, 2.58]], rtol=1e-5)
 
 
 def test_only_records_train_critics(toy):
