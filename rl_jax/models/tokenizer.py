@@ -141,8 +141,8 @@ class PlainText(abc.ABC):
     self, before: Conversation, after: Conversation, **variables: Any
   ) -> list[int]:
     """See Tokenizer."""
-    texts = (self.chat(*x, **variables) for x in (before, after))
-    return self.encode(assistant_turn.added(*texts))
+    first, second = (self.chat(*x, **variables) for x in (before, after))
+    return self.encode(assistant_turn.added(first, second))
 
   def encode_turn(
     self,
