@@ -222,6 +222,8 @@ VARIANTS = {
     )
   },
 }
+# Variants that are a method of their own, not a change of the method's.
+ALONE = ('parrot@groups',)
 # What switches a part of a piece off: without it the gradient is another one.
 PARTS = {
   'dapo': ('losses.PPOClip.clip_high=0.2',),
@@ -259,6 +261,8 @@ def place_of(name: str) -> Place:
 
 
 def baseline_of(name: str) -> str:
-  """What it is compared with: of a variant the method."""
+  """What it is compared with: of a variant the method, but for ALONE."""
   method, variant, _ = name.partition('@')
-  return method if variant else configuration.baseline_of(name)
+  if variant and name not in ALONE:
+    return method
+  return configuration.baseline_of(method)
