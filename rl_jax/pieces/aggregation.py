@@ -9,8 +9,6 @@ never of a microbatch, and never depend on the padded width.
 Source: verl core_algos.py (agg_loss) and trl grpo_trainer.py.
 """
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -18,51 +16,64 @@ from rl_jax.pieces.ops.masking import by_group, safe_divide
 from rl_jax.pieces.ops.segments import segment_means, turn_starts
 from rl_jax.pieces.ops.sequences import live_rows
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import Aggregation
 from rl_jax.types import Array
 
 
 @piece
-class TokenMean:
+class TokenMean(Aggregation):
   """Mean over all tokens: sum(loss) / tokens. Long rows count more (DAPO)."""
 
-  role: ClassVar[str] = 'aggregation'
-
-  def __call__(self, mask_BT: Array, weight_B: Array, group_size: int) -> Array:
+  def __call__(
+    self,
+    mask_BT: Array,
+    weight_B: Array,
+    group_size: int,
+    turn_BT: Array | None = None,
+  ) -> Array:
     """Weights [B, T]."""
-    del group_size
+    del group_size, turn_BT
     live_B, tokens_B = live_rows(mask_BT, weight_B)
     return mask_BT * safe_divide(weight_B, (live_B * tokens_B).sum())[:, None]
 
 
 @piece
-class SeqMeanTokenMean:
+class SeqMeanTokenMean(Aggregation):
   """Mean over rows of the mean over a row's tokens (original GRPO)."""
 
-  role: ClassVar[str] = 'aggregation'
-
-  def __call__(self, mask_BT: Array, weight_B: Array, group_size: int) -> Array:
+  def __call__(
+    self,
+    mask_BT: Array,
+    weight_B: Array,
+    group_size: int,
+    turn_BT: Array | None = None,
+  ) -> Array:
     """Weights [B, T]."""
-    del group_size
+    del group_size, turn_BT
     live_B, tokens_B = live_rows(mask_BT, weight_B)
     row_B = safe_divide(live_B * weight_B, tokens_B * live_B.sum())
     return mask_BT * row_B[:, None]
 
 
 @piece
-class SeqMeanTokenSum:
+class SeqMeanTokenSum(Aggregation):
   """Mean over rows of the sum over a row's tokens: the policy gradient."""
 
-  role: ClassVar[str] = 'aggregation'
-
-  def __call__(self, mask_BT: Array, weight_B: Array, group_size: int) -> Array:
+  def __call__(
+    self,
+    mask_BT: Array,
+    weight_B: Array,
+    group_size: int,
+    turn_BT: Array | None = None,
+  ) -> Array:
     """Weights [B, T]."""
-    del group_size
+    del group_size, turn_BT
     live_B, _ = live_rows(mask_BT, weight_B)
     return mask_BT * safe_divide(weight_B, live_B.sum())[:, None]
 
 
 @piece
-class SeqMeanTokenSumNorm:
+class SeqMeanTokenSumNorm(Aggregation):
   """SeqMeanTokenSum divided by a constant length (Dr. GRPO).
 
   verl of early 2026 did not divide by the number of rows.
@@ -70,24 +81,34 @@ class SeqMeanTokenSumNorm:
 
   # Tokens; usually the limit on response tokens.
   length: float = ranged(low=0.0, open_low=True)
-  role: ClassVar[str] = 'aggregation'
 
-  def __call__(self, mask_BT: Array, weight_B: Array, group_size: int) -> Array:
+  def __call__(
+    self,
+    mask_BT: Array,
+    weight_B: Array,
+    group_size: int,
+    turn_BT: Array | None = None,
+  ) -> Array:
     """Weights [B, T]."""
-    del group_size
+    del group_size, turn_BT
     live_B, _ = live_rows(mask_BT, weight_B)
     row_B = safe_divide(weight_B, live_B.sum() * self.length)
     return mask_BT * row_B[:, None]
 
 
 @piece
-class GroupTokenMean:
+class GroupTokenMean(Aggregation):
   """Mean over groups of the mean over a group's tokens: prompts count alike."""
 
-  role: ClassVar[str] = 'aggregation'
-
-  def __call__(self, mask_BT: Array, weight_B: Array, group_size: int) -> Array:
+  def __call__(
+    self,
+    mask_BT: Array,
+    weight_B: Array,
+    group_size: int,
+    turn_BT: Array | None = None,
+  ) -> Array:
     """Weights [B, T]."""
+    del turn_BT
     live_B, tokens_B = live_rows(mask_BT, weight_B)
     tokens_N = by_group(live_B * tokens_B, group_size).sum(1)
     groups = (tokens_N > 0).sum().astype(jnp.float32)
@@ -96,7 +117,7 @@ class GroupTokenMean:
 
 
 @piece
-class TurnMean:
+class TurnMean(Aggregation):
   """Mean over turns of the mean over a turn's tokens: turns count alike.
 
     weight of a token = weight_B / (tokens of its turn x turns of live rows)
@@ -106,9 +127,6 @@ class TurnMean:
   makes the tokens of a turn weigh more the shorter the row's turns are.
   Source: this code.
   """
-
-  role: ClassVar[str] = 'aggregation'
-  by_turn: ClassVar[bool] = True
 
   def __call__(
     self,

@@ -12,6 +12,7 @@ from rl_jax.learning.objective import is_per_token, objective
 from rl_jax.method import Method
 from rl_jax.pieces import losses, regularizers
 from rl_jax.pieces.aggregation import SeqMeanTokenSum, TokenMean, TurnMean
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
 
 KEY = jax.random.key(0)
 MASK = np.array([[1, 1, 1, 0], [1, 0, 0, 0]], np.float32)
@@ -31,16 +32,14 @@ class Half:
 
 
 @struct.dataclass(kw_only=True)
-class Draw:
+class Draw(Loss):
   """A scalar loss that is a random number."""
 
   aggregation: Any = None
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
 
-  def __call__(self, stats, traj, key):
+  def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""
-    return jax.random.uniform(key), {}
+    return LossOut(jax.random.uniform(ctx.key), {})
 
 
 def record(toy, **fields):

@@ -15,14 +15,15 @@ from rl_jax.pieces.ops.masking import (
   ungroup,
 )
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
+from rl_jax.types import Array, static
 
 LEVELS = 19  # tracked quantiles: 0.05, 0.10, ..., 0.95
 TINY = 1e-3  # deviations and sums below it are taken as none
 
 
 @piece
-class BundleRisk:
+class BundleRisk(Credit):
   """A_j = (w v + u) / (w + 1) of the bundle score S_j.
 
     S_j = sum of the j-th rewards of `bundle` consecutive prompts
@@ -52,7 +53,6 @@ class BundleRisk:
   credit: str = chosen('share', ('uniform', 'std', 'share'))
   scale: bool = static(default=True)  # divide by the std of the bundle's S
   constant: bool = static(default=False)  # keep q_low - q_high in u
-  role: ClassVar[str] = 'credit'
   min_group_size: ClassVar[int] = 2
 
   def init(self, num_prompts: int) -> dict[str, Array]:
@@ -60,7 +60,7 @@ class BundleRisk:
     del num_prompts
     return {'quantiles': jnp.zeros(LEVELS), 'exist': jnp.zeros((), bool)}
 
-  def risk(self, score: Array, q_low: Array, q_high: Array) -> Array:
+  def _risk(self, score: Array, q_low: Array, q_high: Array) -> Array:
     """The mixed value-at-risk weight of scores."""
     above = jnp.maximum(score - q_low, 0.0) - jnp.maximum(score - q_high, 0.0)
     if self.constant:
@@ -69,14 +69,13 @@ class BundleRisk:
     v = -jnp.maximum(q_low - score, 0.0) / (self.low + self.eps)
     return (self.tail * v + u) / (self.tail + 1.0)
 
-  def __call__(
-    self, credit_B: Array, traj: Trajectories, state: dict[str, Array]
-  ) -> tuple[Array, dict[str, Array]]:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B].
 
     Raises:
       ValueError: the bundle does not divide the number of prompts.
     """
+    credit_B, traj, state = ctx.credit, ctx.traj, ctx.state
     chex.assert_rank(credit_B, 1)
     N, G = traj.num_prompts, traj.group_size
     size = min(self.bundle, N)
@@ -92,7 +91,7 @@ class BundleRisk:
     read = jax.vmap(jnp.interp, (None, None, 0))
     q_low_M1 = read(self.low, levels, used_ML)[:, None]
     q_high_M1 = read(self.high, levels, used_ML)[:, None]
-    risk_MG = self.risk(score_MG, q_low_M1, q_high_M1)
+    risk_MG = self._risk(score_MG, q_low_M1, q_high_M1)
     if self.scale:
       std_M1 = _std(score_MG, jnp.ones_like(score_MG))
       risk_MG /= std_M1 + self.eps
@@ -110,7 +109,9 @@ class BundleRisk:
     moved = tracked + self.rate * (levels - below)
     first = jnp.quantile(score_MG, levels)
     quantiles = jnp.where(state['exist'], moved, first)
-    return ungroup(risk_NG), {'quantiles': quantiles, 'exist': jnp.array(True)}
+    return CreditOut(
+      ungroup(risk_NG), {'quantiles': quantiles, 'exist': jnp.array(True)}
+    )
 
 
 def _std(x_NG: Array, valid_NG: Array) -> Array:

@@ -6,11 +6,12 @@ from rl_jax.checks import ranged
 from rl_jax.pieces.ops.component_returns import component_advantages
 from rl_jax.pieces.ops.masking import zero_masked
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.pieces.roles import CreditContext, CreditOut, ValueTarget
+from rl_jax.types import static
 
 
 @piece
-class ComponentReturns:
+class ComponentReturns(ValueTarget):
   """ret_h = GAE(gamma, lam) of component h + V_h; the last h is -(KL)_t.
 
   Components and constants are those of the method's Lagrangian. The rewards
@@ -22,7 +23,6 @@ class ComponentReturns:
   components: tuple[str, ...] = static(default=('outcome', 'format'))
   gamma: float = ranged(0.99, 0.0, 1.0)  # discount per token
   lam: float = ranged(0.95, 0.0, 1.0)
-  role: ClassVar[str] = 'value_target'
   needs: ClassVar[tuple[str, ...]] = ('value_heads', 'logp', 'logp_ref')
 
   @property
@@ -38,10 +38,10 @@ class ComponentReturns:
         return self.replace(**{name: getattr(one, name) for name in shared})
     return self
 
-  def __call__(self, reward: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B, T, H]; the combined reward is not read."""
-    del reward
+    traj = ctx.traj
     found_BTH = component_advantages(
       self.components, traj, self.gamma, self.lam
     )
-    return zero_masked(found_BTH + traj.values_BTH, traj.mask_BT)
+    return CreditOut(zero_masked(found_BTH + traj.values_BTH, traj.mask_BT))

@@ -14,11 +14,12 @@ from rl_jax.pieces.ops.masking import (
   safe_sqrt,
 )
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
+from rl_jax.types import static
 
 
 @piece
-class ComponentScale:
+class ComponentScale(Credit):
   """A = sum_k w_k (r_k - mean of the group) / (std of the group + eps).
 
   Over valid rows. Added before they are scaled, components with a small spread
@@ -32,7 +33,6 @@ class ComponentScale:
   components: tuple[str, ...] = static(default=('outcome', 'format'))
   weights: tuple[float, ...] = static(default=(1.0, 1.0))
   eps: float = ranged(1e-6, 0.0, open_low=True)  # in units of the reward
-  role: ClassVar[str] = 'credit'
   min_group_size: ClassVar[int] = 2
 
   def __post_init__(self):
@@ -42,8 +42,9 @@ class ComponentScale:
         f'each of components = {self.components}'
       )
 
-  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    credit_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit_B, 1)
     valid_NG = by_group(traj.valid_B, traj.group_size)
     total_NG = jnp.zeros_like(valid_NG)
@@ -53,4 +54,4 @@ class ComponentScale:
       centered_NG = masked_center(reward_NG, valid_NG, axis=1)
       var_N1 = masked_var(reward_NG, valid_NG, axis=1, ddof=1, keepdims=True)
       total_NG += weight * centered_NG / (safe_sqrt(var_N1) + self.eps)
-    return total_NG.ravel()
+    return CreditOut(total_NG.ravel())

@@ -7,11 +7,12 @@ import chex
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import by_group, safe_divide
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
+from rl_jax.types import static
 
 
 @piece
-class ParetoFront:
+class ParetoFront(Credit):
   """A_i * (rows / rows of the front) on the group's front, 0 elsewhere.
 
   A row is dominated if another valid row of its group is at least as good in
@@ -23,11 +24,11 @@ class ParetoFront:
   """
 
   components: tuple[str, ...] = static(default=('outcome', 'format'))
-  role: ClassVar[str] = 'credit'
   min_group_size: ClassVar[int] = 2
 
-  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    credit_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit_B, 1)
     reward_KB = row_inputs.components(self, traj)
     reward_NGK = by_group(reward_KB.T, traj.group_size)
@@ -38,4 +39,4 @@ class ParetoFront:
     front_NG = valid_NG & ~(above_NGG & valid_NG[:, None]).any(2)
     count_N1 = front_NG.sum(1, keepdims=True)
     factor_NG = safe_divide(valid_NG.sum(1, keepdims=True), 1.0 * count_N1)
-    return credit_B * (front_NG * factor_NG).ravel()
+    return CreditOut(credit_B * (front_NG * factor_NG).ravel())

@@ -13,25 +13,24 @@ import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import LogitContext, LogitTransform
 from rl_jax.types import Array
 
 NO_OTHERS: Mapping[str, Array] = types.MappingProxyType({})
 
 
 @piece
-class Temperature:
+class Temperature(LogitTransform):
   """logits / temperature."""
 
   temperature: float = ranged(1.0, 0.0, open_low=True)
 
-  def __call__(
-    self, logits_RV: Array, others: Mapping[str, Array] = NO_OTHERS
-  ) -> Array:
-    return logits_RV / self.temperature
+  def __call__(self, ctx: LogitContext) -> Array:
+    return ctx.logits_RV / self.temperature
 
 
 @piece
-class TopK:
+class TopK(LogitTransform):
   """Keeps the k largest logits; ties with the k-th stay."""
 
   k: int = ranged(50, 1, static=True)
@@ -42,16 +41,15 @@ class TopK:
       return ''
     return f'k = {self.k} keeps all {vocab_size} tokens'
 
-  def __call__(
-    self, logits_RV: Array, others: Mapping[str, Array] = NO_OTHERS
-  ) -> Array:
+  def __call__(self, ctx: LogitContext) -> Array:
+    logits_RV = ctx.logits_RV
     k = min(self.k, logits_RV.shape[-1])
     least_R1 = jax.lax.top_k(logits_RV, k)[0][..., -1:]
     return jnp.where(logits_RV >= least_R1, logits_RV, -jnp.inf)
 
 
 @piece
-class TopP:
+class TopP(LogitTransform):
   """Keeps the smallest set of likely tokens with mass of at least p.
 
   A token stays if the tokens before it, by falling probability, have a mass
@@ -61,9 +59,8 @@ class TopP:
 
   p: float = ranged(1.0, 0.0, 1.0, open_low=True)
 
-  def __call__(
-    self, logits_RV: Array, others: Mapping[str, Array] = NO_OTHERS
-  ) -> Array:
+  def __call__(self, ctx: LogitContext) -> Array:
+    logits_RV = ctx.logits_RV
     probs_RV = jax.nn.softmax(logits_RV, axis=-1)
     falling_RV = jnp.sort(probs_RV, axis=-1, descending=True)
     before_RV = jnp.cumsum(falling_RV, axis=-1) - falling_RV
@@ -74,7 +71,7 @@ class TopP:
 
 
 @piece
-class MinP:
+class MinP(LogitTransform):
   """Keeps tokens with at least p times the largest probability.
 
   Source: min-p sampling (2407.01082).
@@ -82,9 +79,8 @@ class MinP:
 
   p: float = ranged(0.0, 0.0, 1.0)
 
-  def __call__(
-    self, logits_RV: Array, others: Mapping[str, Array] = NO_OTHERS
-  ) -> Array:
+  def __call__(self, ctx: LogitContext) -> Array:
+    logits_RV = ctx.logits_RV
     probs_RV = jax.nn.softmax(logits_RV, axis=-1)
     least_R1 = self.p * probs_RV.max(axis=-1, keepdims=True)
     return jnp.where(probs_RV >= least_R1, logits_RV, -jnp.inf)

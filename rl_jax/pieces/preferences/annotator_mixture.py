@@ -10,11 +10,12 @@ from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.edges import edge_mean, ends, live_weights
 from rl_jax.pieces.ops.masking import last_token
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories, static
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
+from rl_jax.types import Array, static
 
 
 @piece
-class AnnotatorMixture:
+class AnnotatorMixture(Loss):
   """L = mean over pairs of -ls(r_u(win) - r_u(lose)), u the group of who chose.
 
     u(h) <- argmax_u sum of ls(r_u(win) - r_u(lose)) over the pairs of annotator
@@ -36,8 +37,6 @@ class AnnotatorMixture:
   center: float = ranged(0.01, 0.0)
   seed: int = static(default=0)
   aggregation: Any = None  # a scalar loss is not aggregated
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
   min_group_size: ClassVar[int] = 2
   needs: ClassVar[tuple[str, ...]] = ('value_heads_after',)
 
@@ -74,16 +73,10 @@ class AnnotatorMixture:
       'steps': jnp.zeros((), jnp.int32),
     }
 
-  def __call__(
-    self,
-    stats: dict[str, Array],
-    traj: Trajectories,
-    key: Array,
-    state: dict[str, Array],
-  ) -> tuple[Array, Metrics, dict[str, Array]]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar, metrics and the next groups."""
-    del key
-    heads_BTU = stats['value_heads_after'][..., : self.groups]
+    traj, state = ctx.traj, ctx.state
+    heads_BTU = ctx.stats['value_heads_after'][..., : self.groups]
     pairs = [
       ends(last_token(heads_BTU[..., u], traj.mask_BT), traj.edges)
       for u in range(self.groups)
@@ -124,4 +117,4 @@ class AnnotatorMixture:
       'total_AU': jnp.where(due, 0.0, total_AU),
       'steps': steps,
     }
-    return loss, metrics, next_state
+    return LossOut(loss, metrics, next_state)

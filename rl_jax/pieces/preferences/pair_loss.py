@@ -14,12 +14,12 @@ from rl_jax.pieces.ops.edges import (
 )
 from rl_jax.pieces.ops.masking import masked_sum
 from rl_jax.pieces.ops.pair_metrics import pair_metrics
-from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.piece import CheckContext, piece
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
 
 
 @piece
-class PairLoss:
+class PairLoss(Loss):
   """L = coef sum over edges of w link(s_win, s_lose, margin) / edges.
 
   Edges of weight 0 or with a row that is not trained count nowhere. s is a
@@ -32,8 +32,6 @@ class PairLoss:
   weight: Any = None  # preferences.edge_weights
   coef: float = ranged(1.0, 0.0)
   aggregation: Any = None  # a scalar loss is not aggregated
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
   per_group: ClassVar[bool] = True
   min_group_size: ClassVar[int] = 2
 
@@ -47,8 +45,9 @@ class PairLoss:
     """What the weight reads of the data."""
     return getattr(self.weight, 'reads', {})
 
-  def check_method(self, method: Any) -> None:
+  def check(self, context: CheckContext) -> None:
     """Raises ValueError for choices of another kind, or without pairs."""
+    method = context.method
     parts = {
       'score': ('score', self.score),
       'link': ('link', self.link),
@@ -67,11 +66,9 @@ class PairLoss:
         'example to BestWorst() or, for pairs from data, Given()'
       )
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""
-    del key
+    stats, traj = ctx.stats, ctx.traj
     logp_BT, mask_BT = stats['logp'], traj.mask_BT
     chex.assert_equal_shape([logp_BT, mask_BT])
     weight_NE = live_weights(traj)
@@ -93,4 +90,4 @@ class PairLoss:
       ones_NE = jnp.ones_like(loss_NE)
       metrics['preference/weight'] = edge_mean(ones_NE, weight_NE, factor_NE)
     loss = edge_mean(loss_NE, weight_NE, factor_NE)
-    return self.coef * loss, metrics
+    return LossOut(self.coef * loss, metrics)

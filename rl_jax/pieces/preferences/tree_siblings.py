@@ -9,13 +9,14 @@ from rl_jax.pieces.ops import trees
 from rl_jax.pieces.ops.edges import live_weights
 from rl_jax.pieces.ops.masking import by_group, masked_mean, safe_divide
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Edges, Metrics, Trajectories
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
+from rl_jax.types import Edges
 
 _LAST = 1 << 30  # above every sample number
 
 
 @piece
-class TreeSiblings:
+class TreeSiblings(Loss):
   """L = mean over nodes of the tree of loss(best child, worst child).
 
   The rows of a group are the leaves of a tree (rollouts.wrappers.SegmentTree).
@@ -31,8 +32,6 @@ class TreeSiblings:
 
   loss: Any  # preferences.PairLoss, or ChosenLikelihood
   aggregation: Any = None  # a scalar loss is not aggregated
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
   per_group: ClassVar[bool] = True
   min_group_size: ClassVar[int] = 2
   reads: ClassVar[dict[str, str]] = {
@@ -45,10 +44,9 @@ class TreeSiblings:
     """What the loss reads of the model."""
     return tuple(getattr(self.loss, 'needs', ()))
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar; metrics are means over the edges of all depths."""
+    traj = ctx.traj
     node_BK, end_BK = (
       row_inputs.read(traj, name, text) for name, text in self.reads.items()
     )
@@ -62,13 +60,13 @@ class TreeSiblings:
       rows = traj.replace(mask_BT=traj.mask_BT * (depth_BT == k))
       rows = rows.replace(edges=_siblings(rows, id_BK[:, k], id_BK[:, k + 1]))
       edges = (live_weights(rows) != 0).astype(jnp.float32).sum()
-      loss, metrics = self.loss(stats, rows, key)
+      loss, metrics = self.loss(ctx.stats, rows, ctx.key)
       total, count = total + edges * loss, count + edges
       for name, x in metrics.items():
         sums[name] = sums.get(name, 0.0) + edges * x
     metrics = {name: safe_divide(x, count) for name, x in sums.items()}
     metrics['preference/edges'] = count / traj.num_prompts
-    return safe_divide(total, count), metrics
+    return LossOut(safe_divide(total, count), metrics)
 
 
 def _siblings(rows, parent_B, child_B):

@@ -1,16 +1,14 @@
 """Responses that do not end have a reward of their own."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
 
 
 @piece
-class NonStop:
+class NonStop(Shaping):
   """R = penalty where the response was cut at its limit, else R.
 
   Source: allenai/open-instruct (Tulu 3, non_stop_penalty with -10), by a digest
@@ -18,8 +16,8 @@ class NonStop:
   """
 
   penalty: float = ranged(-10.0)  # the whole reward of such a row
-  role: ClassVar[str] = 'shaping'
 
-  def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    return jnp.where(traj.finished_B, reward_B, self.penalty)
+    reward_B, traj = ctx.credit, ctx.traj
+    return CreditOut(jnp.where(traj.finished_B, reward_B, self.penalty))

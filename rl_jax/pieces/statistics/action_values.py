@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax.pieces.policies import Frozen
+from rl_jax.pieces.roles import Statistic
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.types import Array
 
@@ -23,7 +24,7 @@ def split(outputs: Array) -> tuple[Array, Array]:
 
 
 @dataclasses.dataclass(frozen=True)
-class ActionValues:
+class ActionValues(Statistic):
   """(V, Q_1(y_t), Q_2(y_t)) before token t, [B, T, 3].
 
   policy: the named policy whose value head is read, '' the trained one. The
@@ -31,7 +32,6 @@ class ActionValues:
   """
 
   policy: str = ''
-  by_place: ClassVar[bool] = False
   value_heads: ClassVar[bool] = True
 
   @property
@@ -53,13 +53,10 @@ class ActionValues:
 
 
 @dataclasses.dataclass(frozen=True)
-class ActionNormalisers:
+class ActionNormalisers(Statistic):
   """log sum_v exp Q_h(v) before token t, h = 1, 2, [B, T, 2]."""
 
-  policy: ClassVar[str] = ''
-  policies: ClassVar[dict] = {}
   name: ClassVar[str] = 'action_normalisers'
-  by_place: ClassVar[bool] = False
   value_heads: ClassVar[bool] = True
 
   def __call__(self, chunk: Chunk) -> Array:

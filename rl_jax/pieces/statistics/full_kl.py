@@ -7,12 +7,13 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax.pieces.policies import Frozen
+from rl_jax.pieces.roles import Statistic
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.types import Array
 
 
 @dataclasses.dataclass(frozen=True)
-class FullKL:
+class FullKL(Statistic):
   """sum_v pi(v) (log pi(v) - log pi_ref(v)), in nats, [B, T].
 
   Instead of an estimate from the drawn token: no variance given the prefix, and
@@ -22,7 +23,6 @@ class FullKL:
 
   name: ClassVar[str] = 'full_kl'
   policies: ClassVar[dict[str, Any]] = {'reference': Frozen()}
-  by_place: ClassVar[bool] = False
 
   def __call__(self, chunk: Chunk) -> Array:
     """[B, C]."""

@@ -1,16 +1,17 @@
 """TW-GRPO: how far the distributions of a group lie apart."""
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax.numpy as jnp
 
+from rl_jax.pieces.roles import Statistic
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.types import Array
 
 
 @dataclasses.dataclass(frozen=True)
-class GroupDivergence:
+class GroupDivergence(Statistic):
   """mean_k sum_v exp(u) - u - 1, u = mean_j logp_j(v) - logp_k(v), [B, T].
 
   j, k are the rows of a group at the same place; the value is the same for all
@@ -20,7 +21,6 @@ class GroupDivergence:
   """
 
   name: ClassVar[str] = 'group_divergence'
-  policies: ClassVar[dict[str, Any]] = {}
   by_place: ClassVar[bool] = True
 
   def __call__(self, chunk: Chunk) -> Array:

@@ -1,23 +1,23 @@
 """Probabilities of the tokens of the whole group at every place."""
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax.numpy as jnp
 
+from rl_jax.pieces.roles import Statistic
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.types import Array
 
 
 @dataclasses.dataclass(frozen=True)
-class GroupProbs:
+class GroupProbs(Statistic):
   """pi(u | row, place) for all response tokens u of the group, [B, T, G * T].
 
   Source: what THR and NTHR need of the vocabulary ("Token Hidden Reward").
   """
 
   name: ClassVar[str] = 'group_probs'
-  policies: ClassVar[dict[str, Any]] = {}
   by_place: ClassVar[bool] = True
 
   def __call__(self, chunk: Chunk) -> Array:

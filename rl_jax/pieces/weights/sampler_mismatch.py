@@ -16,6 +16,7 @@ from rl_jax.pieces.ops.masking import loss_mask, masked_mean, safe_divide
 from rl_jax.pieces.ops.ratios import log_ratio, sequence_log_ratio
 from rl_jax.pieces.ops.sequences import row_weight, summed_log_ratio
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import LossContext, LossOut, Weight
 from rl_jax.types import Array, Metrics, Trajectories, static
 
 
@@ -33,7 +34,7 @@ def _kept(weight_BT: Array, kept_BT: Array) -> tuple[Array, Metrics]:
 
 
 @piece
-class IcePop:
+class IcePop(Weight):
   """w_t = k_t if low <= k_t <= high, else 0; k_t = exp(u_t).
 
   Source: "Every Step Evolves: Scaling Reinforcement Learning for Trillion-Scale
@@ -42,21 +43,18 @@ class IcePop:
 
   low: float = ranged(0.5, 0.0, 1.0)
   high: float = ranged(5.0, 1.0)
-  role: ClassVar[str] = 'weight'
   per_token: ClassVar[bool] = True
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""
-    del stats, key
+    traj = ctx.traj
     weight_BT = jnp.exp(_mismatch(traj))
     kept_BT = (weight_BT >= self.low) & (weight_BT <= self.high)
     return _kept(weight_BT, kept_BT & (traj.mask_BT > 0))
 
 
 @piece
-class SequenceMask:
+class SequenceMask(Weight):
   """w_t = exp(u_t) if low <= exp(mean of the row's u) <= high, else 0.
 
   Source: NeMo-RL loss_functions.py and OpenRLHF loss.py (seq-mask-tis).
@@ -64,14 +62,10 @@ class SequenceMask:
 
   low: float = ranged(0.5, 0.0, 1.0)
   high: float = ranged(5.0, 1.0)
-  role: ClassVar[str] = 'weight'
-  per_token: ClassVar[bool] = False
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""
-    del stats, key
+    traj = ctx.traj
     change_BT = _mismatch(traj)
     mean_B = jnp.exp(sequence_log_ratio(change_BT, traj.mask_BT))
     kept_B = (mean_B >= self.low) & (mean_B <= self.high)
@@ -80,7 +74,7 @@ class SequenceMask:
 
 
 @piece
-class TruncatedImportance:
+class TruncatedImportance(Weight):
   """w_t = min(exp(u_t), limit).
 
   Level 'sequence' takes the sum of u over the row. `normalize` divides by the
@@ -92,14 +86,10 @@ class TruncatedImportance:
   limit: float = ranged(2.0, 0.0, open_low=True)
   level: str = chosen('token', ('token', 'sequence'))
   normalize: bool = static(default=False)
-  role: ClassVar[str] = 'weight'
-  per_token: ClassVar[bool] = False
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""
-    del stats, key
+    traj = ctx.traj
     mask_BT = traj.mask_BT
     if self.level == 'token':
       weight_BT = jnp.exp(_mismatch(traj))
@@ -114,7 +104,10 @@ class TruncatedImportance:
       else:
         mean = masked_mean(weight_BT[:, 0], row_weight(traj))
       weight_BT = safe_divide(weight_BT, mean)
-    return jnp.where(mask_BT > 0, weight_BT, 0.0), {
-      'policy/importance_weight': weight_BT,
-      'policy/truncated_fraction': cut_BT,
-    }
+    return LossOut(
+      jnp.where(mask_BT > 0, weight_BT, 0.0),
+      {
+        'policy/importance_weight': weight_BT,
+        'policy/truncated_fraction': cut_BT,
+      },
+    )

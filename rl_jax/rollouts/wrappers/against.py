@@ -8,6 +8,7 @@ import numpy as np
 from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.logits.policy_mixture import PolicyMixture
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import RolloutWrapper
 from rl_jax.rollouts.wrappers.guided import join_groups
 from rl_jax.types import Array, Trajectories
 
@@ -21,7 +22,7 @@ _WEIGHTS = {
 
 
 @piece
-class Against:
+class Against(RolloutWrapper):
   """G samples of the policy and G of an opponent: groups of 2 G rows.
 
   The opponent is the geometric mixture of the policy (1 - coef) and the
@@ -37,7 +38,6 @@ class Against:
   coef: float = ranged(1.0, 0.0, 1.0)
   decay: float | None = ranged(None, 0.0, 1.0)  # of the average
   trained: str = chosen('both', tuple(_WEIGHTS))
-  role: ClassVar[str] = 'rollout'
   widens: ClassVar[int] = 2  # see HintGuided
 
   @property

@@ -4,11 +4,12 @@ from typing import Any, ClassVar
 
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.policies import Average, CopyEvery, Frozen
+from rl_jax.pieces.roles import RolloutWrapper
 from rl_jax.types import static
 
 
 @piece
-class Opponent:
+class Opponent(RolloutWrapper):
   """The other player of each game is a copy of the policy, kept by `rule`.
 
   CopyEvery(iterations=n): up to n iterations old. Frozen(): the initial one.
@@ -22,7 +23,6 @@ class Opponent:
   """
 
   rule: Frozen | CopyEvery | Average = static(default=CopyEvery(iterations=10))
-  role: ClassVar[str] = 'rollout'
   plays: ClassVar[bool] = True
 
   @property

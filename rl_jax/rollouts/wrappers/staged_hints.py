@@ -30,7 +30,6 @@ class StagedHints(Hints):
 
   shares: tuple[float, ...] = static(default=(0.25, 0.5, 0.75))
   solved_above: float = ranged(0.5)  # in units of the reward
-  role: ClassVar[str] = 'rollout'
   reads_rewards: ClassVar[bool] = True
 
   def __post_init__(self):

@@ -42,7 +42,6 @@ class UncertaintyAllocation(Priorities):
   rounds: int = ranged(1, 1, static=True)
   most: int = ranged(3, 1, static=True)  # chunks of a prompt
   seeds: SolvedSeeds | None = None
-  role: ClassVar[str] = 'rollout'
   reads_rewards: ClassVar[bool] = True
 
   @property

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import credit
+from rl_jax.pieces.roles import CreditContext
 
 # Sample 0 is right everywhere (S = 5), sample 1 on prompts 0 and 1 (S = 2).
 REWARD = np.array([[1, 1], [1, 1], [1, 0], [1, 0], [1, 0]], np.float32)
@@ -25,7 +26,7 @@ def risk(toy, state=STATE, reward=REWARD, valid=None, **fields):
   )
   fields = {'credit': 'uniform', 'scale': False, **fields}
   adv, state = credit.BundleRisk(**fields)(
-    jnp.asarray(reward).ravel(), traj, state
+    CreditContext(jnp.asarray(reward).ravel(), traj, state)
   )
   return np.asarray(adv).reshape(N, G), state
 

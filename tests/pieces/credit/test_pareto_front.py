@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import credit
+from rl_jax.pieces.roles import CreditContext
 
 # Of a and b: the first three are on the front, the last is below all of them.
 REWARDS = {'a': np.array([3.0, 1.0, 2.0, 1.0]), 'b': np.array([1.0, 3, 2, 1])}
@@ -15,7 +16,9 @@ def front(toy, rewards=REWARDS, names=('a', 'b'), valid=None):
   rows = toy.trajectories(
     np.ones((4, 1)), group_size=4, rewards=rewards, valid_B=valid
   )
-  return np.asarray(credit.ParetoFront(components=names)(CREDIT + 0, rows))
+  return np.asarray(
+    credit.ParetoFront(components=names)(CreditContext(CREDIT + 0, rows)).value
+  )
 
 
 def test_by_hand(toy):

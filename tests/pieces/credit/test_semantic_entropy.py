@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import credit
+from rl_jax.pieces.roles import CreditContext
 
 CLUSTERS = np.array([0, 0, 0, 0, 1, 1, 2, 3])
 A = jnp.array([1.0, -1.0, 0.5, 0.0, 2.0, -2.0, 1.0, -1.5])
@@ -41,7 +42,9 @@ def test_entropy_by_hand(toy):
 def test_factor_by_hand(toy, scale, factor):
   """1 / (1 + z), 1 - z, exp(-z)."""
   piece = credit.SemanticEntropyScale(alpha=0.5, estimator='count', scale=scale)
-  np.testing.assert_allclose(piece(A, group(toy)), factor * A, rtol=1e-5)
+  np.testing.assert_allclose(
+    piece(CreditContext(A, group(toy))).value, factor * A, rtol=1e-5
+  )
 
 
 def test_likelihoods_weigh_the_clusters(toy):
@@ -59,9 +62,11 @@ def test_likelihoods_weigh_the_clusters(toy):
 def test_agreement_and_alpha_zero_change_nothing(toy):
   """E1: H = 0 or alpha = 0 is the base advantage."""
   agree = group(toy, np.zeros(8))
-  np.testing.assert_allclose(credit.SemanticEntropyScale()(A, agree), A)
+  np.testing.assert_allclose(
+    credit.SemanticEntropyScale()(CreditContext(A, agree)).value, A
+  )
   off = credit.SemanticEntropyScale(alpha=0.0)
-  np.testing.assert_allclose(off(A, group(toy)), A)
+  np.testing.assert_allclose(off(CreditContext(A, group(toy))).value, A)
 
 
 def test_rows_without_an_answer_are_clusters_of_their_own(toy):
@@ -77,4 +82,4 @@ def test_a_missing_key_is_named(toy):
   """Nothing guesses the clusters."""
   traj = toy.trajectories(np.ones((2, 1)), group_size=2)
   with pytest.raises(ValueError, match='cluster_id_B'):
-    credit.SemanticEntropyScale()(jnp.zeros(2), traj)
+    credit.SemanticEntropyScale()(CreditContext(jnp.zeros(2), traj))

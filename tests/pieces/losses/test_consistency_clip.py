@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import losses
+from rl_jax.pieces.roles import LossContext
 
 
 def rollout(toy, ids, reward, adv, ratio):
@@ -24,7 +25,7 @@ def rollout(toy, ids, reward, adv, ratio):
 def push(loss, traj, logp):
   """-d loss / d logp."""
   key = jax.random.key(0)
-  value = lambda x: loss({'logp': x}, traj, key)[0].sum()
+  value = lambda x: loss(LossContext({'logp': x}, traj, key)).value.sum()
   return -jax.grad(value)(logp)[:, 0]
 
 
@@ -62,7 +63,7 @@ def test_masked_tokens_and_the_metric(toy):
   traj, logp = rollout(toy, [0] * 4, [0, 0, 1, 1], [1, 0, 1, -1], [1] * 4)
   traj = traj.replace(mask_BT=jnp.array([[1.0], [0], [1], [1]]))
   loss = losses.ConsistencyClip(gamma=0.0)
-  value, metrics = loss({'logp': logp}, traj, jax.random.key(0))
+  value, metrics, _ = loss(LossContext({'logp': logp}, traj, jax.random.key(0)))
   np.testing.assert_array_equal(value[1], 0)
   np.testing.assert_allclose(metrics['policy/local_weight'], 0.5, rtol=1e-6)
 

@@ -12,6 +12,7 @@ from rl_jax.learning.statistics import Forward, token_statistics
 from rl_jax.method import Method
 from rl_jax.pieces import losses
 from rl_jax.pieces.aggregation import TokenMean
+from rl_jax.pieces.roles import LossContext
 
 KEY = jax.random.key(0)
 # Lengths 1 and 3 have z = -1 and 1. With spread .5 and lambda 2, h = .5, 1.5
@@ -55,8 +56,10 @@ def test_a_large_exponent_does_not_overflow(toy, exponent, expected):
 def test_at_zero_it_is_the_clip(toy):
   """E1: lambda = 0 gives PPO's clip, whatever the lengths."""
   piece, stats = losses.LengthPreference(), {'logp': jnp.full((2, 3), -0.7)}
-  value, _ = piece(stats, rows(toy), KEY, params=piece.init_params())
-  expected, _ = losses.PPOClip()(stats, rows(toy), KEY)
+  value = piece(
+    LossContext(stats, rows(toy), KEY, params=piece.init_params())
+  ).value
+  expected = losses.PPOClip()(LossContext(stats, rows(toy), KEY)).value
   np.testing.assert_allclose(value, expected, rtol=1e-6)
 
 
@@ -70,7 +73,7 @@ def test_the_gradient_of_lambda_by_hand(toy):
   traj, stats = rows(toy), {'logp': -jnp.ones((2, 3))}
 
   def total(params):
-    value, _ = piece(stats, traj, KEY, params=params)
+    value = piece(LossContext(stats, traj, KEY, params=params)).value
     return (value * traj.mask_BT).sum()
 
   gradient = jax.grad(total)(piece.init_params())['exponent']
@@ -113,7 +116,7 @@ def test_an_update_learns_lambda(tiny, microbatches):
 
   def loss(exponent):
     own = {'exponent': exponent}
-    value, _ = piece({'logp': logp_BT}, traj, KEY, params=own)
+    value = piece(LossContext({'logp': logp_BT}, traj, KEY, params=own)).value
     weight_BT = TokenMean()(traj.mask_BT, traj.weight_B, traj.group_size)
     return (value * weight_BT).sum()
 

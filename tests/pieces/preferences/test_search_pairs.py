@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import preferences as pref
+from rl_jax.pieces.roles import CreditContext
 
 ARRAYS = [jnp.array([[x]]) for x in (1.5, 0.5)]
 
@@ -53,7 +54,7 @@ def test_edges_by_hand(toy):
       'confidence_B': np.array([1, 1, 0.8, 1, 0.5, 1, 1, 1]),
     },
   )
-  edges = pref.SearchPairs()(traj.reward_B, traj)
+  edges = pref.SearchPairs()(CreditContext(traj.reward_B, traj)).value
   np.testing.assert_array_equal(edges.weight_NE, [[0, 0, 1, 0], [1, 0, 0, 0]])
   np.testing.assert_array_equal(edges.win_NE, [[0, 1, 2, 3]] * 2)
   assert edges.lose_NE[0, 2] == 0 and edges.lose_NE[1, 0] == 3

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import shaping
+from rl_jax.pieces.roles import CreditContext
 
 H = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
 
@@ -49,10 +50,12 @@ def test_reward_gains_only_in_solved_groups(toy):
   piece = shaping.EllipticalBonus(coef=2.0)
   reward = jnp.array([1.0, 0.0, 0.0])
   np.testing.assert_allclose(
-    piece(reward, group(toy)), [1.330852, 0.330852, 1.323408], rtol=1e-4
+    piece(CreditContext(reward, group(toy))).value,
+    [1.330852, 0.330852, 1.323408],
+    rtol=1e-4,
   )
   np.testing.assert_array_equal(
-    piece(0 * reward, group(toy, reward=(0, 0, 0))), 0
+    piece(CreditContext(0 * reward, group(toy, reward=(0, 0, 0)))).value, 0
   )
 
 
@@ -60,7 +63,9 @@ def test_reductions(toy):
   """coef 0 is GRPO; equal responses have no bonus. Both E0."""
   reward = jnp.array([1.0, 0.0, 0.0])
   off = shaping.EllipticalBonus(coef=0.0)
-  np.testing.assert_array_equal(off(reward, group(toy)), reward)
+  np.testing.assert_array_equal(
+    off(CreditContext(reward, group(toy))).value, reward
+  )
   same = group(toy, np.tile([[0.3, 1 / 3]], (3, 1)))
   np.testing.assert_array_equal(shaping.EllipticalBonus().bonus(same), 0)
 

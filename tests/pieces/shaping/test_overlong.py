@@ -5,15 +5,18 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import shaping
+from rl_jax.pieces.roles import CreditContext
 
 
 def test_paper_constants(toy):
   """Buffer 4096 below 20480: nothing at 16384, half at 18432, all at 20480."""
   length = np.array([100, 16384, 18432, 20480], np.int32)
   traj = toy.trajectories(np.ones((4, 1)), group_size=4, length_B=length)
-  shaped = shaping.OverlongPenalty()(jnp.ones(4), traj)
+  shaped = shaping.OverlongPenalty()(CreditContext(jnp.ones(4), traj)).value
   np.testing.assert_allclose(shaped, [1.0, 1.0, 0.5, 0.0])
-  doubled = shaping.OverlongPenalty(coef=2.0)(jnp.ones(4), traj)
+  doubled = shaping.OverlongPenalty(coef=2.0)(
+    CreditContext(jnp.ones(4), traj)
+  ).value
   np.testing.assert_allclose(doubled, [1.0, 1.0, 0.0, -1.0])
 
 
@@ -22,7 +25,9 @@ def test_every_field_moves_the_penalty(toy):
   length = np.array([6, 7, 10, 0], np.int32)
   traj = toy.trajectories(np.ones((4, 1)), group_size=4, length_B=length)
   piece = shaping.OverlongPenalty(max_tokens=10.0, buffer_tokens=4.0)
-  np.testing.assert_allclose(piece(jnp.zeros(4), traj), [0, -0.25, -1, 0])
+  np.testing.assert_allclose(
+    piece(CreditContext(jnp.zeros(4), traj)).value, [0, -0.25, -1, 0]
+  )
 
 
 def test_coef_zero_changes_nothing(toy):
@@ -31,7 +36,7 @@ def test_coef_zero_changes_nothing(toy):
   traj = toy.trajectories(np.ones((2, 1)), group_size=2, length_B=length)
   reward = jnp.array([0.3, -1.0])
   np.testing.assert_array_equal(
-    shaping.OverlongPenalty(coef=0.0)(reward, traj), reward
+    shaping.OverlongPenalty(coef=0.0)(CreditContext(reward, traj)).value, reward
   )
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from rl_jax import rollouts
 from rl_jax.models.tokenizer import CharTokenizer
+from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts.wrappers.dataset_reset import DatasetReset, references
 from rl_jax.tasks.base import Example, Logged
 from rl_jax.types import FORCED, PAD, POLICY
@@ -224,7 +225,7 @@ def test_tasks_without_references_are_refused():
   with pytest.raises(
     ValueError, match='DatasetReset needs .* object has neith'
   ):
-    DatasetReset().check_task(object())
-  DatasetReset().check_task(Targets())
+    DatasetReset().check(CheckContext(task=object()))
+  DatasetReset().check(CheckContext(task=Targets()))
   with pytest.raises(ValueError, match='DatasetReset.beta = 1.5'):
     DatasetReset(beta=1.5)

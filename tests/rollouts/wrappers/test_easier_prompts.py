@@ -8,6 +8,7 @@ import pytest
 
 from experiments.flags import configuration
 from experiments.reports import influence_run
+from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts.reward_window import RewardWindow
 from rl_jax.rollouts.wrappers.easier_prompts import (
   EasierPrompts,
@@ -144,12 +145,12 @@ def test_hints_may_need_a_wider_bucket(toy):
 def test_a_task_without_hints_is_refused():
   """Naming the piece, the task and what it lacks."""
   with pytest.raises(ValueError, match='EasierPrompts needs .* Arithmetic has'):
-    EasierPrompts().check_task(Arithmetic())
-  EasierPrompts().check_task(Chain())
-  EasierPrompts(graded=True).check_task(Chain())
-  EasierPrompts().check_task(Bandit())
+    EasierPrompts().check(CheckContext(task=Arithmetic()))
+  EasierPrompts().check(CheckContext(task=Chain()))
+  EasierPrompts(graded=True).check(CheckContext(task=Chain()))
+  EasierPrompts().check(CheckContext(task=Bandit()))
   with pytest.raises(ValueError, match='Bandit has no method `hinted_by`'):
-    EasierPrompts(graded=True).check_task(Bandit())
+    EasierPrompts(graded=True).check(CheckContext(task=Bandit()))
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import pytest
 
 from rl_jax.learning import score as score_lib
 from rl_jax.pieces import losses
+from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts.wrappers.guided import (
   HintGuided,
   as_without_hint,
@@ -83,8 +84,8 @@ def test_countdown_hints_at_the_first_operation():
 def test_a_task_without_hints_is_refused():
   """Naming the task and what it lacks."""
   with pytest.raises(ValueError, match='Arithmetic has no method `hinted`'):
-    HintGuided().check_task(Arithmetic())
-  HintGuided().check_task(Countdown())
+    HintGuided().check(CheckContext(task=Arithmetic()))
+  HintGuided().check(CheckContext(task=Countdown()))
 
 
 def test_the_threshold_must_be_a_number():

@@ -12,6 +12,7 @@ import pytest
 from rl_jax.learning import score as score_lib
 from rl_jax.method import Method
 from rl_jax.models.tokenizer import CharTokenizer
+from rl_jax.pieces.piece import CheckContext
 from rl_jax.records.rollout_log import sampling_metrics
 from rl_jax.rollouts import turns
 from rl_jax.rollouts.clones import texts_with_mu
@@ -213,9 +214,9 @@ def test_bad_arguments_are_named():
   """Texts, and a task without episodes."""
   prompts = types.SimpleNamespace(tokenizer=CharTokenizer('abc'))
   with pytest.raises(ValueError, match=r'ReflectedClones.texts = \(\)'):
-    ReflectedClones().check_prompts(prompts)
+    ReflectedClones().check(CheckContext(prompts=prompts))
   with pytest.raises(ValueError, match="'z'"):
-    ReflectedClones(texts=('z',)).check_prompts(prompts)
+    ReflectedClones(texts=('z',)).check(CheckContext(prompts=prompts))
   method = Method(rollout=ReflectedClones(texts=TEXTS))
   rollout = RolloutConfig()
   with pytest.raises(

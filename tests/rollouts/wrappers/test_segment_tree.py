@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rl_jax import rollouts
+from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts.wrappers.segment_tree import SegmentTree
 from rl_jax.types import FORCED, PAD, POLICY
 
@@ -173,6 +174,6 @@ def test_other_segments_stay_where_they_are(toy, valid):
 def test_groups_are_checked():
   rollout = types.SimpleNamespace(group_size=6)
   with pytest.raises(ValueError, match='4 nodes, which must divide rollout'):
-    SegmentTree().check_rollout(None, rollout)
+    SegmentTree().check(CheckContext(rollout=rollout))
   with pytest.raises(ValueError, match='SegmentTree.branches'):
     SegmentTree(branches=(2, 0))
