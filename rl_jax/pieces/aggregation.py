@@ -1,10 +1,9 @@
 """How a [B, T] loss becomes a scalar: a weight for every token.
 
-Each rule maps (mask_BT, weight_B, group_size), and turn_BT if it says
-`by_turn`, to weights_BT, and the scalar is sum(weights * loss). The row weight
-is a factor of the weights; denominators count rows, turns and tokens, without
-rows that have weight 0 or no kept token. They are those of the whole minibatch,
-never of a microbatch, and never depend on the padded width.
+Each rule gives weights_BT, and the scalar is sum(weights * loss). The weight of
+a row is a factor of the weights; denominators count rows, turns and tokens,
+without rows that have weight 0 or no kept token. They are those of the whole
+minibatch, never of a microbatch, and never depend on the padded width.
 
 Source: verl core_algos.py (agg_loss) and trl grpo_trainer.py.
 """
@@ -16,7 +15,7 @@ from rl_jax.pieces.ops.masking import by_group, safe_divide
 from rl_jax.pieces.ops.segments import segment_means, turn_starts
 from rl_jax.pieces.ops.sequences import live_rows
 from rl_jax.pieces.piece import piece
-from rl_jax.pieces.roles import Aggregation
+from rl_jax.pieces.roles import Aggregation, AggregationContext
 from rl_jax.types import Array
 
 
@@ -24,15 +23,9 @@ from rl_jax.types import Array
 class TokenMean(Aggregation):
   """Mean over all tokens: sum(loss) / tokens. Long rows count more (DAPO)."""
 
-  def __call__(
-    self,
-    mask_BT: Array,
-    weight_B: Array,
-    group_size: int,
-    turn_BT: Array | None = None,
-  ) -> Array:
+  def __call__(self, ctx: AggregationContext) -> Array:
     """Weights [B, T]."""
-    del group_size, turn_BT
+    mask_BT, weight_B = ctx.mask_BT, ctx.weight_B
     live_B, tokens_B = live_rows(mask_BT, weight_B)
     return mask_BT * safe_divide(weight_B, (live_B * tokens_B).sum())[:, None]
 
@@ -41,15 +34,9 @@ class TokenMean(Aggregation):
 class SeqMeanTokenMean(Aggregation):
   """Mean over rows of the mean over a row's tokens (original GRPO)."""
 
-  def __call__(
-    self,
-    mask_BT: Array,
-    weight_B: Array,
-    group_size: int,
-    turn_BT: Array | None = None,
-  ) -> Array:
+  def __call__(self, ctx: AggregationContext) -> Array:
     """Weights [B, T]."""
-    del group_size, turn_BT
+    mask_BT, weight_B = ctx.mask_BT, ctx.weight_B
     live_B, tokens_B = live_rows(mask_BT, weight_B)
     row_B = safe_divide(live_B * weight_B, tokens_B * live_B.sum())
     return mask_BT * row_B[:, None]
@@ -59,15 +46,9 @@ class SeqMeanTokenMean(Aggregation):
 class SeqMeanTokenSum(Aggregation):
   """Mean over rows of the sum over a row's tokens: the policy gradient."""
 
-  def __call__(
-    self,
-    mask_BT: Array,
-    weight_B: Array,
-    group_size: int,
-    turn_BT: Array | None = None,
-  ) -> Array:
+  def __call__(self, ctx: AggregationContext) -> Array:
     """Weights [B, T]."""
-    del group_size, turn_BT
+    mask_BT, weight_B = ctx.mask_BT, ctx.weight_B
     live_B, _ = live_rows(mask_BT, weight_B)
     return mask_BT * safe_divide(weight_B, live_B.sum())[:, None]
 
@@ -82,15 +63,9 @@ class SeqMeanTokenSumNorm(Aggregation):
   # Tokens; usually the limit on response tokens.
   length: float = ranged(low=0.0, open_low=True)
 
-  def __call__(
-    self,
-    mask_BT: Array,
-    weight_B: Array,
-    group_size: int,
-    turn_BT: Array | None = None,
-  ) -> Array:
+  def __call__(self, ctx: AggregationContext) -> Array:
     """Weights [B, T]."""
-    del group_size, turn_BT
+    mask_BT, weight_B = ctx.mask_BT, ctx.weight_B
     live_B, _ = live_rows(mask_BT, weight_B)
     row_B = safe_divide(weight_B, live_B.sum() * self.length)
     return mask_BT * row_B[:, None]
@@ -100,19 +75,13 @@ class SeqMeanTokenSumNorm(Aggregation):
 class GroupTokenMean(Aggregation):
   """Mean over groups of the mean over a group's tokens: prompts count alike."""
 
-  def __call__(
-    self,
-    mask_BT: Array,
-    weight_B: Array,
-    group_size: int,
-    turn_BT: Array | None = None,
-  ) -> Array:
+  def __call__(self, ctx: AggregationContext) -> Array:
     """Weights [B, T]."""
-    del turn_BT
+    mask_BT, weight_B = ctx.mask_BT, ctx.weight_B
     live_B, tokens_B = live_rows(mask_BT, weight_B)
-    tokens_N = by_group(live_B * tokens_B, group_size).sum(1)
+    tokens_N = by_group(live_B * tokens_B, ctx.group_size).sum(1)
     groups = (tokens_N > 0).sum().astype(jnp.float32)
-    row_B = safe_divide(weight_B, jnp.repeat(tokens_N, group_size) * groups)
+    row_B = safe_divide(weight_B, jnp.repeat(tokens_N, ctx.group_size) * groups)
     return mask_BT * row_B[:, None]
 
 
@@ -128,17 +97,11 @@ class TurnMean(Aggregation):
   Source: this code.
   """
 
-  def __call__(
-    self,
-    mask_BT: Array,
-    weight_B: Array,
-    group_size: int,
-    turn_BT: Array | None = None,
-  ) -> Array:
+  def __call__(self, ctx: AggregationContext) -> Array:
     """Weights [B, T]."""
-    del group_size
+    mask_BT, weight_B = ctx.mask_BT, ctx.weight_B
     live_B, _ = live_rows(mask_BT, weight_B)
-    start_BT = turn_starts(mask_BT, turn_BT)
+    start_BT = turn_starts(mask_BT, ctx.turn_BT)
     _, tokens_BK, index_BT = segment_means(mask_BT, start_BT, mask_BT)
     tokens_BT = jnp.take_along_axis(tokens_BK, index_BT, axis=1)
     turns = (live_B * start_BT.sum(axis=1)).sum()

@@ -6,7 +6,7 @@ from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import safe_divide
 from rl_jax.pieces.ops.sequences import live_rows
 from rl_jax.pieces.piece import piece
-from rl_jax.pieces.roles import Aggregation
+from rl_jax.pieces.roles import Aggregation, AggregationContext
 from rl_jax.types import Array
 
 
@@ -23,15 +23,9 @@ class ControlSplit(Aggregation):
 
   coef: float = ranged(1e-3, 0.0)  # alpha of the paper
 
-  def __call__(
-    self,
-    mask_BT: Array,
-    weight_B: Array,
-    group_size: int,
-    turn_BT: Array | None = None,
-  ) -> Array:
+  def __call__(self, ctx: AggregationContext) -> Array:
     """Weights [B, T]."""
-    del group_size, turn_BT
+    mask_BT, weight_B = ctx.mask_BT, ctx.weight_B
     live_B, _ = live_rows(mask_BT, weight_B)
     first_BT = (mask_BT > 0) & (jnp.arange(mask_BT.shape[1])[None] == 0)
     rest_BT = jnp.where(first_BT, 0.0, mask_BT)

@@ -106,8 +106,9 @@ def piece(cls: type) -> type:
       nor declared by a base class, or a method with other parameters than the
       base class has.
   """
-  if issubclass(cls, Piece):
-    check_declarations(cls)
+  if not issubclass(cls, Piece):
+    raise TypeError(f'{_where(cls)}: {_HOW_TO_DERIVE}')
+  check_declarations(cls)
   return struct.dataclass(checked(cls), kw_only=True)
 
 

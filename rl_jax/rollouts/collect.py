@@ -16,6 +16,7 @@ import numpy as np
 
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.method import Method
+from rl_jax.pieces.roles import CreditContext
 from rl_jax.rollouts import responses, rounding
 from rl_jax.rollouts.drafts import Drafts
 from rl_jax.rollouts.engine import Engine
@@ -148,7 +149,7 @@ class Collector:
     (sampler, begun), self._ahead = self._ahead or (sampler, None), None
     trajs, rounds, kept = [], [], []
     filtered = method.group_filter is not None
-    extends = hasattr(method.rollout, 'extend')
+    extends = method.wrapper.extends
     early = not filtered and not extends
     for number in range(rollout.max_rounds):
       drawn, judged, last = self._draw(sampler, method.rollout, begun)
@@ -168,7 +169,7 @@ class Collector:
         lengths = done.responses['length'].reshape(done.reward_NG.shape)
         return traj, metrics, rounds, lengths
       if extends:
-        traj, more = method.rollout.extend(traj, done, sampler)
+        traj, more = method.wrapper.extend(traj, done, sampler)
         rounds += more
       trajs.append(traj)
       if not filtered:
@@ -346,4 +347,4 @@ class Collector:
 
 def _kept_groups(method: Method, traj: Trajectories) -> jax.Array:
   """What the method's group filter keeps, [N]."""
-  return method.group_filter(traj)
+  return method.group_filter(CreditContext(traj.reward_B, traj)).value

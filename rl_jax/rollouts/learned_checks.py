@@ -20,7 +20,7 @@ def check_learned(config: Any) -> None:
       f'{rollout.logged_prompts} leaves none: rewards of data are those of the '
       'data'
     )
-  if models and getattr(config.method.rollout, 'reads_rewards', False):
+  if models and config.method.wrapper.reads_rewards:
     raise ValueError(
       f'method.rollout.{type(config.method.rollout).__name__} decides by '
       'rewards on the host, which learned rewards never reach: remove '

@@ -18,6 +18,7 @@ import numpy as np
 from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
 from rl_jax.pieces import row_inputs
+from rl_jax.pieces.piece import CheckContext
 from rl_jax.pieces.selection import ShuffledPass
 from rl_jax.rollouts.collect import Collector
 from rl_jax.rollouts.host_selector import HostSelector
@@ -50,13 +51,21 @@ def read_rows(
   prompts = records = None
   if rollout.logged_prompts < rollout.num_prompts:
     prompts = sampled()
-    if hasattr(method.rollout, 'check_prompts'):
-      method.rollout.check_prompts(prompts)
+    method.wrapper.check(_context(config, prompts))
   if rollout.logged_prompts:
     check_recorded(config.task, rollout.group_size, method)
     records = logged_set(config, policy, 'train')
     records.check_labels(method)
   return prompts, records
+
+
+def _context(config, prompts):
+  return CheckContext(
+    method=config.method,
+    task=config.task,
+    rollout=config.rollout,
+    prompts=prompts,
+  )
 
 
 def logged_set(
@@ -99,8 +108,7 @@ def selector_of(config: ExperimentConfig) -> Any:
 
 def check_selector(selector: Any, prompts: PromptSet) -> None:
   """Raises ValueError if the selector cannot choose among these prompts."""
-  if hasattr(selector, 'check_prompts'):
-    selector.check_prompts(prompts)
+  selector.check(CheckContext(prompts=prompts))
 
 
 def _host_selector(selector, task, prompts, key):
@@ -130,8 +138,7 @@ def make_source(
   def sampler(rollout, score):
     kind = Collector if rollout.window_tokens is None else WindowedCollector
     selector = _host_selector(chooses, task, prompts, key)
-    make_memory = getattr(config.method.rollout, 'make_memory', None)
-    memory = make_memory(prompts, rollout) if make_memory else None
+    memory = config.method.wrapper.make_memory(prompts, rollout)
     if memory is not None:
       selector = RememberingSelector(selector, memory)
     return kind(

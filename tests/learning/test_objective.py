@@ -12,7 +12,7 @@ from rl_jax.learning.objective import is_per_token, objective
 from rl_jax.method import Method
 from rl_jax.pieces import losses, regularizers
 from rl_jax.pieces.aggregation import SeqMeanTokenSum, TokenMean, TurnMean
-from rl_jax.pieces.roles import Loss, LossContext, LossOut
+from rl_jax.pieces.roles import Loss, LossContext, LossOut, Weight
 
 KEY = jax.random.key(0)
 MASK = np.array([[1, 1, 1, 0], [1, 0, 0, 0]], np.float32)
@@ -21,14 +21,15 @@ MINUS_ONE = {'logp': -jnp.ones((2, 4))}  # Reinforce: the loss equals A
 
 
 @struct.dataclass(kw_only=True)
-class Half:
+class Half(Weight):
   """Weight 1/2, as a function of the policy that must carry no gradient."""
 
   per_token: ClassVar[bool] = True
 
-  def __call__(self, stats, traj, key):
+  def __call__(self, ctx):
     """Weights [B, T]."""
-    return -0.5 * stats['logp'] * traj.mask_BT, {'policy/half': stats['logp']}
+    logp_BT = ctx.stats['logp']
+    return LossOut(-0.5 * logp_BT * ctx.traj.mask_BT, {'policy/half': logp_BT})
 
 
 @struct.dataclass(kw_only=True)

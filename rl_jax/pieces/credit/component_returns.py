@@ -33,9 +33,8 @@ class ComponentReturns(ValueTarget):
   def resolve(self, method) -> 'ComponentReturns':
     """With the constants of the method's Lagrangian, if it has one."""
     for one in method.credit:
-      if type(one).__name__ == 'Lagrangian':
-        shared = ('components', 'gamma', 'lam')
-        return self.replace(**{name: getattr(one, name) for name in shared})
+      if 'component_returns' in one.offers:
+        return self.replace(**one.offers['component_returns'])
     return self
 
   def __call__(self, ctx: CreditContext) -> CreditOut:

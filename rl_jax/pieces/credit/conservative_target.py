@@ -49,8 +49,9 @@ class ConservativeTarget(ValueTarget):
         f'{method.logits} must be empty'
       )
     for loss in method.losses:
-      if type(loss).__name__ == 'DuelingQ' and self.alpha in (None, loss.alpha):
-        return self.replace(alpha=loss.alpha, num_summed=loss.num_values)
+      dueling = loss.offers.get('dueling_q')
+      if dueling is not None and self.alpha in (None, dueling['alpha']):
+        return self.replace(**dueling)
     raise ValueError(
       f'ConservativeTarget.alpha = {self.alpha} needs a DuelingQ of the same '
       'alpha in method.losses'

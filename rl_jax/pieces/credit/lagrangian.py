@@ -1,5 +1,7 @@
 """Constrained RLHF: multipliers hold every reward component at a threshold."""
 
+from typing import Any
+
 import chex
 import jax
 import jax.numpy as jnp
@@ -86,6 +88,16 @@ class Lagrangian(Credit):
     else:
       mask, found = traj.valid_B, group_differences(self.components, traj)
     return jax.vmap(lambda x: whiten(x, mask, self.eps), in_axes=-1)(found)
+
+  @property
+  def offers(self) -> dict[str, Any]:
+    """The constants of its advantages, for ComponentReturns."""
+    shared = {
+      'components': self.components,
+      'gamma': self.gamma,
+      'lam': self.lam,
+    }
+    return {'component_returns': shared}
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B], with baseline 'values' [B, T]."""

@@ -1,11 +1,10 @@
 """Transforms of the sampling distribution, replayed when scoring.
 
-A transform is called with the logits of the policy, and with those of the other
-policies that the transforms of the method list in `policies`, by name.
+They see the logits of the policy, and those of the other policies that the
+transforms of the method list in `policies`, by name.
 """
 
 from collections.abc import Mapping
-import types
 from typing import Any
 
 import jax
@@ -13,10 +12,8 @@ import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.piece import piece
-from rl_jax.pieces.roles import LogitContext, LogitTransform
+from rl_jax.pieces.roles import NO_OTHERS, LogitContext, LogitTransform
 from rl_jax.types import Array
-
-NO_OTHERS: Mapping[str, Array] = types.MappingProxyType({})
 
 
 @piece
@@ -98,13 +95,13 @@ def policies_of(transforms: tuple, params: dict[str, Any]) -> dict[str, Any]:
 def policy_names(transforms: tuple) -> list[str]:
   """Names of the policies that the transforms read, sorted."""
   return sorted(
-    {name for t in transforms for name in getattr(t, 'policies', {})}
+    {name for transform in transforms for name in transform.policies}
   )
 
 
 def read_values(transforms: tuple) -> bool:
   """Whether a transform reads outputs of the policy's value head."""
-  return any(getattr(t, 'value_heads', False) for t in transforms)
+  return any(transform.value_heads for transform in transforms)
 
 
 def apply_transforms(
@@ -123,13 +120,10 @@ def apply_transforms(
   logits_RV = logits_RV / temperature
   others = {name: other_RV / temperature for name, other_RV in others.items()}
   for transform in transforms:
-    own = {}
-    if read_values((transform,)):
-      if values_RH is None:
-        raise ValueError(
-          f'{type(transform).__name__} reads the value head, which beam search '
-          'and rollout.speculative do not compute'
-        )
-      own['values_RH'] = values_RH
-    logits_RV = transform(logits_RV, others, **own)
+    if transform.value_heads and values_RH is None:
+      raise ValueError(
+        f'{type(transform).__name__} reads the value head, which beam search '
+        'and rollout.speculative do not compute'
+      )
+    logits_RV = transform(LogitContext(logits_RV, others, values_RH))
   return logits_RV

@@ -53,6 +53,11 @@ class DuelingQ(Loss):
         'DuelingQ needs method.value_target: for example ConservativeTarget()'
       )
 
+  @property
+  def offers(self) -> dict[str, Any]:
+    """How Q is made of the value head, for ConservativeTarget."""
+    return {'dueling_q': {'alpha': self.alpha, 'num_summed': self.num_values}}
+
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
     stats, traj = ctx.stats, ctx.traj

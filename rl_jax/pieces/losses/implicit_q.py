@@ -31,7 +31,8 @@ class ImplicitQ(ValueLoss):
   def check(self, context: CheckContext) -> None:
     """Raises ValueError unless the targets are those of V and both Q."""
     method = context.method
-    if getattr(method.value_target, 'num_targets', 1) != 3:
+    target = method.value_target
+    if target is None or target.num_targets != 3:
       raise ValueError(
         'ImplicitQ needs method.value_target: ImplicitTargets(); it is '
         f'{method.value_target}'

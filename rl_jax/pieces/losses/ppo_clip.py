@@ -31,6 +31,12 @@ class PPOClip(Loss):
   aggregation: Any = None  # overrides the method's
   per_token: ClassVar[bool] = True
 
+  @property
+  def offers(self) -> dict[str, Any]:
+    """The limits, for pieces that have to know which tokens are cut."""
+    limits = {'clip_low': self.clip_low, 'clip_high': self.clip_high}
+    return {'token_clip': limits}
+
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
     traj = ctx.traj

@@ -31,7 +31,8 @@ class TwinCritics(ValueLoss):
   def check(self, context: CheckContext) -> None:
     """Raises ValueError unless the targets have as many outputs."""
     method = context.method
-    if getattr(method.value_target, 'num_values', 1) != self.num_values:
+    target = method.value_target
+    if target is None or target.num_values != self.num_values:
       raise ValueError(
         'TwinCritics needs method.value_target: TwinTargets(); it is '
         f'{method.value_target}'

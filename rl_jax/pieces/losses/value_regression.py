@@ -40,8 +40,7 @@ class ValueRegression(ValueLoss):
     """Raises ValueError unless the targets have as many outputs."""
     method = context.method
     target = method.value_target
-    outputs = getattr(target, 'num_values', 1)
-    if target is None or outputs != self.num_values:
+    if target is None or target.num_values != self.num_values:
       raise ValueError(
         f'ValueRegression.coefs = {self.coefs} needs a method.value_target '
         f'with {self.num_values} outputs, for example ComponentReturns(); it '

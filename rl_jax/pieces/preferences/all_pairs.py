@@ -1,8 +1,8 @@
 """Pair makers that look at every two samples of a group.
 
-Pair makers are (rewards after shaping, traj) -> which samples are compared.
-Equal rewards make no edge. Rows that are not trained lose their edges later, by
-their weights. margin_NE is margin_scale times the difference of the rewards.
+Pair makers read rewards after shaping and say which samples are compared. Equal
+rewards make no edge. Rows that are not trained lose their edges later, by their
+weights. margin_NE is margin_scale times the difference of the rewards.
 """
 
 from typing import ClassVar
@@ -55,7 +55,7 @@ class GivenMargin(Given):
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """G (G - 1) / 2 edges."""
     reward, traj = ctx.credit, ctx.traj
-    edges = Given.__call__(self, reward, traj)
+    edges = Given.__call__(self, ctx).value
     win_NE, lose_NE = ends(row_reward(reward, traj), edges)
     return CreditOut(edges.replace(margin_NE=self.scale * (win_NE - lose_NE)))
 

@@ -9,7 +9,7 @@ from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.edges import edge_mean, ends, live_weights
 from rl_jax.pieces.ops.masking import last_token
-from rl_jax.pieces.piece import piece
+from rl_jax.pieces.piece import CheckContext, piece
 from rl_jax.pieces.roles import Loss, LossContext, LossOut
 from rl_jax.types import Array, static
 
@@ -45,18 +45,14 @@ class AnnotatorMixture(Loss):
     """A head for each group."""
     return self.groups
 
-  def check_method(self, method: Any) -> None:
-    """Raises ValueError without pairs."""
-    if method.pairs is None:
+  def check(self, context: CheckContext) -> None:
+    """Raises ValueError without pairs, or if the task has other annotators."""
+    if context.method is not None and context.method.pairs is None:
       raise ValueError(
         'method.losses.AnnotatorMixture compares samples: set '
         'method.pairs=Given()'
       )
-
-  def check_rollout(self, task: Any, rollout: Any) -> None:
-    """Raises ValueError if the task has other annotators."""
-    del rollout
-    found = getattr(task, 'annotators', None)
+    found = getattr(context.task, 'annotators', None)
     if found is not None and found != self.annotators:
       raise ValueError(
         f'method.losses.AnnotatorMixture.annotators = {self.annotators}, but '

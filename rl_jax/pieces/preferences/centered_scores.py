@@ -30,7 +30,7 @@ class CenteredScores(Regularizer):
   def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""
     traj = ctx.traj
-    win_NE, lose_NE = ends(self.score(ctx.stats, traj), traj.edges)
+    win_NE, lose_NE = ends(self.score(ctx), traj.edges)
     weight_NE = live_weights(traj)
     return LossOut(
       self.coef * edge_mean((win_NE + lose_NE) ** 2, weight_NE),

@@ -1,4 +1,4 @@
-"""Weights of comparisons, without gradient: (stats, traj) -> [N, E].
+"""Weights of comparisons, without gradient, [N, E].
 
 They multiply the loss of an edge; means still divide by the number of edges.
 """

@@ -1,4 +1,4 @@
-"""Scores of a row by its likelihood alone: (stats, traj) -> [B].
+"""Scores of a row by its likelihood, without a reference, [B].
 
 S is the sum of logp over the row's trained tokens and T their number, in nats
 and float32; no reference is read. The gradient reaches logp.

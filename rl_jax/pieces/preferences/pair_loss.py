@@ -1,5 +1,6 @@
 """A loss on comparisons: a score of each row, a link, a weight of each edge."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import chex
@@ -14,8 +15,15 @@ from rl_jax.pieces.ops.edges import (
 )
 from rl_jax.pieces.ops.masking import masked_sum
 from rl_jax.pieces.ops.pair_metrics import pair_metrics
-from rl_jax.pieces.piece import CheckContext, piece
-from rl_jax.pieces.roles import Loss, LossContext, LossOut
+from rl_jax.pieces.piece import CheckContext, Piece, piece
+from rl_jax.pieces.roles import (
+  EdgeWeight,
+  Link,
+  Loss,
+  LossContext,
+  LossOut,
+  Score,
+)
 
 
 @piece
@@ -38,27 +46,28 @@ class PairLoss(Loss):
   @property
   def needs(self) -> tuple[Any, ...]:
     """What the score and the weight read of the model."""
-    return (*self.score.needs, *getattr(self.weight, 'needs', ()))
+    parts = [x for x in (self.score, self.weight) if isinstance(x, Piece)]
+    return tuple(need for part in parts for need in part.needs)
 
   @property
-  def reads(self) -> dict[str, str]:
+  def reads(self) -> Mapping[str, str]:
     """What the weight reads of the data."""
-    return getattr(self.weight, 'reads', {})
+    return self.weight.reads if isinstance(self.weight, EdgeWeight) else {}
 
   def check(self, context: CheckContext) -> None:
     """Raises ValueError for choices of another kind, or without pairs."""
     method = context.method
     parts = {
-      'score': ('score', self.score),
-      'link': ('link', self.link),
-      'weight': ('edge_weight', self.weight),
+      'score': (Score, self.score),
+      'link': (Link, self.link),
+      'weight': (EdgeWeight, self.weight),
     }
-    for field, (role, part) in parts.items():
+    for field, (base, part) in parts.items():
       optional = field == 'weight' and part is None
-      if not optional and getattr(part, 'role', None) != role:
+      if not optional and not isinstance(part, base):
         raise ValueError(
-          f'PairLoss.{field} holds {type(part).__name__}, which is no {role} '
-          'of rl_jax/pieces/preferences'
+          f'PairLoss.{field} holds {type(part).__name__}, which is no '
+          f'{base.role} of rl_jax/pieces/preferences'
         )
     if method.pairs is None:
       raise ValueError(
@@ -72,7 +81,7 @@ class PairLoss(Loss):
     logp_BT, mask_BT = stats['logp'], traj.mask_BT
     chex.assert_equal_shape([logp_BT, mask_BT])
     weight_NE = live_weights(traj)
-    win_NE, lose_NE = ends(self.score(stats, traj), traj.edges)
+    win_NE, lose_NE = ends(self.score(ctx), traj.edges)
     # Values of edges that do not count may be anything.
     live_NE = weight_NE != 0
     win_NE, lose_NE, margin_NE = (
@@ -81,7 +90,7 @@ class PairLoss(Loss):
     )
     factor_NE = 1.0
     if self.weight is not None:
-      factor_NE = jax.lax.stop_gradient(self.weight(stats, traj))
+      factor_NE = jax.lax.stop_gradient(self.weight(ctx))
       factor_NE = jnp.where(live_NE, factor_NE, 0.0)
     loss_NE = self.link(win_NE, lose_NE, margin_NE)
     logp_B = masked_sum(logp_BT, mask_BT, axis=1)

@@ -1,4 +1,4 @@
-"""Scores of a row against the reference: (stats, traj) -> [B].
+"""Scores of a row against the reference, [B].
 
 S is the sum of logp over the row's trained tokens, S_ref that of logp_ref, T
 their number, D = S - S_ref, all in nats and float32. The gradient reaches logp.

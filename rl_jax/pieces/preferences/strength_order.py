@@ -50,7 +50,7 @@ class StrengthOrder(Regularizer):
     gap_M, strength_M = (
       jnp.where(live_M > 0, (win_NE - lose_NE).ravel(), 0.0)
       for win_NE, lose_NE in (
-        ends(self.score(ctx.stats, traj), traj.edges),
+        ends(self.score(ctx), traj.edges),
         ends(traj.reward_B, traj.edges),
       )
     )

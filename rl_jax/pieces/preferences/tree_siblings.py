@@ -42,7 +42,7 @@ class TreeSiblings(Loss):
   @property
   def needs(self) -> tuple[Any, ...]:
     """What the loss reads of the model."""
-    return tuple(getattr(self.loss, 'needs', ()))
+    return tuple(self.loss.needs)
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar; metrics are means over the edges of all depths."""
@@ -60,9 +60,9 @@ class TreeSiblings(Loss):
       rows = traj.replace(mask_BT=traj.mask_BT * (depth_BT == k))
       rows = rows.replace(edges=_siblings(rows, id_BK[:, k], id_BK[:, k + 1]))
       edges = (live_weights(rows) != 0).astype(jnp.float32).sum()
-      loss, metrics = self.loss(ctx.stats, rows, ctx.key)
-      total, count = total + edges * loss, count + edges
-      for name, x in metrics.items():
+      out = self.loss(ctx._replace(traj=rows))
+      total, count = total + edges * out.value, count + edges
+      for name, x in out.metrics.items():
         sums[name] = sums.get(name, 0.0) + edges * x
     metrics = {name: safe_divide(x, count) for name, x in sums.items()}
     metrics['preference/edges'] = count / traj.num_prompts

@@ -1,4 +1,4 @@
-"""Terms that are added to the policy loss; the signature is that of a loss."""
+"""Terms that are added to the policy loss: LossContext -> LossOut."""
 
 from rl_jax.pieces.piece import pieces_of
 

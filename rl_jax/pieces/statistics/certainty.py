@@ -1,16 +1,15 @@
 """Self-certainty: how far a distribution is from the uniform one."""
 
-import dataclasses
 from typing import ClassVar
 
 import jax.numpy as jnp
 
-from rl_jax.pieces.roles import Statistic
+from rl_jax.pieces.roles import Statistic, statistic
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.types import Array
 
 
-@dataclasses.dataclass(frozen=True)
+@statistic
 class Certainty(Statistic):
   """KL(uniform || pi) = -1/V sum_v log(V pi(v)), in nats, [B, T].
 

@@ -1,16 +1,15 @@
 """Collision: how likely the distribution's own token is on average."""
 
-import dataclasses
 from typing import ClassVar
 
 import jax
 
-from rl_jax.pieces.roles import Statistic
+from rl_jax.pieces.roles import Statistic, statistic
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.types import Array
 
 
-@dataclasses.dataclass(frozen=True)
+@statistic
 class Collision(Statistic):
   """log sum_v pi(v)^2, in nats, [B, T]: of one token of V at least -log V.
 

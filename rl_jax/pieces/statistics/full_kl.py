@@ -1,18 +1,17 @@
 """The exact divergence from another policy, over the whole vocabulary."""
 
-import dataclasses
 from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 
 from rl_jax.pieces.policies import Frozen
-from rl_jax.pieces.roles import Statistic
+from rl_jax.pieces.roles import Statistic, statistic
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.types import Array
 
 
-@dataclasses.dataclass(frozen=True)
+@statistic
 class FullKL(Statistic):
   """sum_v pi(v) (log pi(v) - log pi_ref(v)), in nats, [B, T].
 

@@ -1,17 +1,16 @@
 """How far a token lies below the most likely one."""
 
-import dataclasses
 from typing import Any
 
 import jax.numpy as jnp
 
 from rl_jax.pieces.policies import Frozen
-from rl_jax.pieces.roles import Statistic
+from rl_jax.pieces.roles import Statistic, statistic
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.types import Array
 
 
-@dataclasses.dataclass(frozen=True)
+@statistic
 class GreedyGap(Statistic):
   """log pi(a) - max_v log pi(v) of the policy, in nats, never above 0, [B, T].
 

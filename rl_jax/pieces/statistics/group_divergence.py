@@ -1,16 +1,15 @@
 """TW-GRPO: how far the distributions of a group lie apart."""
 
-import dataclasses
 from typing import ClassVar
 
 import jax.numpy as jnp
 
-from rl_jax.pieces.roles import Statistic
+from rl_jax.pieces.roles import Statistic, statistic
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.types import Array
 
 
-@dataclasses.dataclass(frozen=True)
+@statistic
 class GroupDivergence(Statistic):
   """mean_k sum_v exp(u) - u - 1, u = mean_j logp_j(v) - logp_k(v), [B, T].
 

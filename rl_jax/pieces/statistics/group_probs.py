@@ -1,16 +1,15 @@
 """Probabilities of the tokens of the whole group at every place."""
 
-import dataclasses
 from typing import ClassVar
 
 import jax.numpy as jnp
 
-from rl_jax.pieces.roles import Statistic
+from rl_jax.pieces.roles import Statistic, statistic
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.types import Array
 
 
-@dataclasses.dataclass(frozen=True)
+@statistic
 class GroupProbs(Statistic):
   """pi(u | row, place) for all response tokens u of the group, [B, T, G * T].
 

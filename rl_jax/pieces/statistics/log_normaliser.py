@@ -1,17 +1,16 @@
 """The logarithm of the normaliser of another policy's logits."""
 
-import dataclasses
 from typing import Any
 
 import jax
 
 from rl_jax.pieces.policies import Frozen
-from rl_jax.pieces.roles import Statistic
+from rl_jax.pieces.roles import Statistic, statistic
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.types import Array
 
 
-@dataclasses.dataclass(frozen=True)
+@statistic
 class LogNormaliser(Statistic):
   """log sum_v exp(logits'_v) of the policy with that name, [B, T].
 

@@ -1,17 +1,16 @@
 """What the policy gives the tokens that environments said."""
 
-import dataclasses
 from typing import ClassVar
 
 import jax.numpy as jnp
 
 from rl_jax.pieces.ops.masking import OBSERVATION_LOGP
-from rl_jax.pieces.roles import Statistic
+from rl_jax.pieces.roles import Statistic, statistic
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.types import Array
 
 
-@dataclasses.dataclass(frozen=True)
+@statistic
 class ObservationLogp(Statistic):
   """log pi(o_t | x, y_<t) of tokens of kind ENVIRONMENT, nats, [B, T].
 

@@ -1,18 +1,17 @@
 """What another policy gives the token that was drawn."""
 
-import dataclasses
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from rl_jax.pieces.policies import Frozen
-from rl_jax.pieces.roles import Statistic
+from rl_jax.pieces.roles import Statistic, statistic
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.types import Array
 
 
-@dataclasses.dataclass(frozen=True)
+@statistic
 class PolicyLogp(Statistic):
   """log pi'(y_t | x, y_<t) of the policy with that name, nats, [B, T].
 

@@ -40,11 +40,12 @@ class ClipCovDrop(Weight):
     Raises ValueError if there is none, or if given limits differ from its own.
     """
     for loss in method.losses:
-      if type(loss).__name__ == 'PPOClip':
-        limits = {'clip_low': loss.clip_low, 'clip_high': loss.clip_high}
-        given = {name: getattr(self, name) for name in limits}
-        if all(x is None or x == limits[name] for name, x in given.items()):
-          return self.replace(**limits)
+      limits = loss.offers.get('token_clip')
+      if limits is None:
+        continue
+      given = {'clip_low': self.clip_low, 'clip_high': self.clip_high}
+      if all(x is None or x == limits[name] for name, x in given.items()):
+        return self.replace(**limits)
     raise ValueError(
       'ClipCovDrop passes over tokens that PPOClip has cut: give PPOClip '
       f'clip_low = {self.clip_low} and clip_high = {self.clip_high}, or leave '

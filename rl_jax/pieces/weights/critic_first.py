@@ -6,7 +6,7 @@ import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.piece import CheckContext, piece
-from rl_jax.pieces.roles import LossContext, LossOut, Weight
+from rl_jax.pieces.roles import LossContext, LossOut, ValueLoss, Weight
 from rl_jax.types import Array
 
 
@@ -28,7 +28,7 @@ class CriticFirst(Weight):
   def check(self, context: CheckContext) -> None:
     """Raises ValueError if no loss trains values."""
     method = context.method
-    if not any(loss.role == 'value' for loss in method.losses):
+    if not any(isinstance(loss, ValueLoss) for loss in method.losses):
       raise ValueError('CriticFirst needs a loss of role "value": ValueClip()')
 
   def init(self, num_prompts: int) -> dict[str, Array]:

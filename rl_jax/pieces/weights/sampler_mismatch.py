@@ -17,7 +17,7 @@ from rl_jax.pieces.ops.ratios import log_ratio, sequence_log_ratio
 from rl_jax.pieces.ops.sequences import row_weight, summed_log_ratio
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import LossContext, LossOut, Weight
-from rl_jax.types import Array, Metrics, Trajectories, static
+from rl_jax.types import Array, Trajectories, static
 
 
 def _mismatch(traj: Trajectories, between=log_ratio) -> Array:
@@ -27,10 +27,10 @@ def _mismatch(traj: Trajectories, between=log_ratio) -> Array:
   return between(*arrays)
 
 
-def _kept(weight_BT: Array, kept_BT: Array) -> tuple[Array, Metrics]:
+def _kept(weight_BT: Array, kept_BT: Array) -> LossOut:
   """The weights of kept tokens, 0 on the others."""
   dropped = {'policy/dropped_fraction': ~kept_BT}
-  return jnp.where(kept_BT, weight_BT, 0.0), dropped
+  return LossOut(jnp.where(kept_BT, weight_BT, 0.0), dropped)
 
 
 @piece

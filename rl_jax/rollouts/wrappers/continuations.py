@@ -5,11 +5,12 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 import numpy as np
 
+from rl_jax.pieces.roles import RolloutWrapper
 from rl_jax.pieces.row_inputs import NO_CUT
 from rl_jax.types import PAD, Array, Trajectories
 
 
-class Continuations:
+class Continuations(RolloutWrapper):
   """What rollout pieces share that go on from a token of a row.
 
   samples: continuations of each row, a field of the piece.

@@ -1,14 +1,20 @@
 """Reg-GRPO: prompts that are harder than the others get a hint."""
 
+import functools
 from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.checks import ranged
-from rl_jax.pieces.piece import piece
+from rl_jax.pieces.piece import CheckContext, piece
 from rl_jax.rollouts.reward_window import RewardWindow
-from rl_jax.rollouts.wrappers.hints import Hints, check_shares, chosen_groups
+from rl_jax.rollouts.wrappers.hints import (
+  Hints,
+  check_hints,
+  check_shares,
+  chosen_groups,
+)
 from rl_jax.types import Array, Trajectories, static
 
 _ROUNDING = 1e-6  # relative, of means of float32 rewards
@@ -37,18 +43,16 @@ class EasierPrompts(Hints):
   window: int = ranged(1, 1, static=True)  # rollouts
   reads_rewards: ClassVar[bool] = True
 
-  def check_task(self, task: Any) -> None:
-    """Raises ValueError if the task cannot write such hints."""
-    super().check_task(task)
-    if self.graded:
-      check_shares('EasierPrompts.graded', task)
-
-  def check_prompts(self, prompts: Any) -> None:
-    """Raises ValueError if prompts with their longest hint are too long."""
+  def check(self, context: CheckContext) -> None:
+    """Raises ValueError if the task has no such hints, or too long ones."""
     if not self.graded:
-      return super().check_prompts(prompts)
-    whole = lambda example: prompts.task.hinted_by(example, 1.0)
-    return prompts.check(whole)
+      return super().check(context)
+    if context.task is not None:
+      check_hints('EasierPrompts', context.task)
+      check_shares('EasierPrompts.graded', context.task)
+    if context.prompts is not None:
+      hinted_by = context.prompts.task.hinted_by
+      context.prompts.check(functools.partial(hinted_by, share=1.0))
 
   def make_memory(self, prompts: Any, rollout: Any) -> RewardWindow:
     """The rewards of the last rollouts."""

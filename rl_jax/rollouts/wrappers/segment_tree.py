@@ -57,11 +57,12 @@ class SegmentTree(RolloutWrapper):
     counts = np.cumprod(self.branches, dtype=int)
     return [int(group_size // count) for count in counts]
 
-  def _fills(self, traj: Trajectories) -> dict[str, Any]:
-    """See SegmentValues."""
+  def shapes(self, traj: Trajectories) -> Trajectories:
+    """With the nodes above each row."""
     shape = traj.length_B.shape[0], len(self.branches)
     names = ('node_BK', 'edge_end_BK')
-    return dict.fromkeys(names, jax.ShapeDtypeStruct(shape, jnp.int32))
+    nodes = dict.fromkeys(names, jax.ShapeDtypeStruct(shape, jnp.int32))
+    return traj.replace(extras={**traj.extras, **nodes})
 
   def begin(self, traj: Trajectories, sampler: Any) -> Trajectories:
     """Rows with all segments but the last."""

@@ -36,14 +36,15 @@ class SegmentValues(Continuations):
   max_cuts: int | None = ranged(8, 1, static=True)
   threshold: float = ranged(0.9, 0.0, 1.0, open_low=True)
 
-  def _fills(self, traj: Trajectories) -> dict[str, Any]:
-    """Shapes of extras that a plan cannot know from rows and tokens alone."""
+  def shapes(self, traj: Trajectories) -> Trajectories:
+    """With the cuts and their values."""
     B, T = traj.response_BT.shape
     shape = B, self._most_cuts(T)
-    return {
+    cuts = {
       'cut_BC': jax.ShapeDtypeStruct(shape, jnp.int32),
       'cut_value_BC': jax.ShapeDtypeStruct(shape, jnp.float32),
     }
+    return traj.replace(extras={**traj.extras, **cuts})
 
   def _most_cuts(self, tokens):
     return (

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rl_jax.checks import ranged
-from rl_jax.pieces.piece import piece
+from rl_jax.pieces.piece import CheckContext, piece
 from rl_jax.rollouts.join import join_chunks
 from rl_jax.rollouts.solved import SolvedExamples
 from rl_jax.rollouts.stop import make_stop
@@ -49,25 +49,21 @@ class UncertaintyAllocation(Priorities):
     """See HintGuided."""
     return 1 + self.most
 
-  def check_rollout(self, task: Any, rollout: Any) -> None:
+  def check(self, context: CheckContext) -> None:
     """Raises ValueError if chunks cannot all be given, or have no spread."""
+    rollout = context.rollout
     if self.seeds is not None:
-      self.seeds.check(task, rollout)
+      self.seeds.check(context)
     if self.most < self.rounds:
       raise ValueError(
         f'method.rollout: UncertaintyAllocation.most = {self.most} chunks of a '
         f'prompt cannot take {self.rounds} rounds: it must be that many'
       )
-    if rollout.group_size < 2:
+    if rollout is not None and rollout.group_size < 2:
       raise ValueError(
         'method.rollout: UncertaintyAllocation needs rollout.group_size >= 2, '
         f'got {rollout.group_size}'
       )
-
-  def check_prompts(self, prompts: Any) -> None:
-    """Raises ValueError if no solved example fits into a prompt."""
-    if self.seeds is not None:
-      self.seeds.check_prompts(prompts)
 
   def make_memory(self, prompts: Any, rollout: Any) -> SolvedExamples | None:
     """The store of solved examples, if prompts are put behind them."""

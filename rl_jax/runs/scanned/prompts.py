@@ -98,7 +98,7 @@ def encode(
     rollout.overlong_prompt,
   )
   if split == 'train':
-    sources.check_selector(config.method.selector, prompts)
+    sources.check_selector(sources.selector_of(config), prompts)
   count = len(prompts) if count is None else min(count, len(prompts))
   examples, prompt, mask, ids = prompts.batch(range(count))
   answer, length = config.task.device_answers(examples, tokenizer)

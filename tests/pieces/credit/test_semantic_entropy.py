@@ -31,7 +31,8 @@ def test_entropy_by_hand(toy):
     ('monte_carlo', 1.55958),
   ]:
     piece = credit.SemanticEntropyScale(estimator=estimator)
-    np.testing.assert_allclose(piece.entropy(group(toy)), [expected], rtol=1e-5)
+    found = piece._entropy(group(toy))
+    np.testing.assert_allclose(found, [expected], rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ def test_likelihoods_weigh_the_clusters(toy):
     logp_old_BT=np.log([[0.6], [0.2], [0.2]]),
     extras={'cluster_id_B': np.array([0, 1, 1])},
   )
-  entropy = credit.SemanticEntropyScale().entropy(traj)
+  entropy = credit.SemanticEntropyScale()._entropy(traj)
   np.testing.assert_allclose(entropy, [0.673012], rtol=1e-5)
 
 
@@ -72,10 +73,10 @@ def test_agreement_and_alpha_zero_change_nothing(toy):
 def test_rows_without_an_answer_are_clusters_of_their_own(toy):
   """All missing equals all different: H = log 8. Names do not matter."""
   piece = credit.SemanticEntropyScale(estimator='count')
-  missing = piece.entropy(group(toy, np.full(8, -1)))
+  missing = piece._entropy(group(toy, np.full(8, -1)))
   np.testing.assert_allclose(missing, [np.log(8)], rtol=1e-6)
-  renamed = piece.entropy(group(toy, 10 - CLUSTERS))
-  np.testing.assert_allclose(renamed, piece.entropy(group(toy)), rtol=1e-6)
+  renamed = piece._entropy(group(toy, 10 - CLUSTERS))
+  np.testing.assert_allclose(renamed, piece._entropy(group(toy)), rtol=1e-6)
 
 
 def test_a_missing_key_is_named(toy):

@@ -10,6 +10,7 @@ import pytest
 from rl_jax.method import Method
 from rl_jax.pieces import credit, losses
 from rl_jax.pieces.aggregation import TokenMean
+from rl_jax.pieces.logits import TopP
 from rl_jax.pieces.piece import CheckContext
 from rl_jax.pieces.roles import CreditContext, LossContext
 from rl_jax.pieces.statistics import Chunk, GreedyGap
@@ -181,7 +182,7 @@ def test_both_share_alpha():
     with pytest.raises(ValueError, match='DuelingQ of the same'):
       dataclasses.replace(method, **changed).resolved()
   with pytest.raises(ValueError, match=r'method\.logits'):
-    dataclasses.replace(method, logits=('TopP',)).resolved()
+    dataclasses.replace(method, logits=(TopP(),)).resolved()
   with pytest.raises(ValueError, match=r'method\.value_target'):
     losses.DuelingQ().check(
       CheckContext(method=dataclasses.replace(method, value_target=None))

@@ -42,9 +42,10 @@ def rows(toy, mask=MASK, ref=REF, group_size=2, edges=True, **fields):
 def value(loss, traj, logp=LOGP, **more):
   """(loss, metrics) as numbers, and the state."""
   stats = {'logp': jnp.asarray(logp, jnp.float32), **more.pop('stats', {})}
-  found, metrics, *state = loss(LossContext(stats, traj, KEY, **more))[:2]
-  metrics = {name: float(x) for name, x in metrics.items()}
-  return (float(found), metrics, *state)
+  out = loss(LossContext(stats, traj, KEY, **more))
+  metrics = {name: float(x) for name, x in out.metrics.items()}
+  state = () if out.state is None else (out.state,)
+  return (float(out.value), metrics, *state)
 
 
 def test_dpo_by_hand(toy):

@@ -27,7 +27,7 @@ def rollout(toy, right, group=8):
 )
 def test_weight_by_hand(toy, right, omega):
   """d = 1/8, 1/2, 7/8 and the two ends; bad samples keep 1."""
-  weight = regularizers.DifficultyKL().weight(rollout(toy, right))
+  weight = regularizers.DifficultyKL()._weight(rollout(toy, right))
   np.testing.assert_allclose(weight[0], omega, rtol=2e-5)
   np.testing.assert_array_equal(weight[1:], 1)
 

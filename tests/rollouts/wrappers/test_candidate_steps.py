@@ -135,7 +135,7 @@ def extended(toy, rewards, min_spread=0.1):
 
 
 def test_steps_end_where_the_next_begins(toy):
-  assert PIECE.last_tokens(candidates(toy)).tolist() == [3, 3, 2, NO_CUT]
+  assert PIECE._last_tokens(candidates(toy)).tolist() == [3, 3, 2, NO_CUT]
 
 
 def test_values_by_hand(toy):

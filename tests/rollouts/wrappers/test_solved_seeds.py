@@ -117,10 +117,11 @@ def test_what_does_not_fit_is_refused():
   """Naming the field and how to do without."""
   rollout = types.SimpleNamespace(turns=None)
   with pytest.raises(ValueError, match='Arithmetic has no method `with_exam'):
-    SolvedSeeds().check(Arithmetic(), rollout)
+    SolvedSeeds().check(CheckContext(task=Arithmetic(), rollout=rollout))
   with pytest.raises(ValueError, match='rollout.turns'):
-    SolvedSeeds().check(CHAIN, types.SimpleNamespace(turns=object()))
-  SolvedSeeds().check(CHAIN, rollout)
+    turns = types.SimpleNamespace(turns=object())
+    SolvedSeeds().check(CheckContext(task=CHAIN, rollout=turns))
+  SolvedSeeds().check(CheckContext(task=CHAIN, rollout=rollout))
   _, prompts = store(Bandit(), max_prompt_tokens=2)
   with pytest.raises(ValueError, match='max_prompt_tokens = 2'):
     SolvedSeeds().check(CheckContext(prompts=prompts))
