@@ -85,7 +85,7 @@ def option_probs(
 def three_ways(
   calibration: tuple[np.ndarray, np.ndarray],
   rows: tuple[np.ndarray, np.ndarray],
-  levels: Sequence[float],
+  levels: Sequence[float] | np.ndarray,
   uniform_n: np.ndarray,
 ) -> dict[str, float]:
   """Outcomes and cost on rows, with thresholds of the calibration rows.
@@ -152,7 +152,7 @@ def conformal_lines(
     epochs=epochs,
     seed=seed,
   )
-  lines = []
+  lines: list[dict[str, Any]] = []
   for rule, scores in (
     ('lac', conformal.lac_scores),
     ('aps', conformal.aps_scores),
@@ -185,7 +185,7 @@ def conformal_lines(
 
 def abstainer_line(
   task: Clues, examples: Sequence[base.Example], prob_nA: np.ndarray
-) -> dict[str, float]:
+) -> dict[str, Any]:
   """Of a policy over the letters and '?', which is the last option."""
   u = task.reward_weights['abstained']
   right_nA = np.array([task.posterior(example) for example in examples])

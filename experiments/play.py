@@ -27,6 +27,7 @@ from rl_jax.config import ExperimentConfig, evaluated_tokens, validate
 from rl_jax.models.tokenizer import ByteTokenizer
 from rl_jax.rollouts.engine import make_engine
 from rl_jax.rollouts.episode_prompts import EpisodePrompts
+from rl_jax.rollouts.episodes import Episodes
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.runs import assembly, directory
 from rl_jax.runs import policy as policy_lib
@@ -135,6 +136,7 @@ def by_policy(
   with contextlib.closing(
     assembly.make_verifier(config, None, tokenizer, mesh)
   ) as episodes:
+    assert isinstance(episodes, Episodes)
     prompts = EpisodePrompts(
       config.task,
       split,
@@ -230,7 +232,7 @@ def main(argv: Sequence[str]) -> None:
     )
   else:
     method = configuration.load_method('reinforce')
-    config = configuration.load_config(_TASK.value, method)
+    config = configuration.load_config(_TASK.value or '', method)
     config = configuration.changed(config, fields.once(_SET.value))
     check_index(config.task)
     example = config.task.example(_SPLIT.value, _INDEX.value)

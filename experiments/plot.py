@@ -17,12 +17,10 @@ from typing import Any
 
 from absl import flags
 from etils import epath
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-import matplotlib.ticker
 import numpy as np
 
 from experiments.flags import configuration, outputs
+from experiments.reports import figures
 from experiments.reports import workdirs as workdirs_lib
 from experiments.tables import intervals
 from rl_jax.records import metrics as metrics_lib
@@ -221,7 +219,7 @@ def plot_curves(
   drawn = _present(runs, x_name, metrics)
   columns = min(2, len(drawn))
   lines = -(-len(drawn) // columns)
-  figure = Figure(figsize=(5.2 * columns, 3.2 * lines), layout='constrained')
+  figure = figures.new_figure(5.2 * columns, 3.2 * lines)
   panels = figure.subplots(lines, columns, squeeze=False).ravel()
   for axes, metric in zip(panels, drawn, strict=False):
     _panel(axes, runs, x_name, metric, window, log)
@@ -234,7 +232,6 @@ def plot_curves(
     figure.suptitle(title, fontsize=12)
   path = epath.Path(out)
   path.parent.mkdir(parents=True, exist_ok=True)
-  FigureCanvasAgg(figure)
   with path.open('wb') as file:
     figure.savefig(file, format='png', dpi=130)
   return drawn
@@ -285,9 +282,9 @@ def _tidy(axes, metric: str, x_label: str) -> None:
   axes.spines[['top', 'right']].set_visible(False)
   axes.margins(x=0.02)
   if x_label != 'iteration':
-    axes.xaxis.set_major_formatter(matplotlib.ticker.EngFormatter(sep=''))
+    axes.xaxis.set_major_formatter(figures.ticker().EngFormatter(sep=''))
   else:
-    axes.xaxis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(figures.ticker().MaxNLocator(integer=True))
 
 
 def main(argv: Sequence[str]) -> None:

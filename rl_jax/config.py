@@ -202,6 +202,7 @@ def on_devices(config: ExperimentConfig, count: int) -> ExperimentConfig:
   mesh = config.mesh
   if mesh.data is not None:
     return config
+  found = config
   for data in range(mesh.sizes(count)['data'], 0, -1):
     found = dataclasses.replace(
       config, mesh=dataclasses.replace(mesh, data=data)
@@ -247,7 +248,7 @@ def validate(config: ExperimentConfig) -> None:
       'stopping.metric'
     )
   if config.diagnostics.influence_every and config.diagnostics.baseline:
-    _check_baseline(config)
+    _check_baseline(config, config.diagnostics.baseline)
   _check_evaluation(config)
   _check_averages(config)
   method_lib.check_run(config.method, config.task, config.rollout)
@@ -318,10 +319,12 @@ def _check_sizes(config: ExperimentConfig) -> None:
   )
 
 
-def _check_baseline(config: ExperimentConfig) -> None:
+def _check_baseline(
+  config: ExperimentConfig, baseline: method_lib.Method
+) -> None:
   """Raises ValueError if the baseline does not fit the run."""
   try:
-    _check_method(config, config.diagnostics.baseline)
+    _check_method(config, baseline)
   except ValueError as error:
     raise ValueError(f'diagnostics.baseline: {error}') from None
 

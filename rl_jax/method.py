@@ -53,8 +53,7 @@ ROLES = {
 }
 
 
-@struct.dataclass(kw_only=True)
-class Method:
+class Method(struct.PyTreeNode, kw_only=True):
   """The pieces of one reinforcement-learning method.
 
   shaping: rewards -> rewards ([B] or [B, T]), in order.

@@ -87,7 +87,8 @@ def add_piece(config: Any, path: str, text: str) -> Any:
   def append(old, hint):
     if not isinstance(old, tuple):
       raise ValueError(f'--add: {path} is not a tuple of pieces')
-    return old + _checked((parse_piece(text),), old, hint, f'--add={path}')
+    added = _checked((parse_piece(text),), old, hint, f'--add={path}')
+    return (*old, *added)
 
   return _replace(config, [(path.split('.'), path, append)])
 
@@ -301,7 +302,7 @@ def _checked_pieces(value, hint, path):
   raise ValueError(f'{path}: expected Class(field=value), got {value!r}')
 
 
-def _checked(value, old, hint, path):
+def _checked(value, old, hint, path) -> Any:
   """The value converted to the field's type, or a ValueError naming both."""
   if isinstance(value, int) and not -(2**63) <= value < 2**63:
     raise ValueError(f'{path}: {value} has more than 64 bits')

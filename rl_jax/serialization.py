@@ -264,7 +264,7 @@ def _recorded(value, path):
 def _changes(value):
   if not dataclasses.is_dataclass(value):
     return _encode_plain(value, _changes)
-  found = {'class': type(value).__name__}
+  found: dict[str, Any] = {'class': type(value).__name__}
   if files := [file for _, file in _files_of(value)]:
     hashes = {file.sha256 for file in files}
     for file in files:

@@ -6,6 +6,7 @@ get_method(). There is no other registry. Every binary has --import, for classes
 and functions of the user that its other files name.
 """
 
+from collections.abc import Sequence
 import dataclasses
 import importlib
 import inspect
@@ -74,7 +75,7 @@ def from_flags() -> ExperimentConfig:
   Raises ValueError naming the nearest known name for anything unknown.
   """
   values = flags.FLAGS
-  sets = once(values['set'].value)
+  sets = once(values.set)
   config = build(values.config, values.method, sets, values.add)
   return with_rewards(config, values.reward)
 
@@ -82,8 +83,8 @@ def from_flags() -> ExperimentConfig:
 def build(
   config: str,
   method: str | None = None,
-  sets: list[str] = (),
-  adds: list[str] = (),
+  sets: Sequence[str] = (),
+  adds: Sequence[str] = (),
 ) -> ExperimentConfig:
   """The configuration of a file, with a method, sets and adds applied.
 
@@ -106,7 +107,7 @@ def build(
   return result
 
 
-def changed(config: ExperimentConfig, sets: list[str]) -> ExperimentConfig:
+def changed(config: ExperimentConfig, sets: Sequence[str]) -> ExperimentConfig:
   """The configuration with texts PATH=LITERAL applied."""
   changes = dict(split(text, '--set') for text in sets)
   return overrides.override_all(config, changes.items())
@@ -177,7 +178,7 @@ def load_config(path: str, method: Method | None) -> ExperimentConfig:
     config = serialization.read(path)
     if isinstance(config, ExperimentConfig) and method is not None:
       config = dataclasses.replace(config, method=method)
-    variant = ''
+    module, variant = None, ''
   else:
     path, variant = _split_variant(path)
     name = path.removesuffix('.py').removeprefix('configs/').replace('/', '.')
@@ -308,7 +309,7 @@ def run(main: Any) -> None:
     try:
       if len(argv) > 1:
         raise app.UsageError(f'unexpected arguments: {argv[1:]}')
-      for text in flags.FLAGS['import'].value:
+      for text in flags.FLAGS['import'].value or ():
         user_modules.add(text)
       main(argv)
     except (ValueError, OSError, ImportError, MemoryError) as error:

@@ -14,12 +14,10 @@ from experiments.flags import configuration, fields
 from rl_jax.config import (
   EvaluationConfig,
   ExperimentConfig,
-  evaluated_tokens,
 )
-from rl_jax.models.transformer import ModelConfig
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.runtime.mesh import MeshConfig
-from rl_jax.tasks import ChatTemplate, PlainTemplate, QuestionAnswer, base
+from rl_jax.tasks import ChatTemplate, PlainTemplate, QuestionAnswer
 from rl_jax.tasks.rows import is_source
 
 # Without a run or a configuration that says otherwise.
@@ -115,38 +113,7 @@ def from_flags(
       num_workers=values.num_workers,
     ),
   )
-  return configuration.changed(config, fields.once(values['set'].value))
-
-
-def check_split(config: ExperimentConfig) -> None:
-  """Raises ValueError unless the split that is evaluated has prompts."""
-  task, split = config.task, config.evaluation.split
-  base.check_task(task)
-  if not task.num_prompts(split):
-    counts = {name: task.num_prompts(name) for name in base.SPLITS}
-    found = ', '.join(f'{name}: {count}' for name, count in counts.items())
-    raise ValueError(
-      f'--split={split}: {type(task).__name__} has no prompts in it, but '
-      f'{found}'
-    )
-
-
-def within(config: ExperimentConfig, model: ModelConfig) -> ExperimentConfig:
-  """With prompts as long as the model allows.
-
-  Raises:
-    ValueError: the model has no place for a prompt.
-  """
-  room = model.max_positions - evaluated_tokens(config)
-  if room < 1:
-    raise ValueError(
-      f'--max_new_tokens={evaluated_tokens(config)}: the model has '
-      f'{model.max_positions} positions in all'
-    )
-  prompt = min(config.rollout.max_prompt_tokens, room)
-  return dataclasses.replace(
-    config, rollout=_given(config.rollout, max_prompt_tokens=prompt)
-  )
+  return configuration.changed(config, fields.once(values.set))
 
 
 def _with_task(run, values):

@@ -1,6 +1,6 @@
 """The locks of several work directories, for runs that go on together."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 import contextlib
 import resource
 
@@ -10,7 +10,7 @@ from rl_jax.runs import lock
 
 
 @contextlib.contextmanager
-def those_free(workdirs: Sequence[str]) -> Iterator[list[str]]:
+def those_free(workdirs: Sequence[str]) -> Generator[list[str]]:
   """Holds the directories that no other process holds, until the end.
 
   Those that another process holds are named in a warning.

@@ -51,8 +51,7 @@ METHOD, BASELINE = 'method', 'baseline'
 SAME = 1e-5  # relative difference of two pushes that are called equal
 
 
-@struct.dataclass
-class Nothing(Loss, Weight, Credit):
+class Nothing(Loss, Weight, Credit, struct.PyTreeNode):
   """Stands where a piece was, so that the others keep places and keys."""
 
   slot: str = static()
@@ -72,7 +71,8 @@ def without(method: Method, path: str) -> Method | None:
   if slot in ('aggregation', 'logits', 'pairs'):
     return None
   if slot in ('group_filter', 'value_target'):
-    return dataclasses.replace(method, **{slot: None})
+    nothing: dict[str, Any] = {slot: None}
+    return dataclasses.replace(method, **nothing)
   piece = dict(method.pieces())[path]
   others = (Regularizer, ValueLoss)
   policies = [x for x in method.losses if not isinstance(x, others)]
@@ -335,7 +335,7 @@ def _own(method, values):
 
 
 def _norm(tree):
-  return safe_sqrt(optax.tree.vdot(tree, tree))
+  return safe_sqrt(jnp.asarray(optax.tree.vdot(tree, tree)))
 
 
 def _cos_and_ratio(dot, norm, other):

@@ -5,7 +5,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from rl_jax.learning.final_values import closed, final_values, token_values
 from rl_jax.learning.pairwise_reward import win_rates
@@ -45,7 +44,7 @@ class Scorer:
       value_B = final_values(self.forward, params, whole, weights)
     else:
       value_BT = token_values(self.forward, params, traj)
-      end_BT = step_ends(traj, np.array(self.step_ids, np.int32))
+      end_BT = step_ends(traj, jnp.array(self.step_ids, jnp.int32))
       value_B = over_steps(value_BT, end_BT, self.source.steps)
       score_BT = jax.nn.sigmoid(value_BT)
       found[STEP_SCORES] = jnp.where(end_BT > 0, score_BT, -1.0)

@@ -170,6 +170,7 @@ def _other(config, rate, learning_rate):
   arguments = dict(config.arguments)
   if config.name == 'contrib.muon':
     arguments.setdefault('muon_weight_dimension_numbers', muon.matrices)
+  problem = ''
   for value in rates:
     try:
       made = _factories()[config.name](learning_rate=value, **arguments)

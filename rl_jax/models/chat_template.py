@@ -32,7 +32,7 @@ class ChatTemplate:
   def __init__(self, source: str):
     self._source = source
     self._lock = threading.Lock()
-    self._stop = None
+    self._process: subprocess.Popen[bytes] | None = None
 
   def render(self, **variables) -> str:
     """The text.
@@ -40,12 +40,11 @@ class ChatTemplate:
     Raises: ValueError from the template, or if it exceeds a limit.
     """
     with self._lock:
-      if self._stop is None:
-        self._start()
-      answer = self._request({**_ABSENT, **variables})
+      process = self._process or self._start()
+      answer = _request(process, {**_ABSENT, **variables})
       if answer is None:
         self._stop()  # the next call starts another process
-        self._stop = None
+        self._process = None
     if answer is None:
       raise ValueError(
         f'chat template: stopped; it has {SECONDS:g} s and '
@@ -55,28 +54,20 @@ class ChatTemplate:
       raise ValueError(f'chat template: {answer["error"]}')
     return answer['text']
 
-  def _start(self) -> None:
-    self._process = subprocess.Popen(
+  def _start(self) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(
       [sys.executable, '-I', __file__],
       stdin=subprocess.PIPE,
       stdout=subprocess.PIPE,
       stderr=subprocess.DEVNULL,
       start_new_session=True,  # Ctrl-C is for the run
     )
-    self._stop = weakref.finalize(self, _end, self._process)
-    self._request(
-      {'path': sys.path, 'source': self._source, 'seconds': SECONDS}
+    self._process = process
+    self._stop = weakref.finalize(self, _end, process)
+    _request(
+      process, {'path': sys.path, 'source': self._source, 'seconds': SECONDS}
     )
-
-  def _request(self, value: Any) -> Any:
-    """The answer; None if the process has ended."""
-    try:
-      self._process.stdin.write(json.dumps(value).encode() + b'\n')
-      self._process.stdin.flush()
-    except BrokenPipeError:
-      return None
-    line = self._process.stdout.readline()
-    return json.loads(line) if line.endswith(b'\n') else None
+    return process
 
 
 def check_read(messages: Sequence[Mapping[str, Any]], template: str) -> None:
@@ -90,9 +81,22 @@ def check_read(messages: Sequence[Mapping[str, Any]], template: str) -> None:
       )
 
 
-def _end(process: subprocess.Popen) -> None:
+def _request(process: subprocess.Popen[bytes], value: Any) -> Any:
+  """The answer; None if the process has ended."""
+  assert process.stdin and process.stdout
+  try:
+    process.stdin.write(json.dumps(value).encode() + b'\n')
+    process.stdin.flush()
+  except BrokenPipeError:
+    return None
+  line = process.stdout.readline()
+  return json.loads(line) if line.endswith(b'\n') else None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
   process.kill()
   process.wait()
+  assert process.stdin and process.stdout
   process.stdout.close()
   try:
     process.stdin.close()
@@ -160,7 +164,8 @@ def _environment() -> Any:
   )
   # strftime_now stays undefined: templates that would write today's date then
   # use a fixed one, and prompts are the same on every day.
-  environment.globals['raise_exception'] = _raise
+  functions: dict[str, Any] = environment.globals
+  functions['raise_exception'] = _raise
   return environment
 
 

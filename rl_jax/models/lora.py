@@ -19,7 +19,7 @@ TARGETS = ('wq', 'wk', 'wv', 'wo', 'w_gate', 'w_up', 'w_down')
 
 def check_targets(owner: str, targets: tuple[str, ...]) -> None:
   """Raises ValueError naming targets that no layer has, or if there is none."""
-  unknown = sorted({str(name) for name in targets if name not in TARGETS})
+  unknown = sorted(set(map(str, targets)) - set(TARGETS))
   if unknown or not targets:
     raise ValueError(
       f'{owner}.lora_targets = {targets}: {unknown or "nothing"} is none of '

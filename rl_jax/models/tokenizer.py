@@ -5,7 +5,8 @@ sample everything) and drops special tokens; `encode` adds none, and reads none
 in data. Files: `files/tokenizer_files.py`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import abc
+from collections.abc import Generator, Iterable, Mapping, Sequence
 import contextlib
 import copy
 import dataclasses
@@ -16,7 +17,7 @@ from typing import Any, Protocol
 
 from rl_jax.models import token_bytes
 from rl_jax.models.chat_template import ChatTemplate, check_read
-from rl_jax.models.files.optional import require
+from rl_jax.optional import require
 
 _MARK = '\ufdd0'  # a noncharacter: no text has it
 # role (system, user, ...), content, and what else a template reads of a turn.
@@ -28,10 +29,21 @@ Conversation = tuple[Sequence[Message], bool]
 class Tokenizer(Protocol):
   """What tasks and rollouts use."""
 
-  eos_ids: tuple[int, ...]  # each of them ends a response
-  pad_id: int
-  vocab_size: int  # ids are below it; a model's vocabulary may be larger
-  token_bytes: tuple[bytes, ...]  # UTF-8 that each id adds to a decoded text
+  @property
+  def eos_ids(self) -> tuple[int, ...]:
+    """Ids that each end a response."""
+
+  @property
+  def pad_id(self) -> int:
+    """The id that fills prompts and responses to one length."""
+
+  @property
+  def vocab_size(self) -> int:
+    """All ids are below it; a model's vocabulary may be larger."""
+
+  @property
+  def token_bytes(self) -> tuple[bytes, ...]:
+    """The UTF-8 that each id adds to a decoded text."""
 
   def encode(self, text: str, control: bool = False) -> list[int]:
     """Token ids of a text; nothing is added in front or behind.
@@ -77,7 +89,7 @@ class Tokenizer(Protocol):
 
 
 @contextlib.contextmanager
-def library_errors(what: str) -> Iterator[None]:
+def library_errors(what: str) -> Generator[None]:
   """Errors of the tokenizers library as ValueError that begins with `what`.
 
   Damaged files make its Rust code panic, which is no Exception in Python.
@@ -93,8 +105,12 @@ def library_errors(what: str) -> Iterator[None]:
     raise ValueError(f'{what}: {error}') from None
 
 
-class PlainText:
+class PlainText(abc.ABC):
   """Prompts of tokenizers without special tokens and template."""
+
+  @abc.abstractmethod
+  def encode(self, text: str, control: bool = False) -> list[int]:
+    """See Tokenizer."""
 
   def encode_prompt(self, parts: Sequence[str]) -> list[int]:
     """The parts as one text."""
@@ -110,8 +126,8 @@ class PlainText:
     self, before: Conversation, after: Conversation, **variables: Any
   ) -> list[int]:
     """See Tokenizer."""
-    texts = (self.chat(*x, **variables) for x in (before, after))
-    return self.encode(_added(*texts))
+    first, second = (self.chat(*x, **variables) for x in (before, after))
+    return self.encode(_added(first, second))
 
   def chat(self, messages, add_generation_prompt=True, **variables) -> str:
     """The contents, joined by newlines; ValueError for any variable."""

@@ -1,4 +1,4 @@
-"""What every piece may declare, the decorator of pieces, and their discovery.
+"""What every piece may declare, and the decorator of pieces.
 
 A piece is a frozen dataclass of hyperparameters. Float fields are leaves of its
 pytree, so that new values need no new compilation; all others are static. It
@@ -7,17 +7,17 @@ it is called. `Piece` holds what pieces of all roles may declare; whatever a
 piece does not declare has the default that stands here.
 """
 
-from collections.abc import Iterable, Mapping
-import dataclasses
+from collections.abc import Mapping
 import difflib
-import importlib
 import inspect
-import pkgutil
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar, dataclass_transform
 
 from flax import struct
 
 from rl_jax.checks import checked
+from rl_jax.types import static
+
+_Piece = TypeVar('_Piece')
 
 
 class CheckContext(NamedTuple):
@@ -95,7 +95,12 @@ class Piece:
     return None
 
 
-def piece(cls: type) -> type:
+@dataclass_transform(
+  kw_only_default=True,
+  frozen_default=True,
+  field_specifiers=(static, struct.field),
+)
+def piece(cls: type[_Piece]) -> type[_Piece]:
   """Class decorator: a frozen dataclass and pytree with checked fields.
 
   Fields with ranges and choices are written by `checks.ranged` and
@@ -196,29 +201,3 @@ def _check_parameters(cls, name, function):
     raise TypeError(
       f'{_where(cls)}: {name}({given}) should take ({names}){form}'
     )
-
-
-def pieces_of(package: str, path: Iterable[str]) -> dict[str, type]:
-  """Name -> class of all public dataclasses that the package's files define.
-
-  A package calls it in its `__init__.py`, so that a new file is found without
-  being listed: `globals().update(pieces_of(__name__, __path__))`.
-
-  Raises:
-    ValueError: two files define a class of the same name.
-  """
-  found: dict[str, type] = {}
-  for info in pkgutil.iter_modules(path):
-    module = importlib.import_module(f'{package}.{info.name}')
-    for name, value in vars(module).items():
-      is_own = getattr(value, '__module__', None) == module.__name__
-      if name.startswith('_') or not is_own or not isinstance(value, type):
-        continue
-      if not dataclasses.is_dataclass(value):
-        continue
-      if name in found:
-        raise ValueError(
-          f'{found[name].__module__} and {module.__name__} both define {name}'
-        )
-      found[name] = value
-  return found

@@ -20,7 +20,7 @@ from rl_jax.pieces.roles import CreditContext
 from rl_jax.rollouts import responses, rounding
 from rl_jax.rollouts.drafts import Drafts
 from rl_jax.rollouts.engine import Engine
-from rl_jax.rollouts.host_selector import HostSelector
+from rl_jax.rollouts.host_selector import PromptSelector
 from rl_jax.rollouts.join import laid_end_to_end, take_from_rounds
 from rl_jax.rollouts.judges import NO_JUDGES, Judges
 from rl_jax.rollouts.learned import NO_LEARNED, LearnedRewards
@@ -86,6 +86,13 @@ class RolloutConfig:
     if not all(isinstance(text, str) for text in self.stop):
       raise ValueError(f'RolloutConfig.stop = {self.stop!r}: expected texts')
 
+  @property
+  def turn_limits(self) -> TurnConfig:
+    """Those of `turns`; ValueError where a response is one turn."""
+    if self.turns is None:
+      raise ValueError('rollout.turns = None: these rollouts have no episodes')
+    return self.turns
+
 
 class Collector:
   """Fills one batch of trajectories with rewards."""
@@ -97,7 +104,7 @@ class Collector:
     engine: Engine,
     score: Callable,
     prompts: PromptSet,
-    selector: HostSelector,
+    selector: PromptSelector,
     verifier: TextVerifier | TokenVerifier,
     key: jax.Array,
     learned: LearnedRewards = NO_LEARNED,
@@ -114,7 +121,8 @@ class Collector:
     self._warnings = RepeatedWarnings()
     mesh = engine.mesh if mesh is None else mesh
     # Whether samplers have devices of their own, and what they have begun.
-    self.apart, self._ahead = mesh != engine.mesh, None
+    self.apart = mesh != engine.mesh
+    self._ahead: tuple[Sampler, Trajectories] | None = None
     self.row_inputs = functools.partial(
       token_inputs, prompts.task, prompts.tokenizer
     )
@@ -146,8 +154,11 @@ class Collector:
     weights = params if sampling_params is None else sampling_params
     self._judges.begin(weights)
     sampler = Sampler(self, weights, policy_version, first_serial, score)
-    (sampler, begun), self._ahead = self._ahead or (sampler, None), None
+    begun = None
+    if self._ahead is not None:
+      (sampler, begun), self._ahead = self._ahead, None
     trajs, rounds, kept = [], [], []
+    metrics = {}
     filtered = method.group_filter is not None
     extends = method.wrapper.extends
     early = not filtered and not extends
@@ -180,8 +191,7 @@ class Collector:
       ]
       if len(kept) >= rollout.num_prompts:
         break
-    if filtered:
-      traj = self._fill(trajs, kept)
+    traj = self._fill(trajs, kept) if filtered else trajs[-1]
     # The batch is of no single round: read its lengths.
     lengths = processes.read(traj.length_B).reshape(traj.num_prompts, -1)
     traj, metrics = score(traj)
@@ -214,7 +224,7 @@ class Collector:
     indices = np.repeat(chosen, players)  # a prompt for each player of a game
     examples, *arrays = self.prompts.batch(chosen)
     size = count // self._rollout.parts
-    drawn, judged, last = [], [], None
+    drawn, judged, last = [], [], ()
     for place in range(0, count, size):
       own = slice(place, place + size)
       if drawn:
@@ -226,7 +236,7 @@ class Collector:
         )
       if self.apart:
         traj = processes.put(traj, self.whole)
-      if last is not None:
+      if last:
         judged.append(self.judge(*last))
       drawn.append(traj)
       last = (traj, examples[own], indices[own])
@@ -302,12 +312,13 @@ class Collector:
     logp_NG = np.asarray([x for part in logp for x in part], np.float32)
     length_NG = done.responses['sampled'][: logp_NG.size].reshape(shape)
     outcome = [c[base.OUTCOME] if c else 0.0 for c in components]
-    summary = GroupSummary(
-      reward_NG=done.reward_NG,
-      right_NG=np.asarray(outcome, np.float32).reshape(shape) > 0.5,
-      length_NG=length_NG,
-      entropy_NG=-logp_NG.reshape(shape) / np.maximum(length_NG, 1),
-    )
+    arrays: dict[str, Any] = {
+      'reward_NG': done.reward_NG,
+      'right_NG': np.asarray(outcome, np.float32).reshape(shape) > 0.5,
+      'length_NG': length_NG,
+      'entropy_NG': -logp_NG.reshape(shape) / np.maximum(length_NG, 1),
+    }
+    summary = GroupSummary(**arrays)
     # The groups of all players of a game are of one index.
     games = shape[0] // self.prompts.players
     return jax.tree.map(lambda x: x.reshape(games, -1), summary)

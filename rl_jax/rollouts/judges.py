@@ -218,12 +218,14 @@ class Reader:
     return jax.jit(read, out_shardings=mesh_lib.replicated(self.mesh))
 
   def _texts(self, params, prompt, mask):
+    assert self.engine is not None and self.stop is not None
+    text = self.stop.text
     ids = np.arange(self.rows, dtype=np.int32)
     traj = self.engine.start(prompt, mask, ids, 0, 0)
     traj = self.engine.generate(params, traj=traj, key=self.key)
     tokens, sizes = processes.read((traj.response_BT, traj.length_B))
     pairs = zip(tokens, sizes, strict=True)
-    return [self.stop.text(row[:size]) for row, size in pairs]
+    return [text(row[:size]) for row, size in pairs]
 
 
 def numbers_behind(

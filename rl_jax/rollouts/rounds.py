@@ -105,7 +105,7 @@ def _merged(name, rounds):
 
 def unsolved(reward_NG: np.ndarray, above: float) -> np.ndarray:
   """Prompts without a reward > above, bool [N]; NaN: verification failed."""
-  return ~(reward_NG > above).any(axis=1)
+  return ~np.any(reward_NG > above, axis=1)
 
 
 def reward_arrays(

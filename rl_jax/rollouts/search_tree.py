@@ -1,6 +1,6 @@
 """A search tree over the steps of responses to one prompt: PUCT and values."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 import dataclasses
 import math
 
@@ -69,7 +69,7 @@ class Search:
       root = max(root.children, key=lambda n: (n.visits, n.score, n.below))
     return pairs
 
-  def _iteration(self, root: Node) -> Iterator[Node]:
+  def _iteration(self, root: Node) -> Generator[Node, list[Node], None]:
     """From the root down to the limit of depth, and back."""
     root.visits += 1
     path = [root]
@@ -99,6 +99,7 @@ class Search:
 
   def puct(self, node: Node) -> float:
     """Q + w p sqrt(N of the parent) / (1 + N)."""
+    assert node.parent is not None
     bonus = node.prior * math.sqrt(node.parent.visits) / (1 + node.visits)
     return node.score + self.exploration * bonus
 

@@ -42,6 +42,7 @@ from rl_jax.runs.sources import make_held_out, make_source, read_rows
 from rl_jax.runs.stages import Stages, make_stages
 from rl_jax.runtime import host_memory, processes
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime.platform import Platform
 from rl_jax.tasks.environments.base import players_of
 from rl_jax.tasks.evaluation_set import judged
 from rl_jax.types import TrainState
@@ -169,6 +170,7 @@ def make_prompts(
   """Of the configuration's task or another; verifier: opens its episodes."""
   rollout, kind = config.rollout, PromptSet
   if rollout.turns is not None:
+    assert isinstance(verifier, Episodes)
     kind = functools.partial(EpisodePrompts, begin=verifier.open)
   return kind(
     config.task if task is None else task,
@@ -231,7 +233,7 @@ def with_compute_dtype(config: ExperimentConfig) -> ExperimentConfig:
   kind of machine has the same results or is an error.
   """
   dtype, _ = platform.choose_dtype(
-    config.model.compute_dtype, platform.Platform.of(jax.devices()[0])
+    config.model.compute_dtype, Platform.of_process()
   )
   return dataclasses.replace(
     config, model=dataclasses.replace(config.model, compute_dtype=dtype)

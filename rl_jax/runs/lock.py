@@ -19,6 +19,7 @@ import fcntl
 import json
 import os
 import socket
+from typing import TextIO
 
 from absl import logging
 
@@ -46,7 +47,7 @@ class Lock:
 
   def __init__(self, workdir: str, take_over: bool = False):
     self._path = os.path.join(workdir, FILE)
-    self._file = None
+    self._file: TextIO | None = None
     self._made = not os.path.exists(workdir)
     processes.on_main(lambda: self._acquire(workdir, take_over))
 
@@ -76,19 +77,21 @@ class Lock:
       if take_over and os.path.exists(self._path):
         logging.warning('taking over from %s', _name(_read(self._path)))
         os.unlink(self._path)
-      while not self._is_current():  # its holder may remove it in between
-        self._file = open(self._path, 'a+')  # noqa: SIM115
-        self._hold()
-      self._write()
+      while True:
+        self._file = file = open(self._path, 'a+')  # noqa: SIM115
+        self._hold(file)
+        if self._is_current():  # its holder may have removed it in between
+          break
+      self._write(file)
     except OSError as error:
       raise ValueError(f'{workdir} cannot be written: {error}') from error
 
-  def _hold(self):
+  def _hold(self, file):
     """Refuses the lock of another run."""
     holder, refused = _read(self._path), False
     ours = holder.get('host') in (None, socket.gethostname())
     try:
-      fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+      fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
       refused = True
     except OSError as error:
@@ -101,20 +104,20 @@ class Lock:
       )
       refused = ours and _alive(holder.get('pid'))
     if refused or not ours:
-      self._file.close()
+      file.close()
       raise HeldError(
         f'{self._path}: {_name(holder)} writes in this work directory. Use '
         'another --workdir, or end that run. If it has ended already, or '
         'should end now, add --take_over.'
       )
 
-  def _write(self):
+  def _write(self, file):
     """Names this process; flock holds also where the disk is full."""
     holder = {'host': socket.gethostname(), 'pid': os.getpid()}
     try:
-      self._file.truncate(0)
-      self._file.write(json.dumps(holder) + '\n')
-      self._file.flush()
+      file.truncate(0)
+      file.write(json.dumps(holder) + '\n')
+      file.flush()
     except OSError as error:
       logging.warning('%s cannot be written: %s', self._path, error)
 

@@ -44,7 +44,6 @@ from rl_jax.runs.saving import Saver
 from rl_jax.runs.stopping import SessionClock
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes, profiling, stop_signal
-from rl_jax.types import Metrics
 
 
 class Trainer:
@@ -175,7 +174,7 @@ class Trainer:
       self.saver.check_metric(row)
       self._first_logged = True
 
-  def iteration(self) -> Metrics:
+  def iteration(self) -> dict[str, Any]:
     """One rollout and its optimizer steps; returns metrics, not yet read."""
     counters, config, parts = self.counters, self.config, self.parts
     started = time.perf_counter()

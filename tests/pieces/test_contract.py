@@ -1,4 +1,4 @@
-"""What every piece must have; a new file is found without being listed."""
+"""What every piece must have; a new file is found by its folder's face."""
 
 import dataclasses
 import functools

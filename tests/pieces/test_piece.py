@@ -1,7 +1,6 @@
-"""The decorator of pieces, and how their folders find them."""
+"""The decorator of pieces, and the folders that offer them."""
 
 import inspect
-import sys
 from typing import ClassVar
 
 import jax
@@ -10,24 +9,10 @@ import pytest
 from rl_jax.checks import chosen, ranged
 from rl_jax.pieces import credit, logits, losses, weights
 from rl_jax.pieces import piece as piece_lib
-from rl_jax.pieces.piece import Piece, piece, pieces_of
+from rl_jax.pieces.piece import Piece, piece
 from rl_jax.pieces.roles import Loss, Selector, Statistic, Weight, statistic
 from rl_jax.rollouts import wrappers
 from rl_jax.types import static
-
-FILE = """
-from rl_jax.pieces.piece import piece
-from rl_jax.pieces.losses import PPOClip
-from rl_jax.pieces.roles import Weight
-
-@piece
-class {name}(Weight):
-  low: float = 0.0
-
-@piece
-class _Hidden(Weight):
-  pass
-"""
 
 
 @piece
@@ -153,35 +138,9 @@ def test_defaults_are_those_of_the_base():
 
 
 def test_folders_offer_their_pieces():
-  """Under the name of the folder, without being listed anywhere."""
+  """Under the name of the folder, without names of helpers."""
   assert losses.PPOClip.__module__ == 'rl_jax.pieces.losses.ppo_clip'
   assert {'GAE', 'LambdaReturn', 'GroupCenter'} <= set(vars(credit))
   assert {'TopK', 'LaggedSupport'} <= set(vars(logits))
   assert {'HintGuided', 'SegmentValues'} <= set(vars(wrappers))
   assert not hasattr(weights, 'Trajectories')
-
-
-@pytest.fixture
-def package(tmp_path, monkeypatch):
-  """An empty package, importable as `own_pieces`."""
-  folder = tmp_path / 'own_pieces'
-  folder.mkdir()
-  (folder / '__init__.py').write_text('')
-  monkeypatch.syspath_prepend(tmp_path)
-  yield folder
-  for name in [n for n in sys.modules if n.startswith('own_pieces')]:
-    del sys.modules[name]
-
-
-def test_only_public_classes_of_the_files_are_found(package):
-  """Neither imported pieces nor private ones."""
-  (package / 'one.py').write_text(FILE.format(name='One'))
-  assert list(pieces_of('own_pieces', [str(package)])) == ['One']
-
-
-def test_two_pieces_of_one_name_are_an_error(package):
-  """The message names both files."""
-  for name in ('one', 'two'):
-    (package / f'{name}.py').write_text(FILE.format(name='Same'))
-  with pytest.raises(ValueError, match='one and own_pieces.two both define'):
-    pieces_of('own_pieces', [str(package)])

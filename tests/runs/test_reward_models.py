@@ -20,6 +20,7 @@ from rl_jax.records.metrics import read_jsonl
 from rl_jax.rollouts.learned import with_learned
 from rl_jax.runs import loop, reward_models
 from rl_jax.runs import policy as policy_lib
+from rl_jax.runtime.platform import Platform
 from rl_jax.tasks import Bandit, Chain
 
 pytestmark = pytest.mark.usefixtures('mesh')
@@ -194,9 +195,9 @@ def test_another_chat_template_is_logged(caplog):
 def test_the_plan_counts_parameters(toy, saved, mesh, tiny):
   """4 bytes each, in what a run keeps."""
   config = configured(toy, RewardModel(path=str(saved / 'head')))
-  model = policy_lib.planned_model(config.model, config.task)
+  model = policy_lib.planned_model(config.model, config.task, Platform())
   plan = memory_plan.estimate(config, model, mesh)
-  own = reward_models.planned(config.reward_models[0], config)
+  own = reward_models.planned(config.reward_models[0], config, Platform())
   count = sum(x.size for x in jax.tree.leaves(params_lib.shapes(own, mesh)))
   assert plan.reward_models == 4 * count > 0
   without = memory_plan.estimate(configured(toy), model, mesh)

@@ -100,7 +100,7 @@ def _run(world, iterations):
 
 def numbers_of(
   forward: Forward, methods: Any, parts: Any, states: Any
-) -> dict[str, jax.Array]:
+) -> dict[str, Any]:
   """Influence on one minibatch; all named policies are the start.
 
   parts: (weights of the start, those that sampled the rows, weights now, rows,
@@ -209,8 +209,7 @@ def main(argv):
   ]
   for world in (*sweep.COMPARED, *sweep.WORLDS):
     names = missing(world, sweep.methods_of(world), sweep.BASELINE)
-    if names:
-      given = moved_rows(world)
+    given = moved_rows(world) if names else []
     for name in names:
       config = sweep_runs.Run(setting_of(world, name)).config
       if config.method.rollout is not None:

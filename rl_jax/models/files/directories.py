@@ -1,6 +1,6 @@
 """Atomic replacement of directories; JSON and tensor files."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 import contextlib
 import json
 import os
@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import ml_dtypes  # noqa: F401  registers bfloat16 with numpy
 import numpy as np
 
-from rl_jax.models.files.optional import require
+from rl_jax.optional import require
 
 # Lists the files that this project wrote to a directory, and may replace.
 MARKER = '.rl_jax.json'
@@ -22,7 +22,7 @@ FLOAT_TYPES = ('F64', 'F32', 'F16', 'BF16')
 
 
 @contextlib.contextmanager
-def replace_directory(directory: str) -> Iterator[str]:
+def replace_directory(directory: str) -> Generator[str]:
   """Gives a temporary directory that takes the place of `directory` at exit.
 
   Of an old directory that was written by this function, only the files that it

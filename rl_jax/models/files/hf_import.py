@@ -192,7 +192,7 @@ def _config_from_hf(config: Mapping[str, Any], origin: str) -> ModelConfig:
 
   width, num_heads = need('hidden_size'), need('num_attention_heads')
   switches = ARCHITECTURES[architecture]
-  fields = dict(
+  fields: dict[str, Any] = dict(
     vocab_size=need('vocab_size'),
     num_layers=need('num_hidden_layers'),
     width=width,

@@ -154,7 +154,8 @@ def _scale(config: Mapping[str, Any], path: str) -> tuple[int, float]:
   if type(rank) is not int or not 0 < rank <= INT32:
     raise ValueError(f'{path}: r = {rank!r:.80} is not a positive int')
   most = sys.float_info.max
-  if type(alpha) not in (int, float) or not 0 < alpha <= most:
+  is_number = isinstance(alpha, (int, float)) and not isinstance(alpha, bool)
+  if not is_number or not 0 < alpha <= most:
     raise ValueError(f'{path}: lora_alpha = {alpha!r:.80} is not positive')
   root = math.sqrt(rank) if config.get('use_rslora') else 1.0
   return rank, float(alpha) * root

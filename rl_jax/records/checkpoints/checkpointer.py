@@ -28,7 +28,6 @@ from absl import logging
 from etils import epath
 import jax
 import numpy as np
-import orbax.checkpoint as ocp
 
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.records.checkpoints import files, leaves, versions
@@ -106,6 +105,7 @@ class Checkpointer:
       self.directory = epath.Path(os.path.abspath(directory))
     self._keep = (keep_last, keep_best, best_metric)
     self._failed = FailedSave(on_save_error)
+    ocp = leaves.orbax()
     self._orbax = ocp.AsyncCheckpointer(ocp.PyTreeCheckpointHandler())
     self._thread: threading.Thread | None = None
     self._warnings = RepeatedWarnings()
@@ -157,9 +157,8 @@ class Checkpointer:
       processes.on_main(prepare)
       # Transfers are intended here, whatever guard is set.
       with jax.transfer_guard('allow'), watchdog.checkpointing():
-        self._orbax.save(
-          path / _ARRAYS, args=ocp.args.PyTreeSave(arrays), force=True
-        )
+        arguments = leaves.orbax().args.PyTreeSave(arrays)
+        self._orbax.save(path / _ARRAYS, args=arguments, force=True)
     except Exception as error:  # Out of space shows as several types.
       self._record_failure(step, error)
       self._failed.report(self.directory, self.steps)

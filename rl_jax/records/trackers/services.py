@@ -15,11 +15,11 @@ from rl_jax.records.trackers.tensorboard import TensorBoard
 from rl_jax.records.trackers.wandb import WeightsAndBiases
 
 FILE = 'trackers.json'
-# Name -> (class, package); None: always installed.
-KNOWN = {
-  'tensorboard': (TensorBoard, None),
-  'wandb': (WeightsAndBiases, 'wandb'),
-  'mlflow': (MLflow, 'mlflow'),
+# Name -> (class, import name of its package, what to give to pip).
+KNOWN: dict[str, tuple[Any, str, str]] = {
+  'tensorboard': (TensorBoard, 'tensorboardX', 'tensorboardX'),
+  'wandb': (WeightsAndBiases, 'wandb', "'rl_jax[wandb]'"),
+  'mlflow': (MLflow, 'mlflow', "'rl_jax[mlflow]'"),
 }
 
 
@@ -46,13 +46,13 @@ class TrackingConfig:
 
 
 def check(config: TrackingConfig) -> None:
-  """Raises ValueError naming the extra of a package that is missing."""
+  """Raises ValueError naming what is missing: a package, or an extra."""
   for name in config.trackers:
-    package = KNOWN[name][1]
-    if package is not None and importlib.util.find_spec(package) is None:
+    _, package, wanted = KNOWN[name]
+    if importlib.util.find_spec(package) is None:
       raise ValueError(
         f'tracking.trackers has {name!r}, but the package {package} is not '
-        f"installed: pip install 'rl_jax[{name}]'"
+        f'installed: pip install {wanted}'
       )
 
 
@@ -65,13 +65,12 @@ def make(
   """
   found: list[Guarded | InBackground] = []
   for name in config.trackers:
-    cls, package = KNOWN[name]
-    if package is None:
-      found.append(Guarded(cls(workdir)))
+    if name == 'tensorboard':
+      found.append(Guarded(TensorBoard(workdir)))
       continue
     title = config.name or os.path.basename(os.path.abspath(workdir))
     place = Place(os.fspath(workdir), config.project or 'rl_jax', title, about)
-    found.append(InBackground(cls(place)))
+    found.append(InBackground(KNOWN[name][0](place)))
   return found
 
 

@@ -85,12 +85,12 @@ class TreeSearch(RolloutWrapper):
     self._give(trees, range(N), 0, done.reward_NG, facts)
     rounds = []
     for chunk in range(1, 1 + self.expansions):
-      live = [n for n, tree in enumerate(trees) if tree.wants is not None]
+      live = {n: tree.wants for n, tree in enumerate(trees) if tree.wants}
       if not live:
         break
       row_N, start_N, live_N = (np.zeros(N, np.int32) for _ in range(3))
-      for n in live:
-        row_N[n], start_N[n] = trees[n].wants.row, trees[n].wants.end
+      for n, node in live.items():
+        row_N[n], start_N[n] = node.row, node.end
         live_N[n] = 1
       serial = np.int32(sampler.next_serial)
       behind = sampler.run(self._behind, every, row_N, start_N, live_N, serial)

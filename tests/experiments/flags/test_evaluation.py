@@ -8,6 +8,7 @@ import pytest
 
 from configs import bandit
 from experiments.flags import evaluation
+from rl_jax import api
 from rl_jax.config import EvaluationConfig, evaluated_tokens
 from rl_jax.models import ModelConfig
 from rl_jax.pieces.logits import TopK
@@ -155,15 +156,15 @@ def test_the_splits_that_have_prompts_are_named(run, tmp_path):
     sources={'train': str(path)}, hold_out='last', num_validation=2
   )
   own = dataclasses.replace(run, task=task)
-  evaluation.check_split(config_of(own, '--split=validation'))
+  api.check_split(config_of(own, '--split=validation'))
   with pytest.raises(
     ValueError,
-    match='--split=test: QuestionAnswer has no pr'
+    match="evaluation.split = 'test': QuestionAnswer has no pr"
     '.* but train: 3, validation: 2, test: 0',
   ):
-    evaluation.check_split(config_of(own))
+    api.check_split(config_of(own))
   with pytest.raises(ValueError, match="split 'tset' is none of train"):
-    evaluation.check_split(config_of(own, '--split=tset'))
+    api.check_split(config_of(own, '--split=tset'))
 
 
 @pytest.mark.parametrize('name', ['rows.xlsx', 'array.json'])
@@ -187,7 +188,7 @@ def test_prompts_fit_the_model(run):
     mlp_size=4,
     max_positions=20,
   )
-  assert evaluation.within(run, model).rollout.max_prompt_tokens == 11
+  assert api.within(run, model).rollout.max_prompt_tokens == 11
   long = config_of(run, '--max_new_tokens=20')
-  with pytest.raises(ValueError, match='--max_new_tokens=20: the model has 20'):
-    evaluation.within(long, model)
+  with pytest.raises(ValueError, match='= 20: the model has 20 pos'):
+    api.within(long, model)
