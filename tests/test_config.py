@@ -1,7 +1,6 @@
 """What a configuration refuses before anything is compiled."""
 
 import dataclasses
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -134,8 +133,8 @@ def test_a_missing_value_head_says_what_to_set(toy):
 class ThreeReturns(Credit):
   """A credit that reads three outputs of the value head."""
 
-  needs: ClassVar[tuple[str, ...]] = ('value_heads',)
-  num_values: ClassVar[int] = 3
+  needs = ('value_heads',)
+  num_values = 3
 
 
 def test_missing_outputs_of_the_value_head_say_what_to_set(toy):

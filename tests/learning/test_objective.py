@@ -1,6 +1,6 @@
 """How losses, weights and aggregation combine into one scalar."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from flax import struct
 import jax
@@ -24,7 +24,7 @@ MINUS_ONE = {'logp': -jnp.ones((2, 4))}  # Reinforce: the loss equals A
 class Half(Weight):
   """Weight 1/2, as a function of the policy that must carry no gradient."""
 
-  per_token: ClassVar[bool] = True
+  per_token = True
 
   def __call__(self, ctx):
     """Weights [B, T]."""

@@ -2,7 +2,6 @@
 
 import functools
 import types
-from typing import ClassVar
 
 from flax import struct
 import jax
@@ -288,7 +287,7 @@ def test_score_is_its_own_pass_where_credit_reads_the_model(toy):
 class Draw(Weight):
   """Reports the mean of its draws."""
 
-  per_token: ClassVar[bool] = True
+  per_token = True
 
   def __call__(self, ctx):
     """Weight 1."""

@@ -44,7 +44,7 @@ def test_what_no_base_declares_is_an_error():
 
     @piece
     class Annotated(Weight):
-      per_tokens: ClassVar[bool] = True
+      per_tokens = True
 
   with pytest.raises(TypeError, match="method 'chek'.* did you mean 'check'"):
 
@@ -57,7 +57,7 @@ def test_what_no_base_declares_is_an_error():
 
     @piece
     class OfAnotherRole(Loss):
-      weighs: ClassVar[tuple[str, ...]] = ('policy',)
+      weighs = ('policy',)
 
 
 def test_private_names_and_fields_are_free():
@@ -90,7 +90,7 @@ def test_statistics_are_checked_as_pieces_are():
 
     @statistic
     class Misplaced(Statistic):
-      by_plase: ClassVar[bool] = True
+      by_plase = True
 
 
 def test_a_piece_of_the_former_form_is_shown_the_new_one():

@@ -1,7 +1,6 @@
 """Runs that a guard, a callback or a limit of time stops."""
 
 import shutil
-from typing import ClassVar
 
 from flax import struct
 import jax
@@ -30,7 +29,7 @@ pytestmark = pytest.mark.usefixtures('no_mesh_left')
 class Explosion(Loss):
   """A policy loss that is never finite."""
 
-  per_token: ClassVar[bool] = True
+  per_token = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """log(-1)."""

@@ -1,7 +1,5 @@
 """POAD: discounting between actions, not between the tokens of one."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
@@ -38,7 +36,7 @@ class ActionGAE(Credit):
   gamma: float = ranged(0.95, 0.0, 1.0)  # discount per action
   lam: float = ranged(0.95, 0.0, 1.0)  # per token
   segments: str = chosen('turns', SOURCES)
-  needs: ClassVar[tuple[str, ...]] = ('values',)
+  needs = ('values',)
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] or [B, T] -> [B, T]."""
@@ -56,7 +54,7 @@ class ActionReturn(ValueTarget):
   gamma: float = ranged(0.95, 0.0, 1.0)  # discount per action
   lam: float = ranged(0.95, 0.0, 1.0)  # per token
   segments: str = chosen('turns', SOURCES)
-  needs: ClassVar[tuple[str, ...]] = ('values',)
+  needs = ('values',)
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """Shaped rewards [B] or [B, T] -> returns [B, T]."""

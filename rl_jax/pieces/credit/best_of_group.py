@@ -1,7 +1,5 @@
 """Pass@k training: only the best sample of a group is credited."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -20,7 +18,7 @@ class BestOfGroup(Credit):
   Reinforcement Learning"; verl core_algos.py (grpo_passk).
   """
 
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""

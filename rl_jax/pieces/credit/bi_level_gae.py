@@ -1,7 +1,5 @@
 """Generalised advantage estimation over turns, then within each (StarPO)."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -30,7 +28,7 @@ class BiLevelGAE(Credit):
   gamma_turn: float = ranged(0.95, 0.0, 1.0)  # between turns
   gamma: float = ranged(1.0, 0.0, 1.0)  # per token within a turn
   lam: float = ranged(1.0, 0.0, 1.0)
-  needs: ClassVar[tuple[str, ...]] = ('values',)
+  needs = ('values',)
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] or [B, T] -> [B, T]."""

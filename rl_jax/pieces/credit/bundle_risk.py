@@ -1,7 +1,5 @@
 """RiskPO: scores of bundles of prompts, weighted towards the lower tail."""
 
-from typing import ClassVar
-
 import chex
 import jax
 import jax.numpy as jnp
@@ -53,7 +51,7 @@ class BundleRisk(Credit):
   credit: str = chosen('share', ('uniform', 'std', 'share'))
   scale: bool = static(default=True)  # divide by the std of the bundle's S
   constant: bool = static(default=False)  # keep q_low - q_high in u
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def init(self, num_prompts: int) -> dict[str, Array]:
     """No quantile is tracked yet."""

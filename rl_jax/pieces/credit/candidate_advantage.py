@@ -1,7 +1,5 @@
 """Direct advantage: the value of a step against those of other candidates."""
 
-from typing import ClassVar
-
 import chex
 import jax
 import jax.numpy as jnp
@@ -34,7 +32,7 @@ class CandidateAdvantage(Credit):
   """
 
   critic: bool = static(default=False)
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   @property
   def needs(self) -> tuple[str, ...]:

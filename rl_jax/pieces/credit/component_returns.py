@@ -1,7 +1,5 @@
 """Value targets of each reward component and of the divergence."""
 
-from typing import ClassVar
-
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.component_returns import component_advantages
 from rl_jax.pieces.ops.masking import zero_masked
@@ -23,7 +21,7 @@ class ComponentReturns(ValueTarget):
   components: tuple[str, ...] = static(default=('outcome', 'format'))
   gamma: float = ranged(0.99, 0.0, 1.0)  # discount per token
   lam: float = ranged(0.95, 0.0, 1.0)
-  needs: ClassVar[tuple[str, ...]] = ('value_heads', 'logp', 'logp_ref')
+  needs = ('value_heads', 'logp', 'logp_ref')
 
   @property
   def num_values(self) -> int:

@@ -1,7 +1,5 @@
 """Each reward component on its own scale before they are added."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -33,7 +31,7 @@ class ComponentScale(Credit):
   components: tuple[str, ...] = static(default=('outcome', 'format'))
   weights: tuple[float, ...] = static(default=(1.0, 1.0))
   eps: float = ranged(1e-6, 0.0, open_low=True)  # in units of the reward
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def __post_init__(self):
     if len(self.components) != len(self.weights):

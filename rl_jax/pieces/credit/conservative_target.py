@@ -1,7 +1,5 @@
 """B-Coder: one-step targets by the favourite token of the initial policy."""
 
-from typing import ClassVar
-
 from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import on_tokens, zero_masked
@@ -35,7 +33,7 @@ class ConservativeTarget(ValueTarget):
   alpha: float | None = ranged(None, 0.0, open_low=True)
   # Outputs of the value head whose sum is V. None: those of DuelingQ.
   num_summed: int | None = ranged(None, 1, static=True)
-  needs: ClassVar[tuple] = ('value_heads', _FAVOURITE)
+  needs = ('value_heads', _FAVOURITE)
 
   def resolve(self, method) -> 'ConservativeTarget':
     """With alpha and V of the method's DuelingQ.

@@ -1,7 +1,5 @@
 """EMPG: advantages scaled by the entropy of the step, plus a bonus."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -32,7 +30,7 @@ class EntropyModulation(Credit):
   zeta: float = ranged(0.1, 0.0)  # advantage
   eps: float = ranged(1e-8, 0.0, open_low=True)  # nats
   segments: str = chosen('turns', SOURCES)
-  needs: ClassVar[tuple[str, ...]] = ('entropy',)
+  needs = ('entropy',)
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B, T]."""

@@ -1,7 +1,5 @@
 """EGPO (FunRL): a bounded entropy bonus on the advantage."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -26,7 +24,7 @@ class EntropyShaping(Credit):
   coef: float = ranged(0.4, 0.0)  # advantage per nat
   alpha: float = ranged(2.0, 0.0, open_low=True)
   span: str = chosen('response', ('response', 'think'))
-  needs: ClassVar[tuple[str, ...]] = ('entropy',)
+  needs = ('entropy',)
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""

@@ -1,7 +1,5 @@
 """T-PPO: GAE that bootstraps from the last value of a cut response."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -26,7 +24,7 @@ class ExtendedGAE(Credit):
 
   gamma: float = ranged(1.0, 0.0, 1.0)  # discount per token
   lam: float = ranged(0.95, 0.0, 1.0)
-  needs: ClassVar[tuple[str, ...]] = ('values',)
+  needs = ('values',)
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] or [B, T] -> [B, T]."""

@@ -1,7 +1,5 @@
 """Generalised advantage estimation and the value targets that go with it."""
 
-from typing import ClassVar
-
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import on_tokens
 from rl_jax.pieces.ops.returns import lambda_advantage, next_kept, value_targets
@@ -33,7 +31,7 @@ class GAE(Credit):
 
   gamma: float = ranged(1.0, 0.0, 1.0)  # discount per token
   lam: float = ranged(0.95, 0.0, 1.0)  # 0: one-step, 1: Monte Carlo
-  needs: ClassVar[tuple[str, ...]] = ('values',)
+  needs = ('values',)
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] or [B, T] -> [B, T]."""
@@ -51,7 +49,7 @@ class LambdaReturn(ValueTarget):
 
   gamma: float = ranged(1.0, 0.0, 1.0)  # discount per token
   lam: float = ranged(0.95, 0.0, 1.0)
-  needs: ClassVar[tuple[str, ...]] = ('values',)
+  needs = ('values',)
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """Shaped rewards [B] or [B, T] -> returns [B, T]."""

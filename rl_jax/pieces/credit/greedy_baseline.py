@@ -1,7 +1,5 @@
 """ReMax: the reward of the greedy response as the baseline."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.pieces import row_inputs
@@ -22,7 +20,7 @@ class GreedyBaseline(Credit):
   Method for Aligning Large Language Models"; verl core_algos.py (remax).
   """
 
-  reads: ClassVar[dict[str, str]] = {
+  reads = {
     'greedy_reward_B': 'reward of the greedy response to the prompt; '
     'filled by method.rollout=GreedyResponse()'
   }

@@ -1,7 +1,5 @@
 """Baselines and scales from the other samples of the same prompt."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -38,7 +36,7 @@ class GroupCenter(Credit):
   Source: DeepSeekMath (GRPO); alone it is the advantage of Dr. GRPO.
   """
 
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
@@ -55,7 +53,7 @@ class LeaveOneOut(Credit):
   from Human Feedback in LLMs".
   """
 
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
@@ -75,7 +73,7 @@ class GroupScale(Credit):
 
   eps: float = ranged(1e-6, 0.0, open_low=True)  # in units of the reward
   ddof: int = ranged(1, 0, 1, static=True)
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""

@@ -1,7 +1,5 @@
 """HiPER: advantages of sub-goals, of the actions in them, and of switching."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -41,9 +39,9 @@ class HierarchicalGAE(Credit):
   lam_segment: float = ranged(0.95, 0.0, 1.0)
   bootstrap: bool = static(default=False)
   normalise: bool = static(default=True)
-  needs: ClassVar[tuple[str, ...]] = ('value_heads',)
-  num_values: ClassVar[int] = 3
-  reads: ClassVar[dict[str, str]] = ops.READS
+  needs = ('value_heads',)
+  num_values = 3
+  reads = ops.READS
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] or [B, T] -> [B, T]."""
@@ -82,9 +80,9 @@ class HierarchicalReturn(ValueTarget):
   lam_turn: float = ranged(1.0, 0.0, 1.0)
   lam_segment: float = ranged(0.95, 0.0, 1.0)
   bootstrap: bool = static(default=False)
-  needs: ClassVar[tuple[str, ...]] = ('value_heads',)
-  num_values: ClassVar[int] = 3
-  reads: ClassVar[dict[str, str]] = ops.READS
+  needs = ('value_heads',)
+  num_values = 3
+  reads = ops.READS
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """Shaped rewards [B] or [B, T] -> returns [B, T, 3]."""

@@ -1,6 +1,6 @@
 """Implicit Q-learning: advantages and targets of V, Q_1 and Q_2."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -41,7 +41,7 @@ class ImplicitAdvantage(Credit):
   """
 
   decay: float = ranged(0.995, 0.0, 1.0)  # of the copy, an iteration
-  needs: ClassVar[tuple] = (_OWN, _TARGETS)
+  needs = (_OWN, _TARGETS)
 
   @property
   def policies(self) -> dict[str, Any]:
@@ -67,8 +67,8 @@ class ImplicitTargets(ValueTarget):
 
   gamma: float = ranged(0.99, 0.0, 1.0)  # discount per token
   decay: float = ranged(0.995, 0.0, 1.0)  # of the copy, an iteration
-  num_targets: ClassVar[int] = 3
-  needs: ClassVar[tuple] = (_OWN, _TARGETS)
+  num_targets = 3
+  needs = (_OWN, _TARGETS)
 
   @property
   def policies(self) -> dict[str, Any]:

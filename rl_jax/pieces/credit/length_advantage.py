@@ -1,7 +1,5 @@
 """ADORA: groups whose right answers are not the longer ones count less."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -26,7 +24,7 @@ class LengthAdvantageScale(Credit):
   correct_above: float = 0.5  # see row_inputs.right_B
   # Truncated responses are this long.
   max_tokens: float = ranged(3900.0, 0.0, open_low=True)
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def idle(self, max_response_tokens: int, vocab_size: int) -> str:
     """Why no response is taken as truncated, or an empty text."""

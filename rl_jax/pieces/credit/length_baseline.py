@@ -1,7 +1,5 @@
 """OPO: the group baseline weighted by response length."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -20,7 +18,7 @@ class LengthWeightedCenter(Credit):
   Source: "On-Policy RL with Optimal Reward Baseline"; verl core_algos.py (opo).
   """
 
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""

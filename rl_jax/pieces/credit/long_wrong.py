@@ -1,7 +1,5 @@
 """APO (View-R1), STCR: larger negative advantages for long wrong responses."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -25,7 +23,7 @@ class LongWrongScale(Credit):
   # Per token; 1000 tokens give a factor 1.00995.
   growth: float = ranged(1e-5, 0.0)
   correct_above: float = 0.5  # see row_inputs.right_B
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""

@@ -1,7 +1,5 @@
 """NTHR: smaller advantages on wrong tokens that resemble right ones."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -27,8 +25,8 @@ class NegativeTokenDamping(Credit):
 
   beta: float = ranged(1.0, 0.0)
   correct_above: float = 0.5  # see row_inputs.right_B
-  needs: ClassVar[tuple] = ('hidden', GroupProbs())
-  min_group_size: ClassVar[int] = 2
+  needs = ('hidden', GroupProbs())
+  min_group_size = 2
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B, T]."""

@@ -1,7 +1,5 @@
 """XRPO: right answers that were unlikely get a larger advantage."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -27,8 +25,8 @@ class NoveltySharpening(Credit):
   coef: float = ranged(2.5, 0.0)
   limit: float = ranged(0.5, 0.0)  # largest bonus as a share of A
   correct_above: float = 0.5  # see row_inputs.right_B
-  needs: ClassVar[tuple[str, ...]] = ('logp',)
-  min_group_size: ClassVar[int] = 2
+  needs = ('logp',)
+  min_group_size = 2
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""

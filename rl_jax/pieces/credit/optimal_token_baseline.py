@@ -1,7 +1,5 @@
 """OTB: a group baseline for every position, weighted by gradient norms."""
 
-from typing import Any, ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.pieces import row_inputs
@@ -30,8 +28,8 @@ class OptimalTokenBaseline(Credit):
   be compared.
   """
 
-  needs: ClassVar[tuple[Any, ...]] = ('logp', Collision())
-  min_group_size: ClassVar[int] = 2
+  needs = ('logp', Collision())
+  min_group_size = 2
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] or [B, T] -> [B, T]."""

@@ -1,7 +1,5 @@
 """Parrot: only samples that no other one dominates are learned from."""
 
-from typing import ClassVar
-
 import chex
 
 from rl_jax.pieces import row_inputs
@@ -24,7 +22,7 @@ class ParetoFront(Credit):
   """
 
   components: tuple[str, ...] = static(default=('outcome', 'format'))
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""

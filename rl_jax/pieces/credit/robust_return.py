@@ -1,7 +1,5 @@
 """DR-RPO: rewards cut where the worst case of a total-variation ball does."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -33,7 +31,7 @@ class RobustReturn(Credit):
   """
 
   rho: float = ranged(0.25, 0.0, 1.0, open_high=True)  # total variation
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""

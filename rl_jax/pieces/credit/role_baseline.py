@@ -1,7 +1,5 @@
 """SPIRAL: the return minus the running mean of its role in the game."""
 
-from typing import ClassVar
-
 import chex
 import jax
 import jax.numpy as jnp
@@ -30,9 +28,7 @@ class RoleBaseline(Credit):
 
   decay: float = ranged(0.95, 0.0, 1.0)
   roles: int = ranged(2, 1, static=True)
-  reads: ClassVar[dict[str, str]] = {
-    'role_B': 'number of the role that the row plays, from 0'
-  }
+  reads = {'role_B': 'number of the role that the row plays, from 0'}
 
   def init(self, num_prompts: int) -> dict[str, Array]:
     """No game has been seen."""

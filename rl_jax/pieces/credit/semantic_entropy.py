@@ -1,7 +1,5 @@
 """SEED-GRPO: small updates where the answers of a prompt disagree."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -38,8 +36,8 @@ class SemanticEntropyScale(Credit):
   alpha: float = ranged(0.0417, 0.0)
   estimator: str = chosen('likelihood', ('likelihood', 'count', 'monte_carlo'))
   scale: str = chosen('reciprocal', ('reciprocal', 'linear', 'exponential'))
-  needs: ClassVar[tuple[str, ...]] = ('logp',)
-  min_group_size: ClassVar[int] = 2
+  needs = ('logp',)
+  min_group_size = 2
 
   def _entropy(self, traj: Trajectories) -> Array:
     """Entropy of the answers of every prompt, in nats, [N]."""

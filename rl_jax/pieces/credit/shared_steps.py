@@ -1,7 +1,5 @@
 """SALT: a step that several episodes share has the mean of their advantages."""
 
-from typing import ClassVar
-
 import chex
 from jax import lax
 import jax.numpy as jnp
@@ -28,7 +26,7 @@ class SharedSteps(Credit):
   """
 
   history: int = ranged(0, 0, static=True)
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B, T]."""

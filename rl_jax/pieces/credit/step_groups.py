@@ -1,7 +1,5 @@
 """GiGPO: steps of a group that begin in the same state are compared, too."""
 
-from typing import ClassVar
-
 import chex
 import jax
 import jax.numpy as jnp
@@ -51,7 +49,7 @@ class StepGroups(Credit):
   gamma: float = ranged(0.95, 0.0, 1.0)  # discount per turn
   scale: bool = static(default=False)
   eps: float = ranged(1e-6, 0.0, open_low=True)  # in units of the reward
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B, T]."""

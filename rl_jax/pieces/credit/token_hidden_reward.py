@@ -1,7 +1,5 @@
 """THR: only tokens that move the right responses much are trained."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -28,8 +26,8 @@ class TokenHiddenReward(Credit):
   direction: float = ranged(0.1, -1.0, 1.0)
   beta: float = ranged(1.0, 0.0)
   correct_above: float = 0.5  # see row_inputs.right_B
-  needs: ClassVar[tuple] = ('hidden', GroupProbs())
-  min_group_size: ClassVar[int] = 2
+  needs = ('hidden', GroupProbs())
+  min_group_size = 2
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B, T]."""

@@ -1,7 +1,5 @@
 """SPO tree: the difference of values at the two ends of a tree's edge."""
 
-from typing import ClassVar
-
 import chex
 
 from rl_jax.checks import chosen
@@ -24,8 +22,8 @@ class TreeDifference(Credit):
   """
 
   scale: str = chosen('none', ('none', 'std'))
-  min_group_size: ClassVar[int] = 2
-  reads: ClassVar[dict[str, str]] = {
+  min_group_size = 2
+  reads = {
     'node_BK': 'numbers of the nodes of a tree above the row, in its group',
     'edge_end_BK': 'tokens of the row up to each of these nodes',
   }

@@ -1,6 +1,6 @@
 """Generalised advantage estimation with turns as steps."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -49,7 +49,7 @@ class TurnGAE(Credit):
   gamma: float = ranged(1.0, 0.0, 1.0)  # discount per turn
   lam: float = ranged(0.95, 0.0, 1.0)
   bootstrap: bool = static(default=False)
-  needs: ClassVar[tuple[str, ...]] = ('values',)
+  needs = ('values',)
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] or [B, T] -> [B, T]."""
@@ -68,7 +68,7 @@ class TurnLambdaReturn(ValueTarget):
   gamma: float = ranged(1.0, 0.0, 1.0)  # discount per turn
   lam: float = ranged(0.95, 0.0, 1.0)
   bootstrap: bool = static(default=False)
-  needs: ClassVar[tuple[str, ...]] = ('values',)
+  needs = ('values',)
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """Shaped rewards [B] or [B, T] -> returns [B, T]."""

@@ -1,7 +1,5 @@
 """Returns of turns, and their unbiased baseline from the group."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -42,7 +40,7 @@ class TurnLeaveOneOut(Credit):
   """
 
   gamma: float = ranged(1.0, 0.0, 1.0)  # discount per turn
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] or [B, T] -> [B, T]."""

@@ -1,7 +1,5 @@
 """Digi-Q: advantages and temporal-difference targets of two critics."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -30,8 +28,8 @@ class TwinAdvantage(Credit):
   smaller.
   """
 
-  needs: ClassVar[tuple[str, ...]] = _NEEDS
-  num_values: ClassVar[int] = 4
+  needs = _NEEDS
+  num_values = 4
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
@@ -57,8 +55,8 @@ class TwinTargets(ValueTarget):
   """
 
   gamma: float = ranged(0.95, 0.0, 1.0)  # discount per turn
-  needs: ClassVar[tuple[str, ...]] = _NEEDS
-  num_values: ClassVar[int] = 4
+  needs = _NEEDS
+  num_values = 4
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """Shaped rewards [B] or [B, T] -> targets [B, T, 4]."""

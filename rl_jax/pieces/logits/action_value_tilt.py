@@ -1,7 +1,5 @@
 """ILQL's acting rule: the cloned policy, tilted by what actions are worth."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -25,7 +23,7 @@ class ActionValueTilt(LogitTransform):
 
   beta: float = ranged(16.0, 0.0)  # nats per unit of reward
   clip: float | None = ranged(0.0, 0.0)  # nats
-  value_heads: ClassVar[bool] = True
+  value_heads = True
 
   def __call__(self, ctx: LogitContext) -> Array:
     """Logits of pi'; values: the outputs of the value head, [R, 1 + 2 V]."""

@@ -1,6 +1,6 @@
 """Value heads that learn the labels of several aspects of a response."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -24,8 +24,8 @@ class AspectRegression(Loss):
 
   num_aspects: int = ranged(2, 1, static=True)
   aggregation: Any = None  # a scalar loss is not aggregated
-  from_data: ClassVar[bool] = True
-  needs: ClassVar[tuple[str, ...]] = ('value_heads_after',)
+  from_data = True
+  needs = ('value_heads_after',)
 
   @property
   def num_values(self) -> int:

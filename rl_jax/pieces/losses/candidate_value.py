@@ -1,6 +1,6 @@
 """Direct advantage: the critic learns how often a step leads to the answer."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 
@@ -26,7 +26,7 @@ class CandidateValue(ValueLoss):
 
   coef: float = ranged(1.0, 0.0)
   aggregation: Any = None  # a scalar loss is not aggregated
-  needs: ClassVar[tuple[str, ...]] = ('values_after',)
+  needs = ('values_after',)
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""

@@ -1,6 +1,6 @@
 """CISPO: the importance weight is clipped, the gradient never is."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax
@@ -27,7 +27,7 @@ class CISPO(Loss):
   clip_low: float = ranged(0.2, 0.0, 1.0)  # 1 is no lower bound
   clip_high: float = ranged(0.28, 0.0)
   aggregation: Any = None  # overrides the method's
-  per_token: ClassVar[bool] = True
+  per_token = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""

@@ -1,6 +1,6 @@
 """COPO: a second, prompt-level advantage blended in by answer entropy."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax
@@ -44,7 +44,7 @@ class ConsistencyClip(Loss):
   clip_low: float = ranged(0.2, 0.0, 1.0)
   clip_high: float = ranged(0.2, 0.0)
   aggregation: Any = None  # overrides the method's
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def _blend(self, traj: Trajectories) -> tuple[Array, Array]:
     """(w, B), each [N]."""

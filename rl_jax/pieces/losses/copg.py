@@ -1,6 +1,6 @@
 """CoPG: differences of regularised rewards inside a group go to zero."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 
@@ -38,8 +38,8 @@ class CoPG(Loss):
 
   coef: float = ranged(0.1, 0.0, open_low=True)  # reward per nat
   aggregation: Any = None  # a scalar loss is not aggregated
-  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
-  min_group_size: ClassVar[int] = 2
+  needs = ('logp_ref',)
+  min_group_size = 2
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""

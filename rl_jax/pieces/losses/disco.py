@@ -1,6 +1,6 @@
 """DisCO: right answers above a soft maximum of the wrong ones."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax
@@ -35,7 +35,7 @@ class DisCO(Loss):
   threshold: float = 0.5  # in units of the reward
   score: str = chosen('logp', ('logp', 'ratio'))
   aggregation: Any = None  # a scalar loss is not aggregated
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""

@@ -1,6 +1,6 @@
 """DPPO: a trust region in probability instead of probability ratio."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax
@@ -41,7 +41,7 @@ class DPPO(Loss):
   high: float = ranged(0.15, 0.0)  # for A > 0
   ratio_limit: float = ranged(20.0, 0.0, open_low=True)
   aggregation: Any = None  # overrides the method's
-  per_token: ClassVar[bool] = True
+  per_token = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""

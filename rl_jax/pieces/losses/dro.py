@@ -1,6 +1,6 @@
 """DRO: the policy gradient with a quadratic pull to the old policy."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 
@@ -23,7 +23,7 @@ class DRO(Loss):
 
   coef: float = ranged(1.0, 0.0)  # advantage per nat
   aggregation: Any = None  # overrides the method's
-  per_token: ClassVar[bool] = True
+  per_token = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""

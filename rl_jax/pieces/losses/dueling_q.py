@@ -1,6 +1,6 @@
 """B-Coder: the policy's logits and a value head as one action value."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax
@@ -37,8 +37,8 @@ class DuelingQ(Loss):
   advantage_coef: float = ranged(0.1, 0.0)
   likelihood_coef: float = ranged(0.5, 0.0)
   aggregation: Any = None  # overrides the method's
-  per_token: ClassVar[bool] = True
-  needs: ClassVar[tuple] = ('value_heads', _DRAWN)
+  per_token = True
+  needs = ('value_heads', _DRAWN)
 
   @property
   def num_values(self) -> int:

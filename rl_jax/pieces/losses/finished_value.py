@@ -1,6 +1,6 @@
 """T-PPO: the value head learns from finished responses only."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 
@@ -21,7 +21,7 @@ class FinishedValue(ValueLoss):
 
   coef: float = ranged(0.5, 0.0)  # 0.5 is the half of the squared error
   aggregation: Any = None  # unused: the loss is a scalar
-  needs: ClassVar[tuple[str, ...]] = ('values',)
+  needs = ('values',)
 
   def check(self, context: CheckContext) -> None:
     """Raises ValueError if nothing computes the targets."""

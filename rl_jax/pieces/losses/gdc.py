@@ -1,6 +1,6 @@
 """GDC: maximum likelihood of a target distribution, by importance weights."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax.numpy as jnp
@@ -34,7 +34,7 @@ class GDC(Loss):
   temperature: float = ranged(1.0, 0.0, open_low=True)
   normalize: bool = static(default=False)
   aggregation: Any = None  # overrides the method's
-  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
+  needs = ('logp_ref',)
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""

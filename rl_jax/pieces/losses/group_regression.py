@@ -1,6 +1,6 @@
 """Reg-GRPO: standardised log-ratios of a group are fitted to its advantages."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax
@@ -39,7 +39,7 @@ class GroupRegression(Loss):
 
   eps: float = ranged(1e-2, 0.0, open_low=True)  # nats squared
   aggregation: Any = None  # a scalar loss is not aggregated
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""

@@ -1,6 +1,6 @@
 """HiPER: regression of the values of sub-goals, actions and switches."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops import hierarchy as ops
@@ -17,10 +17,10 @@ class HierarchicalValue(ValueLoss):
 
   coef: float = ranged(0.5, 0.0)
   aggregation: Any = None  # overrides the method's
-  per_token: ClassVar[bool] = True
-  needs: ClassVar[tuple[str, ...]] = ('value_heads',)
-  num_values: ClassVar[int] = 3
-  reads: ClassVar[dict[str, str]] = ops.READS
+  per_token = True
+  needs = ('value_heads',)
+  num_values = 3
+  reads = ops.READS
 
   def check(self, context: CheckContext) -> None:
     """Raises ValueError if nothing computes the targets."""

@@ -1,6 +1,6 @@
 """Implicit Q-learning: V is an expectile of Q, Q the one-step return."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax.numpy as jnp
@@ -25,8 +25,8 @@ class ImplicitQ(ValueLoss):
 
   tau: float = ranged(0.7, 0.0, 1.0, open_low=True, open_high=True)
   aggregation: Any = None  # overrides the method's
-  per_token: ClassVar[bool] = True
-  needs: ClassVar[tuple] = (_OWN,)
+  per_token = True
+  needs = (_OWN,)
 
   def check(self, context: CheckContext) -> None:
     """Raises ValueError unless the targets are those of V and both Q."""

@@ -1,6 +1,6 @@
 """lambda-GRPO: PPO's clip with a learned preference for the length of rows."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax
@@ -45,7 +45,7 @@ class LengthPreference(Loss):
   eps: float = ranged(1e-6, 0.0, open_low=True)  # tokens
   floor: float = ranged(1e-3, 0.0, open_low=True)
   aggregation: Any = None  # overrides the method's
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def init_params(self) -> dict[str, Array]:
     """lambda - start, in units of `rate`."""

@@ -1,6 +1,6 @@
 """Maximum likelihood of given tokens: supervised training as a method."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import Loss, LossContext, LossOut
@@ -15,9 +15,9 @@ class NegativeLogLikelihood(Loss):
   """
 
   aggregation: Any = None  # overrides the method's
-  per_token: ClassVar[bool] = True
-  from_data: ClassVar[bool] = True
-  imitates: ClassVar[bool] = True  # every response, whatever its label
+  per_token = True
+  from_data = True
+  imitates = True  # every response, whatever its label
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""

@@ -1,6 +1,6 @@
 """NFT: likelihood of right answers, and of the implied policy of wrong ones."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax
@@ -45,7 +45,7 @@ class NFT(Loss):
   threshold: float = 0.5  # in units of the reward
   normalize: int = ranged(1, 0, 2, static=True)
   aggregation: Any = None  # overrides the method's
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""

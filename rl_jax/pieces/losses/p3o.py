@@ -1,6 +1,6 @@
 """P3O: clipped policy gradients on pairs of answers to one prompt."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax
@@ -41,7 +41,7 @@ class P3O(Loss):
   clip_low: float = ranged(0.2, 0.0, 1.0)
   clip_high: float = ranged(0.2, 0.0)
   aggregation: Any = None  # a scalar loss is not aggregated
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""

@@ -1,6 +1,6 @@
 """RLPrompt: soft Q-learning whose action values are the logits."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax.numpy as jnp
@@ -40,8 +40,8 @@ class PathConsistency(Loss):
   scale: float = ranged(5.0, 0.0, open_low=True)
   target: Any = static(default=Average(decay=0.999))
   aggregation: Any = None  # overrides the method's
-  per_group: ClassVar[bool] = True
-  needs: ClassVar[tuple] = (_VALUE,)
+  per_group = True
+  needs = (_VALUE,)
 
   @property
   def policies(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """PPO's clipped surrogate, the loss of GRPO and most of its successors."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax.numpy as jnp
@@ -29,7 +29,7 @@ class PPOClip(Loss):
   # Largest ratio for A < 0; None: off.
   dual_clip: float | None = ranged(None, 1.0, open_low=True)
   aggregation: Any = None  # overrides the method's
-  per_token: ClassVar[bool] = True
+  per_token = True
 
   @property
   def offers(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The score-function policy gradient."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 
@@ -17,7 +17,7 @@ class Reinforce(Loss):
   """
 
   aggregation: Any = None  # overrides the method's
-  per_token: ClassVar[bool] = True
+  per_token = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""

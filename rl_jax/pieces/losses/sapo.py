@@ -1,6 +1,6 @@
 """SAPO: a soft gate in place of the clip."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax
@@ -26,7 +26,7 @@ class SAPO(Loss):
   positive_temperature: float = ranged(1.0, 0.0, open_low=True)
   negative_temperature: float = ranged(1.05, 0.0, open_low=True)
   aggregation: Any = None  # overrides the method's
-  per_token: ClassVar[bool] = True
+  per_token = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""

@@ -1,6 +1,6 @@
 """A value head that learns whether the steps of a response are right."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -33,8 +33,8 @@ class StepLabels(Loss):
   threshold: float = ranged(0.0, 0.0, 1.0, open_high=True)
   truncate: bool = static(default=True)
   aggregation: Any = None  # a scalar loss is not aggregated
-  from_data: ClassVar[bool] = True
-  needs: ClassVar[tuple[str, ...]] = ('values_after',)
+  from_data = True
+  needs = ('values_after',)
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""

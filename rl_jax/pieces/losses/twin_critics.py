@@ -1,6 +1,6 @@
 """Digi-Q: squared errors of two critics of states and two of actions."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax.numpy as jnp
@@ -24,9 +24,9 @@ class TwinCritics(ValueLoss):
   """
 
   aggregation: Any = None  # overrides the method's
-  per_token: ClassVar[bool] = True
-  needs: ClassVar[tuple[str, ...]] = ('value_heads', 'value_heads_after')
-  num_values: ClassVar[int] = 4
+  per_token = True
+  needs = ('value_heads', 'value_heads_after')
+  num_values = 4
 
   def check(self, context: CheckContext) -> None:
     """Raises ValueError unless the targets have as many outputs."""

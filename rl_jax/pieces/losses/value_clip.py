@@ -1,6 +1,6 @@
 """PPO's clipped regression of the value head."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax.numpy as jnp
@@ -20,8 +20,8 @@ class ValueClip(ValueLoss):
   coef: float = ranged(0.5, 0.0)  # 0.5 is the half of the squared error
   clip: float = ranged(0.2, 0.0, open_low=True)  # in units of the return
   aggregation: Any = None  # overrides the method's
-  per_token: ClassVar[bool] = True
-  needs: ClassVar[tuple[str, ...]] = ('values',)
+  per_token = True
+  needs = ('values',)
 
   def check(self, context: CheckContext) -> None:
     """Raises ValueError if nothing computes the targets."""

@@ -1,6 +1,6 @@
 """Squared errors of all outputs of the value head."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax.numpy as jnp
@@ -21,8 +21,8 @@ class ValueRegression(ValueLoss):
 
   coefs: tuple[float, ...] = static(default=(0.5, 0.5, 0.2))
   aggregation: Any = None  # overrides the method's
-  per_token: ClassVar[bool] = True
-  needs: ClassVar[tuple[str, ...]] = ('value_heads',)
+  per_token = True
+  needs = ('value_heads',)
 
   def __post_init__(self):
     if not self.coefs or min(self.coefs) < 0:

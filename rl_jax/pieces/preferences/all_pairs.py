@@ -5,8 +5,6 @@ rewards make no edge. Rows that are not trained lose their edges later, by their
 weights. margin_NE is margin_scale times the difference of the rewards.
 """
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -24,9 +22,9 @@ class Given(Pairs):
   Reads the data's own labels, whatever the rewards are; margin 0.
   """
 
-  from_data: ClassVar[bool] = True
-  labelled: ClassVar[bool] = True
-  min_group_size: ClassVar[int] = 2
+  from_data = True
+  labelled = True
+  min_group_size = 2
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """G (G - 1) / 2 edges."""
@@ -67,8 +65,8 @@ class RecordWins(Given):
   By the labels that rollouts.wrappers.BesideRecord gives.
   """
 
-  from_data: ClassVar[bool] = False
-  labelled: ClassVar[bool] = False
+  from_data = False
+  labelled = False
 
 
 @piece
@@ -77,7 +75,7 @@ class AllPairs(Pairs):
 
   min_gap: float = ranged(0.0, 0.0)  # of rewards
   margin_scale: float = ranged(0.0, 0.0)
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """G (G - 1) / 2 edges."""
@@ -102,7 +100,7 @@ class AgainstOpponent(Pairs):
   """
 
   margin_scale: float = ranged(0.0, 0.0)
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """G (G - 1) / 2 edges, of which those of one side have weight 0."""

@@ -1,6 +1,6 @@
 """MaxMin-RLHF: reward models of groups of annotators, by hard EM."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -37,8 +37,8 @@ class AnnotatorMixture(Loss):
   center: float = ranged(0.01, 0.0)
   seed: int = static(default=0)
   aggregation: Any = None  # a scalar loss is not aggregated
-  min_group_size: ClassVar[int] = 2
-  needs: ClassVar[tuple[str, ...]] = ('value_heads_after',)
+  min_group_size = 2
+  needs = ('value_heads_after',)
 
   @property
   def num_values(self) -> int:

@@ -1,6 +1,6 @@
 """BCO: a binary classifier of responses whose logit is the implicit reward."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -28,9 +28,9 @@ class BCO(Loss):
 
   beta: float = ranged(0.1, 0.0, open_low=True)
   aggregation: Any = None  # a scalar loss is not aggregated
-  from_data: ClassVar[bool] = True
-  labelled: ClassVar[bool] = True
-  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
+  from_data = True
+  labelled = True
+  needs = ('logp_ref',)
 
   def init(self, num_prompts: int) -> dict[str, Array]:
     """The mean and the number of the rows so far."""

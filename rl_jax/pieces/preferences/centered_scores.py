@@ -1,6 +1,6 @@
 """Scores of a reward model around 0, as company of a loss on pairs."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.edges import edge_mean, ends, live_weights
@@ -20,7 +20,7 @@ class CenteredScores(Regularizer):
   score: Any  # preferences.FinalValue
   coef: float = ranged(0.01, 0.0)
   aggregation: Any = None  # a scalar loss is not aggregated
-  per_group: ClassVar[bool] = True
+  per_group = True
 
   @property
   def needs(self) -> tuple[Any, ...]:

@@ -1,6 +1,6 @@
 """The likelihood of winning responses, as company of a loss on pairs."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -28,7 +28,7 @@ class ChosenLikelihood(Regularizer):
   coef: float = ranged(1.0, 0.0)
   average: str = chosen('token', ('token', 'row_sum', 'row_mean'))
   aggregation: Any = None  # a scalar loss is not aggregated
-  per_group: ClassVar[bool] = True
+  per_group = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""

@@ -1,7 +1,5 @@
 """D2PO's score: earlier tokens of a response count more."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -22,7 +20,7 @@ class DecayedRatio(Score):
 
   beta: float = ranged(0.1, 0.0, open_low=True)  # per nat
   decay: float = ranged(0.98, 0.0, 1.0, open_low=True)  # gamma of the paper
-  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
+  needs = ('logp_ref',)
 
   def __call__(self, ctx: LossContext) -> Array:
     """[B]."""

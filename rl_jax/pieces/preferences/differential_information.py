@@ -1,6 +1,6 @@
 """DID: how sharp the change from the reference to the policy is."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -34,9 +34,9 @@ class DifferentialInformation(Regularizer):
   """
 
   aggregation: Any = None  # a scalar loss is not aggregated
-  per_group: ClassVar[bool] = True
-  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
-  min_group_size: ClassVar[int] = 2
+  per_group = True
+  needs = ('logp_ref',)
+  min_group_size = 2
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """The scalar 0."""

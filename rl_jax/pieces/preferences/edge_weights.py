@@ -3,8 +3,6 @@
 They multiply the loss of an edge; means still divide by the number of edges.
 """
 
-from typing import Any, ClassVar
-
 import jax
 import jax.numpy as jnp
 
@@ -26,7 +24,7 @@ class OnPolicy(EdgeWeight):
   dpo_trainer.py (use_weighting, limit included, in copies of the file).
   """
 
-  needs: ClassVar[tuple[Any, ...]] = (Collision(),)
+  needs = (Collision(),)
 
   def __call__(self, ctx: LossContext) -> Array:
     """[N, E]."""

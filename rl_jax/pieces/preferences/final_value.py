@@ -1,7 +1,5 @@
 """A score of rows by the value head: what a scalar reward model learns."""
 
-from typing import ClassVar
-
 from rl_jax.pieces.ops.masking import last_token
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import LossContext, Score
@@ -16,7 +14,7 @@ class FinalValue(Score):
   s_lose). Source: TRL reward_trainer.py, OpenRLHF PairWiseLoss (by digests).
   """
 
-  needs: ClassVar[tuple[str, ...]] = ('values_after',)
+  needs = ('values_after',)
 
   def __call__(self, ctx: LossContext) -> Array:
     """[B]."""

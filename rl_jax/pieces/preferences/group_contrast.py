@@ -1,6 +1,6 @@
 """GEPO: a group of winners against a group of losers."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -35,9 +35,9 @@ class GroupContrast(Loss):
   variance: float = ranged(1.0, 0.0)  # lambda of the paper, per nat squared
   coef: float = ranged(1.0, 0.0)
   aggregation: Any = None  # a scalar loss is not aggregated
-  per_group: ClassVar[bool] = True
-  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
-  min_group_size: ClassVar[int] = 2
+  per_group = True
+  needs = ('logp_ref',)
+  min_group_size = 2
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""

@@ -1,7 +1,7 @@
 """Supervised training as reward learning, under several divergences."""
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -44,10 +44,10 @@ class ImplicitRewardFit(Loss):
   beta: float = ranged(0.1, 0.0, open_low=True)
   divergence: str = chosen('chi2', tuple(_LINKS))
   aggregation: Any = None  # a scalar loss is not aggregated
-  per_group: ClassVar[bool] = True
-  from_data: ClassVar[bool] = True
-  imitates: ClassVar[bool] = True  # every response, whatever its label
-  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
+  per_group = True
+  from_data = True
+  imitates = True  # every response, whatever its label
+  needs = ('logp_ref',)
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""

@@ -1,6 +1,6 @@
 """KTO: desirable and undesirable responses against a reference point."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -32,9 +32,9 @@ class KTO(Loss):
   undesirable: float = ranged(1.0, 0.0)
   baseline: str = chosen('mismatched', ('mismatched', 'batch', 'zero'))
   aggregation: Any = None  # a scalar loss is not aggregated
-  from_data: ClassVar[bool] = True
-  labelled: ClassVar[bool] = True
-  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
+  from_data = True
+  labelled = True
+  needs = ('logp_ref',)
 
   @property
   def mismatched(self) -> bool:

@@ -1,6 +1,6 @@
 """XPO's company: what the opponent would write becomes less likely."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -22,7 +22,7 @@ class Optimism(Regularizer):
 
   coef: float = ranged(1e-5, 0.0)  # alpha of the paper
   aggregation: Any = None  # a scalar loss is not aggregated
-  per_group: ClassVar[bool] = True
+  per_group = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""

@@ -1,7 +1,6 @@
 """StepORLM's pairs: by the outcome first, then by the quality of the steps."""
 
 import functools
-from typing import ClassVar
 
 import jax.numpy as jnp
 
@@ -29,7 +28,7 @@ class OutcomeThenProcess(Pairs):
   process: str = static(
     default='format'
   )  # another: share of steps judged right
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   @property
   def components(self) -> tuple[str, str]:

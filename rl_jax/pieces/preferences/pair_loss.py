@@ -1,7 +1,7 @@
 """A loss on comparisons: a score of each row, a link, a weight of each edge."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax
@@ -40,8 +40,8 @@ class PairLoss(Loss):
   weight: Any = None  # preferences.edge_weights
   coef: float = ranged(1.0, 0.0)
   aggregation: Any = None  # a scalar loss is not aggregated
-  per_group: ClassVar[bool] = True
-  min_group_size: ClassVar[int] = 2
+  per_group = True
+  min_group_size = 2
 
   @property
   def needs(self) -> tuple[Any, ...]:

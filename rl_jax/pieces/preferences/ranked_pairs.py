@@ -5,8 +5,6 @@ Equal rewards make no edge. Rows that are not trained lose their edges later, by
 their weights. margin_NE is margin_scale times the difference of the rewards.
 """
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -28,7 +26,7 @@ class BestWorst(Pairs):
 
   min_gap: float = ranged(0.0, 0.0)  # of rewards; not above it: no edge
   margin_scale: float = ranged(0.0, 0.0)
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """One edge a group."""
@@ -56,7 +54,7 @@ class Adjacent(Pairs):
   """
 
   margin_scale: float = ranged(0.0, 0.0)
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """G - 1 edges."""

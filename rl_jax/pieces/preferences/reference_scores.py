@@ -4,8 +4,6 @@ S is the sum of logp over the row's trained tokens, S_ref that of logp_ref, T
 their number, D = S - S_ref, all in nats and float32. The gradient reaches logp.
 """
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
@@ -33,7 +31,7 @@ class LogRatio(Score):
 
   beta: float = ranged(0.1, 0.0, open_low=True)  # per nat
   length: str = chosen('sum', ('sum', 'mean'))
-  needs: ClassVar[tuple[str, ...]] = _REFERENCE
+  needs = _REFERENCE
 
   def __call__(self, ctx: LossContext) -> Array:
     """[B]."""
@@ -60,7 +58,7 @@ class DivergenceRatio(Score):
   beta: float = ranged(0.1, 0.0, open_low=True)
   alpha: float = ranged(0.5, 0.0, 1.0, open_high=True)  # of 'alpha' alone
   length: str = chosen('sum', ('sum', 'mean'))
-  needs: ClassVar[tuple[str, ...]] = _REFERENCE
+  needs = _REFERENCE
 
   def __call__(self, ctx: LossContext) -> Array:
     """[B]."""
@@ -91,7 +89,7 @@ class CommonLengthRatio(Score):
 
   beta: float = ranged(0.1, 0.0, open_low=True)
   alpha: float = ranged(0.5, 0.0, 1.0)
-  needs: ClassVar[tuple[str, ...]] = _REFERENCE
+  needs = _REFERENCE
 
   def __call__(self, ctx: LossContext) -> Array:
     """[B]."""

@@ -1,7 +1,5 @@
 """RSO: pairs among samples of the reward-tilted policy, by rejection."""
 
-from typing import ClassVar
-
 import jax
 import jax.numpy as jnp
 
@@ -29,7 +27,7 @@ class Rejection(Pairs):
   beta: float = ranged(0.5, 0.0, open_low=True)  # of rewards
   keep: int = ranged(2, 2, static=True)  # k of the paper is 8, of 64 samples
   seed: int = ranged(0, static=True)
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """keep // 2 edges; keep is at most G."""

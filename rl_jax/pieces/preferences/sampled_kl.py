@@ -1,6 +1,6 @@
 """HyPO's company: the KL to the reference on the policy's own samples."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -32,9 +32,9 @@ class SampledKL(Regularizer):
 
   coef: float = ranged(1e-4, 0.0)  # lambda of the paper
   aggregation: Any = None  # a scalar loss is not aggregated
-  per_group: ClassVar[bool] = True
-  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
-  min_group_size: ClassVar[int] = 2
+  per_group = True
+  needs = ('logp_ref',)
+  min_group_size = 2
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""

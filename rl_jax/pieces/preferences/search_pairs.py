@@ -1,7 +1,5 @@
 """MCTS-DPO's pairs of steps, and its link by how sure they are."""
 
-from typing import ClassVar
-
 import jax
 import jax.numpy as jnp
 
@@ -23,8 +21,8 @@ class SearchPairs(Pairs):
   Source: YuxiXie/MCTS-DPO (by a digest).
   """
 
-  min_group_size: ClassVar[int] = 2
-  reads: ClassVar[dict[str, str]] = {
+  min_group_size = 2
+  reads = {
     'search_pair_B': 'k > 0: the better row of pair k, -k: its worse one; or 0',
     'confidence_B': 'how sure the better row is better, from 1/2 to 1',
   }

@@ -1,7 +1,5 @@
 """Sem-DPO's weight: chosen responses far from their prompt count less."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -25,7 +23,7 @@ class SemanticConsistency(EdgeWeight):
   """
 
   decay: float = ranged(2.0, 0.0)  # per unit of cosine distance
-  reads: ClassVar[dict[str, str]] = {
+  reads = {
     'semantic_distance_B': (
       '1 - cos of the embeddings of prompt and response, of chosen rows; '
       'filled by data with the field semantic_distance'

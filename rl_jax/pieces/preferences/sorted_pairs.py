@@ -1,6 +1,6 @@
 """AOT: the distribution of margins, not each margin, beats the reference's."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -30,8 +30,8 @@ class SortedPairs(Loss):
   label_smoothing: float = ranged(0.0, 0.0, 0.5)
   form: str = chosen('paired', ('paired', 'unpaired'))
   aggregation: Any = None  # a scalar loss is not aggregated
-  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
-  min_group_size: ClassVar[int] = 2
+  needs = ('logp_ref',)
+  min_group_size = 2
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""

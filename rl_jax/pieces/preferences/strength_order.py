@@ -1,6 +1,6 @@
 """MAPL: a stronger preference has the larger difference of scores."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +27,7 @@ class StrengthOrder(Regularizer):
   score: Any  # preferences.scores
   coef: float = ranged(1.0, 0.0)  # ours; unverified in the paper
   aggregation: Any = None  # a scalar loss is not aggregated
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   @property
   def needs(self) -> tuple[Any, ...]:

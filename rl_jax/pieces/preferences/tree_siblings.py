@@ -1,6 +1,6 @@
 """Losses on pairs of steps that have the same beginning: MCTS-DPO."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -32,9 +32,9 @@ class TreeSiblings(Loss):
 
   loss: Any  # preferences.PairLoss, or ChosenLikelihood
   aggregation: Any = None  # a scalar loss is not aggregated
-  per_group: ClassVar[bool] = True
-  min_group_size: ClassVar[int] = 2
-  reads: ClassVar[dict[str, str]] = {
+  per_group = True
+  min_group_size = 2
+  reads = {
     'node_BK': 'numbers of the nodes of a tree above the row, in its group',
     'edge_end_BK': 'tokens of the row up to each of these nodes',
   }

@@ -1,6 +1,6 @@
 """SPPO: log-ratios of responses are fitted to their win rates."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -24,9 +24,9 @@ class WinRateRegression(Loss):
 
   beta: float = ranged(0.1, 0.0, open_low=True)
   aggregation: Any = None  # a scalar loss is not aggregated
-  per_group: ClassVar[bool] = True
-  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
-  min_group_size: ClassVar[int] = 2
+  per_group = True
+  needs = ('logp_ref',)
+  min_group_size = 2
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""

@@ -1,6 +1,6 @@
 """A KL term whose coefficient holds the divergence near a target."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax.numpy as jnp
@@ -32,8 +32,8 @@ class AdaptiveKL(Regularizer):
   limit: float = ranged(0.2, 0.0)
   estimator: str = chosen('k3', ESTIMATORS)
   aggregation: Any = None  # overrides the method's
-  per_token: ClassVar[bool] = True  # beta is that of the step before
-  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
+  per_token = True  # beta is that of the step before
+  needs = ('logp_ref',)
 
   def init(self, num_prompts: int) -> dict[str, Array]:
     """The coefficient."""

@@ -1,6 +1,6 @@
 """CQL: action values of tokens that the data lack are kept low."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 
@@ -26,8 +26,8 @@ class ConservativeQ(Regularizer):
 
   coef: float = ranged(1e-4, 0.0)  # per nat
   aggregation: Any = None  # overrides the method's
-  per_token: ClassVar[bool] = True
-  needs: ClassVar[tuple] = (_OWN, ActionNormalisers())
+  per_token = True
+  needs = (_OWN, ActionNormalisers())
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""

@@ -1,6 +1,6 @@
 """States of chosen responses lead to their goals, not to those of rejected."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -28,8 +28,8 @@ class ContrastiveGoal(Regularizer):
   coef: float = ranged(0.5, 0.0)
   samples: int = ranged(16, 1, static=True)
   aggregation: Any = None  # a scalar loss is not aggregated
-  min_group_size: ClassVar[int] = 2
-  needs: ClassVar[tuple[str, ...]] = ('hidden',)
+  min_group_size = 2
+  needs = ('hidden',)
 
   def check(self, context: CheckContext) -> None:
     """Raises ValueError without pairs."""

@@ -1,6 +1,6 @@
 """APO (View-R1), DADS: less KL on the good samples of easier prompts."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax.numpy as jnp
@@ -30,8 +30,8 @@ class DifficultyKL(Regularizer):
   coef: float = ranged(1e-3, 0.0)  # per nat
   correct_above: float = 0.5  # see row_inputs.right_B
   aggregation: Any = None  # overrides the method's
-  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
-  min_group_size: ClassVar[int] = 2
+  needs = ('logp_ref',)
+  min_group_size = 2
 
   def _weight(self, traj: Trajectories) -> Array:
     """omega [B, T]."""

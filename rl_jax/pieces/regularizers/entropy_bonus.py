@@ -1,6 +1,6 @@
 """A bonus for the entropy of the next-token distribution."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 
@@ -18,8 +18,8 @@ class EntropyBonus(Regularizer):
 
   coef: float = ranged(1e-3)  # per nat; below 0 lowers the entropy
   aggregation: Any = None  # overrides the method's
-  per_token: ClassVar[bool] = True
-  needs: ClassVar[tuple[str, ...]] = ('entropy',)
+  per_token = True
+  needs = ('entropy',)
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""

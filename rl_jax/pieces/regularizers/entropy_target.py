@@ -1,7 +1,5 @@
 """Holds the mean entropy of the policy at a target."""
 
-from typing import ClassVar
-
 import jax
 import jax.numpy as jnp
 
@@ -22,7 +20,7 @@ class EntropyTarget(Regularizer):
 
   coef: float = ranged(1e-3, 0.0)  # per nat
   target: float = ranged(0.5, 0.0)  # nats a token; ours
-  needs: ClassVar[tuple[str, ...]] = ('entropy',)
+  needs = ('entropy',)
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""

@@ -1,6 +1,6 @@
 """The divergence from the reference over the whole vocabulary, as a loss."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 
@@ -22,8 +22,8 @@ class ExactKL(Regularizer):
 
   coef: float = ranged(1e-3, 0.0)  # per nat
   aggregation: Any = None  # overrides the method's
-  per_token: ClassVar[bool] = True
-  needs: ClassVar[tuple] = (FullKL(),)
+  per_token = True
+  needs = (FullKL(),)
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""

@@ -1,6 +1,6 @@
 """The divergence from the reference policy as a term of the loss."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 
@@ -23,8 +23,8 @@ class KLPenalty(Regularizer):
   coef: float = ranged(1e-3, 0.0)  # per nat
   estimator: str = chosen('k3', ESTIMATORS)
   aggregation: Any = None  # overrides the method's
-  per_token: ClassVar[bool] = True
-  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
+  per_token = True
+  needs = ('logp_ref',)
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""

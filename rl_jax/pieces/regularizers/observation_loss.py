@@ -1,6 +1,6 @@
 """The likelihood of observations: the policy learns what environments say."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax.numpy as jnp
@@ -23,8 +23,8 @@ class ObservationLoss(Regularizer):
 
   coef: float = ranged(0.1, 0.0)  # ours
   aggregation: Any = None  # a scalar loss is not aggregated
-  per_token: ClassVar[bool] = True
-  needs: ClassVar[tuple[Any, ...]] = (ObservationLogp(),)
+  per_token = True
+  needs = (ObservationLogp(),)
 
   def check(self, context: CheckContext) -> None:
     """Raises ValueError if no environment says anything, or it repeats."""

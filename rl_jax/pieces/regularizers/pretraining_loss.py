@@ -1,7 +1,5 @@
 """PPO-max's ptx term: the likelihood of recorded responses."""
 
-from typing import ClassVar
-
 import chex
 
 from rl_jax.checks import ranged
@@ -24,7 +22,7 @@ class PretrainingLoss(Regularizer):
   """
 
   coef: float = ranged(0.1, 0.0)  # ours
-  from_data: ClassVar[bool] = True
+  from_data = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""

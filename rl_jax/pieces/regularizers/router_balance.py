@@ -1,7 +1,5 @@
 """The load-balancing loss of mixtures of experts."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -26,7 +24,7 @@ class RouterBalance(Regularizer):
   """
 
   coef: float = ranged(1e-3, 0.0)
-  needs: ClassVar[tuple[str, ...]] = ('router_probs', 'router_taken')
+  needs = ('router_probs', 'router_taken')
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""

@@ -1,7 +1,5 @@
 """StarPO-S: only the groups whose rewards differ most are trained."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -23,7 +21,7 @@ class TopSpread(GroupFilter):
   """
 
   fraction: float = ranged(0.25, 0.0, 1.0, open_low=True)
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def check(self, context: CheckContext) -> None:
     """Raises ValueError if groups of several rollouts would be compared."""

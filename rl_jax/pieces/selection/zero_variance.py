@@ -1,7 +1,5 @@
 """DAPO's dynamic sampling: groups of equal rewards are dropped."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.pieces.ops.masking import by_group
@@ -21,7 +19,7 @@ class ZeroVariance(GroupFilter):
   """
 
   component: str | None = static(default=None)  # of rewards; None: reward_B
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """Weights [N]."""

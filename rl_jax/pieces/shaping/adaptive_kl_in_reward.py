@@ -1,7 +1,5 @@
 """KL in the reward with a coefficient that holds the divergence at a target."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
@@ -33,7 +31,7 @@ class AdaptiveKLInReward(Shaping):
   gain: float = ranged(0.0128, 0.0, 1.0)  # a rollout
   limit: float = ranged(0.2, 0.0, 1.0, open_high=True)  # beta stays above 0
   estimator: str = chosen('k1', ESTIMATORS)
-  needs: ClassVar[tuple[str, ...]] = ('logp', 'logp_ref')
+  needs = ('logp', 'logp_ref')
 
   def init(self, num_prompts: int) -> dict[str, Array]:
     """The coefficient."""

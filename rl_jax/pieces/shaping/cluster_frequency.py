@@ -1,7 +1,5 @@
 """EMPO: the reward of a sample is how common its answer is."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -22,7 +20,7 @@ class ClusterFrequency(Shaping):
   Reasoning Incentivization" (EMPO); QingyangZhang/EMPO rewards.py.
   """
 
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""

@@ -1,7 +1,5 @@
 """Router-R1: right answers earn more the cheaper they were."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -31,7 +29,7 @@ class CostReward(Shaping):
 
   alpha: float = ranged(0.6, 0.0, 1.0)
   window: int = ranged(1000, 1, static=True)
-  reads: ClassVar[dict[str, str]] = {'cost_B': 'what the row has cost, >= 0'}
+  reads = {'cost_B': 'what the row has cost, >= 0'}
 
   def init(self, num_prompts: int) -> dict[str, Array]:
     """No cost has been seen."""

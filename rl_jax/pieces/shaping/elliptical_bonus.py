@@ -1,7 +1,5 @@
 """RepExp: a bonus for responses whose representation is unlike the others."""
 
-from typing import ClassVar
-
 import chex
 import jax
 import jax.numpy as jnp
@@ -46,8 +44,8 @@ class EllipticalBonus(Shaping):
   ridge: float = ranged(0.01, 0.0, open_low=True)
   correct_above: float = 0.5  # see row_inputs.right_B
   kind: str = chosen('leverage', ('leverage', 'leave_one_out'))
-  needs: ClassVar[tuple[str, ...]] = ('hidden',)
-  min_group_size: ClassVar[int] = 2
+  needs = ('hidden',)
+  min_group_size = 2
 
   def _lost(self, traj: Trajectories) -> tuple[Array, Array]:
     """(1 / n, ridge [P (...)^-1 P]_kk), what b lacks of 1, each [N, G].

@@ -1,7 +1,5 @@
 """ONI: a reward for messages that an annotator calls helpful."""
 
-from typing import ClassVar
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -54,7 +52,7 @@ class FeedbackReward(Shaping):
   rate: float = ranged(1.0, 0.0, open_low=True)
   steps: int = ranged(32, 1, INT32, static=True)
   seed: int = ranged(0, 0, INT32, static=True)
-  reads: ClassVar[dict[str, str]] = feedback.READS
+  reads = feedback.READS
 
   def __post_init__(self):
     if not self.factors or min(self.factors) < 1:

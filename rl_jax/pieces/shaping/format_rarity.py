@@ -1,7 +1,5 @@
 """Ada-GRPO (ARM): rare reasoning formats are rewarded more, at first."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -25,7 +23,7 @@ class FormatRarity(Shaping):
 
   # Rollouts; give it the run's iterations.
   total_steps: float = ranged(100.0, 1.0)
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def init(self, num_prompts: int) -> dict[str, Array]:
     """No rollout has been seen."""

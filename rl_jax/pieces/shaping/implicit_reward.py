@@ -1,6 +1,6 @@
 """Token rewards that a DPO policy implies."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -30,7 +30,7 @@ class ImplicitReward(Shaping):
   path: str = static(default='runs/dpo')  # work or model directory
   coef: float = ranged(0.05, 0.0)  # reward per nat
   clip: float | None = ranged(0.05, 0.0, open_low=True)  # None: off
-  needs: ClassVar[tuple[Any, ...]] = ('logp_ref', _LOGP)
+  needs = ('logp_ref', _LOGP)
 
   @property
   def policies(self) -> dict[str, Any]:

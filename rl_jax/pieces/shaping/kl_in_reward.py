@@ -1,7 +1,5 @@
 """The divergence from the reference policy as a part of the reward."""
 
-from typing import ClassVar
-
 from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.divergences import ESTIMATORS, kl_estimate
 from rl_jax.pieces.ops.masking import masked_sum, on_tokens
@@ -22,7 +20,7 @@ class KLInReward(Shaping):
   coef: float = ranged(0.01, 0.0)  # reward per nat
   estimator: str = chosen('k1', ESTIMATORS)
   level: str = chosen('token', ('token', 'sequence'))
-  needs: ClassVar[tuple[str, ...]] = ('logp', 'logp_ref')
+  needs = ('logp', 'logp_ref')
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] or [B, T] -> [B, T]; with level 'sequence' [B] -> [B].

@@ -1,7 +1,5 @@
 """Vision-R1: thresholds on the overlap of a box harden during training."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -28,9 +26,7 @@ class OverlapStages(Shaping):
   later_low: float = ranged(0.75, 0.0, 1.0)  # second stage
   later_high: float = ranged(0.9, 0.0, 1.0)
   switch: int = ranged(1500, 0, static=True)  # rollouts of the first stage
-  reads: ClassVar[dict[str, str]] = {
-    'iou_B': 'overlap of the predicted box with the true one, 0 to 1'
-  }
+  reads = {'iou_B': 'overlap of the predicted box with the true one, 0 to 1'}
 
   def init(self, num_prompts: int) -> dict[str, Array]:
     """No rollout has been seen."""

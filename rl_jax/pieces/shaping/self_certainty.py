@@ -1,7 +1,5 @@
 """The policy's own certainty as a reward: no verifier, no labels."""
 
-from typing import ClassVar
-
 import chex
 
 from rl_jax.checks import ranged
@@ -24,7 +22,7 @@ class SelfCertainty(Shaping):
   """
 
   coef: float = ranged(1.0)  # reward per nat
-  needs: ClassVar[tuple] = (Certainty(),)
+  needs = (Certainty(),)
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""

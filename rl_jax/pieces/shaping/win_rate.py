@@ -1,7 +1,5 @@
 """The reward of a sample is how often it wins against its group."""
 
-from typing import ClassVar
-
 import chex
 import jax
 import jax.numpy as jnp
@@ -30,7 +28,7 @@ class WinRate(Shaping):
   with_self: float = ranged(0.0, 0.0, 1.0)  # weight of the row itself
   against: str = chosen('group', ('group', 'opponent'))
   center: float = ranged(0.0)
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B]."""

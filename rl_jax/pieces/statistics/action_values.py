@@ -1,6 +1,6 @@
 """State values, and action values of every token of the vocabulary."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -54,7 +54,7 @@ class ActionValues(ValueStatistic):
 class ActionNormalisers(ValueStatistic):
   """log sum_v exp Q_h(v) before token t, h = 1, 2, [B, T, 2]."""
 
-  name: ClassVar[str] = 'action_normalisers'
+  name = 'action_normalisers'
 
   def __call__(self, chunk: Chunk) -> Array:
     """[B, C, 2]."""

@@ -1,7 +1,5 @@
 """Self-certainty: how far a distribution is from the uniform one."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.pieces.roles import Statistic, statistic
@@ -16,7 +14,7 @@ class Certainty(Statistic):
   Source: backprop07/Self-Certainty confidence_list.py.
   """
 
-  name: ClassVar[str] = 'self_certainty'
+  name = 'self_certainty'
 
   def __call__(self, chunk: Chunk) -> Array:
     """[B, C]."""

@@ -1,7 +1,5 @@
 """Collision: how likely the distribution's own token is on average."""
 
-from typing import ClassVar
-
 import jax
 
 from rl_jax.pieces.roles import Statistic, statistic
@@ -16,7 +14,7 @@ class Collision(Statistic):
   Source: WPO's weight adjustment (TRL dpo_trainer.py, by a digest).
   """
 
-  name: ClassVar[str] = 'collision'
+  name = 'collision'
 
   def __call__(self, chunk: Chunk) -> Array:
     """[B, C]."""

@@ -1,7 +1,5 @@
 """The exact divergence from another policy, over the whole vocabulary."""
 
-from typing import Any, ClassVar
-
 import jax
 import jax.numpy as jnp
 
@@ -20,8 +18,8 @@ class FullKL(Statistic):
   the reference in every update. Tokens of probability 0 count nothing.
   """
 
-  name: ClassVar[str] = 'full_kl'
-  policies: ClassVar[dict[str, Any]] = {'reference': Frozen()}
+  name = 'full_kl'
+  policies = {'reference': Frozen()}
 
   def __call__(self, chunk: Chunk) -> Array:
     """[B, C]."""

@@ -1,7 +1,5 @@
 """TW-GRPO: how far the distributions of a group lie apart."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.pieces.roles import Statistic, statistic
@@ -19,8 +17,8 @@ class GroupDivergence(Statistic):
   grpo_trainer.py.
   """
 
-  name: ClassVar[str] = 'group_divergence'
-  by_place: ClassVar[bool] = True
+  name = 'group_divergence'
+  by_place = True
 
   def __call__(self, chunk: Chunk) -> Array:
     """[B, C]."""

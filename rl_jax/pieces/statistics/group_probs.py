@@ -1,7 +1,5 @@
 """Probabilities of the tokens of the whole group at every place."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.pieces.roles import Statistic, statistic
@@ -16,8 +14,8 @@ class GroupProbs(Statistic):
   Source: what THR and NTHR need of the vocabulary ("Token Hidden Reward").
   """
 
-  name: ClassVar[str] = 'group_probs'
-  by_place: ClassVar[bool] = True
+  name = 'group_probs'
+  by_place = True
 
   def __call__(self, chunk: Chunk) -> Array:
     """[B, C, U]."""

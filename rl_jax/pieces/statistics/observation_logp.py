@@ -1,7 +1,5 @@
 """What the policy gives the tokens that environments said."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.pieces.ops.masking import OBSERVATION_LOGP
@@ -18,7 +16,7 @@ class ObservationLogp(Statistic):
   statistics it is 0 on trained tokens, and not on observations.
   """
 
-  name: ClassVar[str] = OBSERVATION_LOGP
+  name = OBSERVATION_LOGP
 
   def __call__(self, chunk: Chunk) -> Array:
     """[B, C]."""

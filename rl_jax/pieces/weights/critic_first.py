@@ -1,7 +1,5 @@
 """Critic pre-training: the policy waits until values have been learned."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -22,8 +20,8 @@ class CriticFirst(Weight):
   """
 
   steps: int = ranged(50, 0, static=True)  # ours
-  weighs: ClassVar[tuple[str, ...]] = ('policy', 'regularizer')
-  per_token: ClassVar[bool] = True
+  weighs = ('policy', 'regularizer')
+  per_token = True
 
   def check(self, context: CheckContext) -> None:
     """Raises ValueError if no loss trains values."""

@@ -1,7 +1,5 @@
 """T-PPO: the policy is trained on the tokens of this window alone."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.pieces.piece import piece
@@ -18,7 +16,7 @@ class CurrentWindow(Weight):
   and digests.
   """
 
-  per_token: ClassVar[bool] = True
+  per_token = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""

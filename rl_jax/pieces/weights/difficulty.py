@@ -1,7 +1,5 @@
 """GUI-G1: harder prompts weigh more in the loss."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.pieces import row_inputs
@@ -20,8 +18,8 @@ class DifficultyWeight(Weight):
   GUI Agents"; Yuqi-Zhou/GUI-G1 grpo_trainer.py.
   """
 
-  weighs: ClassVar[tuple[str, ...]] = ('policy', 'regularizer')
-  per_token: ClassVar[bool] = True
+  weighs = ('policy', 'regularizer')
+  per_token = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""

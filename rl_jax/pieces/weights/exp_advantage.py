@@ -1,7 +1,5 @@
 """Advantage-weighted regression: likelihood weighted by exp(beta A)."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -21,7 +19,7 @@ class ExpAdvantage(Weight):
 
   beta: float = ranged(4.0, 0.0)  # per unit of the reward
   most: float = ranged(20.0, 0.0, open_low=True)
-  per_token: ClassVar[bool] = True
+  per_token = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""

@@ -1,7 +1,5 @@
 """TW-GRPO: positions at which the group's distributions differ weigh more."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -26,8 +24,8 @@ class GroupDivergenceWeight(Weight):
 
   alpha: float = ranged(1.7, 1.0)  # largest weight
   eps: float = ranged(1e-8, 0.0, open_low=True)
-  needs: ClassVar[tuple] = (GroupDivergence(),)
-  min_group_size: ClassVar[int] = 2
+  needs = (GroupDivergence(),)
+  min_group_size = 2
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""

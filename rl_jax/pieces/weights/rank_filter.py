@@ -1,7 +1,5 @@
 """PF-PPO: weights by the rank of the reward in its group."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -26,7 +24,7 @@ class RankFilter(Weight):
   best: float = ranged(1.0, 0.0)
   middle: float = ranged(0.0, 0.0)
   worst: float = ranged(1.0, 0.0)
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""

@@ -1,7 +1,5 @@
 """Losses of reinforcement learning count on sampled rows alone."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.pieces import row_inputs
@@ -20,7 +18,7 @@ class SampledRows(Weight):
   """
 
   weighs: tuple[str, ...] = static(default=('policy', 'regularizer', 'value'))
-  per_token: ClassVar[bool] = True
+  per_token = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""

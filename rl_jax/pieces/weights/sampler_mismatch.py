@@ -6,8 +6,6 @@ logp_behaviour is the sampler's, logp_old the trainer's of the same parameters.
 Dropped and masked tokens weigh 0 and stay in the denominator of the loss.
 """
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -43,7 +41,7 @@ class IcePop(Weight):
 
   low: float = ranged(0.5, 0.0, 1.0)
   high: float = ranged(5.0, 1.0)
-  per_token: ClassVar[bool] = True
+  per_token = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""

@@ -1,6 +1,6 @@
 """Samples of the policy beside samples of an opponent."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -38,7 +38,7 @@ class Against(RolloutWrapper):
   coef: float = ranged(1.0, 0.0, 1.0)
   decay: float | None = ranged(None, 0.0, 1.0)  # of the average
   trained: str = chosen('both', tuple(_WEIGHTS))
-  widens: ClassVar[int] = 2  # see HintGuided
+  widens = 2  # see HintGuided
 
   @property
   def opponent(self) -> PolicyMixture:

@@ -1,7 +1,7 @@
 """Samples beside the recorded response to the same prompt."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from absl import logging
 import jax.numpy as jnp
@@ -33,7 +33,7 @@ class BesideRecord(RolloutWrapper):
   """
 
   coef: float = ranged(1.0, 0.0, 1.0)
-  widens: ClassVar[int] = 2  # see HintGuided
+  widens = 2  # see HintGuided
 
   @property
   def opponent(self) -> PolicyMixture | None:

@@ -1,6 +1,6 @@
 """Continuations of rows from inside a response, for wrappers that value it."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,7 +17,7 @@ class Continuations(RolloutWrapper):
   """
 
   samples: int
-  reads_rewards: ClassVar[bool] = True
+  reads_rewards = True
 
   @property
   def continues(self) -> int:

@@ -1,7 +1,7 @@
 """Reg-GRPO: prompts that are harder than the others get a hint."""
 
 import functools
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -41,7 +41,7 @@ class EasierPrompts(Hints):
   margin: float = ranged(0.0, 0.0)  # in units of the reward
   graded: bool = static(default=False)
   window: int = ranged(1, 1, static=True)  # rollouts
-  reads_rewards: ClassVar[bool] = True
+  reads_rewards = True
 
   def check(self, context: CheckContext) -> None:
     """Raises ValueError if the task has no such hints, or too long ones."""

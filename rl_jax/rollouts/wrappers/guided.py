@@ -1,6 +1,6 @@
 """Guide-GRPO: prompts without a right sample are sampled again with a hint."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -40,8 +40,8 @@ class HintGuided(Hints):
   solved_above: float = ranged(0.5)
   always: bool = static(default=False)
   corrected: bool = static(default=True)
-  widens: ClassVar[int] = 2  # times as many rows a group, for the memory plan
-  reads_rewards: ClassVar[bool] = True
+  widens = 2  # times as many rows a group, for the memory plan
+  reads_rewards = True
 
   @property
   def scores(self) -> bool:

@@ -1,6 +1,6 @@
 """Games against a copy of the policy, in place of the policy itself."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.policies import Average, CopyEvery, Frozen
@@ -23,7 +23,7 @@ class Opponent(RolloutWrapper):
   """
 
   rule: Frozen | CopyEvery | Average = static(default=CopyEvery(iterations=10))
-  plays: ClassVar[bool] = True
+  plays = True
 
   @property
   def policies(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """REX-RAG: failed episodes go on behind a reflection in place of the answer."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -45,10 +45,10 @@ class ReflectedClones(RolloutWrapper):
   clone_rate: float = ranged(0.2, 0.0, 1.0)
   keep_ratio: float = ranged(0.08, 0.0, 1.0)
   solved_above: float = ranged(0.5)  # in units of the reward
-  widens: ClassVar[int] = 2  # see HintGuided
-  replays: ClassVar[bool] = True  # for episodes, which are repeated
-  scores: ClassVar[bool] = True
-  reads_rewards: ClassVar[bool] = True
+  widens = 2  # see HintGuided
+  replays = True  # for episodes, which are repeated
+  scores = True
+  reads_rewards = True
 
   def check(self, context: CheckContext) -> None:
     """Raises ValueError if there is no text, or one cannot be encoded."""

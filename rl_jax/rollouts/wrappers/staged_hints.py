@@ -1,7 +1,7 @@
 """GHPO: prompts without a right sample get longer and longer hints."""
 
 import functools
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class StagedHints(Hints):
 
   shares: tuple[float, ...] = static(default=(0.25, 0.5, 0.75))
   solved_above: float = ranged(0.5)  # in units of the reward
-  reads_rewards: ClassVar[bool] = True
+  reads_rewards = True
 
   def __post_init__(self):
     known = all(isinstance(x, (int, float)) and 0 < x <= 1 for x in self.shares)

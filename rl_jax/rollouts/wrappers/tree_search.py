@@ -1,7 +1,7 @@
 """MCTS-DPO: a group is the steps that a tree search has tried."""
 
 from collections.abc import Generator
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -56,7 +56,7 @@ class TreeSearch(RolloutWrapper):
   length_power: float = ranged(1.25, 0.0)
   discount: float = ranged(1.0, 0.0, 1.0)
   value: Any = None
-  reads_rewards: ClassVar[bool] = True
+  reads_rewards = True
 
   @property
   def widens(self) -> int:

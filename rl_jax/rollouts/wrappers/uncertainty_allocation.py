@@ -1,6 +1,6 @@
 """XRPO: more samples for prompts whose mean reward is uncertain."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class UncertaintyAllocation(Priorities):
   rounds: int = ranged(1, 1, static=True)
   most: int = ranged(3, 1, static=True)  # chunks of a prompt
   seeds: SolvedSeeds | None = None
-  reads_rewards: ClassVar[bool] = True
+  reads_rewards = True
 
   @property
   def widens(self) -> int:
