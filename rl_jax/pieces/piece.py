@@ -8,9 +8,18 @@ piece does not declare has the default that stands here.
 """
 
 from collections.abc import Mapping
+import dataclasses
 import difflib
 import inspect
-from typing import Any, ClassVar, NamedTuple, TypeVar, dataclass_transform
+from typing import (
+  Any,
+  ClassVar,
+  NamedTuple,
+  Self,
+  TypeVar,
+  cast,
+  dataclass_transform,
+)
 
 from flax import struct
 
@@ -34,36 +43,75 @@ class CheckContext(NamedTuple):
 
 
 class Piece:
-  """The declarations and hooks of a piece of any role, with their defaults."""
+  """The declarations and hooks of a piece of any role, with their defaults.
+
+  A piece declares by a class attribute, `min_group_size = 2`, by a property,
+  where it depends on fields, or by a field.
+  """
 
   # The role as it is written to files and messages; each base class has its
   # own. Code asks `isinstance(piece, Loss)`.
   role: ClassVar[str] = ''
-  # Statistics of the policy that the piece reads: names (`entropy`, `values`,
-  # `logp_ref`, ...) and objects of `rl_jax.pieces.statistics`. Losses and
-  # weights always have `logp`.
-  needs: ClassVar[tuple[Any, ...]] = ()
-  # Keys of `traj.extras` that tasks, data or rollout wrappers fill, with what
-  # they mean. Keys of `rl_jax.pieces.row_inputs` need no declaration.
-  reads: ClassVar[Mapping[str, str]] = {}
-  # Components of the reward that the piece reads.
-  components: ClassVar[tuple[str, ...]] = ()
-  # Samples of a prompt that the piece compares, at least.
-  min_group_size: ClassVar[int] = 1
-  # Outputs of the value head that the piece reads.
-  num_values: ClassVar[int] = 1
-  # Policies besides the trained one, each name with its `ReferenceRule`.
-  policies: ClassVar[Mapping[str, Any]] = {}
   # Whether the piece learns from recorded responses, which
   # `rollout.logged_prompts` reads.
   from_data: ClassVar[bool] = False
   # Whether the piece reads the labels of recorded responses.
   labelled: ClassVar[bool] = False
-  # Whether the piece reads, in each group, the response to another prompt.
-  mismatched: ClassVar[bool] = False
-  # What other pieces of the method take over in `resolve`, by a name that both
-  # know: {'token_clip': {'clip_low': 0.2, 'clip_high': 0.2}}.
-  offers: ClassVar[Mapping[str, Any]] = {}
+
+  @property
+  def needs(self) -> tuple[Any, ...]:
+    """Statistics of the policy that the piece reads.
+
+    They are names (`entropy`, `values`, `logp_ref`, ...) and objects of
+    `rl_jax.pieces.statistics`. Losses and weights always have `logp`.
+    """
+    return ()
+
+  @property
+  def reads(self) -> Mapping[str, str]:
+    """Keys of `traj.extras`, and what they mean, that something else fills.
+
+    That is the task, the data or a rollout wrapper. Common keys are documented
+    in `rl_jax.pieces.row_inputs` and need no declaration.
+    """
+    return {}
+
+  @property
+  def components(self) -> tuple[str, ...]:
+    """Components of the reward that the piece reads."""
+    return ()
+
+  @property
+  def min_group_size(self) -> int:
+    """Samples of a prompt that the piece compares, at least."""
+    return 1
+
+  @property
+  def num_values(self) -> int:
+    """Outputs of the value head that the piece reads."""
+    return 1
+
+  @property
+  def policies(self) -> Mapping[str, Any]:
+    """Policies besides the trained one, each name with its `ReferenceRule`."""
+    return {}
+
+  @property
+  def mismatched(self) -> bool:
+    """Whether each group has to hold the response to another prompt."""
+    return False
+
+  @property
+  def offers(self) -> Mapping[str, Any]:
+    """What other pieces of the method take over in `resolve`.
+
+    By a name that both know: {'token_clip': {'clip_low': 0.2, ...}}.
+    """
+    return {}
+
+  def replace(self, **changes: Any) -> Self:
+    """The piece with other values of these fields."""
+    return dataclasses.replace(cast(Any, self), **changes)
 
   def check(self, context: CheckContext) -> None:
     """Raises ValueError if the piece does not fit the run.
@@ -77,7 +125,7 @@ class Piece:
     del max_response_tokens, vocab_size
     return ''
 
-  def resolve(self, method: Any) -> Any:
+  def resolve(self, method: Any) -> Self:
     """The piece with constants that it takes over from others of the method.
 
     Raises: ValueError if it needs another piece that is not there.

@@ -21,9 +21,13 @@ class ReferenceRule:
   What is kept of it are its weights, unless a rule keeps more.
   """
 
-  copies: int = 1  # of the weights
   # Whether small changes of the weights would be lost in fewer bits.
   needs_float32: ClassVar[bool] = False
+
+  @property
+  def copies(self) -> int:
+    """How many times the weights are held."""
+    return 1
 
   def due(self, iteration: Array | int) -> Array | bool:
     """Whether it is renewed after this iteration."""

@@ -22,13 +22,23 @@ A context may get further fields, so pieces read what they need of it by name.
 from collections.abc import Mapping
 import dataclasses
 import types
-from typing import Any, ClassVar, NamedTuple
+from typing import (
+  Any,
+  ClassVar,
+  NamedTuple,
+  Self,
+  TypeVar,
+  dataclass_transform,
+)
 
 import jax
 
 from rl_jax.pieces.piece import Piece, check_declarations
 from rl_jax.types import Array, GroupSummary, Metrics, Trajectories
 
+_Statistic = TypeVar('_Statistic', bound='Statistic')
+# The default of a field whose readers know that it is there.
+_ABSENT: Any = None
 NO_OTHERS: Mapping[str, Array] = types.MappingProxyType({})
 
 
@@ -39,7 +49,7 @@ class LossContext(NamedTuple):
   # [B, T, d]. A loss has gradients through them, a weight has none.
   stats: dict[str, Array]
   traj: Trajectories
-  key: Array | None = None  # of the step and the piece
+  key: Array = _ABSENT  # of the step and the piece
   state: Any = None  # what `init` or the last call returned
   params: Any = None  # the present values of `init_params`
 
@@ -98,7 +108,7 @@ class LogitContext(NamedTuple):
   # `policies`, by name; in an evaluation there may be none.
   others: Mapping[str, Array] = NO_OTHERS
   # Outputs [R, H] of the policy's value head, for those with `value_heads`.
-  values_RH: Array | None = None
+  values_RH: Any = None
 
 
 class _Stepwise(Piece):
@@ -121,10 +131,13 @@ class Loss(_Stepwise):
   """
 
   role: ClassVar[str] = 'policy'
-  # The Aggregation of this loss; None: that of the method. Usually a field.
-  aggregation: ClassVar[Any] = None
   # Whether the loss raises the likelihood of every response that it sees.
   imitates: ClassVar[bool] = False
+
+  @property
+  def aggregation(self) -> Any:
+    """The Aggregation of this loss; None: that of the method. Often a field."""
+    return None
 
 
 class Regularizer(Loss):
@@ -146,8 +159,11 @@ class Weight(_Stepwise):
   """
 
   role: ClassVar[str] = 'weight'
-  # Roles of the losses that are weighed.
-  weighs: ClassVar[tuple[str, ...]] = ('policy',)
+
+  @property
+  def weighs(self) -> tuple[str, ...]:
+    """Roles of the losses that are weighed."""
+    return ('policy',)
 
 
 class _OncePerRollout(Piece):
@@ -256,7 +272,7 @@ class LogitTransform(Piece):
   # Whether it reads outputs of the policy's value head.
   value_heads: ClassVar[bool] = False
 
-  def with_special_ids(self, ids: tuple[int, ...]) -> Any:
+  def with_special_ids(self, ids: tuple[int, ...]) -> Self:
     """The transform that treats these special tokens as it has to."""
     del ids
     return self
@@ -274,12 +290,18 @@ class Statistic:
   weights in `stats`, of the current weights, where it has a gradient.
   """
 
-  # The key of its result among the statistics.
-  name: ClassVar[str] = ''
-  # Rules of other policies whose logits it reads, by name.
-  policies: ClassVar[Mapping[str, Any]] = {}
   # Whether places of different rows are compared, so that no rows are packed.
   by_place: ClassVar[bool] = False
+
+  @property
+  def name(self) -> str:
+    """The key of its result among the statistics."""
+    raise NotImplementedError
+
+  @property
+  def policies(self) -> Mapping[str, Any]:
+    """Rules of other policies whose logits it reads, by name."""
+    return {}
 
   def __call__(self, chunk: Any) -> Array:
     """The result [B, C] or [B, C, d] on a `statistics.chunk.Chunk` of C places.
@@ -292,8 +314,10 @@ class Statistic:
 class ValueStatistic(Statistic):
   """A statistic that reads outputs of a value head, of every token, too."""
 
-  # The named policy whose value head is read, '' for the trained one.
-  policy: ClassVar[str] = ''
+  @property
+  def policy(self) -> str:
+    """The named policy whose value head is read, '' for the trained one."""
+    return ''
 
 
 class RolloutWrapper(Piece):
@@ -304,22 +328,37 @@ class RolloutWrapper(Piece):
   """
 
   role: ClassVar[str] = 'rollout'
-  # Rows of a finished group for each of `rollout.group_size`.
-  widens: ClassVar[int] = 1
-  # Rows of a later generation call for each row of the rollout.
-  continues: ClassVar[int] = 1
   # Whether an opponent plays the other side of games.
   plays: ClassVar[bool] = False
   # Whether episodes are repeated up to a turn.
   replays: ClassVar[bool] = False
-  # Whether it reads log-probs of the policy before the update.
-  scores: ClassVar[bool] = False
   # Whether it reads rewards on the host.
   reads_rewards: ClassVar[bool] = False
-  # Whether it samples from the reference, in part at least.
-  reads_reference: ClassVar[bool] = False
-  # The LogitTransform by which other rows are sampled, or None.
-  opponent: ClassVar[Any] = None
+
+  @property
+  def widens(self) -> int:
+    """Rows of a finished group for each of `rollout.group_size`."""
+    return 1
+
+  @property
+  def continues(self) -> int:
+    """Rows of a later generation call for each row of the rollout."""
+    return 1
+
+  @property
+  def scores(self) -> bool:
+    """Whether it reads log-probs of the policy before the update."""
+    return False
+
+  @property
+  def reads_reference(self) -> bool:
+    """Whether it samples from the reference, in part at least."""
+    return False
+
+  @property
+  def opponent(self) -> Any:
+    """The LogitTransform by which other rows are sampled, or None."""
+    return None
 
   @property
   def extends(self) -> bool:
@@ -362,7 +401,8 @@ class RolloutWrapper(Piece):
     )
 
 
-def statistic(cls: type) -> type:
+@dataclass_transform(frozen_default=True)
+def statistic(cls: type[_Statistic]) -> type[_Statistic]:
   """Class decorator: a frozen dataclass that declares what its base does.
 
   Raises: TypeError as `rl_jax.pieces.piece.piece` does.

@@ -20,7 +20,6 @@ from rl_jax import serialization
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 PIECES = """
-from typing import ClassVar
 import jax.numpy as jnp
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import LossContext, LossOut, Weight
@@ -28,7 +27,7 @@ from rl_jax.pieces.roles import LossContext, LossOut, Weight
 @piece
 class HalfWeight(Weight):
   scale: float = 0.5
-  per_token: ClassVar[bool] = True
+  per_token = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     return LossOut(jnp.full_like(ctx.traj.advantages_BT, self.scale), {})

@@ -44,7 +44,7 @@ def test_what_no_base_declares_is_an_error():
 
     @piece
     class Annotated(Weight):
-      per_tokens = True
+      per_tokens: ClassVar[bool] = True
 
   with pytest.raises(TypeError, match="method 'chek'.* did you mean 'check'"):
 
