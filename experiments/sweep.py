@@ -127,8 +127,8 @@ def main(argv):
     if _SHARD.value != '0/1':
       raise ValueError('give --processes or --shard, not both')
     count = _PROCESSES.value
-    shards = [job.command(f'{i}/{count}') for i in range(count)]
-    codes = children.run_all(shards)
+    shards = [job.arguments(f'{i}/{count}') for i in range(count)]
+    codes = children.run_all([children.program('sweep', *x) for x in shards])
     if stopped := SAVED & {128 - x if x < 0 else x for x in codes}:
       sys.exit(stopped.pop())
     failed = [f'--shard={i}/{count}' for i, code in enumerate(codes) if code]

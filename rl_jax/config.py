@@ -40,8 +40,11 @@ class EvaluationConfig:
 
   borda_power: not null adds the accuracy of one answer by votes of the samples,
     weighted by self-certainty to this power (runs.best_of; released code: 0.5).
+    Votes are of extracted answers, whether task.clusters is set or not
+    (tasks.votes).
   consensus: names of sets with the same prompts; adds what their greedy answers
     are worth together, the last only if the others differ (runs.consensus).
+    Answers are extracted, too.
   beams: greedy responses become the likeliest ones that beam search of this
     width finds (rollouts.beam_search); 1 is greedy.
   """

@@ -304,6 +304,10 @@ def _raise():
   raise KeyError('a bug')
 
 
+def _quote():
+  raise ValueError('no number in ' + 'long response ' * 10_000)
+
+
 def _leave():
   raise SystemExit(3)
 
@@ -320,6 +324,8 @@ def _once(path, then):
 MISBEHAVIOUR = {
   'hang': lambda: time.sleep(300),
   'raise': _raise,
+  'quote': _quote,
+  'names': lambda: Reply('', {'outcome': 1.0, 'x' * 100_000: 'one'}),
   'leave': _leave,
   'exit': lambda: os._exit(7),
   'abort': os.abort,

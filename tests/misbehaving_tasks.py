@@ -34,6 +34,14 @@ class Misbehaving:
       'length': len(response),
     }
 
+  def quote(self):
+    """Raises an error that quotes a long response."""
+    raise ValueError('no number in ' + 'long response ' * 10_000)
+
+  def names(self):
+    """A component with a long name that is no number."""
+    return {'outcome': 1.0, 'x' * 100_000: 'one'}
+
   def short(self):
     """Leaves out a component."""
     return {'outcome': 1.0}

@@ -73,6 +73,7 @@ EXTRAS = {
   'span_BT': lambda rng, B, T: rng.randint(4, size=(B, T)),
   'switch_BT': lambda rng, B, T: rng.uniform(size=(B, T)) < 0.5,
   'think_mask_BT': lambda rng, B, T: rng.uniform(size=(B, T)) < 0.7,
+  'waits_B': lambda rng, B, T: np.array([0, 0, 0, 0, 0, 0, 1, 0])[:B],
   'window_start_B': lambda rng, B, T: np.array([0, 2, 0, 1, 3, 0, 2, 0])[:B],
   'value_heads_after': STATISTICS['value_heads_after'],
 }

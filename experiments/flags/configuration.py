@@ -217,6 +217,18 @@ def _varied(value: Any, module: Any, path: str, variant: str) -> Any:
   return value
 
 
+def check_clone(what: str) -> None:
+  """Raises ValueError where the programs are installed, without a repository.
+
+  what: writes, or reads, files that only the repository has.
+  """
+  if not (ROOT / 'pyproject.toml').exists():
+    raise ValueError(
+      f'{what} is of files of the repository, which {ROOT} does not hold: run '
+      'it in a clone'
+    )
+
+
 def names(package: str) -> list[str]:
   """Names of the modules of a package, sorted."""
   folder = ROOT / package.replace('.', '/')
@@ -377,6 +389,7 @@ def _parse(argv: list[str]) -> list[str]:
       for flag in found:  # --help shows the key flags of the main module
         flags.FLAGS.register_key_flag_for_module(argv[0], flag)
   if any(text.lstrip('-') in _HELP for text in argv[1:]):
+    output.tolerate_failures()  # `--help | head` closes the pipe
     try:
       return app.parse_flags_with_usage(argv)
     except SystemExit:

@@ -120,6 +120,16 @@ class Piece:
     """
     del context
 
+  def check_win_rates(
+    self, path: str, pairwise: list[str], others: list[str]
+  ) -> None:
+    """Raises ValueError if the piece cannot read win rates inside a group.
+
+    path: of the piece. pairwise, others: names of the rewards with a weight
+    that compare responses of a group, and of those that do not.
+    """
+    del path, pairwise, others
+
   def idle(self, max_response_tokens: int, vocab_size: int) -> str:
     """Why the constants cannot act within these limits, or ''."""
     del max_response_tokens, vocab_size

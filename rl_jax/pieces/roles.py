@@ -33,6 +33,7 @@ from typing import (
 
 import jax
 
+from rl_jax.pieces.ops import links
 from rl_jax.pieces.piece import Piece, check_declarations
 from rl_jax.types import Array, GroupSummary, Metrics, Trajectories
 
@@ -139,6 +140,13 @@ class Loss(_Stepwise):
     """The Aggregation of this loss; None: that of the method. Often a field."""
     return None
 
+  def check_edges(self, gives: str, maker: str) -> None:
+    """Raises ValueError if the loss reads what edges of the maker lack.
+
+    gives: as `Pairs.gives`. maker: as the message is to name it.
+    """
+    del gives, maker
+
 
 class Regularizer(Loss):
   """A further term; weights multiply it only if they say so in `weighs`."""
@@ -210,6 +218,11 @@ class Pairs(_OncePerRollout):
 
   role: ClassVar[str] = 'pairs'
 
+  @property
+  def gives(self) -> str | None:
+    """What the edges hold beside who wins, see `ops.links`; None: not known."""
+    return None
+
 
 class Aggregation(Piece):
   """How a [B, T] loss becomes a scalar: sum(weights * loss)."""
@@ -249,6 +262,8 @@ class Link(Piece):
   """The loss of an edge, by the scores of its two rows."""
 
   role: ClassVar[str] = 'link'
+  # The meaning of the third argument, see `ops.links`.
+  margins: ClassVar[str] = links.SUBTRACTED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """Scores of the winners and losers and margins, [N, E] -> [N, E]."""
@@ -358,6 +373,14 @@ class RolloutWrapper(Piece):
   @property
   def opponent(self) -> Any:
     """The LogitTransform by which other rows are sampled, or None."""
+    return None
+
+  @property
+  def rivals(self) -> str | None:
+    """Which rows of joined groups are compared, see `ops.rivals`.
+
+    None: the wrapper joins no groups that judges of pairs could read.
+    """
     return None
 
   @property

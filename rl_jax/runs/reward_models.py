@@ -180,10 +180,12 @@ def _closing(config, model, tokenizer):
   return closing_ids(tokenizer) if example.messages else ()
 
 
-def stage(models: tuple[Scorer, ...], mesh: jax.sharding.Mesh) -> Any:
-  """Jitted: (params, traj) -> scores by name."""
+def stage(
+  models: tuple[Scorer, ...], mesh: jax.sharding.Mesh, kind: str | None = None
+) -> Any:
+  """Jitted: (params, traj) -> scores by name; kind: of rivals, see Scorer."""
   return jax.jit(
-    functools.partial(learned_rewards, models),
+    functools.partial(learned_rewards, models, kind=kind),
     out_shardings=mesh_lib.replicated(mesh),
     compiler_options=compilation.options(Platform.of_mesh(mesh)),
   )
@@ -201,8 +203,13 @@ def make_rewards(
     name = f'reward model {source.name!r} ({source.path})'
     check_tokens(name, tokenizer, other, model.vocab_size)
     models.append(scorer(source, config, model, tokenizer))
+  of = lambda chosen: functools.partial(stage(tuple(chosen), mesh), params)
+  pairs = tuple(one for one in models if one.compares)
+  compared = functools.cache(lambda kind: stage(pairs, mesh, kind))
   return LearnedRewards(
-    functools.partial(stage(tuple(models), mesh), params),
-    {source.name: source.weight for source in config.reward_models},
-    mesh_lib.replicated(mesh),
+    score=of(models),
+    weights={source.name: source.weight for source in config.reward_models},
+    place=mesh_lib.replicated(mesh),
+    single=of(one for one in models if not one.compares),
+    compare=lambda traj, kind: compared(kind)(params, traj),
   )

@@ -211,7 +211,7 @@ class _Selectors:
 
 
 # What pieces read of rows of one kind (row_inputs.KEYS) on those of the other:
-# no label, no distance, no judged step, no answer.
+# no label, no distance, no judged step, no answer, no comparison.
 _ABSENT = {
   'logged_B': 0.0,
   'chosen_B': -1.0,
@@ -221,6 +221,7 @@ _ABSENT = {
   'step_label_BT': -1.0,
   'step_score_BT': -1.0,
   'cluster_id_B': -1.0,
+  'beats_BG': 0.5,
 }
 
 

@@ -14,6 +14,7 @@ SPLITS = ('train', 'validation', 'test')
 OUTCOME = 'outcome'  # the component that every task returns: 1 is solved
 PLACE = 'place'  # in Example.meta: file and row of the data
 PART = 'mixture_part'  # in Example.meta: the name that metrics are split by
+COLUMNS = 'columns'  # in Example.meta: fields of the row that rewards read
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,11 +12,10 @@ from numbers import Integral
 import os
 import random
 import sys
-import traceback
 from typing import Any
 import zlib
 
-from rl_jax.verification import numbers
+from rl_jax.verification import messages, numbers
 
 BUSY = 'busy'  # the kind of a message that asks for more time
 CLOSING = 'closing'  # of one that an episode is closed, which may hang
@@ -228,11 +227,11 @@ class Host:
     except (KeyboardInterrupt, GeneratorExit):
       raise
     except _Mismatch as error:
-      kind, detail = 'mismatch', str(error)
+      kind, detail = 'mismatch', messages.cut(str(error))
     except _Invalid as error:
-      kind, detail = 'invalid', str(error)
-    except BaseException:  # SystemExit, too, ends only its episode
-      kind, detail = 'error', traceback.format_exc(limit=-8)
+      kind, detail = 'invalid', messages.cut(str(error))
+    except BaseException as error:  # SystemExit, too, ends only its episode
+      kind, detail = 'error', messages.of_error(error)
     else:
       return 'ok', reply, ''
     return kind, None, detail

@@ -5,7 +5,7 @@ import dataclasses
 import threading
 from typing import Any
 
-from rl_jax.verification import processes, session_host
+from rl_jax.verification import messages, processes, session_host
 from rl_jax.verification.pool import check_limits
 from rl_jax.verification.rounds import Closing, Round
 from rl_jax.verification.tally import Result, Tally
@@ -122,4 +122,5 @@ def _parsed(number, kind, reply, detail):
 
 
 def _answer(kind, reply, detail):
-  return Answer(reply if kind == 'ok' else None, kind, str(detail))
+  detail = messages.cut(str(detail))
+  return Answer(reply if kind == 'ok' else None, kind, detail)

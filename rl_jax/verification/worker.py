@@ -25,7 +25,12 @@ import types
 from typing import Any
 
 from rl_jax import user_modules
-from rl_jax.verification import child_processes, numbers, session_host
+from rl_jax.verification import (
+  child_processes,
+  messages,
+  numbers,
+  session_host,
+)
 
 # Commands to the nursery: letter (f: fork, k: kill), process id.
 COMMAND = struct.Struct('=cI')
@@ -48,12 +53,12 @@ def _judge(task, example, response):
     components = task.reward(example, response)
   except (KeyboardInterrupt, GeneratorExit):
     raise
-  except BaseException:  # SystemExit, too, affects only its sample
-    return 'error', None, traceback.format_exc(limit=-8)
+  except BaseException as error:  # SystemExit, too, affects only its sample
+    return 'error', None, messages.of_error(error)
   try:
     return 'ok', check_components(components), ''
   except Exception as error:
-    return 'invalid', None, f'{type(error).__name__}: {error}'
+    return 'invalid', None, messages.named(error)
 
 
 def check_components(components: Any) -> dict[str, float]:

@@ -14,6 +14,7 @@ from rl_jax.rollouts.episodes import Episodes
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.turns import TurnConfig, check, turn_format
 from rl_jax.rollouts.verifiers import TextVerifier
+from rl_jax.runtime.writer import sole_writer
 from rl_jax.tasks import KeyDoor
 from rl_jax.tasks.environments.base import seed_of
 from rl_jax.types import ENVIRONMENT, PAD, POLICY
@@ -217,7 +218,7 @@ def test_openings_are_journaled(bad, tmp_path):
     episodes = Episodes(
       task,
       pool,
-      JournaledPool(pool, journal),
+      JournaledPool(pool, journal, writer=sole_writer()),
       tokenizer=tokenizer,
       stop=make_stop(tokenizer),
       turns=TURNS,

@@ -91,6 +91,28 @@ def test_the_reward_is_the_weighted_sum(toy, saved, tmp_path):
   np.testing.assert_allclose(row['evaluation/reward/mean'], total, rtol=1e-5)
 
 
+@pytest.mark.parametrize('judged', [False, True])
+def test_nash_md_by_pairs(toy, saved, tmp_path, judged):
+  """Win rates against the opponent are in the rewards and in the rounds."""
+  source = RewardModel(path=str(saved / 'head'), separator='A', name='pairs')
+  asks = Judge(name='pairs', template='{first}{second}', labels=('a', 'b'))
+  config = configured(toy, *(() if judged else (source,)), iterations='1')
+  task = dataclasses.replace(config.task, reward_weights={'outcome': 0.0})
+  config = dataclasses.replace(
+    config,
+    task=task,
+    judges=(asks,) if judged else (),
+    method=toy.get_method('nash_md'),
+  )
+  loop.Trainer(config, str(tmp_path)).run()
+  *_, row = rows_of(tmp_path)
+  assert 0 < row['reward/pairs'] < 1 and row['reward/pairs'] != 0.5
+  np.testing.assert_allclose(row['reward/mean'], row['reward/pairs'], rtol=1e-6)
+  if judged:
+    np.testing.assert_allclose(row['rollout/reward'], 0.5, rtol=1e-5)
+    assert row['rollout/unread_judgements'] == 0
+
+
 @pytest.mark.slow
 def test_a_run_continues_bit_for_bit(toy, saved, tmp_path):
   """E0: 4 iterations = 2, and 2 by a new trainer; so is a rubric."""

@@ -20,6 +20,7 @@ from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.callbacks import Callback, Callbacks
 from rl_jax.runs.counters import Counters
 from rl_jax.runs.row_watch import RowWatch
+from rl_jax.runtime.writer import sole_writer
 from rl_jax.tasks import Bandit
 
 pytestmark = pytest.mark.usefixtures('no_mesh_left')
@@ -188,7 +189,8 @@ def watcher(make_config, workdir='unused', **guards):
     Method(losses=(losses.Reinforce(),), aggregation=TokenMean()),
     **{f'guards__{k}': v for k, v in guards.items()},
   )
-  rows, counters = RowWatch(config, workdir, Callbacks()), Counters()
+  rows = RowWatch(config, workdir, Callbacks(), sole_writer())
+  counters = Counters()
   rows.keep_batch(1, {})
 
   def watch(skipped=0.0, gap=0.0):

@@ -135,8 +135,23 @@ SAME_FORMS = [
   [r'\text{yes}', 'Yes'],
   ['6'],
   [r'2 \times 3'],  # a formula is no numeral
-  ['x < 3', 'x<3'],
+  ['x < 3', 'x<3', '3 > x', '3.0>x'],
+  [r'\frac{1}{e}', 'e^{-1}', r'\mathrm{e}^{-1}'],
+  [r'\{\}', r'\emptyset', r'\varnothing'],
+  ['1, 2, 3', r'3, 1, \text{ and } 2', '1, 2 and 3'],
+  [
+    r'\begin{pmatrix}1\\2\end{pmatrix}',
+    r'\left(\begin{array}{c}1\\2\end{array}\right)',
+  ],
   ['1=2=3'],
+  ['e^{-30}', r'\frac{1}{e^{30}}'],  # small values are not nothing
+  ['e^{-31}'],
+  [r'\frac{\sqrt{2}}{10^{15}}'],
+  [r'\frac{\sqrt{3}}{10^{15}}', r'\sqrt{3}\cdot 10^{-15}'],
+  [r'\frac{1}{2^{99}}', '2^{-99}'],
+  [r'\frac{1}{2^{98}}'],
+  [r'9.11\times 10^{-31}'],
+  ['0'],
 ]
 
 

@@ -55,6 +55,14 @@ def test_welfares_by_hand():
   assert wrong['outcome'] == 0
 
 
+@pytest.mark.parametrize('payoff', [10**400, math.inf, math.nan, 1e300])
+def test_payoffs_beyond_the_floats_are_none(payoff):
+  payoffs = PAYOFFS | {welfare.STRATEGIES[0]: (payoff, 1)}
+  assert welfare.gtalign(SUM, said(payoffs=payoffs))['reward'] == 0.0
+  deep = said().replace('{', '[' * 100_000, 1)
+  assert welfare.gtalign(SUM, deep)['reward'] == 0.0
+
+
 def test_gates_by_hand():
   """A half of the other side at low and at high; 500 words are the middle."""
   assert welfare.length_gate(20, 20, 500) == pytest.approx(0.5 * 0.916827)

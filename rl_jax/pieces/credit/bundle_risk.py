@@ -12,6 +12,7 @@ from rl_jax.pieces.ops.masking import (
   safe_sqrt,
   ungroup,
 )
+from rl_jax.pieces.ops.quantiles import row_quantiles
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 from rl_jax.types import Array, static
@@ -84,7 +85,7 @@ class BundleRisk(Credit):
     dev_NG = jnp.where(valid_NG > 0, reward_NG - mean_N1, 0.0)
     score_MG = (dev_NG + mean_N1).reshape(-1, size, G).sum(1)
     levels = jnp.arange(1, LEVELS + 1) / (LEVELS + 1)
-    own_ML = jnp.quantile(score_MG, levels, axis=1).T
+    own_ML = row_quantiles(score_MG, levels)
     used_ML = jnp.where(state['exist'], state['quantiles'][None], own_ML)
     read = jax.vmap(jnp.interp, (None, None, 0))
     q_low_M1 = read(self.low, levels, used_ML)[:, None]
@@ -105,7 +106,7 @@ class BundleRisk(Credit):
     tracked = state['quantiles']
     below = (score_MG.reshape(-1, 1) < tracked[None]).mean(0)
     moved = tracked + self.rate * (levels - below)
-    first = jnp.quantile(score_MG, levels)
+    first = row_quantiles(score_MG.reshape(1, -1), levels)[0]
     quantiles = jnp.where(state['exist'], moved, first)
     return CreditOut(
       ungroup(risk_NG), {'quantiles': quantiles, 'exist': jnp.array(True)}

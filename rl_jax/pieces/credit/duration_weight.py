@@ -4,7 +4,7 @@ import jax.numpy as jnp
 
 from rl_jax.pieces.ops.masking import safe_divide
 from rl_jax.pieces.ops.turns import turn_view
-from rl_jax.pieces.piece import piece
+from rl_jax.pieces.piece import CheckContext, piece
 from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 
 
@@ -16,9 +16,23 @@ class DurationWeight(Credit):
   average to 1. Where episodes are collected for a fixed time, an action is seen
   about pi(a) / d(a) times, and the weight takes the durations out again.
   Without a record of durations nothing changes.
+  Rollouts of this package are synchronous and see an action pi(a) times, so
+  that the weight would favour slow actions: training refuses it. It serves
+  those who call `make_batch` with episodes that a time limit has chosen.
   Source: "Reinforcement Learning for Machine Learning Engineering Agents";
   from notes on the paper, its repository was not readable.
   """
+
+  def check(self, context: CheckContext) -> None:
+    """Raises ValueError, as no rollout here is collected for a fixed time."""
+    if context.rollout is None:
+      return
+    raise ValueError(
+      'method.credit: DurationWeight undoes how a collector that stops after a '
+      'fixed time samples (an action of duration d is seen pi / d times). '
+      'Rollouts here are synchronous and see it pi times, so that slow actions '
+      'would be favoured: take DurationWeight out of method.credit'
+    )
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] or [B, T] -> [B, T]."""

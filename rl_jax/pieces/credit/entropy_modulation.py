@@ -4,7 +4,14 @@ import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
-from rl_jax.pieces.ops.masking import masked_center, masked_mean, safe_divide
+from rl_jax.pieces.ops.masking import (
+  is_rounding,
+  masked_center,
+  masked_max,
+  masked_mean,
+  masked_min,
+  safe_divide,
+)
 from rl_jax.pieces.ops.segments import SOURCES, segment_means, segment_starts
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
@@ -38,16 +45,17 @@ class EntropyModulation(Credit):
     chex.assert_rank(credit_B, 1)
     start_BT = segment_starts(traj, self.segments)
     # Column s of entropy_BS belongs to step s of the row.
+    # The smallest is taken off first, so that equal entropies have equal means.
+    least = masked_min(traj.entropy_BT, traj.mask_BT)
     entropy_BS, tokens_BS, step_BT = segment_means(
-      traj.entropy_BT, start_BT, traj.mask_BT
+      traj.entropy_BT - least, start_BT, traj.mask_BT
     )
     live_B1 = (traj.valid_B * (traj.weight_B != 0))[:, None]
     live_BS = ((tokens_BS > 0) & (live_B1 > 0)).astype(jnp.float32)
-    low = jnp.where(live_BS > 0, entropy_BS, jnp.inf).min()
-    high = jnp.where(live_BS > 0, entropy_BS, -jnp.inf).max()
-    scaled_BS = jnp.where(
-      live_BS > 0, (entropy_BS - low) / (high - low + self.eps), 0.0
-    )
+    low, high = masked_min(entropy_BS, live_BS), masked_max(entropy_BS, live_BS)
+    span = jnp.where(is_rounding(high - low, high + least), 0.0, high - low)
+    excess_BS = jnp.minimum(entropy_BS - low, span)
+    scaled_BS = jnp.where(live_BS > 0, excess_BS / (span + self.eps), 0.0)
     gain_BS = jnp.exp(-self.k * scaled_BS)
     gain_BS = safe_divide(gain_BS, masked_mean(gain_BS, live_BS))
     clear_BS = live_BS * jnp.exp(-self.k_future * scaled_BS)

@@ -20,8 +20,9 @@ class FirstCallBias(Credit):
   """A_k + clip(coef (p_k - mean p) / mean L, -limit |A_k|, limit |A_k|).
 
   For the right rows of a group that call a tool; p is the position of the
-  first call, L the response length, means are over these rows. Other rows are
-  unchanged. Reads extras['first_call_B'].
+  first call, L the response length, both in tokens that the environment has not
+  said, means are over these rows. Other rows are unchanged. Reads
+  extras['first_call_B'].
   Source: "Understanding Tool-Integrated Reasoning", equation 2; the bound is
   limit * A in the paper and limit * |A| in a verl recipe, equal for A >= 0.
   """
@@ -34,12 +35,14 @@ class FirstCallBias(Credit):
     """[B] -> [B]."""
     credit_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit_B, 1)
-    call_B = row_inputs.read(traj, 'first_call_B').astype(jnp.float32)
+    call_B = row_inputs.read(traj, 'first_call_B')
     right_B = row_inputs.right_B(traj, self.correct_above)
     chosen_B = ((call_B >= 0) & right_B).astype(jnp.float32)
     chosen_NG = by_group(chosen_B, traj.group_size)
-    call_NG = by_group(call_B, traj.group_size)
-    length_NG = by_group(traj.length_B.astype(jnp.float32), traj.group_size)
+    call_NG, length_NG = (
+      by_group(row_inputs.policy_tokens_B(traj, end_B), traj.group_size)
+      for end_B in (call_B, traj.length_B)
+    )
     mean_call_N1 = masked_mean(call_NG, chosen_NG, axis=1, keepdims=True)
     mean_length_N1 = masked_mean(length_NG, chosen_NG, axis=1, keepdims=True)
     bias_NG = self.coef * safe_divide(call_NG - mean_call_N1, mean_length_N1)

@@ -4,7 +4,13 @@ import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops import hierarchy as ops
-from rl_jax.pieces.ops.masking import masked_center, masked_mean, safe_sqrt
+from rl_jax.pieces.ops.masking import (
+  is_rounding,
+  masked_center,
+  masked_max,
+  masked_mean,
+  safe_sqrt,
+)
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import Credit, CreditContext, CreditOut, ValueTarget
 from rl_jax.types import static
@@ -27,7 +33,7 @@ class HierarchicalGAE(Credit):
   and V_high, so that failure at the limit of turns lowers no value; the authors
   have it on for ALFWorld and off for WebShop and in their defaults.
   normalise: each level has mean 0 and deviation 1 over the turns of valid rows
-  that use it.
+  that use it, and is 0 where these differ by no more than float32 rounding.
   The heads 0, 1, 2 are V_high at the first token of a segment, V_low at the
   first action token of a turn, V_term at its first token.
   Source: "HiPER: Hierarchical Reinforcement Learning with Explicit Credit
@@ -49,7 +55,7 @@ class HierarchicalGAE(Credit):
     h = ops.hierarchy(traj)
     lams = self.lam_turn, self.lam_segment
     rewards = h.view.rewards(reward)
-    levels_BKH, _ = ops.levels(
+    levels_BKH, values_BKH = ops.levels(
       h, rewards, traj, self.gamma, *lams, self.bootstrap
     )
     valid_B1 = (traj.valid_B > 0).astype(jnp.float32)[:, None]
@@ -63,7 +69,10 @@ class HierarchicalGAE(Credit):
         counted_BK = used_BK * valid_B1
         apart_BK = masked_center(level_BK, counted_BK)
         std = safe_sqrt(masked_mean(apart_BK**2, counted_BK))
-        level_BK = used_BK * apart_BK / (std + _EPS)
+        # Differences of returns and values are rounded as these are.
+        size_BK = jnp.abs(level_BK) + jnp.abs(values_BKH[..., i])
+        flat = is_rounding(std, masked_max(size_BK, counted_BK))
+        level_BK = jnp.where(flat, 0.0, used_BK * apart_BK / (std + _EPS))
       total_BT += h.view.on_tokens(level_BK) * (h.span_BT == part)
     return CreditOut(total_BT)
 

@@ -14,6 +14,7 @@ from rl_jax.pieces.ops.component_returns import (
   group_differences,
 )
 from rl_jax.pieces.ops.masking import loss_mask, masked_mean, whiten
+from rl_jax.pieces.ops.reward_components import component
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 from rl_jax.types import Array, Trajectories, static
@@ -109,7 +110,7 @@ class Lagrangian(Credit):
     mixed = jnp.tensordot(
       jnp.append(phi_K, base), self._advantages(traj), axes=1
     )
-    reward_KB = jnp.stack([traj.rewards[name] for name in self.components])
+    reward_KB = jnp.stack([component(name, traj) for name in self.components])
     mean_K = jax.vmap(lambda r_B: masked_mean(r_B, traj.valid_B))(reward_KB)
     return CreditOut(
       mixed,

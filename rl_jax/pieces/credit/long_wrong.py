@@ -7,7 +7,7 @@ from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, masked_mean, ungroup
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
-from rl_jax.pieces.row_inputs import right_B
+from rl_jax.pieces.row_inputs import policy_tokens_B, right_B
 
 
 @piece
@@ -15,7 +15,7 @@ class LongWrongScale(Credit):
   """A_k * (2 - b^-(T_k - mean right length)) for longer wrong rows.
 
   b = 1 + growth. Only in groups with a right row, and only where T_k exceeds
-  the mean.
+  the mean. T counts the tokens of a response that the environment has not said.
   Source: "Asymmetric Policy Optimization" (View-R1); Indolent-Kawhi/View-R1
   experience_maker.py.
   """
@@ -33,7 +33,7 @@ class LongWrongScale(Credit):
     def grouped(x_B):
       return by_group(x_B, traj.group_size)
 
-    length_NG = grouped(traj.length_B).astype(jnp.float32)
+    length_NG = grouped(policy_tokens_B(traj, traj.length_B))
     right_NG = grouped(right_B(traj, self.correct_above))
     mean_N1 = masked_mean(
       length_NG, right_NG.astype(jnp.float32), axis=1, keepdims=True

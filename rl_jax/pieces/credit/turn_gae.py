@@ -5,6 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
+from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.turns import TurnView, turn_advantages, turn_view
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import Credit, CreditContext, CreditOut, ValueTarget
@@ -19,7 +20,7 @@ def _first_values(view: TurnView, values_BT: Array) -> Array:
 def _behind(view: TurnView, traj: Trajectories) -> Array:
   """V at the last token of the last turn of a cut episode, else 0, [B, K]."""
   left_BK = jnp.cumsum(view.played_BK[:, ::-1], axis=1)[:, ::-1]
-  cut_BK = view.played_BK * (left_BK == 1) * (~traj.finished_B)[:, None]
+  cut_BK = view.played_BK * (left_BK == 1) * row_inputs.cut_B(traj)[:, None]
   end_BT = jnp.where(view.last_BT() > 0, traj.values_BT, 0.0)
   return cut_BK * view.total(end_BT)
 
@@ -39,9 +40,11 @@ class TurnGAE(Credit):
 
   V_k is the value at the first trained token of turn k. Behind the last turn it
   is 0; with `bootstrap` it is V at the last token of a cut episode, of one that
-  has not finished (by Reply.truncated or a limit of rollout.turns), as in
-  ExtendedGAE: what the policy would read next is in no record. All tokens of a
-  turn have its advantage.
+  has not finished (by Reply.truncated or a limit of rollout.turns), or of a
+  response that goes on in the next iteration, as in ExtendedGAE: what the
+  policy would read next is in no record. A single response that ended at the
+  token limit was judged and is not cut. All tokens of a turn have its
+  advantage.
   Source: "High-Dimensional Continuous Control Using Generalized Advantage
   Estimation", with a turn as the step.
   """

@@ -10,8 +10,11 @@ from rl_jax.checks import ranged
 from rl_jax.pieces.ops.clusters import answer_entropy, cluster_mass, same_answer
 from rl_jax.pieces.ops.masking import (
   by_group,
+  is_rounding,
   masked_center,
+  masked_max,
   masked_mean,
+  masked_min,
   masked_var,
   safe_sqrt,
 )
@@ -53,10 +56,14 @@ class ConsistencyClip(Loss):
     entropy_N = answer_entropy(*cluster_mass(valid_NG, same_NGG))
     weight_N = jax.nn.sigmoid(self.gamma * (entropy_N - self.rho))
     reward_NG = by_group(traj.reward_B, traj.group_size)
-    mean_N = masked_mean(reward_NG, valid_NG, axis=1)
+    # The smallest is taken off first, so that equal rewards have equal means.
+    low = masked_min(reward_NG, valid_NG)
+    mean_N = masked_mean(reward_NG - low, valid_NG, axis=1)
     live_N = (valid_NG.sum(1) > 0).astype(jnp.float32)
     std = safe_sqrt(masked_var(mean_N, live_N, ddof=1))
-    return weight_N, masked_center(mean_N, live_N) / (std + self.eps)
+    flat = is_rounding(std, jnp.abs(low) + masked_max(mean_N, live_N))
+    apart_N = masked_center(mean_N, live_N) / (std + self.eps)
+    return weight_N, jnp.where(flat, 0.0, apart_N)
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""

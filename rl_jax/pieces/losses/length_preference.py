@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
+from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import (
   by_group,
   masked_center,
@@ -28,10 +29,11 @@ class LengthPreference(Loss):
     f_k = n softmax_k(h_k^lambda),  h_k = 1 + spread z_k
     z_k = (length_k - mean length) / (std length + eps)  over n valid rows
 
-  of the group; lambda is learned by the gradient of the loss, with the policy's
-  optimizer and `rate` times its steps. lambda = 0 is PPO's clip; above 0 long
-  rows weigh more, below 0 short ones. h is at least `floor`, h^lambda at most
-  e^80, beyond which one row has all of the weight anyway.
+  of the group; tokens that the environment said are not in the lengths. lambda
+  is learned by the gradient of the loss, with the policy's optimizer and `rate`
+  times its steps. lambda = 0 is PPO's clip; above 0 long rows weigh more, below
+  0 short ones. h is at least `floor`, h^lambda at most e^80, beyond which one
+  row has all of the weight anyway.
   Source: "lambda-GRPO: Unifying the GRPO Frameworks with Learnable Token
   Preferences" (arXiv:2510.06870), from the abstract and public summaries;
   spread, start, rate and floor are ours.
@@ -54,7 +56,8 @@ class LengthPreference(Loss):
   def _weights(self, traj: Trajectories, exponent: Array) -> Array:
     """f [B]; 0 on invalid rows."""
     valid_NG = by_group(traj.valid_B, traj.group_size)
-    length_NG = by_group(traj.length_B.astype(jnp.float32), traj.group_size)
+    length_B = row_inputs.policy_tokens_B(traj, traj.length_B)
+    length_NG = by_group(length_B, traj.group_size)
     std_N1 = safe_sqrt(masked_var(length_NG, valid_NG, axis=1, keepdims=True))
     z_NG = masked_center(length_NG, valid_NG, axis=1) / (std_N1 + self.eps)
     h_NG = jnp.maximum(1.0 + self.spread * z_NG, self.floor)

@@ -5,6 +5,7 @@ from typing import Any
 import chex
 import jax.numpy as jnp
 
+from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import at_last_token
 from rl_jax.pieces.ops.turns import turn_view
 from rl_jax.pieces.piece import CheckContext, piece
@@ -17,9 +18,10 @@ class TwinCritics(ValueLoss):
 
   i = 1, 2; first and last are 1 on the first and last trained token of a turn,
   V is read before the one, Q behind the other (credit.TwinTargets). Q behind
-  the last turn of a row that was cut has no target, as its next state is not
-  known. In a batch of recorded and sampled rows the recorded ones count alone;
-  else all rows count.
+  the last turn of a cut episode has no target, as its next state is not known;
+  a single response that ended at the token limit was judged and has one.
+  In a batch of recorded and sampled rows only the recorded ones count; else all
+  rows count.
   Source: as credit.TwinTargets ("bellman", regression).
   """
 
@@ -47,7 +49,7 @@ class TwinCritics(ValueLoss):
     turns = turn_view(traj)
     value_error_BT = ((value_BT2 - traj.returns_BTH[..., :2]) ** 2).sum(-1)
     error_BT = ((q_BT2 - traj.returns_BTH[..., 2:]) ** 2).sum(-1)
-    cut_B = 1.0 - traj.finished_B.astype(jnp.float32)
+    cut_B = row_inputs.cut_B(traj).astype(jnp.float32)
     error_BT *= turns.last_BT() * (1.0 - at_last_token(cut_B, traj.mask_BT))
     loss_BT = turns.first_BT * value_error_BT + error_BT
     counts_B = traj.extras.get('logged_B', jnp.ones_like(traj.weight_B))

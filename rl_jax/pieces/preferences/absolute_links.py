@@ -7,6 +7,7 @@ of the code unless a line says otherwise.
 
 import jax
 
+from rl_jax.pieces.ops import links
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import Link
 from rl_jax.types import Array
@@ -21,6 +22,8 @@ class NCA(Link):
   Source: TRL dpo_trainer.py (nca_pair).
   """
 
+  margins = links.UNUSED
+
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
     del margin
@@ -33,6 +36,8 @@ class APOZero(Link):
 
   Source: TRL dpo_trainer.py (apo_zero).
   """
+
+  margins = links.UNUSED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -47,6 +52,8 @@ class APODown(Link):
   Source: TRL dpo_trainer.py (apo_down).
   """
 
+  margins = links.UNUSED
+
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
     del margin
@@ -59,6 +66,8 @@ class BCOPair(Link):
 
   Source: TRL dpo_trainer.py (bco_pair).
   """
+
+  margins = links.UNUSED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
+from rl_jax.pieces.ops import links
 from rl_jax.pieces.ops.edges import all_pairs, ends, row_reward
 from rl_jax.pieces.ops.masking import by_group
 from rl_jax.pieces.piece import piece
@@ -22,6 +23,7 @@ class Given(Pairs):
   Reads the data's own labels, whatever the rewards are; margin 0.
   """
 
+  gives = links.NOTHING
   from_data = True
   labelled = True
   min_group_size = 2
@@ -50,6 +52,11 @@ class GivenMargin(Given):
 
   scale: float = ranged(1.0, 0.0)
 
+  @property
+  def gives(self) -> str:
+    """Margins, unless the scale is 0."""
+    return links.MARGIN if self.scale else links.NOTHING
+
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """G (G - 1) / 2 edges."""
     reward, traj = ctx.credit, ctx.traj
@@ -77,6 +84,11 @@ class AllPairs(Pairs):
   margin_scale: float = ranged(0.0, 0.0)
   min_group_size = 2
 
+  @property
+  def gives(self) -> str:
+    """Margins, if the scale is not 0."""
+    return links.MARGIN if self.margin_scale else links.NOTHING
+
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """G (G - 1) / 2 edges."""
     reward, traj = ctx.credit, ctx.traj
@@ -101,6 +113,11 @@ class AgainstOpponent(Pairs):
 
   margin_scale: float = ranged(0.0, 0.0)
   min_group_size = 2
+
+  @property
+  def gives(self) -> str:
+    """Margins, if the scale is not 0."""
+    return links.MARGIN if self.margin_scale else links.NOTHING
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """G (G - 1) / 2 edges, of which those of one side have weight 0."""

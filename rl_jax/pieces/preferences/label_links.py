@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
+from rl_jax.pieces.ops import links
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import Link
 from rl_jax.types import Array
@@ -25,6 +26,7 @@ class Robust(Link):
   """
 
   flip_rate: float = ranged(0.1, 0.0, 0.5, open_high=True)
+  margins = links.SUBTRACTED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -41,6 +43,8 @@ class SoftTarget(Link):
   Edges of margin 0, where q = 1/2, are what AllPairs leaves out.
   """
 
+  margins = links.FITTED
+
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
     h, q = win - lose, jax.nn.sigmoid(margin)
@@ -56,6 +60,7 @@ class EXO(Link):
   """
 
   label_smoothing: float = ranged(1e-3, 0.0, 0.5, open_low=True)
+  margins = links.SUBTRACTED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""

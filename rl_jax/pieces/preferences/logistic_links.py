@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
+from rl_jax.pieces.ops import links
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import Link
 from rl_jax.types import Array
@@ -27,6 +28,7 @@ class Sigmoid(Link):
 
   label_smoothing: float = ranged(0.0, 0.0, 0.5)
   gamma: float = ranged(0.0, 0.0)  # in units of the score
+  margins = links.SUBTRACTED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -44,6 +46,7 @@ class DiscoPOP(Link):
   """
 
   tau: float = ranged(0.05, 0.0, open_low=True)
+  margins = links.SUBTRACTED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -64,6 +67,7 @@ class Positive(Link):
   """
 
   coef: float = ranged(50.0, 0.0)  # lambda of the paper
+  margins = links.SUBTRACTED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -80,6 +84,8 @@ class AnchorSign(Link):
   Source: SePPO (semi-policy preference optimisation of diffusion models;
   structure from reviews, the form for language models is ours).
   """
+
+  margins = links.UNUSED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""

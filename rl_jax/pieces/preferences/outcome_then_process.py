@@ -5,6 +5,7 @@ import functools
 import jax.numpy as jnp
 
 from rl_jax.pieces import row_inputs
+from rl_jax.pieces.ops import links
 from rl_jax.pieces.ops.edges import all_pairs, ends
 from rl_jax.pieces.ops.masking import by_group
 from rl_jax.pieces.piece import piece
@@ -28,6 +29,7 @@ class OutcomeThenProcess(Pairs):
   process: str = static(
     default='format'
   )  # another: share of steps judged right
+  gives = links.NOTHING
   min_group_size = 2
 
   @property

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
+from rl_jax.pieces.ops import links
 from rl_jax.pieces.ops.edges import (
   edge_mean,
   ends,
@@ -30,6 +31,7 @@ from rl_jax.pieces.roles import (
 class PairLoss(Loss):
   """L = coef sum over edges of w link(s_win, s_lose, margin) / edges.
 
+  A link that reads the confidence of labels gets that in place of the margin.
   Edges of weight 0 or with a row that is not trained count nowhere. s is a
   score of a row, w the weight of an edge without gradient (1 by default).
   The number of edges is that of the whole minibatch.
@@ -74,6 +76,37 @@ class PairLoss(Loss):
         'method.losses.PairLoss compares samples: set method.pairs, for '
         'example to BestWorst() or, for pairs from data, Given()'
       )
+    name, gives = type(method.pairs).__name__, method.pairs.gives
+    if gives is not None:
+      self.check_edges(gives, f'pairs={name}()')
+    others = [one for one in method.losses if isinstance(one, PairLoss)]
+    if gives == links.MARGIN and not any(one._reads_margins for one in others):
+      names = sorted({type(one.link).__name__ for one in others})
+      raise ValueError(
+        f'method.pairs.{name} gives margins, which none of PairLoss.link = '
+        f'{", ".join(names)} reads: set its scale to 0, or take link=Sigmoid()'
+      )
+
+  @property
+  def _reads_margins(self) -> bool:
+    """Whether the margins of edges are in the loss."""
+    return self.link.margins not in (links.UNUSED, links.CONFIDENCE)
+
+  def check_edges(self, gives: str, maker: str) -> None:
+    """Raises ValueError if the link reads what edges of the maker lack."""
+    links.check_link(self.link, gives, maker)
+
+  def check_win_rates(
+    self, path: str, pairwise: list[str], others: list[str]
+  ) -> None:
+    """Raises ValueError if margins are not the logits that the link reads."""
+    del others
+    if self.link.margins == links.LOGIT:
+      raise ValueError(
+        f'{path}.link = {type(self.link).__name__}() reads differences of '
+        f'rewards as logits, and {pairwise[0]} gives win rates: take a reward '
+        'model or judge of single responses'
+      )
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""
@@ -84,9 +117,17 @@ class PairLoss(Loss):
     win_NE, lose_NE = ends(self.score(ctx), traj.edges)
     # Values of edges that do not count may be anything.
     live_NE = weight_NE != 0
+    margin_NE = traj.edges.margin_NE
+    if self.link.margins == links.CONFIDENCE:
+      margin_NE = traj.edges.confidence_NE
+      if margin_NE is None:
+        raise ValueError(
+          f'PairLoss.link = {type(self.link).__name__}() reads how sure the '
+          'labels are, but edges.confidence_NE is None: the maker of the pairs '
+          'must fill it in'
+        )
     win_NE, lose_NE, margin_NE = (
-      jnp.where(live_NE, x, 0.0)
-      for x in (win_NE, lose_NE, traj.edges.margin_NE)
+      jnp.where(live_NE, x, 0.0) for x in (win_NE, lose_NE, margin_NE)
     )
     factor_NE = 1.0
     if self.weight is not None:

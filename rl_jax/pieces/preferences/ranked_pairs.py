@@ -8,6 +8,7 @@ their weights. margin_NE is margin_scale times the difference of the rewards.
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
+from rl_jax.pieces.ops import links
 from rl_jax.pieces.ops.edges import oriented, row_reward
 from rl_jax.pieces.ops.masking import by_group
 from rl_jax.pieces.piece import piece
@@ -27,6 +28,11 @@ class BestWorst(Pairs):
   min_gap: float = ranged(0.0, 0.0)  # of rewards; not above it: no edge
   margin_scale: float = ranged(0.0, 0.0)
   min_group_size = 2
+
+  @property
+  def gives(self) -> str:
+    """Margins, if the scale is not 0."""
+    return links.MARGIN if self.margin_scale else links.NOTHING
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """One edge a group."""
@@ -55,6 +61,11 @@ class Adjacent(Pairs):
 
   margin_scale: float = ranged(0.0, 0.0)
   min_group_size = 2
+
+  @property
+  def gives(self) -> str:
+    """Margins, if the scale is not 0."""
+    return links.MARGIN if self.margin_scale else links.NOTHING
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """G - 1 edges."""

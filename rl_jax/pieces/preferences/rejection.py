@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
+from rl_jax.pieces.ops import links
 from rl_jax.pieces.ops.edges import oriented, row_reward
 from rl_jax.pieces.ops.masking import by_group
 from rl_jax.pieces.piece import piece
@@ -27,6 +28,7 @@ class Rejection(Pairs):
   beta: float = ranged(0.5, 0.0, open_low=True)  # of rewards
   keep: int = ranged(2, 2, static=True)  # k of the paper is 8, of 64 samples
   seed: int = ranged(0, static=True)
+  gives = links.NOTHING
   min_group_size = 2
 
   def __call__(self, ctx: CreditContext) -> CreditOut:

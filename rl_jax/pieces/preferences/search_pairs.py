@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax.pieces import row_inputs
+from rl_jax.pieces.ops import links
 from rl_jax.pieces.ops.masking import by_group
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import CreditContext, CreditOut, Link, Pairs
@@ -16,11 +17,12 @@ ls = jax.nn.log_sigmoid
 class SearchPairs(Pairs):
   """The steps that a search (rollouts.wrappers.TreeSearch) prefers to others.
 
-  margin_NE is the confidence 1 / (1 + N_lose / max(1, N_win)) of the label by
-  visits, for ConfidentSigmoid; rewards do not count.
+  confidence_NE is 1 / (1 + N_lose / max(1, N_win)), by visits, for
+  ConfidentSigmoid; margins are 0, and rewards do not count.
   Source: YuxiXie/MCTS-DPO (by a digest).
   """
 
+  gives = links.CONFIDENCE
   min_group_size = 2
   reads = {
     'search_pair_B': 'k > 0: the better row of pair k, -k: its worse one; or 0',
@@ -42,21 +44,24 @@ class SearchPairs(Pairs):
         win_NE=jnp.broadcast_to(sample_G, pair_NG.shape),
         lose_NE=rival_NGG.argmax(2).astype(jnp.int32),
         weight_NE=rival_NGG.any(2).astype(jnp.float32),
-        margin_NE=confidence_NG.astype(jnp.float32),
+        margin_NE=jnp.zeros(pair_NG.shape, jnp.float32),
+        confidence_NE=confidence_NG.astype(jnp.float32),
       )
     )
 
 
 @piece
 class ConfidentSigmoid(Link):
-  """-(1 - e) ls(d) - e ls(-d), e = min(1 - margin, 1/2), d = win - lose.
+  """-(1 - e) ls(d) - e ls(-d), e = min(1 - confidence, 1/2), d = win - lose.
 
-  The margin is the confidence of the label, from 1/2 to 1. Smallest at
+  The confidence of the label is from 1/2 to 1. Smallest at
   d = log((1 - e) / e). Source: YuxiXie/MCTS-DPO, conservative (by a digest).
   """
 
-  def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
+  margins = links.CONFIDENCE
+
+  def __call__(self, win: Array, lose: Array, confidence: Array) -> Array:
     """[N, E]."""
     d = win - lose
-    e = jnp.clip(1.0 - margin, 0.0, 0.5)
+    e = jnp.clip(1.0 - confidence, 0.0, 0.5)
     return -(1.0 - e) * ls(d) - e * ls(-d)

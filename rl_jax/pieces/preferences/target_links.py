@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
+from rl_jax.pieces.ops import links
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import Link
 from rl_jax.types import Array
@@ -19,6 +20,7 @@ class Hinge(Link):
   """max(0, delta - d). Source: SLiC-HF; HALOs SLiCTrainer."""
 
   delta: float = ranged(1.0, 0.0, open_low=True)  # in units of the score
+  margins = links.SUBTRACTED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]; no gradient from d = delta on."""
@@ -34,6 +36,7 @@ class Square(Link):
   """
 
   tau: float = ranged(0.1, 0.0, open_low=True)
+  margins = links.SUBTRACTED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -47,6 +50,8 @@ class SquareOfGap(Link):
   With margin_scale 1 and the score beta D this is the squared form of CoPG and
   REBEL on pairs. Source: preference digest, section D (algebra checked).
   """
+
+  margins = links.FITTED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -62,6 +67,7 @@ class Targets(Link):
   """
 
   beta: float = ranged(0.1, 0.0, open_low=True)
+  margins = links.UNUSED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -80,6 +86,7 @@ class PairTargets(Link):
   """
 
   beta: float = ranged(0.1, 0.0, open_low=True)
+  margins = links.LOGIT
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""

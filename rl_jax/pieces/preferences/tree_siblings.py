@@ -5,10 +5,10 @@ from typing import Any
 import jax.numpy as jnp
 
 from rl_jax.pieces import row_inputs
-from rl_jax.pieces.ops import trees
+from rl_jax.pieces.ops import links, trees
 from rl_jax.pieces.ops.edges import live_weights
 from rl_jax.pieces.ops.masking import by_group, masked_mean, safe_divide
-from rl_jax.pieces.piece import piece
+from rl_jax.pieces.piece import CheckContext, piece
 from rl_jax.pieces.roles import Loss, LossContext, LossOut
 from rl_jax.types import Edges
 
@@ -43,6 +43,11 @@ class TreeSiblings(Loss):
   def needs(self) -> tuple[Any, ...]:
     """What the loss reads of the model."""
     return tuple(self.loss.needs)
+
+  def check(self, context: CheckContext) -> None:
+    """Raises ValueError if the loss reads more than which child is better."""
+    del context
+    self.loss.check_edges(links.NOTHING, 'TreeSiblings()')
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar; metrics are means over the edges of all depths."""

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
-from rl_jax.pieces.ops.masking import by_group, masked_var
+from rl_jax.pieces.ops.masking import ROUNDING, by_group, masked_var
 from rl_jax.pieces.piece import CheckContext, piece
 from rl_jax.pieces.roles import CreditContext, CreditOut, GroupFilter
 
@@ -44,4 +44,5 @@ class TopSpread(GroupFilter):
     count = jnp.floor(self.fraction * len(var_N) + 1e-6)  # of a rounded product
     place = jnp.maximum(count, 1).astype(jnp.int32) - 1
     least = jnp.sort(var_N, descending=True)[place]
-    return CreditOut((var_N >= least).astype(jnp.float32))
+    # Equal rewards in another order may have another sum of squares.
+    return CreditOut((var_N >= least * (1.0 - ROUNDING)).astype(jnp.float32))

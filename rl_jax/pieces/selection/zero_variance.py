@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 
 from rl_jax.pieces.ops.masking import by_group
+from rl_jax.pieces.ops.reward_components import component
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import CreditContext, CreditOut, GroupFilter
 from rl_jax.types import static
@@ -26,7 +27,7 @@ class ZeroVariance(GroupFilter):
     traj = ctx.traj
     reward_B = traj.reward_B
     if self.component is not None:
-      reward_B = traj.rewards[self.component]
+      reward_B = component(self.component, traj)
     reward_NG = by_group(reward_B, traj.group_size)
     valid_NG = by_group(traj.valid_B, traj.group_size) > 0
     high_N = jnp.where(valid_NG, reward_NG, -jnp.inf).max(1)

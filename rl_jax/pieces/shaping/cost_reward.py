@@ -5,6 +5,8 @@ import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
+from rl_jax.pieces.ops.masking import is_rounding
+from rl_jax.pieces.ops.quantiles import row_quantiles
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
 from rl_jax.types import Array
@@ -17,8 +19,9 @@ class CostReward(Shaping):
     z = sqrt(cost),  c = 1 - clip((z - lo) / (hi - lo), 0, 1)
 
   lo and hi are the 5th and 95th percentile of the last `window` costs of valid
-  rows, those of this rollout included; c = 1/2 where they are equal. So a wrong
-  answer earns nothing by being cheap.
+  rows, those of this rollout included; c = 1/2 where they are equal, or differ
+  by no more than float32 rounding. So a wrong answer earns nothing by being
+  cheap.
   cost: that of the row, as the component `cost` of `tasks.WithTools`.
   State: the window, NaN where it is not yet filled; rows of a rollout see the
   same percentiles, so that their order changes nothing.
@@ -49,8 +52,9 @@ class CostReward(Shaping):
     # Rows that count move to the end, in their order.
     order = jnp.argsort(~jnp.isnan(seen), stable=True)
     costs = seen[order][-self.window :]
-    low, high = jnp.nanpercentile(costs, jnp.asarray([5.0, 95.0]))
-    flat = ~(high - low >= 1e-8)  # also where nothing was seen
+    low, high = row_quantiles(costs[None], jnp.asarray([0.05, 0.95]))[0]
+    # Also where nothing was seen; the release has the absolute limit.
+    flat = is_rounding(high - low, high) | (high - low < 1e-8)
     scaled_B = (root_B - low) / jnp.where(flat, 1.0, high - low)
     cheap_B = jnp.where(flat, 0.5, 1.0 - jnp.clip(scaled_B, 0.0, 1.0))
     mixed_B = (1.0 - self.alpha) * reward_B + self.alpha * cheap_B

@@ -19,8 +19,9 @@ class HistoryLength(Shaping):
     'linear', with e = (L - (1 + tau) h) / h: right: 1 - L/h if L < h, 0 if
     e < 0, else max(-floor, -e); wrong: 0 if e < 0, else max(-1, -e)
 
-  L in tokens. All samples of a rollout see h of before it. State: h per prompt
-  id, inf where there is none; merged over hosts by min.
+  L in tokens without what the environment said. All samples of a
+  rollout see h of before it. State: h per prompt id, inf where there is none;
+  merged over hosts by min.
   Source: "Training Language Models to Reason Concisely via History-Aware
   Policy Optimization"; HCY123902/HAPO utils.py (min mode).
   """
@@ -57,7 +58,7 @@ class HistoryLength(Shaping):
     chex.assert_rank(reward_B, 1)
     id_B = jnp.repeat(traj.prompt_id_N, traj.group_size)
     right_B = row_inputs.right_B(traj, self.correct_above)
-    length_B = traj.length_B.astype(jnp.float32)
+    length_B = row_inputs.policy_tokens_B(traj, traj.length_B)
     # An id beyond the table has no history: plain indexing would read the last.
     shortest_B = state['shortest'].at[id_B].get(mode='fill', fill_value=jnp.inf)
     known_B = jnp.isfinite(shortest_B)

@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
+from rl_jax.pieces import row_inputs
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
 
@@ -10,6 +11,8 @@ from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
 @piece
 class NonStop(Shaping):
   """R = penalty where the response was cut at its limit, else R.
+
+  A response that goes on in the next iteration has not reached its limit.
 
   Source: allenai/open-instruct (Tulu 3, non_stop_penalty with -10), by a digest
   of its documentation.
@@ -20,4 +23,5 @@ class NonStop(Shaping):
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
     reward_B, traj = ctx.credit, ctx.traj
-    return CreditOut(jnp.where(traj.finished_B, reward_B, self.penalty))
+    kept_B = traj.finished_B | (row_inputs.waits_B(traj) > 0)
+    return CreditOut(jnp.where(kept_B, reward_B, self.penalty))

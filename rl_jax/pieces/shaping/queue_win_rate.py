@@ -29,6 +29,17 @@ class QueueWinRate(Shaping):
     empty = jnp.zeros((num_prompts, self.size), jnp.float32)
     return {'reward': empty, 'held': empty}
 
+  def check_win_rates(
+    self, path: str, pairwise: list[str], others: list[str]
+  ) -> None:
+    """Raises ValueError: win rates inside a group say nothing across groups."""
+    del others
+    raise ValueError(
+      f'{path} compares rewards of different iterations, and {pairwise[0]} '
+      'compares responses of one group: take WinRate(), or a reward model or '
+      'judge of single responses'
+    )
+
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
     reward_B, traj, state = ctx.credit, ctx.traj, ctx.state

@@ -39,6 +39,7 @@ class ReferenceSigmoid(Shaping):
     r = min(reward, ceiling) - length_coef * max(0, tokens - free_tokens)
     f: link; 'sigmoid' is PAR's, bounded in (0, 1) and 1/2 at the reference
 
+  Tokens are those of the response that the environment has not said.
   ref_j are the rewards of M fixed reference responses to the prompt, from
   extras['reference_reward_NM'], or one 0 without `references`. Its siblings:
   'identity' is the centred reward, which a group's mean and standard deviation
@@ -85,7 +86,8 @@ class ReferenceSigmoid(Shaping):
     if self.quantile is not None:
       reference_NM = _quantile(reference_NM, self.quantile)
     reference_BM = jnp.repeat(reference_NM, traj.group_size, axis=0)
-    excess_B = traj.length_B.astype(jnp.float32) - self.free_tokens
+    tokens_B = row_inputs.policy_tokens_B(traj, traj.length_B)
+    excess_B = tokens_B - self.free_tokens
     if self.ceiling is not None:
       reward_B = jnp.minimum(reward_B, self.ceiling)
     raw_B = reward_B - self.length_coef * jnp.maximum(excess_B, 0.0)

@@ -6,11 +6,10 @@ import jax.numpy as jnp
 from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops import moments
+from rl_jax.pieces.ops.masking import is_rounding
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
 from rl_jax.types import Array, static
-
-ROUNDING = 1e-6  # a relative deviation that float32 means have by themselves
 
 
 @piece
@@ -42,7 +41,7 @@ class RunningScale(Shaping):
     state = moments.merged(state, reward_B, valid_B)
     mean, std = state['mean'], moments.deviation(state)
     # The std of a constant reward is rounding error: it is not divided by that.
-    constant = std <= ROUNDING * jnp.abs(mean)
+    constant = is_rounding(std, mean)
     scale = jnp.where(constant, 1.0, std) + self.eps
     scaled_B = (reward_B - mean if self.center else reward_B) / scale
     if self.clip is not None:

@@ -7,6 +7,7 @@ import numpy as np
 
 from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.logits.policy_mixture import PolicyMixture
+from rl_jax.pieces.ops import rivals
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import RolloutWrapper
 from rl_jax.rollouts.wrappers.guided import join_groups
@@ -18,6 +19,11 @@ _WEIGHTS = {
   'both': (1.0, 1.0, 1.0),
   'policy': (1.0, 0.0, 1.0),
   'opponent': (0.0, 1.0, 0.0),
+}
+_RIVALS = {
+  'both': rivals.ALL,
+  'policy': rivals.ACROSS,
+  'opponent': rivals.OPPONENT,
 }
 
 
@@ -31,6 +37,11 @@ class Against(RolloutWrapper):
   opponent_B 1, and logp_old as the opponent drew them. trained: whose rows the
   losses see. With 'policy' the opponent's still count in shaping, but not in
   credit; with 'opponent' the policy's count nowhere.
+
+  What compares responses (reward models and judges of pairs, judges of groups)
+  reads the joined groups: with 'policy' each row against those of the other
+  side, with 'both' against all, with 'opponent' the opponent's rows among
+  themselves.
   Source: XPO (the reference), Nash-MD and IPO-MD (the mixture), Nash-EMA (the
   average); TRL xpo_trainer.py, nash_md_trainer.py (by digests).
   """
@@ -44,6 +55,11 @@ class Against(RolloutWrapper):
   def opponent(self) -> PolicyMixture:
     """What its samples are drawn from."""
     return PolicyMixture(coef=self.coef, decay=self.decay)
+
+  @property
+  def rivals(self) -> str:
+    """Which rows of the joined groups are compared, see ops.rivals."""
+    return _RIVALS[self.trained]
 
   @property
   def reads_reference(self) -> bool:

@@ -32,8 +32,10 @@ class TreeSearch(RolloutWrapper):
   (FORCED), its own, which alone is trained, and the rest of a response, whose
   reward is v; equal steps below a node are one child with the mean of their
   rewards. An iteration goes down by the largest U to a node without children,
-  gives it some, and so on until `depth` steps below the root or an end; each
-  node with new children and the last one back up N, V and Q of the path. After
+  gives it some, and so on until `depth` steps below the root or an end; then
+  N, V and Q of the path are backed up, once, as in the release. The visits of
+  the root rise by 2 an iteration, those of the other nodes of the path by 1. V
+  is 0 as long as a node has no children, so that new ones have Q = r. After
   4 * iterations from the prompt the best child against the worst by Q is a
   pair, and the root moves to the most visited child for `iterations` more,
   `moves` times in all. Once all rows are used, nodes without children are ends.

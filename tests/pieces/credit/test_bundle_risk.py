@@ -156,3 +156,15 @@ def test_bundles_must_fill_the_rollout(toy):
   """Seven prompts cannot be cut into bundles of five."""
   with pytest.raises(ValueError, match='bundle = 5 must divide 7'):
     risk(toy, reward=np.ones((7, 2), np.float32))
+
+
+@pytest.mark.parametrize('reward', [0.15, 0.3, 0.35, 0.7])
+def test_equal_scores_lie_at_their_quantiles(toy, reward):
+  """They are below none: all quantiles rise by rate s, s = .05, ..., .95."""
+  rewards = np.full((2, 2), reward, np.float32)
+  none = credit.BundleRisk(bundle=1).init(2)
+  _, first = risk(toy, none, rewards, bundle=1)
+  _, second = risk(toy, first, rewards, bundle=1)
+  np.testing.assert_array_equal(first['quantiles'], np.float32(reward))
+  rise = second['quantiles'] - first['quantiles']
+  np.testing.assert_allclose(rise, 0.1 * np.arange(1, 20) / 20, rtol=1e-4)

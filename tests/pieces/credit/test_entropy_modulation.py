@@ -51,6 +51,36 @@ def test_without_modulation_it_is_the_centred_advantage(toy):
   np.testing.assert_allclose(adv[1, :3], -3.0, rtol=1e-6)
 
 
+@pytest.mark.parametrize('entropy', np.linspace(0.1, 1.1, 11))
+def test_equal_entropies_modulate_nothing(toy, entropy):
+  """Four steps of 3, 4, 5 and 2 tokens: H = 0, g = 1, f = 1 but at the last.
+
+  A + zeta f = 1.1, 1, 1.1, 1 less their mean 1.05. The float32 means of equal
+  entropies differ, which over eps would be whole units of H.
+  """
+  start = np.zeros((2, 7))
+  start[0, [0, 3]] = start[1, [0, 5]] = 1
+  traj = toy.trajectories(
+    np.ones((2, 7)),
+    group_size=2,
+    entropy_BT=np.full((2, 7), entropy),
+    extras={'segment_start_BT': start},
+  )
+  adv = credit.EntropyModulation(segments='extras')(
+    CreditContext(jnp.ones(2), traj)
+  ).value
+  expected = [[0.05] * 3 + [-0.05] * 4, [0.05] * 5 + [-0.05] * 2]
+  np.testing.assert_allclose(adv, expected, rtol=1e-5)
+
+
+def test_means_that_differ_by_rounding_are_equal(toy):
+  """Steps with (.7, .2), (.6, .3) and (.2, .7) have the mean .45."""
+  entropy = np.array([[0.7, 0.2, 9.0, 0.6, 0.3, 9.0, 0.2, 0.7]])
+  piece = credit.EntropyModulation(zeta=0.0)
+  adv = piece(CreditContext(jnp.ones(1), row(toy, entropy_BT=entropy))).value
+  np.testing.assert_array_equal(adv, np.zeros_like(entropy))
+
+
 @pytest.mark.parametrize('field', ['valid_B', 'weight_B'])
 def test_rows_that_do_not_count_move_no_statistic(toy, field):
   """E1: the step entropies of an invalid row, or one of weight 0, are not in

@@ -1,7 +1,10 @@
 """Returns standardised within episodes, and weights of durations, by hand."""
 
 import numpy as np
+import pytest
 
+from experiments.flags import configuration
+from rl_jax.config import validate
 from rl_jax.pieces import credit
 from rl_jax.pieces.roles import CreditContext
 from rl_jax.types import Turns
@@ -83,6 +86,45 @@ def test_without_durations_and_with_equal_ones_nothing_changes(toy):
     traj = episodes(toy, credit_BT, duration=duration)
     found = credit.DurationWeight()(CreditContext(credit_BT, traj)).value
     np.testing.assert_allclose(found, credit_BT)
+
+
+# Three arms, of which the second is slow.
+REWARD, DURATION = np.array([0.6, 0.5, 0.3]), np.array([1.0, 10.0, 1.0])
+ADVANTAGE = REWARD - REWARD.mean()  # for pi = (1/3, 1/3, 1/3)
+
+
+def gradient(toy, counts):
+  """d mean(A_w log pi) / d logits of a row for every time an arm is seen."""
+  arm = np.repeat(np.arange(3), counts)
+  traj = episodes(toy, ADVANTAGE[arm, None], duration=DURATION[arm, None])
+  weighted = credit.DurationWeight()(CreditContext(ADVANTAGE[arm], traj)).value[
+    :, 0
+  ]
+  return (weighted[:, None] * (np.eye(3)[arm] - 1 / 3)).mean(0)
+
+
+def test_the_gradient_is_that_of_a_collector_with_a_time_limit(toy):
+  """E1. A = (4, 1, -5) / 30, whose gradient is A / 3: the best arm gains most.
+
+  In 10 units of time the arms are seen 10, 1 and 10 times: the mean duration is
+  30/21, the weights are (.7, 7, .7), and 10 .7 = 1 7. Synchronous rollouts see
+  each once: weights (.25, 2.5, .25), w A = (1, 2.5, -1.25) / 30, and without
+  their mean .75 / 30 the slow arm gains seven times as much as the best one.
+  """
+  np.testing.assert_allclose(
+    gradient(toy, [10, 1, 10]), ADVANTAGE / 3, rtol=1e-5
+  )
+  np.testing.assert_allclose(
+    gradient(toy, [1, 1, 1]), np.array([0.25, 1.75, -2.0]) / 90, rtol=1e-5
+  )
+
+
+def test_synchronous_rollouts_are_refused():
+  """By the name of the piece, and so is its method; without it, it trains."""
+  with pytest.raises(ValueError, match='DurationWeight .* synchronous'):
+    validate(configuration.build('priced_tools', 'duration_ppo'))
+  without = ['method.credit.DurationWeight=null']
+  validate(configuration.build('priced_tools', 'duration_ppo', without))
 
 
 def test_a_collector_with_a_time_limit_is_unbiased(toy):

@@ -164,6 +164,17 @@ def test_equal_advantages_are_exactly_zero(toy):
   np.testing.assert_array_equal(found(piece, traj, reward), np.zeros((3, 3)))
 
 
+@pytest.mark.parametrize('gamma', [0.9, 0.95, 0.99])
+@pytest.mark.parametrize('last', [0.9, 0.7, 0.3])
+def test_a_right_critic_leaves_no_advantage(toy, gamma, last):
+  """E0: V = gamma^k r; what rounding leaves is not scaled to deviation 1."""
+  value = [gamma ** (3 - k) * last for k in range(4)]
+  reward = [0.0, 0.0, 0.0, last]
+  traj = episode(toy, reward, value, value, value, [1, 0, 0, 0])
+  piece = credit.HierarchicalGAE(gamma=gamma)
+  np.testing.assert_array_equal(found(piece, traj, reward), np.zeros((4, 3)))
+
+
 def test_a_turn_without_an_action_is_action_as_a_whole(toy):
   """Second turn: A_low 0.04 of the example on switch, sub-goal and the rest.
 

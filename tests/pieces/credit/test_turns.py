@@ -203,6 +203,35 @@ def test_gae_of_turns_goes_on_behind_a_cut_episode(toy):
   np.testing.assert_allclose(plain[0], found[1], rtol=1e-6)
 
 
+def test_a_response_at_the_token_limit_is_not_cut(toy):
+  """Of three responses that have not finished, one waits: V is .75 after it.
+
+  V .5 at the first token, r 2, gamma .5: A = 2 - .5, and 2 + .375 - .5. A
+  record of turns makes the third an episode, which the limit has cut.
+  """
+  values = np.array([[0.5, 0.75]] * 2)
+  traj = toy.trajectories(
+    np.ones((2, 2)),
+    group_size=1,
+    values_BT=values,
+    finished_B=np.zeros(2, bool),
+    extras={'waits_B': np.array([0.0, 1.0])},
+  )
+  piece = credit.TurnGAE(gamma=0.5, lam=1.0, bootstrap=True)
+  found = piece(CreditContext(np.full(2, 2.0, np.float32), traj)).value
+  np.testing.assert_allclose(found, [[1.5] * 2, [1.875] * 2], rtol=1e-6)
+  episode = make(
+    toy,
+    [[2.0]],
+    mask=[[1, 1]],
+    turn=[[0, 0]],
+    values_BT=values[:1],
+    finished_B=np.zeros(1, bool),
+  )
+  found = piece(CreditContext(np.full(1, 2.0, np.float32), episode)).value
+  np.testing.assert_allclose(found, [[1.875] * 2], rtol=1e-6)
+
+
 @pytest.mark.parametrize('lam', [0.0, 0.7])
 def test_behind_turns_of_one_token_is_what_t_ppo_has(toy, lam):
   """Reduction: ExtendedGAE, with rewards by token."""
@@ -213,6 +242,7 @@ def test_behind_turns_of_one_token_is_what_t_ppo_has(toy, lam):
     reward,
     values_BT=rng.normal(size=(2, 5)),
     finished_B=np.array([False, True]),
+    extras={'waits_B': np.array([1.0, 0.0])},
     **tokens_of(reward),
   )
   shaped = shaping.TurnRewards()(CreditContext(traj.reward_B, traj)).value

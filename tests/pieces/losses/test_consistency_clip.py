@@ -99,6 +99,30 @@ def test_equal_returns_have_no_global_advantage(toy):
     np.testing.assert_array_equal(shared, 0)
 
 
+@pytest.mark.parametrize('reward', np.linspace(0.1, 1.1, 11))
+def test_equal_rewards_of_unlike_groups_are_equal(toy, reward):
+  """E0: means over three and over four rows, which differ in float32."""
+  valid = np.ones(12)
+  valid[3] = 0
+  traj = toy.trajectories(
+    np.ones((12, 1)),
+    group_size=4,
+    valid_B=valid,
+    reward_B=np.full(12, reward),
+    extras={'cluster_id_B': np.zeros(12)},
+  )
+  _, shared = losses.ConsistencyClip(eps=1e-9)._blend(traj)
+  np.testing.assert_array_equal(shared, 0)
+
+
+def test_equal_means_of_unlike_rewards_are_equal(toy):
+  """E0: (.7, .2), (.6, .3) and (.2, .7)."""
+  rewards = [0.7, 0.2, 0.6, 0.3, 0.2, 0.7]
+  traj, _ = rollout(toy, [0] * 6, rewards, np.zeros(6), np.ones(6))
+  _, shared = losses.ConsistencyClip(eps=1e-9)._blend(traj)
+  np.testing.assert_array_equal(shared, 0)
+
+
 def test_fields_are_checked():
   """Field, value and range are named."""
   with pytest.raises(ValueError, match='ConsistencyClip.gamma = -1'):

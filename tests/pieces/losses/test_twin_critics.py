@@ -9,6 +9,7 @@ from rl_jax.method import Method, validate
 from rl_jax.pieces import credit, losses
 from rl_jax.pieces.aggregation import SeqMeanTokenSum
 from rl_jax.pieces.roles import CreditContext, LossContext
+from rl_jax.types import Turns
 
 KEY = jax.random.key(0)
 # A turn of two tokens, an observation, a turn of one; 7 is never read.
@@ -66,17 +67,31 @@ def test_loss_by_hand(toy):
   np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-def test_behind_a_cut_there_is_no_target(toy):
-  """The last Q loses its error of 1 + 1.21, V keeps .36 + .01."""
+def test_after_a_cut_there_is_no_target(toy):
+  """The last Q loses its error of 1 + 1.21, V keeps .36 + .01.
+
+  A response that ended at the token limit has no record of turns, and keeps it.
+  """
+  unknown = np.full((1, 2), -1)
+  turns = Turns(
+    reward_BK=np.zeros((1, 2)),
+    state_BK=unknown,
+    action_BK=unknown,
+    calls_BK=np.zeros((1, 2), np.int32),
+  )
   traj, stats = rows(
     toy,
     returns_BTH=np.array([[FIRST, FIRST, [0] * 4, LAST]]),
     finished_B=np.zeros(1, bool),
+    turn_BT=np.array([[0, 0, 1, 1]]),
+    turns=turns,
   )
-  found = losses.TwinCritics()(
-    LossContext(jax.tree.map(jnp.asarray, stats), traj, KEY)
-  ).value
+  stats = jax.tree.map(jnp.asarray, stats)
+  found = losses.TwinCritics()(LossContext(stats, traj, KEY)).value
   np.testing.assert_allclose(found, [[0.2125, 0.25, 0.0, 0.37]], rtol=1e-5)
+  response = traj.replace(turns=None, turn_BT=None)
+  found = losses.TwinCritics()(LossContext(stats, response, KEY)).value
+  np.testing.assert_allclose(found, [[0.2125, 0.25, 0.0, 2.58]], rtol=1e-5)
 
 
 def test_only_records_train_critics(toy):

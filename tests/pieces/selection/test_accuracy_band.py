@@ -37,6 +37,20 @@ def test_by_hand(toy, low, high, expected):
   np.testing.assert_array_equal(kept(toy, low=low, high=high), expected)
 
 
+@pytest.mark.parametrize('reward', np.linspace(0.1, 0.9, 9))
+def test_both_ends_belong_to_the_band_in_float32(toy, reward):
+  """Five equal rewards, whose float32 mean is not always that number."""
+  for size in (3, 5, 6, 7):
+    traj = toy.trajectories(
+      np.ones((size, 1)), group_size=size, reward_B=np.full(size, reward)
+    )
+    for low, high in ((float(reward), 1.0), (0.0, float(reward))):
+      band = selection.AccuracyBand(low=low, high=high)
+      np.testing.assert_array_equal(
+        band(CreditContext(traj.reward_B, traj)).value, [1]
+      )
+
+
 def test_open_ends_are_dynamic_sampling(toy):
   """E0: any band inside (0, 1) around 1/4 to 3/4 equals ZeroVariance here."""
   traj = toy.trajectories(

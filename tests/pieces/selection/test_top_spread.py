@@ -54,6 +54,15 @@ def test_units_and_order_change_nothing(toy):
   assert kept(toy, 0.5, REWARD[[2, 0, 3, 1]]) == [1, 0, 0, 1]
 
 
+def test_groups_of_equal_rewards_stay_together_in_any_order(toy):
+  """E0: the float32 sum of their squares depends on the order."""
+  rng = np.random.default_rng(0)
+  for _ in range(20):
+    group = rng.choice([0.1, 0.3, 0.7, 0.9], 4)
+    reward = [rng.permutation(group) for _ in range(4)]
+    assert kept(toy, 0.25, reward) == [1, 1, 1, 1]
+
+
 def test_several_rollouts_are_refused():
   """The message says what to set."""
   sets = ['model.value_head=True', 'rollout.max_rounds=1']
