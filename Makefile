@@ -4,7 +4,7 @@
 #   make test         what a developer, the README and .ci/run use
 PYTHON ?= python3
 VENV ?= .venv
-EXTRAS ?= dev,tasks,data
+EXTRAS ?= dev,tasks,data,docs
 WORKERS ?= 2
 
 BIN := $(VENV)/bin
@@ -31,7 +31,7 @@ PYTEST := $(TEST_ENV) $(QUICK_COMPILER) $(BIN)/python -m pytest \
 SMOKE := $(TEST_ENV) $(BIN)/python -m experiments.train \
 	--config=configs/bandit.py --method=grpo
 
-.PHONY: plan-environment test-compilers install quickstart quickstart-llm test test-fast test-devices smoke test-all \
+.PHONY: docs plan-environment test-compilers install quickstart quickstart-llm test test-fast test-devices smoke test-all \
 	test-processes test-faults test-attacks test-soak test-mutations lint readme \
 	format clean
 
@@ -127,6 +127,11 @@ plan-environment: .venv-aot/installed
 test-compilers: .venv-aot/installed
 	JAX_PLATFORMS=cpu .venv-aot/bin/python -m pytest -n $(WORKERS) -m compilers \
 	  tests/compilers
+
+# The documentation site, docs/_build/html/index.html; a warning is an error.
+docs: $(STAMP)
+	JAX_PLATFORMS=cpu $(BIN)/python -m sphinx -W --keep-going -q -b html docs \
+	  docs/_build/html
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .

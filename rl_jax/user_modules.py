@@ -10,12 +10,14 @@ import ast
 from collections.abc import Callable, Generator, Mapping
 import contextlib
 import dataclasses
+import glob
 import hashlib
 import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
+import re
 import sys
 import traceback
 import types
@@ -29,6 +31,8 @@ class UserFile:
   path: str
   sha256: str  # of the content that was run
 
+
+_MOST_FILES = 200  # of a folder, in which a class is looked for
 
 _files: dict[str, UserFile] = {}  # by module name
 _named: set[str] = set()  # importable modules that the user has named
@@ -91,6 +95,19 @@ def register(files: Mapping[str, UserFile]) -> None:
 def files() -> dict[str, UserFile]:
   """All files that were loaded, by module name, for another process."""
   return dict(_files)
+
+
+def defining(name: str) -> str | None:
+  """A file of the working directory that defines a class of that name.
+
+  It is read, not run; None: there is none.
+  """
+  for path in sorted(glob.glob('*.py'))[:_MOST_FILES]:
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+      with open(path, encoding='utf-8') as file:
+        if re.search(rf'^class {re.escape(name)}\b', file.read(), re.M):
+          return path
+  return None
 
 
 def names() -> list[str]:

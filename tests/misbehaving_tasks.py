@@ -123,6 +123,10 @@ class Misbehaving:
     """An infinity in another component."""
     return {'outcome': 1.0, 'length': float('inf')}
 
+  def digits(self):
+    """A whole number that is larger than all floats."""
+    return {'outcome': -(10**400)}
+
   def huge(self):
     """Finite in float64 alone."""
     return {'outcome': 1e300}

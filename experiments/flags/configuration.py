@@ -383,6 +383,17 @@ def at_home(text: str) -> str:
   return _HOME.sub(lambda found: found[1] + os.path.expanduser('~'), text)
 
 
+def _unknown_flag(error: flags.UnrecognizedFlagError) -> str:
+  """The text of an error; a field of the configuration is set by --set."""
+  path = None
+  if 'set' in flags.FLAGS:
+    path = overrides.meant(ExperimentConfig, error.flagname)
+  if path is None:
+    return str(error)
+  flag = f'--set={path}=VALUE'
+  return f'Unknown command line flag {error.flagname!r}. Did you mean {flag}?'
+
+
 def _parse(argv: list[str]) -> list[str]:
   for module, found in flags.FLAGS.flags_by_module_dict().items():
     if module.startswith('experiments.'):
@@ -401,6 +412,9 @@ def _parse(argv: list[str]) -> list[str]:
       if flag.value != flag.value:  # NaN passes the bounds of a flag
         raise flags.Error(f'flag --{flag.name}=nan: expected a number')
     return rest
+  except flags.UnrecognizedFlagError as error:
+    say(_unknown_flag(error))
+    raise SystemExit(2) from None
   except flags.Error as error:
     missing = r'flag --(\w+)=None: Flag --\1 must have a value .*'
     lines = str(error).splitlines()

@@ -7,6 +7,7 @@ script: it reads and writes one line of JSON per conversation.
 """
 
 from collections.abc import Mapping, Sequence
+import datetime
 import functools
 import json
 import re
@@ -25,8 +26,16 @@ _NO_MEMORY = 42  # exit status
 OUTPUT_CHARACTERS = 1 << 22
 # What `transformers` gives where a conversation has none.
 _ABSENT = {'tools': None, 'documents': None}
+# The day that templates get which ask for the current one: the same on every
+# day, so that prompts of a run, and of its evaluations later, are the same. The
+# variable `strftime_now` of a task's `arguments` is another one.
+DATE = '2025-01-01'
+# Templates that can do without the function have a date of their own.
+_OWN_DATE = re.compile(r'\bstrftime_now\s+is\s+(not\s+)?(un)?defined\b')
 # Parts of a message that a template must not leave out in silence.
-MUST_READ = ('tool_calls', 'reasoning_content', 'thinking')
+_THOUGHTS = ('reasoning_content', 'thinking')
+MUST_READ = ('tool_calls', *_THOUGHTS)
+_IN_CONTENT = '; thoughts may stand in the content, in the tags of the model'
 
 
 class ChatTemplate:
@@ -119,12 +128,15 @@ def _needs_memory() -> str:
 
 def check_read(messages: Sequence[Mapping[str, Any]], template: str) -> None:
   """Raises ValueError for what messages have and a template does not name."""
+  read = [x for x in MUST_READ if re.search(rf'\b{x}\b', template)]
   for name in MUST_READ:
-    named = re.search(rf'\b{name}\b', template)
-    if not named and any(name in message for message in messages):
+    if name not in read and any(name in message for message in messages):
+      hint, others = '', [x for x in read if x in _THOUGHTS]
+      if name in _THOUGHTS:
+        hint = f'; it reads {others[0]}' if others else _IN_CONTENT
       raise ValueError(
         f'the messages have {name}, which the chat template of this tokenizer '
-        'does not read'
+        f'does not read{hint}'
       )
 
 
@@ -154,7 +166,8 @@ def _serve() -> None:
     # SIGALRM ends the process.
     signal.setitimer(signal.ITIMER_REAL, setup['seconds'])
     try:
-      text = compiled().render(json.loads(line))
+      variables = _dated(json.loads(line), setup['source'])
+      text = compiled().render(variables)
       if len(text) > OUTPUT_CHARACTERS:
         raise ValueError(f'it writes more than {OUTPUT_CHARACTERS} characters')
       answer = {'text': text}
@@ -198,10 +211,27 @@ def _environment() -> Any:
   environment.filters['tojson'] = functools.partial(
     json.dumps, ensure_ascii=False
   )
-  # strftime_now stays undefined: templates that would write today's date then
-  # use a fixed one, and prompts are the same on every day.
   environment.globals['raise_exception'] = _raise
   return environment
+
+
+def _dated(variables: dict[str, Any], source: str) -> dict[str, Any]:
+  """The variables with the function strftime_now, of a fixed date.
+
+  It stays undefined where nothing is given and the template asks whether it is.
+  """
+  date = variables.pop('strftime_now', None)
+  if date is None:
+    if _OWN_DATE.search(source):
+      return variables
+    date = DATE
+  try:
+    moment = datetime.datetime.fromisoformat(date)
+  except (TypeError, ValueError):
+    raise ValueError(
+      f'strftime_now = {date!r:.80} is no date: expected one as {DATE!r}'
+    ) from None
+  return {**variables, 'strftime_now': lambda form: moment.strftime(form)}
 
 
 def _raise(text: str):

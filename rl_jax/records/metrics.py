@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import json
 import math
 import os
+import sys
 import time
 from typing import Any
 
@@ -47,13 +48,18 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(value: Any) -> Any:
-  """Undoes the strings of non-finite numbers, at any depth."""
+  """Undoes the strings of non-finite numbers, at any depth.
+
+  A whole number that no float can hold is infinite, too.
+  """
   if isinstance(value, dict):
     return {k: from_json(v) for k, v in value.items()}
   if isinstance(value, list):
     return [from_json(v) for v in value]
   if isinstance(value, str) and value in _NON_FINITE:
     return float(value)
+  if isinstance(value, int) and abs(value) > sys.float_info.max:
+    return math.inf if value > 0 else -math.inf
   return value
 
 

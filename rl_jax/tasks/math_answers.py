@@ -57,6 +57,11 @@ def normal_form(answer: str) -> str:
   return _normal(spelling.clean(answer))
 
 
+def taken_apart(text: str) -> tuple[str, list[str]]:
+  """(kind, parts) of a formula without markup; the kind of one is 'scalar'."""
+  return _parts(_without_names(text))
+
+
 def _normal(text):
   text = _without_names(text)
   sides = text.split('=')
@@ -82,29 +87,6 @@ def _normal_scalar(text):
     or math_forms.value_text(text)
     or spelling.squeezed(text)
   )
-
-
-def copied(answer: str, gold: str, question: str) -> bool:
-  """Whether a formula of the question is given as its answer.
-
-  \\sqrt{12} is a form of 2\\sqrt{3}, but not if the question asks to simplify
-  it. Decimals, words and the right answer's own text, or another spelling of
-  its quotient, are never copies.
-  """
-  answer, gold = (
-    spelling.squeezed(spelling.clean(answer)),
-    spelling.squeezed(spelling.clean(gold)),
-  )
-  found = numerals.parse(answer)
-  if answer == gold or (found and found.form not in numerals.FRACTIONS):
-    return False
-  digits = lambda text: re.findall(r'\d', text)
-  right = numerals.parse(gold)
-  same = found and right and found.value == right.value
-  if same and digits(answer) == digits(gold):
-    return False
-  is_formula = re.search(r'[\\^/=+*-]', answer) is not None
-  return is_formula and answer in spelling.squeezed(spelling.clean(question))
 
 
 def _equal(answer, gold, tolerance):

@@ -32,7 +32,7 @@ def scalars_equal(answer: str, gold: str) -> bool:
   if not allowed(answer) or _two_cases(answer) or _two_cases(gold):
     return False
   found, right = parsed(answer), parsed(gold)
-  if found is None or right is None or not _small(found):
+  if found is None or right is None or not small(found):
     return False
   if found.free_symbols != right.free_symbols:
     return False
@@ -49,7 +49,7 @@ def equations_equal(answer: list[str], gold: list[str]) -> bool:
   ):
     return False
   sides = [parsed(text) for text in (*answer, *gold)]
-  if None in sides or not all(map(_small, sides)):
+  if None in sides or not all(map(small, sides)):
     return False
   symbols = sides[2].free_symbols | sides[3].free_symbols
   if sides[0].free_symbols | sides[1].free_symbols != symbols or not symbols:
@@ -66,7 +66,7 @@ def rational(text: str) -> Fraction | None:
 def value_text(text: str) -> str:
   """Symbols and values of a formula, as `math_values.text_of`; '' without."""
   tree = parsed(text) if allowed(text) else None
-  if tree is None or not _small(tree):
+  if tree is None or not small(tree):
     return ''
   return math_values.text_of(tree)
 
@@ -149,7 +149,8 @@ def math_verify() -> Any:
   return library
 
 
-def _small(tree):
+def small(tree: Any) -> bool:
+  """Whether its values can be computed at once: few leaves, small powers."""
   import sympy
 
   def depth(node):

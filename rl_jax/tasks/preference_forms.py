@@ -20,7 +20,6 @@ an `image` are refused. All other fields are ignored.
 
 from collections.abc import Mapping
 import dataclasses
-import math
 from typing import Any
 
 from rl_jax.tasks.base import Logged
@@ -34,6 +33,7 @@ from rl_jax.tasks.sources import BadRowError
 
 FORMS = ('pair', 'label', 'scores', 'steps', 'response', 'text')
 STEP_END = '\n'
+MOST = 3.4e38  # of a score: training computes with float32
 Text = str | tuple[dict[str, Any], ...]  # plain, or a conversation
 
 
@@ -150,8 +150,11 @@ class _Row:
   def number(self, value, name) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
       self.fail('wrong_score', f'{value!r} in {name} is no number')
-    if not math.isfinite(value):
-      self.fail('wrong_score', f'{value!r} in {name} is not finite')
+    if not -MOST <= value <= MOST:
+      self.fail(
+        'wrong_score',
+        f'{value!r:.40} in {name} is not finite, or larger than {MOST:g}',
+      )
     return float(value)
 
   def text(self, value, name) -> Text:

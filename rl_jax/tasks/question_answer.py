@@ -13,7 +13,7 @@ from rl_jax.tasks import (
   base,
   draws,
   expressions,
-  math_answers,
+  math_copies,
   math_forms,
 )
 from rl_jax.tasks import rows as rows_lib
@@ -51,10 +51,11 @@ class QuestionAnswer:
     within `tolerance`, which shrinks with right answers below 0.1: 1e-6 asks
     for six digits (`numerals.equal`); 'decimal' does so, but takes no quotient
     as '20/4', for problems whose answer is to be computed; 'math' accepts what
-    `math_answers` finds equal: a form that is as far evaluated as the right
-    answer; 'text' compares stripped text; 'expression' takes the first line of
-    the response as an expression of integers (see `expressions`) whose exact
-    value must be the right answer; `extract` is not used then.
+    `math_answers` finds equal, a form that is as far evaluated as the right
+    answer, unless it is a copy of the question (`math_copies`); 'text' compares
+    stripped text; 'expression' takes the first line of the response as an
+    expression of integers (see `expressions`) whose exact value must be the
+    right answer; `extract` is not used then.
   hold_out: how num_validation and num_test rows leave the train source for
     splits without a source of their own: the last rows of the file ('last':
     test at the very end, validation before it), or the last in the order of a
@@ -251,9 +252,8 @@ class QuestionAnswer:
       return answers.numbers_equal(found, gold, self.tolerance)
     if self.extract == 'whole':
       found = answers.last_formula(found)
-    if math_answers.copied(found, gold, question):
-      return False
-    return answers.math_equal(found, gold, tolerance=self.tolerance)
+    right = answers.math_equal(found, gold, tolerance=self.tolerance)
+    return right and not math_copies.copied(found, gold, question)
 
   def _size(self, split):
     return {'validation': self.num_validation, 'test': self.num_test}[split]

@@ -46,7 +46,9 @@ class ChatTemplate:
   question; turns of the data stand between the shots and it.
   `prefill` opens the assistant's turn: it is part of the prompt for the policy
   and part of the answer for the verifier. `arguments` are variables of the
-  model's own template: {'enable_thinking': False} for Qwen3.
+  model's own template: {'enable_thinking': False} for Qwen3. Templates that
+  write today's date get a fixed one (models.chat_template.DATE), or the one of
+  {'strftime_now': '2025-06-30'}: prompts do not depend on the day.
   """
 
   user: str = '{question}'

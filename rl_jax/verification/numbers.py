@@ -24,8 +24,8 @@ def check_numbers(components: Any, origin: str) -> dict[str, float]:
       )
     try:
       checked[name] = float(value)
-    except OverflowError:  # an integer of 400 digits
-      checked[name] = math.inf
+    except OverflowError:  # of a whole number
+      checked[name] = math.inf if value > 0 else -math.inf
     if not -MOST <= checked[name] <= MOST:
       raise ValueError(
         f'component {name!r} is {checked[name]}, not in [-{MOST:g}, {MOST:g}]'

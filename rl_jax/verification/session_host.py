@@ -16,7 +16,9 @@ from typing import Any
 import zlib
 
 from rl_jax.verification import messages, numbers
+from rl_jax.verification.sandbox.breach import BreachError
 
+BREACH = 'breach'  # the kind of a reply of what can no longer judge
 BUSY = 'busy'  # the kind of a message that asks for more time
 CLOSING = 'closing'  # of one that an episode is closed, which may hang
 _MAX_CHARACTERS = 50_000  # of an observation; a longer one is an error
@@ -200,6 +202,8 @@ class Host:
   ) -> tuple[str, Any, str]:
     """('ok', reply, ''), or (kind, None, what happened), the episode's end.
 
+    The kind BREACH is no episode's: see `worker.check_breach`.
+
     Args:
       episode: (round, row); episodes of another round are over.
       example: what the environment is made of.
@@ -226,6 +230,8 @@ class Host:
       reply = in_this_process(lambda: self._reply(*request))
     except (KeyboardInterrupt, GeneratorExit):
       raise
+    except BreachError as error:
+      kind, detail = BREACH, str(error)
     except _Mismatch as error:
       kind, detail = 'mismatch', messages.cut(str(error))
     except _Invalid as error:

@@ -54,6 +54,18 @@ def test_only_the_order_of_the_scores_counts(reward):
     assert reward(THREE, said(*scores)) == reward(THREE, said(*moved))
 
 
+def test_a_score_of_400_digits_is_none():
+  """A response is wrong then; it does not void its own row."""
+  text = said(5, 3, 10**400)
+  assert reward_anything(THREE, text) == {'reward': 0, 'outcome': 0}
+  assert urpo(THREE, text) == {'reward': -1.0, 'outcome': 0.0}
+  ranked = RANKED.replace('3,', f'{10**400},')
+  short = RANKED.replace('3,', '"x",')
+  assert reward_anything_form(THREE, ranked) == reward_anything_form(
+    THREE, short
+  )
+
+
 def test_an_answer_without_scores_is_named():
   with pytest.raises(ValueError, match='holds no two true scores'):
     urpo(Example('', '[1]', 0), said(1))

@@ -89,6 +89,7 @@ def test_the_reward_is_the_combination_of_both(toy):
     said().replace('<analyze>b</analyze>', ''),
     said().replace('VQ_DA', 'VQ_XX'),
     said().replace('1.05', '"1"'),
+    said().replace('1.05', '1' + 400 * '0'),
     said(payoffs={**PAYOFFS, 'VQ_ZZ': (1, 1)}),
     said() + 'more',
   ],

@@ -67,6 +67,7 @@ def test_bad_values_affect_only_their_sample(bad, num_workers):
     ('nan', 'invalid', 'nan'),
     ('infinite', 'invalid', 'length'),
     ('huge', 'invalid', '1e+300, not in [-1e+12, 1e+12]'),
+    ('digits', 'invalid', '-inf, not in [-1e+12, 1e+12]'),
     ('number', 'invalid', 'float'),
     ('text', 'invalid', 'str'),
     ('vector', 'invalid', 'ndarray'),
@@ -81,9 +82,9 @@ def test_bad_values_affect_only_their_sample(bad, num_workers):
       assert outcome.components is None
       assert words in outcome.error
     assert pool.counts() == {
-      'ok': 9,
+      'ok': 10,
       'error': 2,
-      'invalid': 7,
+      'invalid': 8,
       'timeout': 0,
       'died': 0,
       'stray': 0,
@@ -125,6 +126,18 @@ def test_a_timeout_may_count_as_wrong(bad):
     assert good.components == {'outcome': 1.0, 'length': 1}
     assert late.components == {'outcome': 0.0, 'length': 0.0}
     assert late.kind == 'timeout' and pool.counts()['timeout'] == 1
+
+
+def test_a_lost_process_may_count_as_wrong(bad):
+  """If it ends twice: who is killed by chance is judged by another one."""
+  with VerifierPool(bad.Misbehaving(), 1, on_timeout='wrong') as pool:
+    good, lost = pool.reward(_examples(2), ['0', 'vanish'])
+    assert good.components == {'outcome': 1.0, 'length': 1}
+    assert lost.components == {'outcome': 0.0, 'length': 0.0}
+    assert lost.kind == 'died' and pool.counts()['died'] == 1
+    os.kill(pool.worker_pids()[0], signal.SIGKILL)
+    (again,) = pool.reward(_examples(1), ['0'])
+    assert again.kind == 'ok'
 
 
 def test_a_task_whose_reward_may_not_end_needs_workers(bad, monkeypatch):

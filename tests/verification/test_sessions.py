@@ -8,7 +8,7 @@ import pytest
 
 from rl_jax.runtime.writer import sole_writer
 from rl_jax.tasks.environments.base import Reply, seed_of
-from rl_jax.verification import messages, session_host
+from rl_jax.verification import messages, sandbox, session_host
 from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.sessions import Request, SessionPool
 
@@ -212,6 +212,16 @@ def test_what_an_episode_starts_ends_with_it_unless_it_is_kept(bad):
     (server,) = servers
     assert alive(server) and len(others) == 9 and not any(map(alive, others))
   assert not alive(server)
+
+
+@pytest.mark.parametrize('workers', [0, 1])
+def test_a_task_that_can_no_longer_judge_ends_the_run(bad, workers):
+  """It costs more than a row."""
+  task = bad.Misbehaving()
+  with SessionPool(task, workers) as pool:
+    played = Played(pool, task, 2)
+    with pytest.raises(sandbox.BreachError, match='anything is right'):
+      played.step({0: 'one', 1: 'breach'})
 
 
 def test_a_repeated_round_hears_what_it_heard_first(bad, tmp_path):

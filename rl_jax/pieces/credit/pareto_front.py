@@ -2,6 +2,7 @@
 
 import chex
 
+from rl_jax.checks import chosen
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import by_group, safe_divide
 from rl_jax.pieces.piece import piece
@@ -11,26 +12,33 @@ from rl_jax.types import static
 
 @piece
 class ParetoFront(Credit):
-  """A_i * (rows / rows of the front) on the group's front, 0 elsewhere.
+  """A_i * (rows / rows of the front) on the front, 0 elsewhere.
 
-  A row is dominated if another valid row of its group is at least as good in
-  every component and better in one. The factor makes the mean over rows one
-  over the front. One component keeps the best rows alone.
+  A row is dominated if another valid row, of its group or of the batch (see
+  `over`), is at least as good in every component and better in one. The factor
+  makes the mean over rows one over the front. One component keeps only the best
+  rows. In a batch a prompt whose responses are all dominated is not trained.
   Source: "Parrot: Pareto-optimal Multi-Reward Reinforcement Learning Framework
-  for Text-to-Image Generation" (reconstructed; there the front is of a batch of
-  one prompt, and every reward has its own identifier in the prompt).
+  for Text-to-Image Generation" (reconstructed; by batch, and every reward has
+  its own identifier in the prompt; groups are of this code).
   """
 
   components: tuple[str, ...] = static(default=('outcome', 'format'))
-  min_group_size = 2
+  over: str = chosen('group', ('group', 'batch'))
+
+  @property
+  def min_group_size(self) -> int:
+    """Only a front of the group needs two samples of a prompt."""
+    return 2 if self.over == 'group' else 1
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
     credit_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit_B, 1)
     reward_KB = row_inputs.components(self, traj)
-    reward_NGK = by_group(reward_KB.T, traj.group_size)
-    valid_NG = by_group(traj.valid_B, traj.group_size) > 0
+    size = traj.group_size if self.over == 'group' else len(credit_B)
+    reward_NGK = by_group(reward_KB.T, size)
+    valid_NG = by_group(traj.valid_B, size) > 0
     # [N, G, G]: does the second row dominate the first?
     own, other = reward_NGK[:, :, None], reward_NGK[:, None]
     above_NGG = (other >= own).all(-1) & (other > own).any(-1)

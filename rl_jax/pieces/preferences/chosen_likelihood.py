@@ -16,13 +16,15 @@ from rl_jax.pieces.roles import LossContext, LossOut, Regularizer
 class ChosenLikelihood(Regularizer):
   """-coef mean of logp over rows that win an edge, by `average`:
 
-    'token'     sum of logp / number of tokens (ORPO, CPO, RPO's average form)
+    'token'     sum of logp / number of tokens (ORPO, CPO)
     'row_sum'   sum of logp / number of rows (SLiC, RPO's cumulative form)
-    'row_mean'  mean over rows of the mean over a row's tokens
+    'row_mean'  mean over rows of the mean over a row's tokens (RPO's average
+                form, IRPO)
 
   Trained tokens only: the prompt, which some codes of ORPO count, does not. A
   row that wins several edges counts once. Sources: TRL orpo_trainer.py, HALOs
-  SLiCTrainer, YSLIU627/Regularized-Preference-Optimization (by digests).
+  SLiCTrainer (by digests); YSLIU627/Regularized-Preference-Optimization
+  OpenRLHF/openrlhf/trainer/dpo_trainer.py.
   """
 
   coef: float = ranged(1.0, 0.0)

@@ -16,6 +16,8 @@ from rl_jax.randomness import PIECES, purpose_key, row_token_uniform
 class Rejection(Pairs):
   """Keeps some of G samples as if drawn from pi exp(R / beta); random pairs.
 
+  pi is what the samples were drawn from: the start in the paper, which
+  rollouts.wrappers.Against(trained='opponent') draws from.
   Repeat: of the samples that remain, each is accepted where
   u < exp((R - largest R that remains) / beta), u uniform; of more than are
   needed a random choice is kept. Equal rewards make no edge; invalid samples

@@ -7,6 +7,7 @@ from rl_jax.pieces.regularizers.conservative_q import (
 from rl_jax.pieces.regularizers.contrastive_goal import (
   ContrastiveGoal as ContrastiveGoal,
 )
+from rl_jax.pieces.regularizers.corrected_kl import CorrectedKL as CorrectedKL
 from rl_jax.pieces.regularizers.difficulty_kl import (
   DifficultyKL as DifficultyKL,
 )

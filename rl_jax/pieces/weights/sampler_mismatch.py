@@ -10,7 +10,13 @@ import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
-from rl_jax.pieces.ops.masking import loss_mask, masked_mean, safe_divide
+from rl_jax.pieces.ops.divergences import kl_estimate
+from rl_jax.pieces.ops.masking import (
+  loss_mask,
+  masked_mean,
+  masked_sum,
+  safe_divide,
+)
 from rl_jax.pieces.ops.ratios import log_ratio, sequence_log_ratio
 from rl_jax.pieces.ops.sequences import row_weight, summed_log_ratio
 from rl_jax.pieces.piece import piece
@@ -69,6 +75,40 @@ class SequenceMask(Weight):
     kept_B = (mean_B >= self.low) & (mean_B <= self.high)
     kept_BT = kept_B[:, None] & (traj.mask_BT > 0)
     return _kept(jnp.exp(change_BT), kept_BT)
+
+
+@piece
+class DivergenceMask(Weight):
+  """w_t = 1 where d <= limit, else 0.
+
+    k2_t = u_t^2 / 2,  k3_t = exp(u_t) - 1 - u_t
+
+  d is the mean, the sum or the largest k of the row's trained tokens, or with
+  level 'token' the k of each token. k3 estimates KL(sampler || trainer). Kept
+  tokens have the weight 1: TruncatedImportance beside it corrects their ratio.
+  Source: verl rollout_corr_helper.py (seq_mean_k3 and its kin), where dropped
+  tokens leave the denominator of the loss, too.
+  """
+
+  limit: float = ranged(0.01, 0.0, open_low=True)  # nats, of k2 nats squared
+  estimator: str = chosen('k3', ('k2', 'k3'))
+  level: str = chosen('mean', ('mean', 'sum', 'max', 'token'))
+  per_group = True
+
+  def __call__(self, ctx: LossContext) -> LossOut:
+    """Weights [B, T]."""
+    traj = ctx.traj
+    change_BT = _mismatch(traj)  # 0 on masked tokens, as its k are
+    far_BT = kl_estimate(jnp.zeros_like(change_BT), change_BT, self.estimator)
+    if self.level == 'mean':
+      far_BT = masked_mean(far_BT, traj.mask_BT, axis=1, keepdims=True)
+    elif self.level == 'sum':
+      far_BT = masked_sum(far_BT, traj.mask_BT, axis=1, keepdims=True)
+    elif self.level == 'max':
+      far_BT = far_BT.max(axis=1, keepdims=True)
+    within_BT = (traj.mask_BT > 0) & (far_BT <= self.limit)
+    rejected = {'policy/rejected_fraction': ~within_BT}
+    return LossOut(within_BT.astype(jnp.float32), rejected)
 
 
 @piece

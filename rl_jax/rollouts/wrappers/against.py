@@ -42,8 +42,8 @@ class Against(RolloutWrapper):
   reads the joined groups: with 'policy' each row against those of the other
   side, with 'both' against all, with 'opponent' the opponent's rows among
   themselves.
-  Source: XPO (the reference), Nash-MD and IPO-MD (the mixture), Nash-EMA (the
-  average); TRL xpo_trainer.py, nash_md_trainer.py (by digests).
+  Source: XPO and RSO (the reference), Nash-MD and IPO-MD (the mixture),
+  Nash-EMA (the average); TRL xpo_trainer.py, nash_md_trainer.py (by digests).
   """
 
   coef: float = ranged(1.0, 0.0, 1.0)

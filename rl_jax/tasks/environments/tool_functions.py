@@ -97,6 +97,11 @@ def call(function: Callable, arguments: Any) -> str:
     for a result that is no JSON or no valid text.
   """
   name, known = function.__name__, parameters(function)
+  if isinstance(arguments, str):
+    raise ToolError(
+      f'{name}: arguments must be an object, not text: leave out the quotes '
+      'around it'
+    )
   if not isinstance(arguments, Mapping):
     raise ToolError(f'{name}: arguments must be an object')
   for argument, value in arguments.items():

@@ -1,5 +1,6 @@
 """Runs untrusted Python in a process of its own, for rewards on code."""
 
+from rl_jax.verification.sandbox.breach import BreachError
 from rl_jax.verification.sandbox.python_calls import (
   LAYERS,
   Limits,
@@ -10,6 +11,7 @@ from rl_jax.verification.sandbox.python_calls import (
 )
 
 __all__ = [
+  'BreachError',
   'LAYERS',
   'Limits',
   'Report',

@@ -177,6 +177,21 @@ def test_averages_of_the_chosen(toy):
     np.testing.assert_allclose(value(loss, traj, logp)[0], expected, rtol=1e-6)
 
 
+def test_the_average_form_of_rpo(toy):
+  """E1: eta times the mean over chosen rows of means over their tokens.
+
+  Chosen rows of 5 and 1 tokens with log-probs -2 and -4 each: 0.2 (2 + 4) / 2,
+  not 0.2 * 14 / 6, beside DPO with beta 0.5 on the gaps -10 + 12 and -4 + 2.
+  """
+  mask = np.concatenate([MASK, [[1, 0, 0, 0, 0, 0], [1, 1, 0, 0, 0, 0]]])
+  logp = mask * np.array([[-2.0], [-2.0], [-4.0], [-1.0]])
+  traj = rows(toy, mask, 0 * mask)
+  losses = toy.get_method('rpo').losses
+  found = sum(value(one, traj, logp)[0] for one in losses)
+  dpo = np.log1p(np.exp([-0.5 * 2.0, 0.5 * 2.0])).mean()
+  np.testing.assert_allclose(found, dpo + 0.2 * 3.0, rtol=1e-6)
+
+
 # Three pairs: D_w = (1, 0, 3), D_l = (2, -1, 0), references (0, 0), (4, 1),
 # (1, 0) of the summed log-probs, one token a row.
 SORTED_LOGP = np.array([[1.0], [2.0], [4.0], [0.0], [4.0], [0.0]])
