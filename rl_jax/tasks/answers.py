@@ -25,9 +25,12 @@ _NUMBER = re.compile(
   rf'\s{{0,2}}[({{]?-?{_DIGITS}[)}}]?)*[\u00b2\u00b3\u00b9\u2070-\u2079]*)',
   re.ASCII,
 )
-# After and before these a number is part of a power, a root or a quotient, or,
-# if it is 000, of 10, 000.
-_INSIDE = re.compile(r'(?:\}\s*\{|\^\{?|\\sqrt\s*\{?|(\d[.,]?\s))$', re.ASCII)
+# After and before these a number is part of a power, a root or a quotient; or,
+# if it is 000, of 10, 000, and if it is 1/2, of 3-1/2 or 3 and 1/2.
+_INSIDE = re.compile(
+  r'(?:\}\s*\{|\^\{?|\\sqrt\s*\{?|(\d[.,]?\s)|(\d(?:-|\s(?:and|&)\s)))$',
+  re.ASCII,
+)
 _GOES_ON = re.compile(r'\}\s*\{|\s?\\(?:pi|sqrt|frac)', re.ASCII)
 _DOLLARS = re.compile(r'\$([^$]+)\$')
 _MAX_NUMBER_CHARACTERS = 100
@@ -194,7 +197,11 @@ def _last_number(text):
   match = matches[0]
   number = match['run']
   inside = _INSIDE.search(text[max(0, match.start() - 20) : match.start()])
-  if inside and (inside[1] is None or re.match(r'0\d\d(?!\d)', number)):
+  if inside and inside[1]:
+    inside = re.match(r'0\d\d(?!\d)', number)
+  elif inside and inside[2]:
+    inside = match['last']
+  if inside:
     return None
   found = _tidy(match['sign'] + number + match['rest'])
   if parse_number(found) is None:

@@ -37,7 +37,11 @@ _REPLACED = (
   ),
   (r'\\(begin|end)\{[pb]smallmatrix\}', r'\\\1{pmatrix}'),
 )
-_UNIT = re.compile(rf'(?<=[\w}})%])\s*{WORD}(?:\s*\^\s*\{{?\d\}}?)?$')
+# m/s^2 after a number: words with powers, m^2 also within one.
+_UNIT = re.compile(
+  r'(?<=[\w})%])(?:\s*(?:/|\\cdot)?\s*\\(?:text|mbox|mathrm|textrm|textbf)'
+  r'\s*\{(?:[^{}]|\{[^{}]*\})*\}(?:\s*\^\s*\{?-?\d\}?)?)+$'
+)
 # A matrix as others write it, in brackets of its own or none.
 _ARRAY = re.compile(
   r'([(\[]?)\s*\\begin\{(array|matrix|smallmatrix)\}\s*(?:\{[clr|\s]*\})?'

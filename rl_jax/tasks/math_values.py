@@ -121,6 +121,8 @@ def _at_point(tree, symbols, k):
     if not value.is_number or not value.is_finite:
       return None
     real, imaginary = value.as_real_imag()
+    if not (real.is_Number and imaginary.is_Number):
+      return None  # such as 0^{1/100}, which stays as it is
   except (ArithmeticError, ValueError, TypeError, AttributeError):
     return None
   return _known(real) + sympy.I * _known(imaginary)

@@ -77,6 +77,7 @@ from rl_jax.tasks import answers, math_forms
     ('last_number', r'is $-\dfrac{3}{4}$', r'-\dfrac{3}{4}'),
     ('last_number', r'is $2.5 \times 10^{3}$', r'2.5 \times 10^{3}'),
     ('last_number', 'is 2.5 \u00d7 10^3', r'2.5 \times 10^3'),
+    ('last_number', 'is 2.5 \u00d7 10^-3 m', r'2.5 \times 10^-3'),
     # What may be a part of a number is none.
     ('last_number', 'is 1,23', None),
     ('last_number', 'is 3,5', None),
@@ -91,6 +92,8 @@ from rl_jax.tasks import answers, math_forms
     ('last_number', 'is 1 0000', None),
     ('last_number', 'is 12 34 567', None),
     ('last_number', 'is 3 7/2', None),
+    ('last_number', 'is 3-1/2 hours', None),
+    ('last_number', 'is 3 and 1/2 hours', None),
     ('last_number', 'is 10 000/3', None),
     ('last_number', r'is $3\frac{5}{2}$', None),
     ('last_number', r'is $\frac{\sqrt{3}}{2}$', None),
@@ -101,6 +104,8 @@ from rl_jax.tasks import answers, math_forms
     ('last_number', 'is x^{-2}', None),
     # Two numbers.
     ('last_number', 'from 5 10', '10'),
+    ('last_number', 'from 5 and 10', '10'),
+    ('last_number', 'is 3 - 1/2', '1/2'),
     ('last_number', 'in 2023 150', '150'),
     ('last_number', 'from 2.5 100', '100'),
     ('last_number', 'of 12, 500', '500'),
