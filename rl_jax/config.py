@@ -75,8 +75,8 @@ class GuardConfig:
   """Limits that stop a run before it wastes its budget."""
 
   max_skipped_in_a_row: int = ranged(3, 1)  # updates with a non-finite gradient
-  # Nats, sampler against trainer; None: off.
-  max_logp_gap: float | None = ranged(1.0, 0.0)
+  # Nats, sampler against trainer; None or infinity: off.
+  max_logp_gap: float | None = ranged(1.0, 0.0, math.inf)
   log_rollouts: int = ranged(4, 0)  # prompts an iteration in rollouts.jsonl
 
 
