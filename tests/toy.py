@@ -10,6 +10,7 @@ import numpy as np
 from rl_jax.learning import objective as objective_lib
 from rl_jax.learning.batch import make_batch
 from rl_jax.learning.statistics import name_of
+from rl_jax.pieces.roles import LossContext
 from rl_jax.types import Trajectories
 
 HIDDEN_SIZE = 3
@@ -277,7 +278,9 @@ def coefficient(loss, logp, **fields):
   mask = fields.pop('mask_BT', np.ones(logp.shape, np.float32))
   traj = trajectories(mask, **fields)
   gradient = jax.grad(
-    lambda x: loss({'logp': x}, traj, jax.random.key(0))[0].sum()
+    lambda x: loss(
+      LossContext({'logp': x}, traj, jax.random.key(0))
+    ).value.sum()
   )
   return -gradient(logp)
 

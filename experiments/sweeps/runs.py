@@ -63,8 +63,7 @@ def sampling_methods() -> list[str]:
     name
     for name in configuration.names('configs.methods')
     if not any(
-      getattr(piece, 'from_data', False)
-      for _, piece in configuration.load_method(name).pieces()
+      piece.from_data for _, piece in configuration.load_method(name).pieces()
     )
   ]
 

@@ -27,6 +27,7 @@ from rl_jax.pieces.logits.transforms import (
 )
 from rl_jax.pieces.ops import groups
 from rl_jax.pieces.ops.masking import places, zero_masked
+from rl_jax.pieces.roles import ValueStatistic
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.runtime import layout
 from rl_jax.runtime.platform import Platform
@@ -213,7 +214,11 @@ def _logit_functionals(
     name: jax.lax.stop_gradient(heads.logits(policy, model, x_BCD))
     for (name, policy), x_BCD in zip(policies.items(), others_BCD, strict=True)
   }
-  read = {need.policy for need in _statistics(needs) if _reads_head(need)}
+  read = {
+    need.policy
+    for need in _statistics(needs)
+    if isinstance(need, ValueStatistic)
+  }
   if read_values(transforms):
     read.add('')
   own = zip(policies.values(), others_BCD, strict=True)
@@ -254,10 +259,6 @@ def _logit_functionals(
     finite_BCV = jnp.where(p_BCV > 0, logits_BCV, 0.0)
     stats[ENTROPY] = log_z_BC - jnp.sum(p_BCV * finite_BCV, axis=-1)
   return stats | {need.name: need(chunk) for need in _statistics(needs)}
-
-
-def _reads_head(need):
-  return getattr(need, 'value_heads', False)
 
 
 def _action_values(states, model, names):

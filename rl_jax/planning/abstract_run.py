@@ -102,20 +102,11 @@ def _played(traj, config):
   )
 
 
-def _widened(traj, piece):
-  """The rows with what a rollout piece adds: rows of its own, and extras."""
-  times = getattr(piece, 'widens', 1)
-  prompts = ('prompt_NP', 'prompt_mask_NP', 'prompt_id_N')
-  more = lambda x: x.update(shape=(times * x.shape[0], *x.shape[1:]))
-  rows = jax.tree.map(more, traj.replace(**dict.fromkeys(prompts)))
-  rows = rows.replace(
-    **{name: getattr(traj, name) for name in prompts},
-    group_size=times * traj.group_size,
-  )
-  if not hasattr(piece, 'fills'):
-    return rows
-  found = abstract(piece.fills(rows), traj.mask_BT.sharding)
-  return rows.replace(extras={**rows.extras, **found})
+def _wrapped(traj, wrapper):
+  """The rows as they leave the rollout wrapper, all with one sharding."""
+  rows = wrapper.shapes(traj)
+  extras = abstract(rows.extras, traj.mask_BT.sharding)
+  return rows.replace(extras=extras)
 
 
 def _of_data(config, traj):
@@ -177,7 +168,7 @@ class AbstractRun:
       traj = abstract(_played(traj, config), whole)
     if config.reward_models:
       lowered['reward'] = self._reward(traj)
-    traj = _widened(traj, config.method.rollout)
+    traj = _wrapped(traj, config.method.wrapper)
     if config.rollout.logged_prompts:
       traj = traj.replace(extras={**traj.extras, **_of_data(config, traj)})
     if hasattr(stages.score, 'lower'):

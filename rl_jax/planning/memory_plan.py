@@ -182,7 +182,7 @@ def _evaluation_bytes(config: ExperimentConfig, sizes: Sizes, mesh) -> int:
     response=tokens,
     drafts=in_evaluations(config.rollout.speculative),
     # Transforms read no other policies here; a game has its opponent.
-    policies=2 if getattr(config.method.rollout, 'plays', False) else 1,
+    policies=2 if config.method.wrapper.plays else 1,
     continued=1,
   )
   draft = draft_model.planned(config, sizes.model.platform)

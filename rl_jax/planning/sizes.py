@@ -75,7 +75,7 @@ class Sizes:
     samplers = layout.parts(prompts, 'sampled_rows', axes)
     split = lambda n: n if n % axes['tensor'] else n // axes['tensor']
     share = lambda n: n and -(-n // samplers)
-    piece = config.method.rollout
+    wrapper = config.method.wrapper
     return cls(
       model=model,
       microbatch=-(-(config.update.microbatch_prompts or minibatch) // shards),
@@ -95,8 +95,8 @@ class Sizes:
       episodes=rollout.turns is not None,
       drafts=rollout.speculative,
       policies=sampling_policies(config.method),
-      widened=getattr(piece, 'widens', 1),
-      continued=getattr(piece, 'continues', 1),
+      widened=wrapper.widens,
+      continued=wrapper.continues,
     )
 
   def activations(self) -> int:
@@ -223,9 +223,8 @@ class Sizes:
 
 def sampling_policies(method: Method) -> int:
   """The policy, and those that transforms of its samples or games read."""
-  piece = method.rollout
-  if getattr(piece, 'plays', False):
+  if method.wrapper.plays:
     return 2
-  mixture = getattr(piece, 'opponent', None)
+  mixture = method.wrapper.opponent
   mixed = () if mixture is None else (mixture,)
   return 1 + len(policy_names((*method.logits, *mixed)))

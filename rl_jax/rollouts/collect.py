@@ -17,6 +17,7 @@ import numpy as np
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.method import Method
 from rl_jax.pieces.ops.rivals import BEATS
+from rl_jax.pieces.roles import CreditContext, RolloutWrapper
 from rl_jax.rollouts import compared, responses, rounding
 from rl_jax.rollouts.drafts import Drafts
 from rl_jax.rollouts.engine import Engine
@@ -180,10 +181,11 @@ class Collector:
     trajs, rounds, kept = [], [], []
     metrics = {}
     filtered = method.group_filter is not None
-    extends = hasattr(method.rollout, 'extend')
+    wrapper = method.wrapper
+    extends = wrapper.extends
     early = not filtered and not extends
     for number in range(rollout.max_rounds):
-      drawn, judged, last = self._draw(sampler, method.rollout, begun)
+      drawn, judged, last = self._draw(sampler, wrapper, begun)
       begun = None
       traj = self._joined(drawn)
       if early:
@@ -195,7 +197,7 @@ class Collector:
       traj = self._with_rewards(traj, components, learned, done.beats_NGG)
       rounds.append(done)
       if extends:
-        traj, more = self._extended(traj, done, sampler, method.rollout)
+        traj, more = self._extended(traj, done, sampler, wrapper)
         rounds += more
       indices = done.indices[:: self.prompts.players]
       self.selector.observe(indices, self._summary_of(judged))
@@ -231,7 +233,10 @@ class Collector:
     self._ahead = sampler, sampler.start(arrays, examples)
 
   def _draw(
-    self, sampler: Sampler, piece: Any, begun: Trajectories | None
+    self,
+    sampler: Sampler,
+    wrapper: RolloutWrapper,
+    begun: Trajectories | None,
   ) -> tuple[list[Trajectories], list[tuple], tuple]:
     """(rows of all parts, judged ones of all but the last, the last).
 
@@ -239,7 +244,7 @@ class Collector:
     the one before it has been decoded, which the host then judges. All at once
     would not do: CPUs decode them side by side.
     """
-    self._sides = [] if hasattr(piece, 'rivals') else None
+    self._sides = None if wrapper.rivals is None else []
     count, players = self._rollout.num_prompts, self.prompts.players
     chosen = self.selector.select(count // players)
     indices = np.repeat(chosen, players)  # a prompt for each player of a game
@@ -253,7 +258,7 @@ class Collector:
       traj = begun
       if traj is None:
         traj = sampler.start(
-          [x[own] for x in arrays], examples[own], piece=piece
+          [x[own] for x in arrays], examples[own], piece=wrapper
         )
       if self.apart:
         traj = processes.put(traj, self.whole)
@@ -352,17 +357,21 @@ class Collector:
     return jax.tree.map(lambda x: x.reshape(games, -1), summary)
 
   def _extended(
-    self, traj: Trajectories, done: Round, sampler: Sampler, piece: Any
+    self,
+    traj: Trajectories,
+    done: Round,
+    sampler: Sampler,
+    wrapper: RolloutWrapper,
   ) -> tuple[Trajectories, list[Round]]:
     """(groups with what a rollout piece adds, the rounds of that).
 
     Groups of policy and opponent get the scores of all that compare rows, and
     the rounds, `done` too, the rewards.
     """
-    traj, rounds = piece.extend(traj, done, sampler)
-    if self._sides is None:
+    traj, rounds = wrapper.extend(traj, done, sampler)
+    kind, sides = wrapper.rivals, [done, *rounds]
+    if kind is None or self._sides is None:
       return traj, rounds
-    kind, sides = piece.rivals, [done, *rounds]
     judged = compared.judged(self._judges, self._sides, sides, kind)
     scores = self._learned.compare(traj, kind)
     scores = {**scores, **processes.put(judged, self.whole)}
@@ -408,4 +417,4 @@ class Collector:
 
 def _kept_groups(method: Method, traj: Trajectories) -> jax.Array:
   """What the method's group filter keeps, [N]."""
-  return method.group_filter(traj)
+  return method.group_filter(CreditContext(traj.reward_B, traj)).value

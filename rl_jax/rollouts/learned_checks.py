@@ -21,7 +21,7 @@ def check_learned(config: Any) -> None:
       f'{rollout.logged_prompts} leaves none: rewards of data are those of the '
       'data'
     )
-  if models and getattr(config.method.rollout, 'reads_rewards', False):
+  if models and config.method.wrapper.reads_rewards:
     raise ValueError(
       f'method.rollout.{type(config.method.rollout).__name__} decides by '
       'rewards on the host, which learned rewards never reach: remove '
@@ -53,9 +53,9 @@ def _check_pairs(config: Any) -> None:
       'which compares whole responses of a group, and rows of a group end in '
       'different iterations: set rollout.window_tokens to null'
     )
-  reads = getattr(piece, 'reads_rewards', False)
-  widens = getattr(piece, 'widens', 1) > 1 and not hasattr(piece, 'rivals')
-  if reads or widens or isinstance(piece, GreedyResponse):
+  wrapper = config.method.wrapper
+  widens = wrapper.widens > 1 and wrapper.rivals is None
+  if wrapper.reads_rewards or widens or isinstance(piece, GreedyResponse):
     raise ValueError(
       f'method.rollout.{type(piece).__name__} judges rows in groups that are '
       f'not those of the update, and {found} compares the rows of a group: '
@@ -69,8 +69,7 @@ def _check_pairs(config: Any) -> None:
   own = {one.name for one in sources.values()}
   others = [name for name, x in weights.items() if x and name not in own]
   for path, one in config.method.pieces():
-    if hasattr(one, 'check_win_rates'):
-      one.check_win_rates(f'method.{path}', list(sources), others)
+    one.check_win_rates(f'method.{path}', list(sources), others)
 
 
 def _named(sources: Iterable[Any], kind: type, field: str, taken: set[str]):

@@ -36,7 +36,7 @@ class VerifierConfig:
   """
 
   num_workers: int | None = ranged(None, 0, 1024)
-  timeout_seconds: float = ranged(10.0, 0.0, open_low=True)
+  timeout_seconds: float = ranged(10.0, 0.01)
   memory_limit_bytes: int | None = ranged(8 << 30, 1 << 20)
   on_timeout: str = chosen('invalid', ('invalid', 'wrong'))
   on_turn_timeout: str = chosen('wrong', ('invalid', 'wrong'))

@@ -20,18 +20,17 @@ from rl_jax import serialization
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 PIECES = """
-from typing import ClassVar
 import jax.numpy as jnp
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import LossContext, LossOut, Weight
 
 @piece
-class HalfWeight:
+class HalfWeight(Weight):
   scale: float = 0.5
-  role: ClassVar[str] = 'weight'
-  per_token: ClassVar[bool] = True
+  per_token = True
 
-  def __call__(self, stats, traj, key):
-    return jnp.full_like(traj.advantages_BT, self.scale), {}
+  def __call__(self, ctx: LossContext) -> LossOut:
+    return LossOut(jnp.full_like(ctx.traj.advantages_BT, self.scale), {})
 """
 CONFIG = """
 import dataclasses

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import credit, losses, row_inputs, shaping
+from rl_jax.pieces.roles import CreditContext
 from rl_jax.types import ENVIRONMENT, FORCED, PAD, POLICY
 
 
@@ -54,18 +55,18 @@ def test_tokens_of_the_policy_by_hand(toy):
     np.testing.assert_array_equal(found, [expected])
 
 
-def history(reward, traj):
+def history(ctx):
   """HistoryLength, where two tokens have been enough before."""
-  return shaping.HistoryLength()(reward, traj, {'shortest': jnp.array([2.0])})
+  state = {'shortest': jnp.array([2.0])}
+  return shaping.HistoryLength()(ctx._replace(state=state))
 
 
-def preference(reward, traj):
+def preference(ctx):
   """The weights of LengthPreference with lambda = 2."""
-  del reward
-  return losses.LengthPreference().weights(traj, jnp.float32(2.0))
+  return losses.LengthPreference()._weights(ctx.traj, jnp.float32(2.0))
 
 
-# Pieces that compare lengths: (rewards, rows) -> what they make of them.
+# Pieces that compare lengths: rewards and rows -> what they make of them.
 BY_LENGTH = {
   'overlong': shaping.OverlongPenalty(max_tokens=4.0, buffer_tokens=3.0),
   'history': history,
@@ -101,7 +102,7 @@ def test_lengths_are_without_what_the_environment_said(toy, name):
     )
 
   piece, given = BY_LENGTH[name], jnp.array([1.0, 0.5, -0.5, -1.0])
-  expected = piece(given, rows(np.zeros(4, int)))
+  expected = piece(CreditContext(given, rows(np.zeros(4, int))))
   for said in ([3, 1, 4, 0], [0, 1, 4, 0]):
-    found = piece(given, rows(np.array(said)))
+    found = piece(CreditContext(given, rows(np.array(said))))
     jax.tree.map(np.testing.assert_array_equal, found, expected)

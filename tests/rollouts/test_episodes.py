@@ -6,6 +6,7 @@ import os
 import numpy as np
 import pytest
 
+from rl_jax.method import Method
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.rollouts import turn_decode
 from rl_jax.rollouts.episode_prompts import EpisodePrompts
@@ -342,7 +343,7 @@ def test_one_turn_is_a_response(Played):
 
 
 def test_disagreements_of_task_and_limits_are_named():
-  method = type('Method', (), {'rollout': None})()
+  method = Method()
   limits = {'turns': None, 'slots': None, 'speculative': None}
   rollout = type('Rollout', (), limits)()
   with pytest.raises(ValueError, match='rollout.turns is missing: KeyDoor'):

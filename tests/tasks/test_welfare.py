@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import shaping
+from rl_jax.pieces.roles import CreditContext
 from rl_jax.tasks import welfare
 from rl_jax.tasks.base import Example
 
@@ -77,7 +78,7 @@ def test_the_reward_is_the_combination_of_both(toy):
   traj = toy.trajectories(np.ones((2, 1)), group_size=2, rewards=rewards)
   piece = shaping.CobbDouglas(components=('user', 'model'), eps=0.0)
   np.testing.assert_allclose(
-    piece(traj.reward_B, traj), found['reward'], rtol=1e-6
+    piece(CreditContext(traj.reward_B, traj)).value, found['reward'], rtol=1e-6
   )
 
 

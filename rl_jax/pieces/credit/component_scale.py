@@ -1,7 +1,5 @@
 """Each reward component on its own scale before they are added."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -14,11 +12,12 @@ from rl_jax.pieces.ops.masking import (
   safe_sqrt,
 )
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
+from rl_jax.types import static
 
 
 @piece
-class ComponentScale:
+class ComponentScale(Credit):
   """A = sum_k w_k (r_k - mean) / (std + eps), of the group or of the batch.
 
   Over valid rows, see `over`. Added before they are scaled, components with a
@@ -35,7 +34,6 @@ class ComponentScale:
   weights: tuple[float, ...] = static(default=(1.0, 1.0))
   eps: float = ranged(1e-6, 0.0, open_low=True)  # in units of the reward
   over: str = chosen('group', ('group', 'batch'))
-  role: ClassVar[str] = 'credit'
 
   @property
   def min_group_size(self) -> int:
@@ -49,8 +47,9 @@ class ComponentScale:
         f'each of components = {self.components}'
       )
 
-  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    credit_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit_B, 1)
     size = traj.group_size if self.over == 'group' else len(credit_B)
     valid_NG = by_group(traj.valid_B, size)
@@ -61,4 +60,4 @@ class ComponentScale:
       centered_NG = masked_center(reward_NG, valid_NG, axis=1)
       var_N1 = masked_var(reward_NG, valid_NG, axis=1, ddof=1, keepdims=True)
       total_NG += weight * centered_NG / (safe_sqrt(var_N1) + self.eps)
-    return total_NG.ravel()
+    return CreditOut(total_NG.ravel())

@@ -1,7 +1,5 @@
 """EMPG: advantages scaled by the entropy of the step, plus a bonus."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -16,11 +14,11 @@ from rl_jax.pieces.ops.masking import (
 )
 from rl_jax.pieces.ops.segments import SOURCES, segment_means, segment_starts
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 
 
 @piece
-class EntropyModulation:
+class EntropyModulation(Credit):
   """A g(H_s) + zeta f(H_{s+1}) on every token of step s, minus the step mean.
 
     H_s = mean token entropy of step s, scaled to [0, 1] over the batch's steps
@@ -39,11 +37,11 @@ class EntropyModulation:
   zeta: float = ranged(0.1, 0.0)  # advantage
   eps: float = ranged(1e-8, 0.0, open_low=True)  # nats
   segments: str = chosen('turns', SOURCES)
-  role: ClassVar[str] = 'credit'
-  needs: ClassVar[tuple[str, ...]] = ('entropy',)
+  needs = ('entropy',)
 
-  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B, T]."""
+    credit_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit_B, 1)
     start_BT = segment_starts(traj, self.segments)
     # Column s of entropy_BS belongs to step s of the row.
@@ -64,4 +62,4 @@ class EntropyModulation:
     future_BS = jnp.pad(clear_BS[:, 1:], ((0, 0), (0, 1)))
     credit_BS = credit_B[:, None] * gain_BS + self.zeta * future_BS
     credit_BS = masked_center(credit_BS, live_BS)
-    return jnp.take_along_axis(credit_BS, step_BT, axis=1)
+    return CreditOut(jnp.take_along_axis(credit_BS, step_BT, axis=1))

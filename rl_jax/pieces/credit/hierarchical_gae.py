@@ -1,7 +1,5 @@
 """HiPER: advantages of sub-goals, of the actions in them, and of switching."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -14,13 +12,14 @@ from rl_jax.pieces.ops.masking import (
   safe_sqrt,
 )
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut, ValueTarget
+from rl_jax.types import static
 
 _EPS = 1e-8  # of the authors
 
 
 @piece
-class HierarchicalGAE:
+class HierarchicalGAE(Credit):
   """A_t = A_high on sub-goal, A_low on action, A_term on switch tokens.
 
     A_low   GAE over turns with V_low; at the end of a segment the next value is
@@ -46,13 +45,13 @@ class HierarchicalGAE:
   lam_segment: float = ranged(0.95, 0.0, 1.0)
   bootstrap: bool = static(default=False)
   normalise: bool = static(default=True)
-  role: ClassVar[str] = 'credit'
-  needs: ClassVar[tuple[str, ...]] = ('value_heads',)
-  num_values: ClassVar[int] = 3
-  reads: ClassVar[dict[str, str]] = ops.READS
+  needs = ('value_heads',)
+  num_values = 3
+  reads = ops.READS
 
-  def __call__(self, reward: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] or [B, T] -> [B, T]."""
+    reward, traj = ctx.credit, ctx.traj
     h = ops.hierarchy(traj)
     lams = self.lam_turn, self.lam_segment
     rewards = h.view.rewards(reward)
@@ -75,11 +74,11 @@ class HierarchicalGAE:
         flat = is_rounding(std, masked_max(size_BK, counted_BK))
         level_BK = jnp.where(flat, 0.0, used_BK * apart_BK / (std + _EPS))
       total_BT += h.view.on_tokens(level_BK) * (h.span_BT == part)
-    return total_BT
+    return CreditOut(total_BT)
 
 
 @piece
-class HierarchicalReturn:
+class HierarchicalReturn(ValueTarget):
   """Targets of the three heads at their places: A + V of each level, else V.
 
   Before normalisation; see HierarchicalGAE.
@@ -90,13 +89,13 @@ class HierarchicalReturn:
   lam_turn: float = ranged(1.0, 0.0, 1.0)
   lam_segment: float = ranged(0.95, 0.0, 1.0)
   bootstrap: bool = static(default=False)
-  role: ClassVar[str] = 'value_target'
-  needs: ClassVar[tuple[str, ...]] = ('value_heads',)
-  num_values: ClassVar[int] = 3
-  reads: ClassVar[dict[str, str]] = ops.READS
+  needs = ('value_heads',)
+  num_values = 3
+  reads = ops.READS
 
-  def __call__(self, reward: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """Shaped rewards [B] or [B, T] -> returns [B, T, 3]."""
+    reward, traj = ctx.credit, ctx.traj
     h = ops.hierarchy(traj)
     lams = self.lam_turn, self.lam_segment
     rewards = h.view.rewards(reward)
@@ -104,4 +103,6 @@ class HierarchicalReturn:
     target_BTH = jnp.stack(
       [h.view.on_tokens((found[0] + found[1])[..., i]) for i in range(3)], -1
     )
-    return jnp.where(h.places() > 0, target_BTH, traj.values_BTH[..., :3])
+    return CreditOut(
+      jnp.where(h.places() > 0, target_BTH, traj.values_BTH[..., :3])
+    )

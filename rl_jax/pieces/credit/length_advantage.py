@@ -1,19 +1,17 @@
 """ADORA: groups whose right answers are not the longer ones count less."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, masked_mean, ungroup
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 from rl_jax.pieces.row_inputs import policy_tokens_B, right_B
-from rl_jax.types import Array, Trajectories
 
 
 @piece
-class LengthAdvantageScale:
+class LengthAdvantageScale(Credit):
   """A_k * (1 if longest right > mean wrong length, else scale).
 
   Wrong rows of max_tokens or more are left out of the mean. Without a right row
@@ -27,8 +25,7 @@ class LengthAdvantageScale:
   correct_above: float = 0.5  # see row_inputs.right_B
   # Truncated responses are this long.
   max_tokens: float = ranged(3900.0, 0.0, open_low=True)
-  role: ClassVar[str] = 'credit'
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def idle(self, max_response_tokens: int, vocab_size: int) -> str:
     """Why no response is taken as truncated, or an empty text."""
@@ -39,8 +36,9 @@ class LengthAdvantageScale:
       f'max_tokens = {self.max_tokens:g}'
     )
 
-  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    credit_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit_B, 1)
 
     def grouped(x_B):
@@ -55,4 +53,4 @@ class LengthAdvantageScale:
     mean_N = masked_mean(length_NG, wrong_NG.astype(jnp.float32), axis=1)
     mean_N = jnp.where(wrong_NG.any(1), mean_N, -jnp.inf)
     factor_N = jnp.where(longest_N > mean_N, 1.0, self.scale)
-    return ungroup(grouped(credit_B) * factor_N[:, None])
+    return CreditOut(ungroup(grouped(credit_B) * factor_N[:, None]))

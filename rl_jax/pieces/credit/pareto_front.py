@@ -1,18 +1,17 @@
 """Parrot: only samples that no other one dominates are learned from."""
 
-from typing import ClassVar
-
 import chex
 
 from rl_jax.checks import chosen
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import by_group, safe_divide
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
+from rl_jax.types import static
 
 
 @piece
-class ParetoFront:
+class ParetoFront(Credit):
   """A_i * (rows / rows of the front) on the front, 0 elsewhere.
 
   A row is dominated if another valid row, of its group or of the batch (see
@@ -26,15 +25,15 @@ class ParetoFront:
 
   components: tuple[str, ...] = static(default=('outcome', 'format'))
   over: str = chosen('group', ('group', 'batch'))
-  role: ClassVar[str] = 'credit'
 
   @property
   def min_group_size(self) -> int:
     """Only a front of the group needs two samples of a prompt."""
     return 2 if self.over == 'group' else 1
 
-  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    credit_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit_B, 1)
     reward_KB = row_inputs.components(self, traj)
     size = traj.group_size if self.over == 'group' else len(credit_B)
@@ -46,4 +45,4 @@ class ParetoFront:
     front_NG = valid_NG & ~(above_NGG & valid_NG[:, None]).any(2)
     count_N1 = front_NG.sum(1, keepdims=True)
     factor_NG = safe_divide(valid_NG.sum(1, keepdims=True), 1.0 * count_N1)
-    return credit_B * (front_NG * factor_NG).ravel()
+    return CreditOut(credit_B * (front_NG * factor_NG).ravel())

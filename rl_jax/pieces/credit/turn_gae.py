@@ -1,6 +1,6 @@
 """Generalised advantage estimation with turns as steps."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -8,6 +8,7 @@ from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.turns import TurnView, turn_advantages, turn_view
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut, ValueTarget
 from rl_jax.types import Array, Trajectories, static
 
 
@@ -34,7 +35,7 @@ def _turn_gae(fields: Any, reward: Array, traj: Trajectories):
 
 
 @piece
-class TurnGAE:
+class TurnGAE(Credit):
   """A_k = delta_k + gamma lam A_{k+1}, delta_k = r_k + gamma V_{k+1} - V_k.
 
   V_k is the value at the first trained token of turn k. Behind the last turn it
@@ -51,17 +52,17 @@ class TurnGAE:
   gamma: float = ranged(1.0, 0.0, 1.0)  # discount per turn
   lam: float = ranged(0.95, 0.0, 1.0)
   bootstrap: bool = static(default=False)
-  role: ClassVar[str] = 'credit'
-  needs: ClassVar[tuple[str, ...]] = ('values',)
+  needs = ('values',)
 
-  def __call__(self, reward: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] or [B, T] -> [B, T]."""
+    reward, traj = ctx.credit, ctx.traj
     view, advantage_BK, _ = _turn_gae(self, reward, traj)
-    return view.on_tokens(advantage_BK)
+    return CreditOut(view.on_tokens(advantage_BK))
 
 
 @piece
-class TurnLambdaReturn:
+class TurnLambdaReturn(ValueTarget):
   """Targets of the value head: TurnGAE(gamma, lam) + V_k on tokens of turn k.
 
   Source: as TurnGAE.
@@ -70,10 +71,10 @@ class TurnLambdaReturn:
   gamma: float = ranged(1.0, 0.0, 1.0)  # discount per turn
   lam: float = ranged(0.95, 0.0, 1.0)
   bootstrap: bool = static(default=False)
-  role: ClassVar[str] = 'value_target'
-  needs: ClassVar[tuple[str, ...]] = ('values',)
+  needs = ('values',)
 
-  def __call__(self, reward: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """Shaped rewards [B] or [B, T] -> returns [B, T]."""
+    reward, traj = ctx.credit, ctx.traj
     view, advantage_BK, value_BK = _turn_gae(self, reward, traj)
-    return view.on_tokens(advantage_BK + value_BK)
+    return CreditOut(view.on_tokens(advantage_BK + value_BK))

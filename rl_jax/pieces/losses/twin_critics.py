@@ -1,6 +1,6 @@
 """Digi-Q: squared errors of two critics of states and two of actions."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax.numpy as jnp
@@ -8,12 +8,12 @@ import jax.numpy as jnp
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import at_last_token
 from rl_jax.pieces.ops.turns import turn_view
-from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.piece import CheckContext, piece
+from rl_jax.pieces.roles import LossContext, LossOut, ValueLoss
 
 
 @piece
-class TwinCritics:
+class TwinCritics(ValueLoss):
   """l_t = first_t sum_i (V_i - ret_i)^2 + last_t sum_i (Q_i - ret_{2+i})^2.
 
   i = 1, 2; first and last are 1 on the first and last trained token of a turn,
@@ -26,24 +26,23 @@ class TwinCritics:
   """
 
   aggregation: Any = None  # overrides the method's
-  role: ClassVar[str] = 'value'
-  per_token: ClassVar[bool] = True
-  needs: ClassVar[tuple[str, ...]] = ('value_heads', 'value_heads_after')
-  num_values: ClassVar[int] = 4
+  per_token = True
+  needs = ('value_heads', 'value_heads_after')
+  num_values = 4
 
-  def check_method(self, method) -> None:
+  def check(self, context: CheckContext) -> None:
     """Raises ValueError unless the targets have as many outputs."""
-    if getattr(method.value_target, 'num_values', 1) != self.num_values:
+    method = context.method
+    target = method.value_target
+    if target is None or target.num_values != self.num_values:
       raise ValueError(
         'TwinCritics needs method.value_target: TwinTargets(); it is '
         f'{method.value_target}'
       )
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    del key
+    stats, traj = ctx.stats, ctx.traj
     value_BT2 = stats['value_heads'][..., :2]
     q_BT2 = stats['value_heads_after'][..., 2:4]
     chex.assert_equal_shape([value_BT2, q_BT2, traj.returns_BTH[..., 2:]])
@@ -54,7 +53,10 @@ class TwinCritics:
     error_BT *= turns.last_BT() * (1.0 - at_last_token(cut_B, traj.mask_BT))
     loss_BT = turns.first_BT * value_error_BT + error_BT
     counts_B = traj.extras.get('logged_B', jnp.ones_like(traj.weight_B))
-    return counts_B[:, None] * loss_BT, {
-      'value/mean': value_BT2[..., 0],
-      'value/td_error': counts_B[:, None] * error_BT,
-    }
+    return LossOut(
+      counts_B[:, None] * loss_BT,
+      {
+        'value/mean': value_BT2[..., 0],
+        'value/td_error': counts_B[:, None] * error_BT,
+      },
+    )

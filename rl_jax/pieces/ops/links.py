@@ -15,14 +15,9 @@ CONFIDENCE, UNUSED = 'confidence', 'unused'
 MARGIN, NOTHING = 'margin', ''
 
 
-def meaning(link: Any) -> str:
-  """The `margins` of a link; SUBTRACTED for links that do not say."""
-  return getattr(link, 'margins', SUBTRACTED)
-
-
 def check_link(link: Any, gives: str, maker: str) -> None:
   """Raises ValueError if the link reads what the maker's edges do not hold."""
-  name, reads = type(link).__name__, meaning(link)
+  name, reads = type(link).__name__, link.margins
   if reads == CONFIDENCE and gives != CONFIDENCE:
     raise ValueError(
       f'PairLoss.link = {name}() reads how sure the labels are, and {maker} '

@@ -1,7 +1,5 @@
 """PAR: a learned reward as the probability of beating reference responses."""
 
-from typing import ClassVar
-
 import chex
 import jax
 import jax.numpy as jnp
@@ -10,7 +8,8 @@ import numpy as np
 from rl_jax.checks import chosen, ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
+from rl_jax.types import Array, static
 
 _GRID = np.linspace(-5.0, 5.0, 100)
 # Of degree 5, by least squares at these points, as the released code fits it.
@@ -34,7 +33,7 @@ LINKS = {
 
 
 @piece
-class ReferenceSigmoid:
+class ReferenceSigmoid(Shaping):
   """R = mean_j f(k (r - shift - ref_j)), r less a penalty on long responses.
 
     r = min(reward, ceiling) - length_coef * max(0, tokens - free_tokens)
@@ -61,7 +60,6 @@ class ReferenceSigmoid:
   quantile: float | None = ranged(None, 0.0, 1.0, open_low=True, open_high=True)
   length_coef: float = ranged(0.01, 0.0)  # reward per token
   free_tokens: float = ranged(300.0, 0.0)
-  role: ClassVar[str] = 'shaping'
 
   def __post_init__(self):
     if self.quantile is not None and not self.references:
@@ -78,8 +76,9 @@ class ReferenceSigmoid:
       f'free_tokens = {self.free_tokens:g} tokens have no penalty on length'
     )
 
-  def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    reward_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(reward_B, 1)
     reference_NM = jnp.zeros((traj.num_prompts, 1))
     if self.references:
@@ -93,7 +92,7 @@ class ReferenceSigmoid:
       reward_B = jnp.minimum(reward_B, self.ceiling)
     raw_B = reward_B - self.length_coef * jnp.maximum(excess_B, 0.0)
     gap_BM = raw_B[:, None] - self.shift - reference_BM
-    return LINKS[self.link](self.k * gap_BM).mean(1)
+    return CreditOut(LINKS[self.link](self.k * gap_BM).mean(1))
 
 
 def _quantile(reference_NM, quantile):

@@ -1,7 +1,5 @@
 """The reward of a sample is how often it wins against its group."""
 
-from typing import ClassVar
-
 import chex
 import jax
 import jax.numpy as jnp
@@ -11,11 +9,11 @@ from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import by_group, masked_sum, safe_divide
 from rl_jax.pieces.ops.rivals import BEATS
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
 
 
 @piece
-class WinRate:
+class WinRate(Shaping):
   """R_i = mean over valid j of the group of P(i beats j), j = i left out.
 
     P = sigmoid((r_i - r_j) / temperature), or by None 1, 1/2, 0 as r_i >, =, <
@@ -33,8 +31,7 @@ class WinRate:
   with_self: float = ranged(0.0, 0.0, 1.0)  # weight of the row itself
   against: str = chosen('group', ('group', 'opponent'))
   center: float = ranged(0.0)
-  role: ClassVar[str] = 'shaping'
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def check_win_rates(
     self, path: str, pairwise: list[str], others: list[str]
@@ -50,8 +47,9 @@ class WinRate:
         'weights, too: set them to 0 (task.reward_weights)'
       )
 
-  def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B]."""
+    reward_B, traj = ctx.credit, ctx.traj
     chex.assert_equal_shape([reward_B, traj.valid_B])
     reward_NG = by_group(reward_B, traj.group_size)
     valid_NG = by_group(traj.valid_B, traj.group_size)
@@ -70,4 +68,4 @@ class WinRate:
     total_NG = masked_sum(win_NGG, weight_NGG, axis=2)
     count_NG = weight_NGG.sum(2)
     rate_NG = jnp.where(count_NG > 0, safe_divide(total_NG, count_NG), 0.5)
-    return rate_NG.ravel() - self.center
+    return CreditOut(rate_NG.ravel() - self.center)

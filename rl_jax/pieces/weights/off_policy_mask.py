@@ -1,18 +1,16 @@
 """DeepSeek-V3.2: bad responses that the policy has left are not pushed down."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.ratios import log_ratio, sequence_log_ratio
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import LossContext, LossOut, Weight
 
 
 @piece
-class OffPolicyMask:
+class OffPolicyMask(Weight):
   """w_t = 0 where A_t < 0 and d > threshold, else 1.
 
     d = mean over the trained tokens of the row of log pi_old - log pi
@@ -30,21 +28,19 @@ class OffPolicyMask:
 
   threshold: float = ranged(0.5, 0.0)  # nats a token
   old: str = chosen('old', ('old', 'behaviour'))
-  role: ClassVar[str] = 'weight'
-  per_token: ClassVar[bool] = False
-  per_group: ClassVar[bool] = True
+  per_group = True
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""
-    del key
+    traj = ctx.traj
     old_BT = traj.logp_old_BT
     if self.old == 'behaviour':
       old_BT = traj.logp_behaviour_BT
-    arrays = old_BT, stats['logp'], traj.mask_BT
+    arrays = old_BT, ctx.stats['logp'], traj.mask_BT
     chex.assert_equal_shape([*arrays, traj.advantages_BT])
     distance_B = sequence_log_ratio(log_ratio(*arrays), traj.mask_BT)
     far_BT = (distance_B > self.threshold)[:, None]
     left_BT = far_BT & (traj.advantages_BT < 0) & (traj.mask_BT > 0)
-    return jnp.where(left_BT, 0.0, 1.0), {'policy/off_policy_fraction': left_BT}
+    return LossOut(
+      jnp.where(left_BT, 0.0, 1.0), {'policy/off_policy_fraction': left_BT}
+    )

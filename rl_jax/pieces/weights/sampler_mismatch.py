@@ -6,8 +6,6 @@ logp_behaviour is the sampler's, logp_old the trainer's of the same parameters.
 Dropped and masked tokens weigh 0 and stay in the denominator of the loss.
 """
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -22,7 +20,8 @@ from rl_jax.pieces.ops.masking import (
 from rl_jax.pieces.ops.ratios import log_ratio, sequence_log_ratio
 from rl_jax.pieces.ops.sequences import row_weight, summed_log_ratio
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories, static
+from rl_jax.pieces.roles import LossContext, LossOut, Weight
+from rl_jax.types import Array, Trajectories, static
 
 
 def _mismatch(traj: Trajectories, between=log_ratio) -> Array:
@@ -32,14 +31,14 @@ def _mismatch(traj: Trajectories, between=log_ratio) -> Array:
   return between(*arrays)
 
 
-def _kept(weight_BT: Array, kept_BT: Array) -> tuple[Array, Metrics]:
+def _kept(weight_BT: Array, kept_BT: Array) -> LossOut:
   """The weights of kept tokens, 0 on the others."""
   dropped = {'policy/dropped_fraction': ~kept_BT}
-  return jnp.where(kept_BT, weight_BT, 0.0), dropped
+  return LossOut(jnp.where(kept_BT, weight_BT, 0.0), dropped)
 
 
 @piece
-class IcePop:
+class IcePop(Weight):
   """w_t = k_t if low <= k_t <= high, else 0; k_t = exp(u_t).
 
   Source: "Every Step Evolves: Scaling Reinforcement Learning for Trillion-Scale
@@ -48,21 +47,18 @@ class IcePop:
 
   low: float = ranged(0.5, 0.0, 1.0)
   high: float = ranged(5.0, 1.0)
-  role: ClassVar[str] = 'weight'
-  per_token: ClassVar[bool] = True
+  per_token = True
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""
-    del stats, key
+    traj = ctx.traj
     weight_BT = jnp.exp(_mismatch(traj))
     kept_BT = (weight_BT >= self.low) & (weight_BT <= self.high)
     return _kept(weight_BT, kept_BT & (traj.mask_BT > 0))
 
 
 @piece
-class SequenceMask:
+class SequenceMask(Weight):
   """w_t = exp(u_t) if low <= exp(mean of the row's u) <= high, else 0.
 
   Source: NeMo-RL loss_functions.py and OpenRLHF loss.py (seq-mask-tis).
@@ -70,14 +66,10 @@ class SequenceMask:
 
   low: float = ranged(0.5, 0.0, 1.0)
   high: float = ranged(5.0, 1.0)
-  role: ClassVar[str] = 'weight'
-  per_token: ClassVar[bool] = False
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""
-    del stats, key
+    traj = ctx.traj
     change_BT = _mismatch(traj)
     mean_B = jnp.exp(sequence_log_ratio(change_BT, traj.mask_BT))
     kept_B = (mean_B >= self.low) & (mean_B <= self.high)
@@ -86,7 +78,7 @@ class SequenceMask:
 
 
 @piece
-class DivergenceMask:
+class DivergenceMask(Weight):
   """w_t = 1 where d <= limit, else 0.
 
     k2_t = u_t^2 / 2,  k3_t = exp(u_t) - 1 - u_t
@@ -101,15 +93,11 @@ class DivergenceMask:
   limit: float = ranged(0.01, 0.0, open_low=True)  # nats, of k2 nats squared
   estimator: str = chosen('k3', ('k2', 'k3'))
   level: str = chosen('mean', ('mean', 'sum', 'max', 'token'))
-  role: ClassVar[str] = 'weight'
-  per_token: ClassVar[bool] = False
-  per_group: ClassVar[bool] = True
+  per_group = True
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""
-    del stats, key
+    traj = ctx.traj
     change_BT = _mismatch(traj)  # 0 on masked tokens, as its k are
     far_BT = kl_estimate(jnp.zeros_like(change_BT), change_BT, self.estimator)
     if self.level == 'mean':
@@ -120,11 +108,11 @@ class DivergenceMask:
       far_BT = far_BT.max(axis=1, keepdims=True)
     within_BT = (traj.mask_BT > 0) & (far_BT <= self.limit)
     rejected = {'policy/rejected_fraction': ~within_BT}
-    return within_BT.astype(jnp.float32), rejected
+    return LossOut(within_BT.astype(jnp.float32), rejected)
 
 
 @piece
-class TruncatedImportance:
+class TruncatedImportance(Weight):
   """w_t = min(exp(u_t), limit).
 
   Level 'sequence' takes the sum of u over the row. `normalize` divides by the
@@ -136,14 +124,10 @@ class TruncatedImportance:
   limit: float = ranged(2.0, 0.0, open_low=True)
   level: str = chosen('token', ('token', 'sequence'))
   normalize: bool = static(default=False)
-  role: ClassVar[str] = 'weight'
-  per_token: ClassVar[bool] = False
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""
-    del stats, key
+    traj = ctx.traj
     mask_BT = traj.mask_BT
     if self.level == 'token':
       weight_BT = jnp.exp(_mismatch(traj))
@@ -158,7 +142,10 @@ class TruncatedImportance:
       else:
         mean = masked_mean(weight_BT[:, 0], row_weight(traj))
       weight_BT = safe_divide(weight_BT, mean)
-    return jnp.where(mask_BT > 0, weight_BT, 0.0), {
-      'policy/importance_weight': weight_BT,
-      'policy/truncated_fraction': cut_BT,
-    }
+    return LossOut(
+      jnp.where(mask_BT > 0, weight_BT, 0.0),
+      {
+        'policy/importance_weight': weight_BT,
+        'policy/truncated_fraction': cut_BT,
+      },
+    )

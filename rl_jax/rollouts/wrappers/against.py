@@ -1,6 +1,6 @@
 """Samples of the policy beside samples of an opponent."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +9,7 @@ from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.logits.policy_mixture import PolicyMixture
 from rl_jax.pieces.ops import rivals
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import RolloutWrapper
 from rl_jax.rollouts.wrappers.guided import join_groups
 from rl_jax.types import Array, Trajectories
 
@@ -27,7 +28,7 @@ _RIVALS = {
 
 
 @piece
-class Against:
+class Against(RolloutWrapper):
   """G samples of the policy and G of an opponent: groups of 2 G rows.
 
   The opponent is the geometric mixture of the policy (1 - coef) and the
@@ -48,8 +49,7 @@ class Against:
   coef: float = ranged(1.0, 0.0, 1.0)
   decay: float | None = ranged(None, 0.0, 1.0)  # of the average
   trained: str = chosen('both', tuple(_WEIGHTS))
-  role: ClassVar[str] = 'rollout'
-  widens: ClassVar[int] = 2  # see HintGuided
+  widens = 2  # see HintGuided
 
   @property
   def opponent(self) -> PolicyMixture:

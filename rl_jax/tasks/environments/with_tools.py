@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from rl_jax import user_modules
-from rl_jax.checks import checked, chosen
+from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.environments import tool_functions, tool_makers
@@ -23,6 +23,8 @@ MADE = {'sql': tool_makers.sql, 'search': tool_makers.search}
 CALLS, COST = 'calls', 'cost'  # components: how many, and their prices
 MOST_CHARACTERS = 40_000  # of all results of a turn, less than of a reply
 _MOST_TOLD, _MOST_INFO = 48_000, 18_000  # with marks; calls that are logged
+_LEAST_SECONDS = 0.1  # that a call needs
+_START_SECONDS = 1.0  # of a process, and its end
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +47,9 @@ class WithTools:
   form: of calls in the text of a turn, JsonCalls or MarkedCalls.
   deterministic: False if a tool may answer the same call in another way, see
     EnvironmentTask.
+  turn_seconds: that all calls of a turn may take. 'python', 'sql' and tools of
+    MCP end then, later calls are answered 'no time left'; a function of yours
+    cannot be ended (see verifier.on_turn_timeout).
 
   A call that fails is answered with what is wrong, and so are all calls of a
   turn whose results have more than 40,000 characters. `info` has the calls that
@@ -60,6 +65,7 @@ class WithTools:
   form: JsonCalls | MarkedCalls = JsonCalls()
   reward_weights: dict[str, float] = base.outcome_only()
   deterministic: bool = True
+  turn_seconds: float = ranged(6.0, 0.0, open_low=True)
 
   def __post_init__(self):
     named = []
@@ -125,8 +131,10 @@ class WithTools:
 
   @property
   def reward_seconds(self) -> float:
-    """Of the task."""
-    return getattr(self.task, 'reward_seconds', 0.0)
+    """Of the task's reward, or of all calls of a turn if longer."""
+    own = getattr(self.task, 'reward_seconds', 0.0)
+    slow = any(_is_own(x) and x != 'calculator' for x in self.functions)
+    return max(own, self.turn_seconds + _START_SECONDS) if slow else own
 
   def num_prompts(self, split: str) -> int:
     """Of the task."""
@@ -211,7 +219,8 @@ class Conversation:
       return Reply(rewards={**judged, CALLS: 0.0, COST: 0.0}, done=True)
     # What opened the first turn is no part of a later one.
     self._example = dataclasses.replace(self._example, prefill='')
-    texts = [self._result(call) for call in calls]
+    with tool_functions.limited(self._task.turn_seconds):
+      texts = [self._result(call) for call in calls]
     size = sum(map(len, texts))
     if size > MOST_CHARACTERS:
       problem = f'{size} characters, more than {MOST_CHARACTERS}'
@@ -238,6 +247,9 @@ class Conversation:
     if function is None:
       names = ', '.join(self._task._tools)
       return f'error: there is no tool {call.name!r:.80}, only {names}'
+    if tool_functions.time_left() < _LEAST_SECONDS:
+      most = self._task.turn_seconds
+      return f'error: no time left: all calls of a turn have {most:g} seconds'
     try:
       return tool_functions.call(function, call.arguments)
     except tool_functions.ToolError as error:

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import credit
+from rl_jax.pieces.roles import CreditContext
 
 V = np.array([[0.5, 0.6, 0.4]])
 
@@ -24,14 +25,16 @@ def row(toy, waits, values=V, mask=None):
 def test_waiting_by_hand(toy):
   """delta = .1, -.2, 0: A = .1 - .95 * .2, -.2, 0; the reward of a waiting
   response is not read."""
-  adv = credit.ExtendedGAE()(jnp.array([7.0]), row(toy, True))
+  adv = credit.ExtendedGAE()(
+    CreditContext(jnp.array([7.0]), row(toy, True))
+  ).value
   np.testing.assert_allclose(adv, [[-0.09, -0.2, 0.0]], rtol=1e-5, atol=1e-7)
 
 
 def test_second_worked_example(toy):
   """V = .2, .3, .5: A = .1 + .95 * .2, .2, 0."""
   traj = row(toy, True, np.array([[0.2, 0.3, 0.5]]))
-  adv = credit.ExtendedGAE()(jnp.zeros(1), traj)
+  adv = credit.ExtendedGAE()(CreditContext(jnp.zeros(1), traj)).value
   np.testing.assert_allclose(adv, [[0.29, 0.2, 0.0]], rtol=1e-5, atol=1e-7)
 
 
@@ -43,7 +46,7 @@ def test_the_token_limit_ends_a_response(toy, extras):
   A_1 = .1 + .95 * .37 = .4515. Without windows no response waits.
   """
   traj = row(toy, True).replace(extras=extras)
-  adv = credit.ExtendedGAE()(jnp.ones(1), traj)
+  adv = credit.ExtendedGAE()(CreditContext(jnp.ones(1), traj)).value
   np.testing.assert_allclose(adv, [[0.4515, 0.37, 0.6]], rtol=1e-5)
 
 
@@ -54,8 +57,10 @@ def test_ended_responses_have_plain_gae(toy):
   traj, reward = row(toy, False, values, mask), jnp.array([1.0])
   for gamma, lam in ((1.0, 0.95), (0.9, 0.5)):
     np.testing.assert_allclose(
-      credit.ExtendedGAE(gamma=gamma, lam=lam)(reward, traj),
-      credit.GAE(gamma=gamma, lam=lam)(reward, traj),
+      credit.ExtendedGAE(gamma=gamma, lam=lam)(
+        CreditContext(reward, traj)
+      ).value,
+      credit.GAE(gamma=gamma, lam=lam)(CreditContext(reward, traj)).value,
       rtol=1e-6,
     )
 
@@ -64,7 +69,9 @@ def test_environment_tokens_and_padding_change_nothing(toy):
   """E1: holes and a masked tail leave the waiting row's advantages."""
   values = np.array([[0.5, 9.0, 0.6, 0.4, 9.0, 9.0]])
   mask = np.array([[1, 0, 1, 1, 0, 0]])
-  adv = credit.ExtendedGAE()(jnp.zeros(1), row(toy, True, values, mask))
+  adv = credit.ExtendedGAE()(
+    CreditContext(jnp.zeros(1), row(toy, True, values, mask))
+  ).value
   np.testing.assert_allclose(
     adv, [[-0.09, 0, -0.2, 0, 0, 0]], rtol=1e-5, atol=1e-7
   )
@@ -72,5 +79,7 @@ def test_environment_tokens_and_padding_change_nothing(toy):
 
 def test_token_rewards_count_also_while_waiting(toy):
   """Reward .3 on the last token: delta_3 = .3, A_2 = -.2 + .285."""
-  adv = credit.ExtendedGAE()(jnp.array([[0.0, 0.0, 0.3]]), row(toy, True))
+  adv = credit.ExtendedGAE()(
+    CreditContext(jnp.array([[0.0, 0.0, 0.3]]), row(toy, True))
+  ).value
   np.testing.assert_allclose(adv[0, 1:], [0.085, 0.3], rtol=1e-5)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import credit
+from rl_jax.pieces.roles import CreditContext
 
 # Of a and b: the first three are on the front, the last is below all of them.
 REWARDS = {'a': np.array([3.0, 1.0, 2.0, 1.0]), 'b': np.array([1.0, 3, 2, 1])}
@@ -15,7 +16,9 @@ def front(toy, rewards=REWARDS, names=('a', 'b'), valid=None):
   rows = toy.trajectories(
     np.ones((4, 1)), group_size=4, rewards=rewards, valid_B=valid
   )
-  return np.asarray(credit.ParetoFront(components=names)(CREDIT + 0, rows))
+  return np.asarray(
+    credit.ParetoFront(components=names)(CreditContext(CREDIT + 0, rows)).value
+  )
 
 
 def test_by_hand(toy):
@@ -48,9 +51,11 @@ def test_the_front_of_a_batch_knows_no_groups(toy, size):
   """
   traj = toy.trajectories(np.ones((4, 1)), group_size=size, rewards=REWARDS)
   fields = {'components': ('a', 'b')}
-  found = credit.ParetoFront(over='batch', **fields)(CREDIT + 0, traj)
+  found = credit.ParetoFront(over='batch', **fields)(
+    CreditContext(CREDIT + 0, traj)
+  ).value
   np.testing.assert_allclose(found, CREDIT * [4 / 3, 4 / 3, 4 / 3, 0])
-  groups = credit.ParetoFront(**fields)(CREDIT + 0, traj)
+  groups = credit.ParetoFront(**fields)(CreditContext(CREDIT + 0, traj)).value
   factor = {1: [1, 1, 1, 1], 2: [1, 1, 2, 0], 4: [4 / 3, 4 / 3, 4 / 3, 0]}
   np.testing.assert_allclose(groups, CREDIT * factor[size])
 
@@ -59,7 +64,9 @@ def test_one_component_keeps_the_best_of_the_batch(toy):
   """E1: the spec's check, over two groups."""
   traj = toy.trajectories(np.ones((4, 1)), group_size=2, rewards=REWARDS)
   piece = credit.ParetoFront(components=('a',), over='batch')
-  np.testing.assert_allclose(piece(CREDIT + 0, traj), CREDIT * [4, 0, 0, 0])
+  np.testing.assert_allclose(
+    piece(CreditContext(CREDIT + 0, traj)).value, CREDIT * [4, 0, 0, 0]
+  )
 
 
 def test_parrot_by_hand(toy):
@@ -74,7 +81,7 @@ def test_parrot_by_hand(toy):
   )
   found = np.zeros(4, np.float32)
   for piece in toy.get_method('parrot').credit:
-    found = piece(found, traj)
+    found = piece(CreditContext(found, traj)).value
   a, b = REWARDS['a'], REWARDS['b']
   scaled = (a - 1.75) / a.std(ddof=1) + (b - 1.75) / b.std(ddof=1)
   expected = scaled * [4 / 3, 4 / 3, 4 / 3, 0]

@@ -7,6 +7,8 @@ import pytest
 
 from rl_jax.method import Method
 from rl_jax.pieces import losses
+from rl_jax.pieces.piece import CheckContext
+from rl_jax.pieces.roles import LossContext
 
 VALUE = jnp.array([[0.5, 1.0, 9.0], [0.2, 0.4, 0.0]])
 
@@ -24,7 +26,9 @@ def rollout(toy, waits):
 def loss_and_gradient(toy, waits, **fields):
   """The scalar and its gradient in the values."""
   piece, traj = losses.FinishedValue(**fields), rollout(toy, waits)
-  value = lambda x: piece({'values': x}, traj, jax.random.key(0))[0]
+  value = lambda x: (
+    piece(LossContext({'values': x}, traj, jax.random.key(0))).value
+  )
   return jax.value_and_grad(value)(VALUE)
 
 
@@ -50,13 +54,13 @@ def test_the_token_limit_ends_a_response(toy):
   expected, _ = loss_and_gradient(toy, [0, 0])
   traj = rollout(toy, [0, 0]).replace(finished_B=jnp.array([True, False]))
   for rows in (traj, traj.replace(extras={})):
-    found, _ = losses.FinishedValue()(
-      {'values': VALUE}, rows, jax.random.key(0)
-    )
+    found = losses.FinishedValue()(
+      LossContext({'values': VALUE}, rows, jax.random.key(0))
+    ).value
     assert found == expected
 
 
 def test_a_target_is_needed():
   """The error says which piece to add."""
   with pytest.raises(ValueError, match='LambdaReturn'):
-    losses.FinishedValue().check_method(Method())
+    losses.FinishedValue().check(CheckContext(method=Method()))

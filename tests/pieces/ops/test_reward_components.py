@@ -5,6 +5,7 @@ import pytest
 
 from rl_jax.pieces import credit, row_inputs, selection
 from rl_jax.pieces.ops.reward_components import called, component
+from rl_jax.pieces.roles import CreditContext
 
 
 def test_names():
@@ -36,11 +37,15 @@ def test_all_who_read_components_find_them(toy):
   assert component('format', traj).tolist() == [1.0, 0.0]
   assert row_inputs.read(traj, 'format_B').tolist() == [1.0, 0.0]
   assert row_inputs.read(traj, 'format_NM').tolist() == [[0.5]]
-  assert selection.ZeroVariance(component='format')(traj).tolist() == [1.0]
-  assert selection.AccuracyBand(component='format')(traj).tolist() == [1.0]
+  assert selection.ZeroVariance(component='format')(
+    CreditContext(traj.reward_B, traj)
+  ).value.tolist() == [1.0]
+  assert selection.AccuracyBand(component='format')(
+    CreditContext(traj.reward_B, traj)
+  ).value.tolist() == [1.0]
   piece = credit.Lagrangian()
-  found, _ = piece(plain.reward_B, traj, piece.init(1))
-  expected, _ = piece(plain.reward_B, plain, piece.init(1))
+  found, _ = piece(CreditContext(plain.reward_B, traj, piece.init(1)))
+  expected, _ = piece(CreditContext(plain.reward_B, plain, piece.init(1)))
   np.testing.assert_array_equal(found, expected)
 
 
@@ -48,4 +53,4 @@ def test_unknown_names_are_errors_with_all_names(toy):
   traj = rows(toy, outcome=[0, 0])
   for piece in (selection.ZeroVariance, selection.AccuracyBand):
     with pytest.raises(ValueError, match="called 'format', .*'outcome'"):
-      piece(component='format')(traj)
+      piece(component='format')(CreditContext(traj.reward_B, traj))

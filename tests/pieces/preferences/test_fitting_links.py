@@ -10,6 +10,7 @@ from experiments.flags.configuration import load_method
 from rl_jax.method import validate
 from rl_jax.pieces import preferences as pref
 from rl_jax.pieces.ops import links
+from rl_jax.pieces.roles import CreditContext, LossContext
 
 MARGINS = pref.BestWorst(margin_scale=1.0)
 LINKS = [
@@ -97,7 +98,9 @@ def test_pairs_of_users_without_a_confidence_are_named(toy):
   traj = toy.trajectories(
     np.ones((2, 1)), group_size=2, logp_ref_BT=np.zeros((2, 1))
   )
-  traj = traj.replace(edges=pref.BestWorst()(jnp.arange(2.0), traj))
+  traj = traj.replace(
+    edges=pref.BestWorst()(CreditContext(jnp.arange(2.0), traj)).value
+  )
   loss = pref.PairLoss(score=pref.LogRatio(), link=pref.ConfidentSigmoid())
   with pytest.raises(ValueError, match='edges.confidence_NE is None'):
-    loss({'logp': jnp.zeros((2, 1))}, traj, None)
+    loss(LossContext({'logp': jnp.zeros((2, 1))}, traj, None))

@@ -7,6 +7,7 @@ import pytest
 
 from experiments.flags.configuration import load_method
 from rl_jax.pieces import preferences as pref
+from rl_jax.pieces.roles import CreditContext, LossContext
 
 ARRAYS = [jnp.array([[x]]) for x in (1.5, 0.5)]
 
@@ -54,7 +55,7 @@ def test_edges_by_hand(toy):
       'confidence_B': np.array([1, 1, 0.8, 1, 0.5, 1, 1, 1]),
     },
   )
-  edges = pref.SearchPairs()(traj.reward_B, traj)
+  edges = pref.SearchPairs()(CreditContext(traj.reward_B, traj)).value
   np.testing.assert_array_equal(edges.weight_NE, [[0, 0, 1, 0], [1, 0, 0, 0]])
   np.testing.assert_array_equal(edges.win_NE, [[0, 1, 2, 3]] * 2)
   assert edges.lose_NE[0, 2] == 0 and edges.lose_NE[1, 0] == 3
@@ -77,9 +78,13 @@ def losses_of_pairs(method, toy, logp):
       'confidence_B': np.array([SURE[0], 1, SURE[1], 1]),
     },
   )
-  traj = traj.replace(edges=method.pairs(traj.reward_B, traj))
+  traj = traj.replace(
+    edges=method.pairs(CreditContext(traj.reward_B, traj)).value
+  )
   stats = {'logp': jnp.asarray(logp, jnp.float32)[:, None]}
-  return [float(one(stats, traj, None)[0]) for one in method.losses]
+  return [
+    float(one(LossContext(stats, traj, None)).value) for one in method.losses
+  ]
 
 
 @pytest.mark.parametrize(

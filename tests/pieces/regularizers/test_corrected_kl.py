@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import regularizers
+from rl_jax.pieces.roles import LossContext
 
 KEY = jax.random.key(0)
 # logp = ln .5, ref = ln .25, then ln .2 and ln .4; x = ref - logp = -+ ln 2.
@@ -17,7 +18,9 @@ SAME = {'logp_old_BT': LOGP, 'logp_ref_BT': REF}
 def evaluate(toy, piece, **fields):
   """(loss, metrics) at LOGP."""
   traj = toy.trajectories(np.ones((1, 2)), group_size=1, **fields)
-  return piece({'logp': jnp.asarray(LOGP, jnp.float32)}, traj, KEY)
+  return piece(
+    LossContext({'logp': jnp.asarray(LOGP, jnp.float32)}, traj, KEY)
+  )[:2]
 
 
 # k3 = .5 - 1 + ln 2 and 2 - 1 - ln 2, d k3 = 1 - e^x = .5, -1; the slope of
@@ -67,7 +70,9 @@ def test_it_is_unbiased_on_tokens_of_an_old_policy(toy, estimator):
 
   def estimate(logits):
     logp_BT = jax.nn.log_softmax(logits)[None]
-    return (old * piece({'logp': logp_BT}, traj, KEY)[0][0]).sum()
+    return (
+      old * piece(LossContext({'logp': logp_BT}, traj, KEY)).value[0]
+    ).sum()
 
   def exact(logits):
     logp = jax.nn.log_softmax(logits)

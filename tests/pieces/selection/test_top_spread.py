@@ -6,6 +6,7 @@ import pytest
 from experiments.flags import configuration
 from rl_jax.config import validate
 from rl_jax.pieces import selection
+from rl_jax.pieces.roles import CreditContext
 
 # Deviations 0, .5, .5774, 0.
 REWARD = np.array([[1, 1, 1, 1], [1, 0, 0, 0], [1, 1, 0, 0], [0, 0, 0, 0]])
@@ -20,7 +21,9 @@ def kept(toy, fraction, reward=REWARD, **fields):
     reward_B=reward.ravel(),
     **fields,
   )
-  return selection.TopSpread(fraction=fraction)(traj).tolist()
+  return selection.TopSpread(fraction=fraction)(
+    CreditContext(traj.reward_B, traj)
+  ).value.tolist()
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import shaping
+from rl_jax.pieces.roles import CreditContext
 
 
 def shaped(toy, cost, reward, state=None, valid=None, **fields):
@@ -16,7 +17,7 @@ def shaped(toy, cost, reward, state=None, valid=None, **fields):
     valid_B=np.ones(B) if valid is None else np.asarray(valid),
   )
   state = piece.init(5) if state is None else state
-  return piece(np.asarray(reward, np.float32), traj, state)
+  return piece(CreditContext(np.asarray(reward, np.float32), traj, state))
 
 
 def test_three_costs_by_hand(toy):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import shaping
+from rl_jax.pieces.roles import CreditContext
 from rl_jax.tasks import Bandit, RewardFunctions
 
 
@@ -24,7 +25,7 @@ def shaped(piece, traj, count):
   """Rewards of the last of some rollouts."""
   state = piece.init(1)
   for _ in range(count):
-    found, state = piece(traj.reward_B, traj, state)
+    found, state = piece(CreditContext(traj.reward_B, traj, state))
   return np.asarray(found)
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from rl_jax.pieces.roles import CreditContext
 from rl_jax.pieces.shaping import WinRate
 
 # Rock, paper, scissors: P(row beats column).
@@ -27,7 +28,9 @@ def rates(
   traj = toy.trajectories(
     np.ones((len(reward), 1)), group_size=group_size, **more
   )
-  return np.asarray(WinRate(**fields)(traj.reward_B + reward, traj))
+  return np.asarray(
+    WinRate(**fields)(CreditContext(traj.reward_B + reward, traj)).value
+  )
 
 
 def test_by_hand(toy):

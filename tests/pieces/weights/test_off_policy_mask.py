@@ -8,6 +8,7 @@ import pytest
 from experiments.flags import configuration
 from rl_jax.config import validate
 from rl_jax.pieces import losses, regularizers, weights
+from rl_jax.pieces.roles import LossContext
 
 KEY = jax.random.key(0)
 # log pi_old - log pi: means .6, .4, .6 and -.6 of the rows.
@@ -28,7 +29,7 @@ def rows(toy, mask=None, **fields):
 def evaluate(toy, piece=None, mask=None, **fields):
   """(weights, metrics)."""
   traj, stats = rows(toy, mask, **fields)
-  return (piece or weights.OffPolicyMask())(stats, traj, KEY)
+  return (piece or weights.OffPolicyMask())(LossContext(stats, traj, KEY))[:2]
 
 
 def test_by_hand(toy):
@@ -47,12 +48,16 @@ def test_a_dropped_row_has_no_gradient(toy):
   traj, stats = rows(toy)
 
   def total(logp):
-    weight, _ = weights.OffPolicyMask()({'logp': logp}, traj, KEY)
-    loss, _ = losses.PPOClip()({'logp': logp}, traj, KEY)
+    weight = weights.OffPolicyMask()(
+      LossContext({'logp': logp}, traj, KEY)
+    ).value
+    loss = losses.PPOClip()(LossContext({'logp': logp}, traj, KEY)).value
     return (jax.lax.stop_gradient(weight) * loss).sum()
 
   pushed = jax.grad(total)(stats['logp'])
-  plain = jax.grad(lambda x: losses.PPOClip()({'logp': x}, traj, KEY)[0].sum())
+  plain = jax.grad(
+    lambda x: losses.PPOClip()(LossContext({'logp': x}, traj, KEY)).value.sum()
+  )
   expected = np.array(KEPT) * plain(stats['logp'])
   np.testing.assert_array_equal(pushed, expected)
 
@@ -92,7 +97,7 @@ def test_before_the_first_update_nothing_is_dropped(toy, threshold):
   """E0: the policy is the old one."""
   traj, _ = rows(toy)
   piece = weights.OffPolicyMask(threshold=threshold)
-  weight, _ = piece({'logp': traj.logp_old_BT}, traj, KEY)
+  weight = piece(LossContext({'logp': traj.logp_old_BT}, traj, KEY)).value
   np.testing.assert_array_equal(weight, 1.0)
 
 
@@ -102,7 +107,7 @@ def test_only_the_sign_of_the_advantage_counts(toy):
   np.testing.assert_array_equal(weight, KEPT)
   traj, stats = rows(toy)
   turned = {'logp': stats['logp'][:, ::-1]}
-  weight, _ = weights.OffPolicyMask()(turned, traj, KEY)
+  weight = weights.OffPolicyMask()(LossContext(turned, traj, KEY)).value
   np.testing.assert_array_equal(weight, KEPT)
 
 

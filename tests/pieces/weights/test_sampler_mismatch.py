@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import weights
+from rl_jax.pieces.roles import LossContext
 
 TOKENS = np.array([[0.45, 0.55, 1.0, 4.9, 5.1]])
 # Geometric means 2, 6, sqrt(.24) = .49 and sqrt(.3) = .548.
@@ -22,7 +23,7 @@ def evaluate(toy, piece, ratio, mask=None):
     logp_old_BT=old,
     logp_behaviour_BT=old - np.log(ratio),
   )
-  return piece({}, traj, jax.random.key(0))
+  return piece(LossContext({}, traj, jax.random.key(0)))[:2]
 
 
 def test_icepop_by_hand(toy):
