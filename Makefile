@@ -137,7 +137,7 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
-# The tree of folders in README and the table of methods, from docstrings.
+# The tree of folders in docs/layout.md and the table of methods, from docstrings.
 readme: $(STAMP)
 	$(RUN) -m experiments.list_methods --markdown
 	$(RUN) tests/test_readme.py

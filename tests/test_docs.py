@@ -14,6 +14,8 @@ from experiments.flags import configuration
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / 'docs').rglob('*.md'))
+# Files of the reader.
+YOURS = ('my_config.py', 'guess.py')
 PAGES = [p for p in PAGES if not {'generated', '_build'} & {*p.parts}]
 
 
@@ -52,7 +54,7 @@ def test_commands_name_programs_and_fields():
       for name in value.get('--method', '').split(','):
         if name and not name.endswith('.py'):
           configuration.load_method(name)
-      if '--config' in value:
+      if '--config' in value and value['--config'] not in YOURS:
         assert (ROOT / value['--config']).exists(), words
       count += 1
   assert count >= 10

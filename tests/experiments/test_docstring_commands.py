@@ -18,6 +18,13 @@ PAPERS = sweep_runs.papers()
 CONFIGS = configuration.names('configs')
 DOCUMENTS = (
   'README.md',
+  'docs/start.md',
+  'docs/performance.md',
+  'docs/results.md',
+  *(f'docs/guides/{name}.md' for name in ('own_reward', 'own_method')),
+  *(f'docs/guides/{name}.md' for name in ('own_data', 'environments')),
+  *(f'docs/guides/{name}.md' for name in ('preferences', 'comparing')),
+  'docs/guides/accelerators.md',
   *(f'experiments/papers/{name}/README.md' for name in PAPERS),
 )
 FOLDER = configuration.ROOT / 'experiments'
@@ -33,6 +40,7 @@ PLACEHOLDERS = (
   '--paper=NAME',
   '--config=configs/NAME.py',
   '--config=my_config.py',
+  '--config=guess.py',
   '--config=runs/my/experiment.json',
 )
 # Every text in which a module or file of experiments may be named.

@@ -296,10 +296,10 @@ def test_files_beside_each_other_keep_their_names(mine):
   assert not hasattr(configuration.build(str(path)).task, 'bonus')
 
 
-def test_the_reward_of_readme(user_modules, tmp_path, monkeypatch):
+def test_the_reward_of_the_guide(user_modules, tmp_path, monkeypatch):
   """Its block is a file that --reward takes."""
-  readme = (ROOT / 'README.md').read_text()
-  (code,) = re.findall(r'```python\n(# my_rewards.py\n.*?)```', readme, re.S)
+  guide = (ROOT / 'docs/guides/own_reward.md').read_text()
+  (code,) = re.findall(r'```python\n(# my_rewards.py\n.*?)```', guide, re.S)
   monkeypatch.chdir(tmp_path)
   pathlib.Path('my_rewards.py').write_text(code)
   config = configuration.with_rewards(
