@@ -10,12 +10,17 @@ from rl_jax import user_modules
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments import tool_functions, tool_makers
+from rl_jax.tasks.environments import (
+  hidden_files,
+  tool_functions,
+  tool_makers,
+)
 from rl_jax.tasks.environments.base import Reply
 from rl_jax.tasks.environments.calculator import calculator
 from rl_jax.tasks.environments.marked_calls import MarkedCalls
 from rl_jax.tasks.environments.tool_calls import JsonCalls
 from rl_jax.tasks.templates import ChatTemplate
+from rl_jax.verification import sandbox
 
 BUILT_IN = {'calculator': calculator, 'python': tool_makers.python}
 # Of a file: 'sql:PATH'.
@@ -34,8 +39,9 @@ class WithTools:
 
     WithTools(task=QuestionAnswer(...), functions=('calculator',))
 
-  functions: 'calculator', 'python' (in the sandbox), 'sql:FILE' (a database of
-    SQLite), 'search:FILE' (texts in JSONL, by BM25, extra 'search'), or
+  functions: 'calculator', 'python' (in the sandbox, where files of the task
+    cannot be read), 'sql:FILE' (a database of SQLite), 'search:FILE' (texts in
+    JSONL, by BM25, extra 'search'), or
     'PATH.py:NAME', 'MODULE:NAME' or a function with typed arguments and a
     docstring (see tool_functions.schema).
   prices: of a call, by the tool's name; others cost 1.
@@ -50,6 +56,7 @@ class WithTools:
   turn_seconds: that all calls of a turn may take. 'python', 'sql' and tools of
     MCP end then, later calls are answered 'no time left'; a function of yours
     cannot be ended (see verifier.on_turn_timeout).
+  limits, require: of the sandbox of 'python', see PythonFunction.
 
   A call that fails is answered with what is wrong, and so are all calls of a
   turn whose results have more than 40,000 characters. `info` has the calls that
@@ -66,6 +73,8 @@ class WithTools:
   reward_weights: dict[str, float] = base.outcome_only()
   deterministic: bool = True
   turn_seconds: float = ranged(6.0, 0.0, open_low=True)
+  limits: sandbox.Limits = sandbox.Limits()
+  require: tuple[str, ...] = sandbox.SAFE
 
   def __post_init__(self):
     named = []
@@ -165,7 +174,14 @@ class WithTools:
     return self.task.target(example)
 
   def prepare(self) -> None:
-    """Prepares the task; the functions are known since the checks above."""
+    """Prepares the task; the functions are known since the checks above.
+
+    Raises: RuntimeError if 'python' lacks a required layer of the sandbox.
+    """
+    if 'python' in self.functions:
+      report = sandbox.run_calls('', '', [], self.limits, self._hidden)
+      layers = self.limits.layers
+      sandbox.check_required('WithTools', report, layers, self.require)
     if hasattr(self.task, 'prepare'):
       self.task.prepare()
 
@@ -175,7 +191,19 @@ class WithTools:
 
   @functools.cached_property
   def _tools(self) -> dict[str, Callable]:
-    return {_name(one): _function(one) for one in self.functions}
+    return {_name(one): self._function(one) for one in self.functions}
+
+  @functools.cached_property
+  def _hidden(self) -> list[str]:
+    return hidden_files.files_of(self)
+
+  def _function(self, reference):
+    made, _, file = reference.partition(':')
+    if made in MADE and file:
+      return MADE[made](file)
+    if reference == 'python':
+      return tool_makers.python_hiding(self._hidden, self.limits)
+    return BUILT_IN.get(reference) or user_modules.resolve(reference)
 
   @functools.cached_property
   def _schemas(self) -> list[dict[str, Any]]:
@@ -191,13 +219,6 @@ def _is_own(reference):
 def _name(reference):
   made, _, file = reference.partition(':')
   return made if made in MADE and file else reference.split(':')[-1]
-
-
-def _function(reference):
-  made, _, file = reference.partition(':')
-  if made in MADE and file:
-    return MADE[made](file)
-  return BUILT_IN.get(reference) or user_modules.resolve(reference)
 
 
 class Conversation:

@@ -9,6 +9,7 @@ from rl_jax.verification.sandbox.python_calls import (
   SandboxError,
   run_calls,
 )
+from rl_jax.verification.sandbox.required import SAFE, check_required
 
 __all__ = [
   'BreachError',
@@ -16,6 +17,8 @@ __all__ = [
   'Limits',
   'Report',
   'Result',
+  'SAFE',
   'SandboxError',
+  'check_required',
   'run_calls',
 ]

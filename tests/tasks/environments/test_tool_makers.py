@@ -10,8 +10,14 @@ import time
 import jax
 import pytest
 
-from rl_jax.tasks import Arithmetic, WithTools
-from rl_jax.tasks.environments import tool_calls, tool_functions, tool_makers
+from rl_jax.tasks import Arithmetic, QuestionAnswer, WithTools
+from rl_jax.tasks.environments import (
+  hidden_files,
+  tool_calls,
+  tool_functions,
+  tool_makers,
+)
+from rl_jax.verification import sandbox
 from rl_jax.verification.session_host import check_reply
 from rl_jax.verification.sessions import Request, SessionPool
 
@@ -218,6 +224,68 @@ def test_a_lost_row_costs_nothing_in_workers(database):
     found = pool.ask(requests)
     assert [one.kind for one in found] == ['ok'] * len(turns)
     assert all('error: ' in one.reply['observation'] for one in found)
+
+
+@pytest.mark.parametrize(
+  ('missing', 'refused'),
+  [
+    ({}, False),
+    ({'landlock': 'x'}, False),
+    ({'namespaces': 'x'}, False),
+    ({'landlock': 'x', 'namespaces': 'x'}, True),
+    ({'landlock': 'x', 'mounts': 'x'}, True),
+    ({'seccomp': 'x'}, True),
+  ],
+)
+def test_code_needs_the_layers_that_hide_files(monkeypatch, missing, refused):
+  """As tests of functions do; tools that run no code need none."""
+  report = sandbox.Report((), 'exit', missing)
+  monkeypatch.setattr(sandbox, 'run_calls', lambda *_: report)
+  task = with_tools('calculator', 'python')
+  if refused:
+    with pytest.raises(RuntimeError, match='WithTools.require names.*task.req'):
+      task.prepare()
+    with_tools('python', require=()).prepare()
+    with_tools('calculator').prepare()
+  else:
+    task.prepare()
+
+
+@pytest.mark.parametrize('layer', ['landlock', 'namespaces'])
+def test_code_cannot_read_the_files_of_its_task(tmp_path, layer):
+  """By either layer alone: data, databases, and modules of the user."""
+  for folder in (tmp_path, *tmp_path.parents[:2]):
+    folder.chmod(0o755)
+  limits = sandbox.Limits(layers=(layer,))
+  missing = sandbox.run_calls('', '', [], limits).missing
+  if missing.keys() & {layer, 'mounts'}:
+    pytest.skip(f'the kernel lacks {layer}')
+  rows = tmp_path / 'problems.jsonl'
+  rows.write_text('{"question": "What secret?", "answer": "6"}\n')
+  own = tmp_path / 'my_hidden_tool.py'
+  own.write_text('def fine(x: str):\n  """Says secret."""\n  return "secret"\n')
+  path = tmp_path / 'data.db'
+  with sqlite3.connect(path) as made:
+    made.execute('create table secret (x integer)')
+  made.close()
+  task = WithTools(
+    task=QuestionAnswer(sources={'train': str(rows)}),
+    functions=('python', f'sql:{path}', f'{own}:fine'),
+    shown='text',
+    limits=limits,
+  )
+  for file in (rows, path, own):
+    code = f"print(open({str(file)!r}, 'rb').read())"
+    assert 'secret' not in told(task, call('python', code=code))
+    assert b'secret' in file.read_bytes()
+
+
+def test_folders_of_data_sets_are_hidden(tmp_path):
+  (tmp_path / 'a').mkdir()
+  (tmp_path / 'a' / 'shard').write_text('x')
+  own = QuestionAnswer(sources={'train': f'tfds:{tmp_path}@train[:90%]'})
+  found = hidden_files.files_of(own)
+  assert str(tmp_path / 'a' / 'shard') in found
 
 
 def test_search_finds_the_text_with_the_words(tmp_path):
