@@ -73,7 +73,7 @@ smoke: $(STAMP)
 	  echo "smoke run to iteration $$n" && \
 	  $(SMOKE) --set=iterations=$$n --workdir="$$dir/run"; \
 	done && \
-	$(BIN)/python -m experiments.plot --workdirs="$$dir/run" \
+	$(BIN)/python -m experiments.plot --workdir="$$dir/run" \
 	  --out="$$dir/curves.png" && echo 'smoke run passed'
 
 test-all: test-fast test-devices smoke test-processes

@@ -3,7 +3,7 @@
 rl-jax train --config=bandit --method=grpo --workdir=runs/bandit
 
 It works in any folder, also in one that has packages called experiments or
-configs; `python -m experiments.train` is the same where no such package is in
+configs; `python -m experiments.NAME` is the same where no such package is in
 the working directory.
 """
 

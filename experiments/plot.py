@@ -1,8 +1,8 @@
 """Curves of one or more runs as a PNG.
 
-  python -m experiments.plot --workdirs=runs/grpo,runs/dapo --out=curves.png
-    --x=tokens --metrics=reward/mean,policy/entropy
-  python -m experiments.plot --workdirs=runs/sweep --out=curves.png
+  python -m experiments.plot --workdir=runs/grpo --workdir=runs/dapo
+    --out=curves.png --x=tokens --metrics=reward/mean,policy/entropy
+  python -m experiments.plot --workdir=runs/sweep --out=curves.png
 
 A directory that is no run itself stands for all runs below it. Runs that differ
 only in the seed are drawn as one line: their mean, with a band of 95%
@@ -18,7 +18,7 @@ from absl import flags
 from etils import epath
 import numpy as np
 
-from experiments.flags import configuration, outputs
+from experiments.flags import configuration, outputs, places
 from experiments.reports import figures
 from experiments.reports import workdirs as workdirs_lib
 from experiments.tables import intervals
@@ -307,7 +307,10 @@ def main(argv: Sequence[str]) -> None:
   del argv
   outputs.check_regular('out', _OUT.value)
   outputs.check_not_of_run('out', _OUT.value)
-  runs = load_runs(_WORKDIRS.value, _METRICS.value)
+  workdirs = places.workdirs(_WORKDIR.value)
+  if not workdirs:
+    raise ValueError('--workdir is missing')
+  runs = load_runs(workdirs, _METRICS.value)
   drawn = plot_curves(
     runs,
     _OUT.value,
@@ -323,9 +326,7 @@ def main(argv: Sequence[str]) -> None:
 
 
 if __name__ == '__main__':
-  _WORKDIRS = flags.DEFINE_list(
-    'workdirs', None, 'Runs, or directories of runs.', required=True
-  )
+  _WORKDIR = places.define_workdirs('A run, or a directory of runs')
   _OUT = flags.DEFINE_string('out', None, 'PNG to write.', required=True)
   _X = flags.DEFINE_enum('x', 'iteration', list(X_AXES), 'Horizontal axis.')
   _METRICS = flags.DEFINE_list(

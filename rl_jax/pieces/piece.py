@@ -10,6 +10,7 @@ piece does not declare has the default that stands here.
 from collections.abc import Mapping
 import dataclasses
 import difflib
+import importlib
 import inspect
 from typing import (
   Any,
@@ -170,7 +171,7 @@ def piece(cls: type[_Piece]) -> type[_Piece]:
       base class has.
   """
   if not issubclass(cls, Piece):
-    raise TypeError(f'{_where(cls)}: {_HOW_TO_DERIVE}')
+    raise TypeError(f'{_where(cls)}: {_former(cls)}')
   check_declarations(cls)
   return struct.dataclass(checked(cls), kw_only=True)
 
@@ -203,21 +204,57 @@ def check_declarations(cls: type) -> None:
       _check_parameters(cls, name, value)
 
 
-_FORM = """
+def _form(name: str, base: type) -> str:
+  """How a class of that name derives from the base and is called."""
+  signature = inspect.signature(base.__call__)
+  if 'ctx' not in signature.parameters:
+    return f'\n  @piece\n  class {name}({base.__name__}):\n'
+  context = signature.parameters['ctx'].annotation
+  out = signature.return_annotation
+  parts = [('ctx', context)]
+  if issubclass(out, tuple):
+    parts.append((out.__name__, out))
+  fields = '; '.join(f'{x} has {", ".join(t._fields)}' for x, t in parts)
+  imports = sorted({base.__name__, *(t.__name__ for _, t in parts)})
+  return f"""
   from rl_jax.pieces.piece import piece
-  from rl_jax.pieces.roles import Loss, LossContext, LossOut
+  from rl_jax.pieces.roles import {', '.join(imports)}
 
   @piece
-  class MyLoss(Loss):
-    def __call__(self, ctx: LossContext) -> LossOut:
-      value_BT = -ctx.stats['logp'] * ctx.traj.advantages_BT
-      return LossOut(value_BT, {})
-"""
-_HOW_TO_DERIVE = (
-  'a piece derives from the base class of its role, in rl_jax.pieces.roles '
-  '(Loss, Regularizer, ValueLoss, Weight, Credit, Shaping, ValueTarget, ...), '
-  f'and is called with one context:\n{_FORM}'
-)
+  class {name}({base.__name__}):
+    def __call__(self, ctx: {context.__name__}) -> {out.__name__}:
+
+{fields}."""
+
+
+def _bases() -> dict[str, type]:
+  """The base class of each role; they are in rl_jax.pieces.roles."""
+  # They derive from what stands here, and may not have been imported yet.
+  importlib.import_module('rl_jax.pieces.roles')
+  found, waiting = {}, [Piece]
+  while waiting:
+    for cls in waiting.pop().__subclasses__():
+      if vars(cls).get('role'):
+        found.setdefault(cls.role, cls)
+      waiting.append(cls)
+  return found
+
+
+def _former(cls):
+  """The text of an error about a class without a base class of a role."""
+  bases = _bases()
+  base = bases.get(getattr(cls, 'role', ''))
+  if base is None:
+    names = ', '.join(sorted(base.__name__ for base in bases.values()))
+    return (
+      'a piece derives from the base class of its role, in '
+      f'rl_jax.pieces.roles: {names}'
+    )
+  return (
+    f'a piece of the role {base.role!r} derives from {base.__name__}:\n'
+    f'{_form(cls.__name__, base)}\nA run that was started with the former '
+    'class continues with --allow_change.'
+  )
 
 
 def _where(cls):
@@ -243,9 +280,8 @@ def _unknown(name, value, known):
 
 def _check_parameters(cls, name, function):
   """Raises TypeError if a method takes other arguments than the base's."""
-  declared = next(
-    (vars(base)[name] for base in cls.__mro__[1:] if name in vars(base)), None
-  )
+  base = next((x for x in cls.__mro__[1:] if name in vars(x)), object)
+  declared = vars(base).get(name)
   if not inspect.isfunction(declared):
     return
   wanted = [*inspect.signature(declared).parameters.values()]
@@ -255,7 +291,9 @@ def _check_parameters(cls, name, function):
   if len(found) != len(wanted):
     names = ', '.join(p.name for p in wanted)
     given = ', '.join(p.name for p in found)
-    form = f':\n{_FORM}' if name == '__call__' else ''
+    base = _bases().get(getattr(cls, 'role', ''))
+    shows = name == '__call__' and base is not None
+    form = f':\n{_form(cls.__name__, base)}' if shows else ''
     raise TypeError(
       f'{_where(cls)}: {name}({given}) should take ({names}){form}'
     )

@@ -212,15 +212,17 @@ def _by_index(config, path):
 def saved_config(workdir: str) -> ExperimentConfig:
   """The configuration of a work directory.
 
-  A file of the user that has changed since is a warning. Raises ValueError
-  naming the file if it is damaged or holds a class that is not known.
+  Objects of classes of the user that are not imported are stand-ins: what needs
+  their code says what to import (serialization.StandIn). A file of the user
+  that has changed since is a warning. Raises ValueError naming the file if it
+  is damaged.
   """
   path = os.path.join(workdir, CONFIG_FILE)
-  config = serialization.read(path)
+  config = serialization.read(path, stand_ins=True)
   if not isinstance(config, ExperimentConfig):
     raise ValueError(f'{path} is damaged: it holds no ExperimentConfig')
   with open(path, encoding='utf-8') as f:
-    for line in serialization.changed_files(f.read()):
+    for line in serialization.changed_files(f.read(), imported=True):
       logging.warning('changed since the run in %s began: %s', workdir, line)
   return config
 

@@ -92,7 +92,7 @@ def _numeral(text):
 
 @functools.lru_cache(maxsize=1024)
 def _numerals(question):
-  """Those of a question."""
+  """All numerals of a question."""
   text = numerals.joined(spelling.clean(question.replace(r'\div', '/')))
   found = []
   for match in _HELD.finditer(text.replace('\u00f7', '/')):
@@ -172,7 +172,7 @@ def _pieces(question):
 
 @functools.lru_cache(maxsize=1024)
 def _trees(question):
-  """Of the formulas of a question, and of the sides of its relations."""
+  """The trees of a question's formulas, and of the sides of its relations."""
   sides = [
     x for piece in _pieces(question) for x in relations.SIGN.split(piece)
   ]
@@ -196,7 +196,7 @@ def _keys_of(question):
 
 
 def _keys(text):
-  """Of a formula, or of the sides of an equation."""
+  """The key of a formula, or the keys of both sides of an equation."""
   sides = text.split('=')
   if not all(map(math_forms.allowed, sides)):
     return frozenset()

@@ -13,7 +13,7 @@ _REPLACED = (
   (r'\\cr\s*\[\s*-?[\d.]+\s*[a-z]{2}\s*\]|\\hline(?![a-z])', r'\\cr '),
   (r'(?<=\d)\\[!,;:](?=\d)', ' '),
   (r'\\left(?![a-z])|\\right(?![a-z])|\\[!,;:]|\\displaystyle', ''),
-  (r'\\ |~|\\quad|\s+', ' '),
+  (r'\\ |~|\\q?quad|\s+', ' '),
   (r'\\[dtc]frac', r'\\frac'),
   (r'\^\s*(\\circ|\{\s*\\circ\s*\})|°|\\\$|\$', ''),
   (r'\\leqslant(?![a-z])|\\leq(?![a-z])|≤|⩽', r'\\le '),
@@ -42,7 +42,7 @@ _UNIT = re.compile(
   r'(?<=[\w})%])(?:\s*(?:/|\\cdot)?\s*\\(?:text|mbox|mathrm|textrm|textbf)'
   r'\s*\{(?:[^{}]|\{[^{}]*\})*\}(?:\s*\^\s*\{?-?\d\}?)?)+$'
 )
-# A matrix as others write it, in brackets of its own or none.
+# A matrix as others write it, with brackets around it or none.
 _ARRAY = re.compile(
   r'([(\[]?)\s*\\begin\{(array|matrix|smallmatrix)\}\s*(?:\{[clr|\s]*\})?'
   r'(.*?)\\end\{\2\}\s*([)\]]?)',

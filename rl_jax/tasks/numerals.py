@@ -37,7 +37,7 @@ _GROUPED = re.compile(
   rf'(?!0)\d{{1,3}}({THIN}|{MARKS}|,)\d{{3}}(?:\1\d{{3}})*(?:\.\d+)?', re.ASCII
 )
 _DOTTED = re.compile(r'(?!0)\d{1,3}(?:\.\d{3}){2,}', re.ASCII)
-_FINE = re.compile(  # groups behind the point, too
+_FINE = re.compile(  # groups after the point, too
   rf'(?:(?!0)\d{{1,3}}(?:(?:{THIN})\d{{3}})+|\d+)'
   rf'\.\d{{3}}(?:(?:{THIN})\d{{3}})*(?:{THIN})\d{{1,3}}',
   re.ASCII,
@@ -156,10 +156,10 @@ def equal(found: Numeral, right: Numeral, tolerance: float) -> bool:
   """True if both have the same value, as exactly as their forms state it.
 
     |found - right| <= tolerance * min(1, 10^d), d the digits of |right| before
-    its point, below 0 for zeros behind it
+    its point, below 0 for zeros after it
 
   So 1e-6 asks for six significant digits below 1, however small the right
-  number is, and for six digits behind the point above 1. An integer, 0 too,
+  number is, and for six digits after the point above 1. An integer, 0 too,
   must be met exactly, and so must a quotient by another one.
   """
   value, (gold, form) = found.value, right

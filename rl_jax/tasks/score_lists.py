@@ -13,7 +13,7 @@ from rl_jax.tasks.base import Example
 _THOUGHT = re.compile(r'<think>(.*?)</think>', re.DOTALL)
 _OBJECT = re.compile(r'\{[^{}]*\}')
 _FRAC = re.compile(r'\\[dtc]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}')
-# Of '7-8' the last number is 8: a dash behind a digit is no sign.
+# Of '7-8' the last number is 8: a dash after a digit is no sign.
 _SCORE = re.compile(
   rf'((?:(?<!\d)-)?)({numerals.CHAIN})'
   rf'(?:\s?(?:/|out\s?of|of)\s?({numerals.CHAIN}))?',

@@ -111,6 +111,8 @@ def flags_of(binary: str) -> set[str]:
       first = node.args[0]
       if isinstance(first, ast.Constant):
         names.add(first.value.removeprefix('--'))
+    elif called == 'places.define_workdirs':
+      names |= {'workdir', 'workdirs'}
     elif called.endswith('.define_flags'):
       names |= flags_of(SHARED[called.split('.')[0]])
   return names

@@ -46,7 +46,7 @@ def test_the_command_writes_a_png_of_two_runs(tmp_path):
       sys.executable,
       '-m',
       'experiments.plot',
-      '--workdirs=' + ','.join(map(str, runs)),
+      *(f'--workdir={path}' for path in runs),
       f'--out={out}',
       '--x=tokens',
     ],
@@ -119,7 +119,7 @@ def test_a_metric_that_no_run_has_is_named(tmp_path):
   """Those beside it are drawn."""
   write_run(tmp_path / 'run', 1.0)
   command = [sys.executable, '-m', 'experiments.plot']
-  command += [f'--workdirs={tmp_path / "run"}', f'--out={tmp_path / "x.png"}']
+  command += [f'--workdir={tmp_path / "run"}', f'--out={tmp_path / "x.png"}']
   done = subprocess.run(
     [*command, '--metrics=reward/mean,reward/typo'],
     capture_output=True,

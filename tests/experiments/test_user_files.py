@@ -172,6 +172,31 @@ def test_it_is_evaluated_when_its_module_is_named(place):
   assert json.loads(done.stdout)['n'] == 8
 
 
+@pytest.mark.slow
+def test_weights_and_curves_need_no_code_of_the_user(place):
+  """Nothing is imported; where the task must judge, one line says what."""
+  (place / 'cwd/rows.jsonl').write_text('{"q": "a", "a": "b"}\n' * 4)
+  checkpoint = '--checkpoint=run'
+  for arguments in (
+    ('evaluate', checkpoint, '--data=rows.jsonl', '--question={q}')
+    + ('--answer={a}', '--verifier=text'),
+    ('export_weights', checkpoint, '--out=hf'),
+    ('plot', '--workdir=run', '--out=curves.png'),
+    ('report', '--workdir=run', '--out=page.html'),
+  ):
+    done = call(
+      place / 'cwd', '-m', f'experiments.{arguments[0]}', *arguments[1:]
+    )
+    assert done.returncode == 0, done.stderr
+    assert '--import' not in done.stderr
+  page = (place / 'cwd/page.html').read_text()
+  assert '--import' not in page and 'HalfWeight' in page
+  done = call(place / 'cwd', '-m', 'experiments.evaluate', checkpoint)
+  assert done.returncode == 2
+  (line,) = done.stderr.strip().splitlines()
+  assert f'--import={place}/old/script.py' in line
+
+
 @pytest.fixture
 def mine(user_modules, tmp_path, monkeypatch):
   """The files of the user, seen from another working directory."""

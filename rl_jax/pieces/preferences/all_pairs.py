@@ -23,10 +23,14 @@ class Given(Pairs):
   Reads the data's own labels, whatever the rewards are; margin 0.
   """
 
-  gives = links.NOTHING
   from_data = True
   labelled = True
   min_group_size = 2
+
+  @property
+  def gives(self) -> str:
+    """No margins."""
+    return links.NOTHING
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """G (G - 1) / 2 edges."""
