@@ -10,7 +10,6 @@ only in the seed are drawn as one line: their mean, with a band of 95%
 """
 
 from collections.abc import Mapping, Sequence
-import math
 import os
 import sys
 from typing import Any
@@ -48,11 +47,17 @@ COLORS = (
   '#000000',
 )
 
+LARGEST = 1e200  # of a value that is drawn: axes are wider than their values
+
 Rows = Sequence[Mapping[str, Any]]
 
 
-def load_runs(workdirs: Sequence[str]) -> dict[str, list[Rows]]:
+def load_runs(
+  workdirs: Sequence[str], metrics: Sequence[str] = ()
+) -> dict[str, list[Rows]]:
   """Label -> the rows of each of its seeds; prints notes on damaged files.
+
+  And on values of the metrics that cannot be drawn.
 
   Raises ValueError if a path holds no run, or no run has a row.
   """
@@ -62,6 +67,13 @@ def load_runs(workdirs: Sequence[str]) -> dict[str, list[Rows]]:
     notes += [
       f'{run.path}: {note}' for note in run.notes if metrics_lib.METRICS in note
     ]
+    for name in metrics:
+      values = [row[name] for row in run.rows if name in row]
+      if count := sum(not _is_drawn(value) for value in values):
+        notes.append(
+          f'{run.path}: {count} of {len(values)} values of {name} are '
+          f'infinite, NaN, beyond {LARGEST:g} or no numbers: they are left out'
+        )
     if run.rows:
       runs.setdefault(run.label, []).append(run.rows)
   if not runs:
@@ -74,15 +86,19 @@ def load_runs(workdirs: Sequence[str]) -> dict[str, list[Rows]]:
 def curve(
   rows: Rows, x_name: str, y_name: str
 ) -> tuple[np.ndarray, np.ndarray]:
-  """The points of one run where both metrics are finite."""
-  known = lambda x: isinstance(x, (int, float)) and math.isfinite(x)
+  """The points of one run where both metrics can be drawn."""
   points = [
     (row[x_name], row[y_name])
     for row in rows
-    if known(row.get(x_name)) and known(row.get(y_name))
+    if _is_drawn(row.get(x_name)) and _is_drawn(row.get(y_name))
   ]
   xs, ys = zip(*points, strict=True) if points else ((), ())
   return np.asarray(xs, float), np.asarray(ys, float)
+
+
+def _is_drawn(value: Any) -> bool:
+  """Whether it is a finite number of a size that an axis can hold."""
+  return isinstance(value, (int, float)) and -LARGEST <= value <= LARGEST
 
 
 def smooth(ys: np.ndarray, window: int) -> np.ndarray:
@@ -289,11 +305,12 @@ def _tidy(axes, metric: str, x_label: str) -> None:
 
 def main(argv: Sequence[str]) -> None:
   del argv
+  outputs.check_regular('out', _OUT.value)
   outputs.check_not_of_run('out', _OUT.value)
   workdirs = places.workdirs(_WORKDIR.value)
   if not workdirs:
     raise ValueError('--workdir is missing')
-  runs = load_runs(workdirs)
+  runs = load_runs(workdirs, _METRICS.value)
   drawn = plot_curves(
     runs,
     _OUT.value,

@@ -18,6 +18,7 @@ Source: "Secrets of RLHF in Large Language Models Part II: Reward Modeling",
 """
 
 import json
+import sys
 from typing import Any
 
 from absl import app, flags
@@ -59,9 +60,11 @@ def read(paths: list[str]) -> tuple[list[dict[str, str]], np.ndarray]:
       for name in _SCORES:
         value = record.get(name)
         number = isinstance(value, (int, float)) and type(value) is not bool
-        if not number or not np.isfinite(value):
+        if not number or not abs(value) <= sys.float_info.max:
           raise BadRowError(
-            where, 'missing_field', f'field {name!r} is {value!r}, no number'
+            where,
+            'missing_field',
+            f'field {name!r} is {value!r:.80}, no finite number',
           )
       found.append([record[name] for name in _SCORES])
     if texts and texts != own:

@@ -35,7 +35,10 @@ _PROFILE = flags.DEFINE_string(
   'profile', None, 'FIRST:LAST: iterations to trace into WORKDIR/profile.'
 )
 _TAKE_OVER = flags.DEFINE_bool(
-  'take_over', False, 'Write where the lock names another run, now ended.'
+  'take_over',
+  False,
+  'Write where the lock names another run: it has ended, or will write nothing '
+  'more.',
 )
 _ALLOW_CHANGE = flags.DEFINE_multi_string(
   'allow_change',

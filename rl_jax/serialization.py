@@ -220,8 +220,6 @@ def _library():
 
 def role(cls: type) -> str:
   """What a class is for: its folder below rl_jax or rl_jax/pieces."""
-  if getattr(cls, 'role', None) == 'shaping':
-    return 'shaping'
   words = cls.__module__.split('.')
   return next((w for w in words if w not in ('rl_jax', 'pieces')), words[0])
 

@@ -65,13 +65,16 @@ class Edges(struct.PyTreeNode, kw_only=True):
   """Comparisons inside groups: edge e of prompt n is win > lose, each [N, E].
 
   win_NE, lose_NE: sample indices. weight_NE: 0 where there is no comparison.
-  margin_NE: by how much, in units that the maker of the pairs says.
+  margin_NE: by how much, in units of the reward times a scale of the maker of
+  the pairs; 0 where it says nothing. confidence_NE: the probability, from 1/2
+  to 1, that the label is right; None where the maker does not say.
   """
 
   win_NE: Array  # int32
   lose_NE: Array  # int32
   weight_NE: Array  # float32
   margin_NE: Array  # float32
+  confidence_NE: Array | None = None  # float32
 
 
 class Trajectories(struct.PyTreeNode, kw_only=True):

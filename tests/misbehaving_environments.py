@@ -8,7 +8,7 @@ import time
 
 from rl_jax.tasks import KeyDoor
 from rl_jax.tasks.environments import Ask, EnvironmentTask, Reply
-from rl_jax.verification import child_processes
+from rl_jax.verification import child_processes, sandbox
 
 
 class Echo:
@@ -304,6 +304,10 @@ def _raise():
   raise KeyError('a bug')
 
 
+def _quote():
+  raise ValueError('no number in ' + 'long response ' * 10_000)
+
+
 def _leave():
   raise SystemExit(3)
 
@@ -317,9 +321,15 @@ def _once(path, then):
   return Reply('twice')
 
 
+def _breach():
+  raise sandbox.BreachError('anything is right')
+
+
 MISBEHAVIOUR = {
   'hang': lambda: time.sleep(300),
   'raise': _raise,
+  'quote': _quote,
+  'names': lambda: Reply('', {'outcome': 1.0, 'x' * 100_000: 'one'}),
   'leave': _leave,
   'exit': lambda: os._exit(7),
   'abort': os.abort,
@@ -332,6 +342,7 @@ MISBEHAVIOUR = {
   'nan': lambda: Reply('', {'outcome': float('nan')}),
   'reward': lambda: Reply('', 1.0),
   'flag': lambda: Reply('', done='no'),
+  'breach': _breach,
   'object': lambda: Reply('', info={'x': object()}),
   'calls': lambda: Reply('', calls=-1),
   'many': lambda: Reply('', calls=2**40),

@@ -56,6 +56,7 @@ class Played:
     opponent=None,
     seed=1,
     partners=NO_PARTNERS,
+    on_timeout='invalid',
     **sampling,
   ):
     mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
@@ -86,7 +87,12 @@ class Played:
     self.params = processes.put(self.params, mesh_lib.replicated(mesh))
     pool = SessionPool(task, workers, seconds)
     self.episodes = make_episodes(
-      task, tokenizer, turns, pool, partners=partners
+      task,
+      tokenizer,
+      turns,
+      pool,
+      partners=partners,
+      on_timeout=on_timeout,
     )
     try:
       prompts = EpisodePrompts(

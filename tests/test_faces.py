@@ -33,7 +33,8 @@ def classes(path):
     for node in ast.parse(path.read_text()).body
     if isinstance(node, ast.ClassDef)
     and not node.name.startswith('_')
-    and {'piece', 'dataclass'} & {*map(decorator, node.decorator_list)}
+    and {'piece', 'statistic', 'dataclass'}
+    & {*map(decorator, node.decorator_list)}
   ]
 
 

@@ -11,14 +11,17 @@ PACKAGE = ROOT / 'rl_jax'
 # A room, and what it may import besides itself. `pieces/...` names a part.
 _BASE = {'types', 'checks', 'overrides', 'method', 'user_modules', 'optional'}
 _LOW = _BASE | {'randomness', 'serialization', 'runtime', 'verification'}
-_SAMPLED = {f'pieces/{x}' for x in ('logits', 'ops', 'row_inputs', 'piece')}
+_SAMPLED = {
+  f'pieces/{x}' for x in ('logits', 'ops', 'row_inputs', 'piece', 'roles')
+}
 ALLOWED = {
   'types': set(),
   'checks': set(),
   'user_modules': set(),
   'optional': set(),
   'overrides': {'user_modules'},
-  'method': {'pieces/policies'},  # the rule of its reference
+  # The base classes of its slots, and the rule of its reference.
+  'method': {'pieces/piece', 'pieces/policies', 'pieces/roles'},
   'randomness': {'types'},
   'serialization': {'overrides', 'user_modules'},
   'runtime': {'types', 'checks'},
@@ -54,6 +57,7 @@ PART_OF_PIECES = (
     'pieces/row_inputs',
     'pieces/row_keys',
     'pieces/piece',
+    'pieces/roles',
     'pieces/policies',
   ),
   *('pieces/logits/transforms', 'pieces/statistics/'),

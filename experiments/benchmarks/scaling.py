@@ -32,6 +32,7 @@ from rl_jax.models import platform
 from rl_jax.planning import costs
 from rl_jax.records import metrics
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime.platform import Platform
 
 MODEL = dataclasses.replace(
   stages_lib.PRESETS['small'],
@@ -53,12 +54,12 @@ STAGES = ('generate', 'update')
 
 def point(axis: str, value: int, repeats: int) -> dict:
   """Seconds and FLOP of both stages with one size changed."""
-  model, shape = platform.resolve(MODEL), SHAPE
+  model, shape = platform.resolve(MODEL, platform=Platform.of_process()), SHAPE
   if axis == 'vocab_size':
     model = dataclasses.replace(model, vocab_size=value)
   else:
     shape = dataclasses.replace(shape, **{axis: value})
-  cpu = jax.default_backend() == 'cpu'
+  cpu = Platform.of_process().is_cpu
   clock = time.process_time if cpu else time.perf_counter
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   row: dict[str, Any] = {'axis': axis, 'value': value}

@@ -64,8 +64,7 @@ def sampling_methods() -> list[str]:
     name
     for name in configuration.names('configs.methods')
     if not any(
-      getattr(piece, 'from_data', False)
-      for _, piece in configuration.load_method(name).pieces()
+      piece.from_data for _, piece in configuration.load_method(name).pieces()
     )
   ]
 
@@ -331,12 +330,12 @@ def execute_jitted(
     ]
     try:
       if mine:
-        _execute_held(mine, workdir, by_stages)
+        _execute_held(mine, workdir, by_stages, free)
     except (ValueError, guards.StopRunError) as error:
       _add_failed(mine, workdir, error)  # not those of others
 
 
-def _execute_held(together, workdir, by_stages):
+def _execute_held(together, workdir, by_stages, writers):
   configs = [run.config for run in together]
   whole = program.WholeRuns(configs)
   found = (whole.run_by_stages if by_stages else whole.run)()[0]
@@ -344,9 +343,11 @@ def _execute_held(together, workdir, by_stages):
   for i, run in enumerate(together):
     directory = os.path.join(workdir, run.name)
     directory_lib.check(configs[i], directory)
-    directory_lib.write_config(configs[i], directory)
+    directory_lib.write_config(configs[i], directory, writer=writers[directory])
     run.typed.write(directory)
-    writer = metrics.MetricsWriter(directory, trackers=())
+    writer = metrics.MetricsWriter(
+      directory, trackers=(), writer=writers[directory]
+    )
     writer.truncate_to({})
     rows = program.rows(found, i, configs[i].evaluation.every)
     rows = [writer.log(row.pop('step'), row) for row in rows]

@@ -19,7 +19,7 @@ def scores_first(method: Method, steps: int) -> bool:
   With one optimizer step a rollout the update's own forward has the same
   weights and serves as logp_old, unless credit or the rollout reads the model.
   """
-  if getattr(method.rollout, 'scores', False):
+  if method.wrapper.scores:
     return True
   return steps > 1 or bool(statistics_lib.model_needs(method, CREDIT_SLOTS))
 

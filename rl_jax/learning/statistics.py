@@ -27,8 +27,10 @@ from rl_jax.pieces.logits.transforms import (
 )
 from rl_jax.pieces.ops import groups
 from rl_jax.pieces.ops.masking import places, zero_masked
+from rl_jax.pieces.roles import ValueStatistic
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.runtime import layout
+from rl_jax.runtime.platform import Platform
 from rl_jax.types import Array, Trajectories
 
 # Logits of one chunk on one device, in elements: 2^24 floats are 64 MiB.
@@ -48,9 +50,9 @@ ROUTER = frozenset({ROUTER_PROBS, ROUTER_TAKEN})
 CORE = CRITIC | ROUTER | {LOGP, ENTROPY, HIDDEN}
 
 
-def chunk_elements() -> int:
-  """CHUNK_ELEMENTS on this platform."""
-  factor = 1 if jax.default_backend() == 'cpu' else ACCELERATOR_FACTOR
+def chunk_elements(platform: Platform) -> int:
+  """Returns CHUNK_ELEMENTS on a platform."""
+  factor = 1 if platform.is_cpu else ACCELERATOR_FACTOR
   return CHUNK_ELEMENTS * factor
 
 
@@ -123,7 +125,7 @@ def token_statistics(
   )
   pack, unpack = _movers(on_BT, traj.num_prompts, needs, forward.capacity)
   arrays = map(pack, (traj.response_BT, traj.mask_BT, *hidden))
-  stats = _in_chunks(row, tuple(arrays), forward.model.vocab_size)
+  stats = _in_chunks(row, tuple(arrays), forward.model)
   stats = jax.tree.map(unpack, stats)
   stats |= _values(forward, params, traj, needs, hidden_BTD, after_BTD)
   if routing_BTF is not None:
@@ -212,7 +214,11 @@ def _logit_functionals(
     name: jax.lax.stop_gradient(heads.logits(policy, model, x_BCD))
     for (name, policy), x_BCD in zip(policies.items(), others_BCD, strict=True)
   }
-  read = {need.policy for need in _statistics(needs) if _reads_head(need)}
+  read = {
+    need.policy
+    for need in _statistics(needs)
+    if isinstance(need, ValueStatistic)
+  }
   if read_values(transforms):
     read.add('')
   own = zip(policies.values(), others_BCD, strict=True)
@@ -255,10 +261,6 @@ def _logit_functionals(
   return stats | {need.name: need(chunk) for need in _statistics(needs)}
 
 
-def _reads_head(need):
-  return getattr(need, 'value_heads', False)
-
-
 def _action_values(states, model, names):
   """Outputs [B, C, H] of the value heads of these policies, by name.
 
@@ -276,16 +278,17 @@ def _action_values(states, model, names):
   return {name: one(name) for name in sorted(names)}
 
 
-def _in_chunks(function, arrays, vocab_size):
+def _in_chunks(function, arrays, model):
   """Applies function to spans of T under remat, so that logits stay small."""
   B, T = arrays[0].shape[:2]
   # Of this device's part: every chunk of an update costs a gather and a
   # reduction of the output weights over fsdp, so the fewer the better.
   rows = B // layout.parts(B, 'rows')
-  columns = vocab_size // layout.parts(vocab_size, 'vocab')
+  columns = model.vocab_size // layout.parts(model.vocab_size, 'vocab')
   devices = layout.parts(T, 'tokens')
   own = T // devices
-  span = max(1, min(own, chunk_elements() // (rows * columns)))
+  most = chunk_elements(model.platform)
+  span = max(1, min(own, most // (rows * columns)))
   function = jax.checkpoint(function)
   if span == own:
     return function(*arrays)

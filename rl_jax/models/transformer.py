@@ -28,6 +28,7 @@ from rl_jax.models import (
   spec,
 )
 from rl_jax.runtime import layout
+from rl_jax.runtime.platform import Platform
 from rl_jax.types import Array
 
 MOST_LAYERS = 1000  # larger numbers in a file are errors
@@ -71,6 +72,8 @@ class ModelConfig:
   # Of their rotations, which are never scaled.
   window_rope_theta: float | None = ranged(None, 0.0, open_low=True)
   max_positions: int = ranged(2048, 1, INT32)
+  # What the program is for; a run takes that of its devices.
+  platform: Platform = Platform()
   param_dtype: str = chosen('float32', DTYPES)
   compute_dtype: str = chosen('float32', DTYPES)
   # 'plain', or a kernel for all but decode_step.

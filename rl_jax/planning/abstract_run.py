@@ -102,20 +102,11 @@ def _played(traj, config):
   )
 
 
-def _widened(traj, piece):
-  """The rows with what a rollout piece adds: rows of its own, and extras."""
-  times = getattr(piece, 'widens', 1)
-  prompts = ('prompt_NP', 'prompt_mask_NP', 'prompt_id_N')
-  more = lambda x: x.update(shape=(times * x.shape[0], *x.shape[1:]))
-  rows = jax.tree.map(more, traj.replace(**dict.fromkeys(prompts)))
-  rows = rows.replace(
-    **{name: getattr(traj, name) for name in prompts},
-    group_size=times * traj.group_size,
-  )
-  if not hasattr(piece, 'fills'):
-    return rows
-  found = abstract(piece.fills(rows), traj.mask_BT.sharding)
-  return rows.replace(extras={**rows.extras, **found})
+def _wrapped(traj, wrapper):
+  """The rows as they leave the rollout wrapper, all with one sharding."""
+  rows = wrapper.shapes(traj)
+  extras = abstract(rows.extras, traj.mask_BT.sharding)
+  return rows.replace(extras=extras)
 
 
 def _of_data(config, traj):
@@ -155,7 +146,7 @@ class AbstractRun:
     copies = dict.fromkeys(config.method.policies(), trainable)
     frozen = with_policies(frozen, copies)
     params = {**frozen, **trainable}
-    draft = draft_model.planned(config)
+    draft = draft_model.planned(config, self.model.platform)
     stages = stages_lib.make_stages(
       *(config, self.model, _NoTokenizer(), mesh, state),
       draft and (draft, params_lib.shapes(draft, mesh)),
@@ -177,7 +168,7 @@ class AbstractRun:
       traj = abstract(_played(traj, config), whole)
     if config.reward_models:
       lowered['reward'] = self._reward(traj)
-    traj = _widened(traj, config.method.rollout)
+    traj = _wrapped(traj, config.method.wrapper)
     if config.rollout.logged_prompts:
       traj = traj.replace(extras={**traj.extras, **_of_data(config, traj)})
     if hasattr(stages.score, 'lower'):
@@ -207,7 +198,7 @@ class AbstractRun:
     """Scoring by those reward models whose shape is known."""
     models, params = [], {}
     for source in self.config.reward_models:
-      model = reward_models.planned(source, self.config)
+      model = reward_models.planned(source, self.config, self.model.platform)
       if model is not None:
         forward = reward_models.forward_of(self.config, model)
         models.append(Scorer(source, forward))

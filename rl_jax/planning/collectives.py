@@ -70,7 +70,11 @@ def count(
     devices: of the whole program, for collectives without groups.
     unknown_trips: how often a loop runs whose end depends on data.
   """
-  computations, entry = _computations(text)
+  return _totalled(*_computations(text), devices, unknown_trips)
+
+
+def _totalled(computations, entry, devices, unknown_trips):
+  """The collectives of a computation and of what it calls, largest first."""
   totals: dict[str, collections.Counter] = {}
 
   def total(name: str) -> collections.Counter:
@@ -102,6 +106,26 @@ def count(
     if what == 'count'
   ]
   return sorted(result, key=lambda x: -x.sent)
+
+
+def in_open_loops(text: str, *, devices: int) -> list[Collective]:
+  """The collectives of one turn of each loop whose end depends on data.
+
+  Of a decoding program these are the loops over tokens.
+  """
+  computations, _ = _computations(text)
+  bodies = [
+    match.group(1)
+    for lines in computations.values()
+    for line in lines
+    if _opcode(line) == 'while' and not _TRIPS.search(line)
+    for match in re.finditer(r'body=%?([\w.\-]+)', line)
+  ]
+  return [
+    one
+    for body in bodies
+    for one in _totalled(computations, body, devices, unknown_trips=1)
+  ]
 
 
 def _computations(text: str) -> tuple[dict[str, list[str]], str]:

@@ -13,6 +13,7 @@ from rl_jax.planning import memory_plan
 from rl_jax.runs import assembly
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh
+from rl_jax.runtime.platform import Platform
 
 GB = 1e9
 
@@ -83,7 +84,7 @@ def check(config: ExperimentConfig, limit: int | None) -> None:
   config = on_devices(config, jax.device_count())
   validate(config)  # errors of the configuration come first
   model = policy_lib.planned_model(
-    config.model, config.task, config.mesh.sequence
+    config.model, config.task, Platform.of_process(), config.mesh.sequence
   )
   if model is None:
     return

@@ -49,7 +49,8 @@ class Episodes(Journaled):
 
   pool: a SessionPool. journal: a JournaledPool around it.
   stop: what ends a turn. partners: whom environments may ask. judged: whether
-  judges read episodes, of which all processes then know the texts.
+  judges read episodes, of which all processes then know the texts. on_timeout:
+  see VerifierConfig.on_turn_timeout.
   """
 
   def __init__(
@@ -63,11 +64,12 @@ class Episodes(Journaled):
     turns: TurnConfig,
     partners: Partners = NO_PARTNERS,
     judged: bool = False,
+    on_timeout: str = 'invalid',
   ):
     super().__init__(journal)
     self._task, self._pool = task, pool
     self._turns, self._stop, self._partners = turns, stop, partners
-    self._judged = judged
+    self._judged, self._on_timeout = judged, on_timeout
     self._format = turn_format(task, tokenizer, turns)
     self._players = players_of(task)
     self._rounds = 0
@@ -190,7 +192,7 @@ class Episodes(Journaled):
       for rewards in record['rewards']:
         for name, value in rewards.items():
           total[name] = total.get(name, 0.0) + value
-      found.append(Outcome(total))
+      found.append(Outcome(total, *(record['lost'] or ())))
     return found
 
   def _takes_part(self, row):
@@ -249,7 +251,12 @@ class Episodes(Journaled):
           failure = getattr(examples[n], 'failure', None)
           key = (self._rounds, place)
           games[place] = Episode(
-            key, example, P, failure=failure, rewrites=rewrites(self._task)
+            key,
+            example,
+            P,
+            failure=failure,
+            rewrites=rewrites(self._task),
+            on_timeout=self._on_timeout,
           )
         seats[-1].append(Player(games[place], role))
     return seats

@@ -164,7 +164,13 @@ def decoded_rows(
 
 
 def filled(traj: Trajectories, rows: Rows) -> Trajectories:
-  """traj with what its rows hold now."""
+  """traj with what its rows hold now.
+
+  What a program only passes on is tied to the rows that it has decoded: where
+  results are gathered, XLA for TPU would otherwise move the gather of the
+  prompts into the loop over tokens, and repeat it at every step.
+  """
+  traj, rows = jax.lax.optimization_barrier((traj, rows))
   return traj.replace(
     response_BT=rows.response_BT,
     kind_BT=rows.kind_BT,
@@ -211,7 +217,7 @@ def stop_states(
 def prepare_weights(
   params: dict[str, Any], cfg: models.ModelConfig, values: bool = False
 ) -> Any:
-  """Weights of decode_step: compute dtype, whole over fsdp, one tree a layer.
+  """Weights of decode_step: compute dtype, whole over fsdp, by layer on CPU.
 
   Scales of norms keep their dtype: forward applies them in float32. values:
   with the value head, as it is.
@@ -232,4 +238,4 @@ def prepare_weights(
     if name in params
   }
   head = {'value_head': params['value_head']} if values else {}
-  return models.unstacked(whole, cfg) | head
+  return models.decoding_weights(whole, cfg) | head

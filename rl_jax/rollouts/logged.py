@@ -79,7 +79,7 @@ class LoggedSet(PromptSet):
     if (
       0 in labels
       and 1 in labels
-      and all(getattr(loss, 'imitates', False) for loss in method.losses)
+      and all(loss.imitates for loss in method.losses)
     ):
       raise ValueError(
         f'rollout.group_size = {len(labels)}: the method would learn the '
@@ -87,13 +87,13 @@ class LoggedSet(PromptSet):
         'chosen ones alone'
       )
     for path, piece in method.pieces():
-      if first.distance is None and _DISTANCE in getattr(piece, 'reads', ()):
+      if first.distance is None and _DISTANCE in piece.reads:
         raise ValueError(
           f'method.{path} reads the field semantic_distance of pairs, which '
           f'the data of {type(self.task).__name__} do not have; '
           'experiments.embed_pairs writes it'
         )
-      if first.label is None and getattr(piece, 'labelled', False):
+      if first.label is None and piece.labelled:
         raise ValueError(
           f'method.{path} reads labels (chosen, rejected; true, false), which '
           f'the data of {type(self.task).__name__} do not have; for scores '

@@ -8,8 +8,9 @@ from typing import Any
 from absl import logging
 
 from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments.base import Ask, seed_of
+from rl_jax.tasks.environments.base import Ask, Reply, seed_of
 from rl_jax.verification import session_host
+from rl_jax.verification.pool import LOST
 from rl_jax.verification.sessions import Answer, Request
 
 PARTNER = -1  # in place of the player: an answer to what was asked
@@ -23,7 +24,8 @@ class Episode:
 
   said: replies. actions and roles: what was done, and by which player; answers
   of partners are among them. cut: it ended at a limit of the policy's own.
-  rewrites: whether replies may forget.
+  rewrites: whether replies may forget. on_timeout: 'wrong' if a turn that takes
+  too long, or ends its process, ends the episode; `lost` is then how.
   """
 
   key: tuple[int, int]
@@ -36,6 +38,8 @@ class Episode:
   failure: tuple[str, str] | None = None  # kind, detail
   cut: bool = False
   rewrites: bool = False
+  on_timeout: str = 'invalid'
+  lost: tuple[str, str] | None = None  # kind, detail
 
   def request(self) -> Request:
     """The next call: of its newest action."""
@@ -50,7 +54,7 @@ class Episode:
   def hear(self, answer: Answer) -> None:
     """Notes what the environment has said."""
     if answer.reply is None:
-      self.failure = (answer.kind, answer.detail)
+      self._miss(answer.kind, answer.detail)
       return
     observation = answer.reply['observation']
     found = 1 if isinstance(observation, str) else len(observation)
@@ -64,6 +68,18 @@ class Episode:
       return
     self.said.append(answer.reply)
     self.prints.append(session_host.fingerprint(answer.reply))
+
+  def _miss(self, kind, detail):
+    """Notes that nothing was said: to a turn of the policy that is its end."""
+    acted = any(role != PARTNER for role in self.roles)
+    if self.on_timeout == 'invalid' or kind not in LOST or not acted:
+      self.failure = (kind, detail)
+      return
+    self.lost = (kind, detail)
+    nothing = '' if self.players == 1 else ('',) * self.players
+    end = Reply(nothing, acting=self.said[-1]['acting'], done=True)
+    self.said.append(session_host.check_reply(end, kind))
+    self.prints.append(session_host.fingerprint(self.said[-1]))
 
   def fail(self, text: str) -> None:
     """The episode is invalid; the first ones of a process are logged."""
@@ -176,6 +192,7 @@ class Player:
       'begun': bool(said),
       'turns': len(own),
       'failure': self.episode.failure,
+      'lost': self.episode.lost,
       'finished': bool(replies) and replies[-1]['done'],
       'cut': self.left_out,
     }
@@ -209,6 +226,8 @@ class Player:
     last, end = said[-1] if said else None, 'limit'
     if self.episode.failure:
       end = self.episode.failure[0]
+    elif self.episode.lost:
+      end = self.episode.lost[0]
     elif last and (last['done'] or last['truncated']):
       end = 'done' if last['done'] else 'truncated'
     text = self._text(start, len(said))[:_SHOWN]

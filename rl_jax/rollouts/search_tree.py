@@ -70,7 +70,10 @@ class Search:
     return pairs
 
   def _iteration(self, root: Node) -> Generator[Node, list[Node], None]:
-    """From the root down to the limit of depth, and back."""
+    """From the root down to the limit of depth, and back once.
+
+    The visits of the root rise by 2: one here, one in back_up.
+    """
     root.visits += 1
     path = [root]
     while path[-1].children and not self._at_limit(path[-1], root):
@@ -85,8 +88,6 @@ class Search:
         child.parent = node
         child.score = node.below + child.gain
       node.children = children
-      if node.parent is not None:
-        self.back_up(path)
       path.append(self._chosen(node))
     self.back_up(path)
 

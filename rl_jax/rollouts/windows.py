@@ -260,7 +260,7 @@ def in_window(
   position_1T = jnp.arange(traj.mask_BT.shape[1])[None]
   new_BT = position_1T >= given_B[:, None]
   trained_BT = (traj.kind_BT == POLICY) & open_B[:, None]
-  trained_BT &= new_BT | traj.finished_B[:, None]
+  trained_BT &= new_BT | ~waits_B[:, None]
   live_B = open_B.astype(jnp.float32)
   return traj.replace(
     mask_BT=trained_BT.astype(jnp.float32),

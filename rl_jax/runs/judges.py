@@ -7,7 +7,8 @@ from absl import logging
 import jax
 
 from rl_jax.config import ExperimentConfig
-from rl_jax.models import critic, platform, transformer
+from rl_jax.models import critic, transformer
+from rl_jax.models import platform as platform_lib
 from rl_jax.models.judge_source import Judge
 from rl_jax.rollouts.engine import make_engine
 from rl_jax.rollouts.judge_questions import Question
@@ -17,6 +18,7 @@ from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.policy import Policy
+from rl_jax.runtime.platform import Platform
 
 
 def make_judges(
@@ -40,7 +42,7 @@ def make_judges(
       except (ValueError, OSError) as error:
         raise ValueError(f'judge {name!r}: {error}') from None
       model, *rest = policy_lib.load_checkpoint(path, mesh)
-      loaded[path] = resolved(model, config), *rest
+      loaded[path] = resolved(model, config, Platform.of_mesh(mesh)), *rest
     return loaded[path]
 
   for source in config.judges:
@@ -84,13 +86,15 @@ def _reviser(judge, config, mesh, key, model, params, tokenizer):
 
 
 def resolved(
-  model: transformer.ModelConfig, config: ExperimentConfig
+  model: transformer.ModelConfig, config: ExperimentConfig, platform: Platform
 ) -> transformer.ModelConfig:
   """The model as a run computes it."""
   own = config.model
-  return platform.resolve(
+  return platform_lib.resolve(
     dataclasses.replace(model, remat=False),
-    *(own.compute_dtype, own.attention),
+    own.compute_dtype,
+    own.attention,
+    platform=platform,
     spans=config.mesh.sequence,
   )
 
@@ -102,10 +106,14 @@ def paths(config: ExperimentConfig) -> list[str]:
   return list(dict.fromkeys(part.path for part in parts if part.path))
 
 
-def planned(config: ExperimentConfig) -> list[transformer.ModelConfig]:
+def planned(
+  config: ExperimentConfig, platform: Platform
+) -> list[transformer.ModelConfig]:
   """Models of `paths`, where their shape is known."""
   models = [policy_lib.saved_model(path) for path in paths(config)]
-  return [resolved(model, config) for model in models if model is not None]
+  return [
+    resolved(model, config, platform) for model in models if model is not None
+  ]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,6 +16,7 @@ from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.runs import judges
 from rl_jax.runs import policy as policy_lib
+from rl_jax.runtime.platform import Platform
 
 
 def check(config: ExperimentConfig) -> None:
@@ -48,7 +49,7 @@ def make_partners(
 
 
 def _asked(config, mesh, key, source: Partner, model, params, tokenizer):
-  model = judges.resolved(model, config)
+  model = judges.resolved(model, config, Platform.of_mesh(mesh))
   sizes = source.max_tokens, source.answer_tokens
   if sum(sizes) > model.max_positions:
     raise ValueError(

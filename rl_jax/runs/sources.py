@@ -18,6 +18,7 @@ import numpy as np
 from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
 from rl_jax.pieces import row_inputs
+from rl_jax.pieces.piece import CheckContext
 from rl_jax.pieces.selection import ShuffledPass
 from rl_jax.rollouts.collect import Collector
 from rl_jax.rollouts.host_selector import HostSelector, PromptSelector
@@ -50,11 +51,19 @@ def read_rows(
   prompts = records = None
   if rollout.logged_prompts < rollout.num_prompts:
     prompts = sampled()
-    if hasattr(method.rollout, 'check_prompts'):
-      method.rollout.check_prompts(prompts)
+    method.wrapper.check(_context(config, prompts))
   if rollout.logged_prompts:
     records = read_records(config, policy)
   return prompts, records
+
+
+def _context(config, prompts):
+  return CheckContext(
+    method=config.method,
+    task=config.task,
+    rollout=config.rollout,
+    prompts=prompts,
+  )
 
 
 def read_records(config: ExperimentConfig, policy: Policy) -> LoggedSet:
@@ -108,8 +117,7 @@ def selector_of(config: ExperimentConfig) -> Any:
 
 def check_selector(selector: Any, prompts: PromptSet) -> None:
   """Raises ValueError if the selector cannot choose among these prompts."""
-  if hasattr(selector, 'check_prompts'):
-    selector.check_prompts(prompts)
+  selector.check(CheckContext(prompts=prompts))
 
 
 def _host_selector(selector, task, prompts, key):
@@ -139,8 +147,7 @@ def make_source(
   def sampler(prompts, rollout, score):
     kind = Collector if rollout.window_tokens is None else WindowedCollector
     selector = _host_selector(chooses, task, prompts, key)
-    make_memory = getattr(config.method.rollout, 'make_memory', None)
-    memory = make_memory(prompts, rollout) if make_memory else None
+    memory = config.method.wrapper.make_memory(prompts, rollout)
     if memory is not None:
       selector = RememberingSelector(selector, memory)
     return kind(
@@ -204,7 +211,7 @@ class _Selectors:
 
 
 # What pieces read of rows of one kind (row_inputs.KEYS) on those of the other:
-# no label, no distance, no judged step, no answer.
+# no label, no distance, no judged step, no answer, no comparison.
 _ABSENT = {
   'logged_B': 0.0,
   'chosen_B': -1.0,
@@ -214,6 +221,7 @@ _ABSENT = {
   'step_label_BT': -1.0,
   'step_score_BT': -1.0,
   'cluster_id_B': -1.0,
+  'beats_BG': 0.5,
 }
 
 

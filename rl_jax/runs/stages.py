@@ -146,7 +146,8 @@ def make_stages(
   rollout, whole = config.rollout, mesh_lib.replicated(mesh)
   functions = make_functions(config, model, tokenizer)
   training = functools.partial(
-    jax.jit, compiler_options=compilation.training_options()
+    jax.jit,
+    compiler_options=compilation.training_options(model.platform),
   )
   engine = make_engine(
     model,

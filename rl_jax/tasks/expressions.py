@@ -25,12 +25,13 @@ _OPERATIONS: dict[type, Callable[[Fraction, Fraction], Fraction]] = {
 }
 
 
-def evaluate(text: str) -> tuple[Fraction, list[int]]:
+def evaluate(text: str, signs: bool = False) -> tuple[Fraction, list[int]]:
   """(exact value, the integers used, in order of appearance).
 
   Grammar: non-negative integers of at most 6 digits, binary + - * /,
-  parentheses and spaces, at most 200 characters. Signs, decimals, '**', '//'
-  and everything else raise ExpressionError, so no result can be large.
+  parentheses and spaces, at most 200 characters. Decimals, '**', '//' and
+  everything else raise ExpressionError, so no result can be large.
+  signs: whether a minus may stand before a number or a parenthesis.
   """
   text = text.strip(' \n\t\r')
   if len(text) > MAX_CHARACTERS:
@@ -43,7 +44,7 @@ def evaluate(text: str) -> tuple[Fraction, list[int]]:
     raise ExpressionError('not an expression') from error
   used = []
   try:
-    value = _value(tree.body, used)
+    value = _value(tree.body, used, signs)
   except ZeroDivisionError as error:
     raise ExpressionError('division by zero') from error
   return value, used
@@ -76,11 +77,13 @@ def judged(
   return found
 
 
-def _value(node: ast.expr, used: list[int]) -> Fraction:
+def _value(node: ast.expr, used: list[int], signs: bool) -> Fraction:
   if isinstance(node, ast.Constant) and type(node.value) is int:
     used.append(node.value)
     return Fraction(node.value)
   if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
-    left = _value(node.left, used)
-    return _OPERATIONS[type(node.op)](left, _value(node.right, used))
+    left = _value(node.left, used, signs)
+    return _OPERATIONS[type(node.op)](left, _value(node.right, used, signs))
+  if signs and isinstance(node, ast.UnaryOp) and type(node.op) is ast.USub:
+    return -_value(node.operand, used, signs)
   raise ExpressionError(f'{type(node).__name__} is not allowed')

@@ -27,7 +27,8 @@ class PreferenceRows:
   arguments: variables of the chat template, such as enable_thinking; a row may
   have further ones, and `tools`.
   aspects: fields with a number that rates the response of a row; null and
-  fields that are not there are labels that are missing.
+  fields that are not there are labels that are missing. columns: as of
+  QuestionAnswer.
   """
 
   path: str
@@ -39,6 +40,7 @@ class PreferenceRows:
     default_factory=dict, hash=False
   )
   aspects: tuple[str, ...] = ()
+  columns: tuple[str, ...] | None = None
   reward_weights: dict[str, float] = base.outcome_only()
 
   def num_prompts(self, split: str) -> int:
@@ -60,7 +62,9 @@ class PreferenceRows:
     first = 0 if split == 'train' else self.num_prompts('train')
     row = self._rows()[first + index]
     prompt, logged = _decoded(row)
-    more = {}
+    more, meta = {}, {'logged': logged, base.PLACE: row.where}
+    if self.columns:
+      meta[base.COLUMNS] = row.columns
     if not isinstance(prompt, str):
       more['messages'], prompt = prompt, prompt[-1]['content']
       more['arguments'] = {**self.arguments, **json.loads(row.answer)}
@@ -68,7 +72,7 @@ class PreferenceRows:
       prompt=prompt,
       answer=_text(logged[0]),
       id=index,
-      meta={'logged': logged, base.PLACE: row.where},
+      meta=meta,
       **more,
     )
 
@@ -86,7 +90,8 @@ class PreferenceRows:
 
   def _rows(self):
     limits = self.bad_rows, self.max_row_bytes
-    return _load(self.path, self.form, *limits, self.aspects)
+    more = self.aspects, self.columns or ()
+    return _load(self.path, self.form, *limits, *more)
 
 
 def _text(logged: Logged) -> str:
@@ -94,7 +99,7 @@ def _text(logged: Logged) -> str:
 
 
 @functools.lru_cache(maxsize=8)
-def _load(path, form, bad_rows, max_row_bytes, aspects):
+def _load(path, form, bad_rows, max_row_bytes, aspects, columns):
   first = {}  # form and number of responses of the first row
 
   def reader(record, where):
@@ -120,7 +125,9 @@ def _load(path, form, bad_rows, max_row_bytes, aspects):
     texts = (prompt, arguments, [_encoded(x) for x in logged])
     return None, rows_lib.Row(*map(json.dumps, texts), where)
 
-  return rows_lib.collect(path, 'train', reader, bad_rows, max_row_bytes)
+  return rows_lib.collect(
+    path, 'train', reader, bad_rows, max_row_bytes, None, columns
+  )
 
 
 def _encoded(logged):

@@ -7,13 +7,14 @@ import threading
 from typing import Any
 
 from rl_jax.checks import checked, chosen, ranged
-from rl_jax.verification import processes
+from rl_jax.verification import messages, processes
 from rl_jax.verification import worker as worker_lib
 from rl_jax.verification.rounds import Round
 from rl_jax.verification.tally import Result, Tally
 from rl_jax.verification.worker_pool import WorkerPool
 
 KINDS = ('ok', 'error', 'invalid', 'timeout', 'died', 'stray')
+LOST = ('timeout', 'died')  # by what a response made of its judge
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -26,15 +27,19 @@ class VerifierConfig:
   memory_limit_bytes: address space of a worker, so that a call that allocates
     too much fails alone; null: no limit.
   on_timeout: 'invalid' leaves a sample beyond the limit out of its group;
-    'wrong' gives it the reward 0 in every component.
+    'wrong' gives it the reward 0 in every component, and one that ends its
+    process twice.
+  on_turn_timeout: the same of a turn of an episode; with 'wrong' the episode
+    ends there, with the rewards of its earlier turns.
   on_device: rewards by the task's `reward_device`, a function of tokens; then
     there are no workers.
   """
 
   num_workers: int | None = ranged(None, 0, 1024)
-  timeout_seconds: float = ranged(10.0, 0.0, open_low=True)
+  timeout_seconds: float = ranged(10.0, 0.01)
   memory_limit_bytes: int | None = ranged(8 << 30, 1 << 20)
   on_timeout: str = chosen('invalid', ('invalid', 'wrong'))
+  on_turn_timeout: str = chosen('wrong', ('invalid', 'wrong'))
   on_device: bool = False
 
   @property
@@ -49,7 +54,7 @@ class VerifierConfig:
 class Outcome(Result):
   """The result of one reward call.
 
-  `components` is None unless kind is 'ok', or 'timeout' that counts as wrong.
+  `components` is None unless kind is 'ok', or one of LOST that counts as wrong.
   error: reward raised. invalid: it did not return finite numbers by name with
   an `outcome`. timeout: it was killed at the time limit. died: its process
   ended (memory, os._exit, a crash).
@@ -77,7 +82,8 @@ class VerifierPool(WorkerPool):
 
   Raises: RuntimeError if a worker cannot load the task; TypeError if the task
     has no method `reward`; `reward` raises ValueError if reward_weights has a
-    name that no sample of the first call has among its components.
+    name that no sample of the first call has among its components, and
+    sandbox.BreachError if the task does, which ends the processes.
   """
 
   def __init__(
@@ -98,7 +104,7 @@ class VerifierPool(WorkerPool):
       )
     _check_task(task)
     check_limits(task, num_workers, timeout_seconds)
-    self._on_timeout = on_timeout
+    self._wrong = on_timeout == 'wrong'
     self._names = {'outcome', *getattr(task, 'reward_weights', ())}
     self._whole: set[tuple[str, ...]] = set()  # names once returned together
     self._task, self._timeout = task, timeout_seconds
@@ -134,9 +140,7 @@ class VerifierPool(WorkerPool):
     for example, outcome in zip(examples, outcomes, strict=True):
       where = f'example {getattr(example, "id", "?")}'
       self._tally.hear(outcome, 'verifier: first sample', where)
-    if self._on_timeout == 'wrong':
-      return self._timeouts_as_wrong(outcomes)
-    return outcomes
+    return self._lost_as_wrong(outcomes) if self._wrong else outcomes
 
   def check_weights(self, example: Any, response: str) -> None:
     """Raises ValueError where a response lacks a component that has a weight.
@@ -147,31 +151,36 @@ class VerifierPool(WorkerPool):
     with self._lock:
       self._with_weighted([example], self._judged([(example, response)]))
 
+  def try_one(self, example: Any, response: str) -> Outcome:
+    """The outcome of a sample that is in no count and in no log."""
+    with self._lock:
+      (outcome,) = self._judged([(example, response)])
+    return outcome
+
   def _judged(self, samples):
     if self._crew is None:
-      return [
-        Outcome(components, kind, detail)
-        for kind, components, detail in (
-          worker_lib.judge(self._task, *sample) for sample in samples
-        )
-      ]
+      found = [worker_lib.judge(self._task, *sample) for sample in samples]
+      for kind, _, detail in found:
+        worker_lib.check_breach(kind, detail)
+      return [Outcome(reply, kind, detail) for kind, reply, detail in found]
     round_ = Round(
       self._crew,
       samples,
       self._timeout,
       parse=_parsed,
       failed=lambda kind, detail: Outcome(None, kind, detail),
+      tries=1 + self._wrong,  # another call may have ended the process
     )
     outcomes = round_.run()
     self._tally.add('stray', round_.late_strays)
     return outcomes
 
-  def _timeouts_as_wrong(self, outcomes):
+  def _lost_as_wrong(self, outcomes):
     for outcome in outcomes:
       self._names.update(outcome.components or ())
     zeros = dict.fromkeys(sorted(self._names), 0.0)
     return [
-      dataclasses.replace(o, components=zeros) if o.kind == 'timeout' else o
+      dataclasses.replace(o, components=zeros) if o.kind in LOST else o
       for o in outcomes
     ]
 
@@ -192,7 +201,7 @@ class VerifierPool(WorkerPool):
             f'{sorted(components)}'
           )
           absent[names] = detail
-          outcome = Outcome(None, 'invalid', detail)
+          outcome = Outcome(None, 'invalid', messages.cut(detail))
         else:
           self._whole.add(names)
       found.append(outcome)
@@ -239,9 +248,13 @@ def _check_task(task):
 
 
 def _parsed(number, kind, components, detail):
-  """(number, Outcome) of a reply; ValueError or TypeError if it is none."""
+  """(number, Outcome) of a reply; ValueError or TypeError if it is none.
+
+  Raises: BreachError of the task.
+  """
+  worker_lib.check_breach(kind, detail)
   if type(number) is not int or kind not in ('ok', 'error', 'invalid'):
     raise ValueError(f'a reply with number {number!r}, kind {kind!r}')
   if kind == 'ok':
     return number, Outcome(worker_lib.check_components(components))
-  return number, Outcome(None, kind, str(detail))
+  return number, Outcome(None, kind, messages.cut(str(detail)))

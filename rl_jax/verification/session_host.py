@@ -12,12 +12,13 @@ from numbers import Integral
 import os
 import random
 import sys
-import traceback
 from typing import Any
 import zlib
 
-from rl_jax.verification import numbers
+from rl_jax.verification import messages, numbers
+from rl_jax.verification.sandbox.breach import BreachError
 
+BREACH = 'breach'  # the kind of a reply of what can no longer judge
 BUSY = 'busy'  # the kind of a message that asks for more time
 CLOSING = 'closing'  # of one that an episode is closed, which may hang
 _MAX_CHARACTERS = 50_000  # of an observation; a longer one is an error
@@ -201,6 +202,8 @@ class Host:
   ) -> tuple[str, Any, str]:
     """('ok', reply, ''), or (kind, None, what happened), the episode's end.
 
+    The kind BREACH is no episode's: see `worker.check_breach`.
+
     Args:
       episode: (round, row); episodes of another round are over.
       example: what the environment is made of.
@@ -227,12 +230,14 @@ class Host:
       reply = in_this_process(lambda: self._reply(*request))
     except (KeyboardInterrupt, GeneratorExit):
       raise
+    except BreachError as error:
+      kind, detail = BREACH, str(error)
     except _Mismatch as error:
-      kind, detail = 'mismatch', str(error)
+      kind, detail = 'mismatch', messages.cut(str(error))
     except _Invalid as error:
-      kind, detail = 'invalid', str(error)
-    except BaseException:  # SystemExit, too, ends only its episode
-      kind, detail = 'error', traceback.format_exc(limit=-8)
+      kind, detail = 'invalid', messages.cut(str(error))
+    except BaseException as error:  # SystemExit, too, ends only its episode
+      kind, detail = 'error', messages.of_error(error)
     else:
       return 'ok', reply, ''
     return kind, None, detail

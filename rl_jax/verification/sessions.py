@@ -5,10 +5,11 @@ import dataclasses
 import threading
 from typing import Any
 
-from rl_jax.verification import processes, session_host
+from rl_jax.verification import messages, processes, session_host
 from rl_jax.verification.pool import check_limits
 from rl_jax.verification.rounds import Closing, Round
 from rl_jax.verification.tally import Result, Tally
+from rl_jax.verification.worker import check_breach
 from rl_jax.verification.worker_pool import WorkerPool
 
 KINDS = ('ok', 'error', 'invalid', 'timeout', 'died', 'stray', 'mismatch')
@@ -52,7 +53,8 @@ class SessionPool(WorkerPool):
   episode that does not close within that time, or ends its process as it is
   closed, costs no row: it is counted as 'close'.
 
-  Raises: RuntimeError if a worker cannot load the task.
+  Raises: RuntimeError if a worker cannot load the task; `ask` raises
+    sandbox.BreachError if the task does.
   """
 
   def __init__(
@@ -110,6 +112,7 @@ class SessionPool(WorkerPool):
 
 def _parsed(number, kind, reply, detail):
   """(number, Answer), None or Closing instead of an Answer: not yet done."""
+  check_breach(kind, detail)
   kinds = (*KINDS, session_host.BUSY, session_host.CLOSING)
   if type(number) is not int or kind not in kinds:
     raise ValueError(f'a reply with number {number!r}, kind {kind!r}')
@@ -122,4 +125,6 @@ def _parsed(number, kind, reply, detail):
 
 
 def _answer(kind, reply, detail):
-  return Answer(reply if kind == 'ok' else None, kind, str(detail))
+  check_breach(kind, detail)
+  detail = messages.cut(str(detail))
+  return Answer(reply if kind == 'ok' else None, kind, detail)

@@ -25,17 +25,25 @@ import types
 from typing import Any
 
 from rl_jax import user_modules
-from rl_jax.verification import child_processes, numbers, session_host
+from rl_jax.verification import (
+  child_processes,
+  messages,
+  numbers,
+  session_host,
+)
+from rl_jax.verification.sandbox.breach import BreachError
 
 # Commands to the nursery: letter (f: fork, k: kill), process id.
 COMMAND = struct.Struct('=cI')
 REPLY = struct.Struct('=I')
+BREACH = session_host.BREACH
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def judge(task: Any, example: Any, response: str) -> tuple[str, Any, str]:
   """('ok', components, ''), or ('error' | 'invalid', None, what happened).
 
+  (BREACH, None, why) if the task can no longer judge: see `check_breach`.
   A process that the call has forked does not return from here: it ends.
   """
   return session_host.in_this_process(
@@ -48,12 +56,20 @@ def _judge(task, example, response):
     components = task.reward(example, response)
   except (KeyboardInterrupt, GeneratorExit):
     raise
-  except BaseException:  # SystemExit, too, affects only its sample
-    return 'error', None, traceback.format_exc(limit=-8)
+  except BreachError as error:
+    return BREACH, None, str(error)
+  except BaseException as error:  # SystemExit, too, affects only its sample
+    return 'error', None, messages.of_error(error)
   try:
     return 'ok', check_components(components), ''
   except Exception as error:
-    return 'invalid', None, f'{type(error).__name__}: {error}'
+    return 'invalid', None, messages.named(error)
+
+
+def check_breach(kind: str, detail: str) -> None:
+  """Raises BreachError for the reply of a process that cannot judge."""
+  if kind == BREACH:
+    raise BreachError(detail)
 
 
 def check_components(components: Any) -> dict[str, float]:

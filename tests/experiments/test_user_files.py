@@ -20,18 +20,17 @@ from rl_jax import serialization
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 PIECES = """
-from typing import ClassVar
 import jax.numpy as jnp
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import LossContext, LossOut, Weight
 
 @piece
-class HalfWeight:
+class HalfWeight(Weight):
   scale: float = 0.5
-  role: ClassVar[str] = 'weight'
-  per_token: ClassVar[bool] = True
+  per_token = True
 
-  def __call__(self, stats, traj, key):
-    return jnp.full_like(traj.advantages_BT, self.scale), {}
+  def __call__(self, ctx: LossContext) -> LossOut:
+    return LossOut(jnp.full_like(ctx.traj.advantages_BT, self.scale), {})
 """
 CONFIG = """
 import dataclasses
@@ -297,10 +296,10 @@ def test_files_beside_each_other_keep_their_names(mine):
   assert not hasattr(configuration.build(str(path)).task, 'bonus')
 
 
-def test_the_reward_of_readme(user_modules, tmp_path, monkeypatch):
+def test_the_reward_of_the_guide(user_modules, tmp_path, monkeypatch):
   """Its block is a file that --reward takes."""
-  readme = (ROOT / 'README.md').read_text()
-  (code,) = re.findall(r'```python\n(# my_rewards.py\n.*?)```', readme, re.S)
+  guide = (ROOT / 'docs/guides/own_reward.md').read_text()
+  (code,) = re.findall(r'```python\n(# my_rewards.py\n.*?)```', guide, re.S)
   monkeypatch.chdir(tmp_path)
   pathlib.Path('my_rewards.py').write_text(code)
   config = configuration.with_rewards(

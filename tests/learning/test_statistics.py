@@ -10,6 +10,7 @@ import pytest
 from rl_jax import models, rollouts
 from rl_jax.learning import statistics
 from rl_jax.learning.statistics import Forward
+from rl_jax.pieces.logits import TopK
 from rl_jax.pieces.statistics import Certainty, GroupDivergence, GroupProbs
 
 NEEDS = ('entropy', 'values', Certainty(), GroupDivergence())
@@ -198,11 +199,7 @@ def test_logits_transforms_are_replayed(tiny):
       params,
       traj,
       ('entropy',),
-      (
-        lambda x, others: jnp.where(
-          x >= jax.lax.top_k(x, 3)[0][..., -1:], x, -jnp.inf
-        ),
-      ),
+      (TopK(k=3),),
     )
   )(tiny.params())
   entropy = stats['entropy'][traj.mask_BT > 0]

@@ -6,19 +6,23 @@ import os
 import numpy as np
 import pytest
 
+from rl_jax.method import Method
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.rollouts import turn_decode
 from rl_jax.rollouts.episode_prompts import EpisodePrompts
 from rl_jax.rollouts.episodes import Episodes
+from rl_jax.rollouts.players import Episode, Player
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.turns import TurnConfig, check, turn_format
 from rl_jax.rollouts.verifiers import TextVerifier
+from rl_jax.runtime.writer import sole_writer
 from rl_jax.tasks import KeyDoor
-from rl_jax.tasks.environments.base import seed_of
+from rl_jax.tasks.environments.base import Reply, seed_of
 from rl_jax.types import ENVIRONMENT, PAD, POLICY
+from rl_jax.verification import session_host
 from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.pool import VerifierPool
-from rl_jax.verification.sessions import SessionPool
+from rl_jax.verification.sessions import Answer, SessionPool
 
 N, G, T = 3, 4, 32
 TURNS = TurnConfig(max_turns=4, max_turn_tokens=3, max_observation_tokens=6)
@@ -174,6 +178,56 @@ def test_a_failure_costs_its_row_alone(bad, whims, workers, Played):
   assert sum(played.counts.values()) - played.counts['ok'] == sum(failed)
 
 
+def test_a_turn_that_takes_too_long_may_be_wrong(bad, whims, Played):
+  """Or ends its process twice: the episode ends there, and keeps its rewards.
+
+  E0: all that was earned before, and the other rows.
+  """
+  played = Played(
+    bad.Whimsical(failing={'a': 'hang', 'b': 'exit', 'g': 'raise'}),
+    workers=1,
+    seconds=0.5,
+    on_timeout='wrong',
+  )
+  shown, kinds = whims.episodes.shown(), set()
+  for row, outcome in enumerate(played.outcomes):
+    told = shown(row)['turns']
+    letters = [turn['action'][:1] for turn in told]
+    first = next((k for k, x in enumerate(letters) if x in 'abg' and x), None)
+    kinds.add(outcome.kind)
+    if first is None:
+      assert outcome == whims.outcomes[row]
+      continue
+    kind = {'a': 'timeout', 'b': 'died', 'g': 'error'}[letters[first]]
+    assert outcome.kind == kind and outcome.error.startswith(kind)
+    if kind == 'error':
+      assert outcome.components is None
+      continue
+    for name, total in outcome.components.items():
+      assert total == sum(turn['rewards'][name] for turn in told[:first])
+    own = played.episodes.shown()(row)
+    assert own['end'] == kind and len(own['turns']) == first + 1
+    assert played.host.finished_B[row]
+  assert kinds >= {'ok', 'timeout', 'died'}
+
+
+def test_a_lost_turn_ends_a_game_for_all_of_its_players():
+  """With nothing more to hear or to earn; one that does not begin is lost."""
+  game = Episode((0, 0), None, 2, on_timeout='wrong')
+  first = Reply(('a', 'b'), acting=1, rewards=({}, {'outcome': 0.5}))
+  game.hear(Answer(session_host.check_reply(first, 'reset')))
+  players = [Player(game, 0), Player(game, 1)]
+  players[1].act('hangs')
+  game.hear(Answer(None, 'timeout', 'killed'))
+  assert game.over() and game.failure is None
+  assert players[1].record()['lost'] == ('timeout', 'killed')
+  assert players[1].record()['finished'] and players[1].heard() == ''
+  for kind in ('timeout', 'died'):
+    game = Episode((0, 0), None, 2, on_timeout='wrong')
+    game.hear(Answer(None, kind, 'killed'))
+    assert game.failure == (kind, 'killed') and game.lost is None
+
+
 def test_a_reset_that_fails_costs_the_rows_of_its_prompt(bad, whims, Played):
   """E2: the others are those of a round without any; nothing is retried."""
   unable = {1: 'hang', 2: 'exit', 4: 'nan', 5: 'text', 6: 'flood'}
@@ -216,7 +270,7 @@ def test_openings_are_journaled(bad, tmp_path):
     episodes = Episodes(
       task,
       pool,
-      JournaledPool(pool, journal),
+      JournaledPool(pool, journal, writer=sole_writer()),
       tokenizer=tokenizer,
       stop=make_stop(tokenizer),
       turns=TURNS,
@@ -289,7 +343,7 @@ def test_one_turn_is_a_response(Played):
 
 
 def test_disagreements_of_task_and_limits_are_named():
-  method = type('Method', (), {'rollout': None})()
+  method = Method()
   limits = {'turns': None, 'slots': None, 'speculative': None}
   rollout = type('Rollout', (), limits)()
   with pytest.raises(ValueError, match='rollout.turns is missing: KeyDoor'):

@@ -129,7 +129,7 @@ NOISY = {
 ONLINE = {
   'online_dpo': Claim('better than offline', 'greedy'),
   'iterative_dpo': Claim('better than offline', 'greedy'),
-  'rso': Claim('better than offline', 'greedy'),
+  'rso@online': Claim('better than offline', 'greedy'),
   'sppo': _KEEPS('chosen responses do not fall'),
   'nash_md': Claim('better than offline', 'greedy'),
 }

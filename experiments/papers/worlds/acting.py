@@ -41,6 +41,7 @@ from rl_jax.learning import influence
 from rl_jax.learning.batch import make_batch
 from rl_jax.learning.statistics import Forward
 from rl_jax.pieces.ops import groups
+from rl_jax.pieces.roles import CreditContext
 from rl_jax.records import metrics
 from rl_jax.runs import influence as run_influence
 from rl_jax.runs import policy as policy_lib
@@ -118,7 +119,8 @@ def numbers_of(
   method = methods[influence.METHOD]
   dropped = 0.0
   if method.group_filter is not None:
-    dropped = 1.0 - method.group_filter(rows).mean()
+    context = CreditContext(rows.reward_B, rows)
+    dropped = 1.0 - method.group_filter(context).value.mean()
   return found | {
     'influence/rows_changed': influence.rows_changed(
       forward, {**frozen, **old}, rows, method

@@ -1,7 +1,5 @@
 """Digi-Q: advantages and temporal-difference targets of two critics."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -11,13 +9,13 @@ from rl_jax.pieces.ops.masking import last_token, masked_sum, zero_masked
 from rl_jax.pieces.ops.returns import next_kept
 from rl_jax.pieces.ops.turns import turn_view
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut, ValueTarget
 
 _NEEDS = ('value_heads', 'value_heads_after')
 
 
 @piece
-class TwinAdvantage:
+class TwinAdvantage(Credit):
   """A = max(Q_1, Q_2)(s, a) - max(V_1, V_2)(s) of a row that is one action.
 
   The outputs of the value head are V_1, V_2, Q_1, Q_2: V before the first
@@ -30,22 +28,22 @@ class TwinAdvantage:
   smaller.
   """
 
-  role: ClassVar[str] = 'credit'
-  needs: ClassVar[tuple[str, ...]] = _NEEDS
-  num_values: ClassVar[int] = 4
+  needs = _NEEDS
+  num_values = 4
 
-  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    credit_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit_B, 1)
     after_BTH = row_inputs.read(traj, 'value_heads_after')
     mask_BT, first_BT = traj.mask_BT, _first(traj.mask_BT)
     value_B = masked_sum(traj.values_BTH[..., :2].max(-1), first_BT, axis=1)
     advantage_B = last_token(after_BTH[..., 2:4].max(-1), mask_BT) - value_B
-    return jnp.where(traj.finished_B, advantage_B, 0.0)
+    return CreditOut(jnp.where(traj.finished_B, advantage_B, 0.0))
 
 
 @piece
-class TwinTargets:
+class TwinTargets(ValueTarget):
   """ret = (Q_1(s, a), Q_2(s, a), r + gamma V_1(s'), r + gamma V_2(s')).
 
   Of V_1, V_2, Q_1, Q_2 for the turn (s, a, r, s') of each token: r is what the
@@ -57,12 +55,12 @@ class TwinTargets:
   """
 
   gamma: float = ranged(0.95, 0.0, 1.0)  # discount per turn
-  role: ClassVar[str] = 'value_target'
-  needs: ClassVar[tuple[str, ...]] = _NEEDS
-  num_values: ClassVar[int] = 4
+  needs = _NEEDS
+  num_values = 4
 
-  def __call__(self, reward: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """Shaped rewards [B] or [B, T] -> targets [B, T, 4]."""
+    reward, traj = ctx.credit, ctx.traj
     turns, before_BTH = turn_view(traj), traj.values_BTH
     after_BTH = row_inputs.read(traj, 'value_heads_after')
     last_BT, targets = turns.last_BT(), []
@@ -74,7 +72,7 @@ class TwinTargets:
       next_BK = next_kept(value_BK, turns.played_BK)
       target_BK = turns.rewards(reward) + self.gamma * next_BK
       targets.append(turns.on_tokens(target_BK))
-    return jnp.stack(targets, axis=-1)
+    return CreditOut(jnp.stack(targets, axis=-1))
 
 
 def _first(mask_BT):

@@ -1,4 +1,4 @@
-"""Policy and value losses: (stats, traj, key) -> (loss, metrics)."""
+"""Policy and value losses: LossContext -> LossOut."""
 
 from rl_jax.pieces.losses.aspect_regression import (
   AspectRegression as AspectRegression,

@@ -12,6 +12,7 @@ from rl_jax.types import ENVIRONMENT, Array
 
 Axis = int | tuple[int, ...] | None
 OBSERVATION_LOGP = 'observation_logp'
+ROUNDING = 1e-6  # relative; float32 sums and means are right to about that
 
 
 def safe_divide(x: Array, y: Array) -> Array:
@@ -42,6 +43,11 @@ def masked_max(x: Array, mask: Array) -> Array:
   return jnp.where(jnp.isfinite(largest), largest, 0.0)
 
 
+def masked_min(x: Array, mask: Array) -> Array:
+  """Smallest x where mask > 0; 0 if nothing is kept."""
+  return -masked_max(-x, mask)
+
+
 def masked_center(x: Array, mask: Array, axis: Axis = None) -> Array:
   """x minus its masked mean, 0 where mask is 0; equal values give exactly 0.
 
@@ -68,6 +74,15 @@ def masked_var(
   squares = masked_sum(masked_center(x, mask, axis) ** 2, mask, axis, keepdims)
   count = mask.sum(axis, keepdims=keepdims)
   return safe_divide(squares, jnp.maximum(count - ddof, 0.0))
+
+
+def is_rounding(spread: Array, size: Array) -> Array:
+  """Whether a range or deviation is but float32 rounding of numbers of a size.
+
+  To be asked before a division by it: numbers that are equal would be pushed
+  apart to whole units. NaN counts as rounding.
+  """
+  return ~(spread > ROUNDING * jnp.abs(size))
 
 
 def safe_sqrt(x: Array) -> Array:

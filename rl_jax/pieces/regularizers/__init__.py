@@ -1,4 +1,4 @@
-"""Terms that are added to the policy loss; the signature is that of a loss."""
+"""Terms that are added to the policy loss: LossContext -> LossOut."""
 
 from rl_jax.pieces.regularizers.adaptive_kl import AdaptiveKL as AdaptiveKL
 from rl_jax.pieces.regularizers.conservative_q import (
@@ -7,6 +7,7 @@ from rl_jax.pieces.regularizers.conservative_q import (
 from rl_jax.pieces.regularizers.contrastive_goal import (
   ContrastiveGoal as ContrastiveGoal,
 )
+from rl_jax.pieces.regularizers.corrected_kl import CorrectedKL as CorrectedKL
 from rl_jax.pieces.regularizers.difficulty_kl import (
   DifficultyKL as DifficultyKL,
 )

@@ -13,8 +13,12 @@ from rl_jax.pieces.weights.exp_advantage import ExpAdvantage as ExpAdvantage
 from rl_jax.pieces.weights.group_divergence import (
   GroupDivergenceWeight as GroupDivergenceWeight,
 )
+from rl_jax.pieces.weights.off_policy_mask import OffPolicyMask as OffPolicyMask
 from rl_jax.pieces.weights.rank_filter import RankFilter as RankFilter
 from rl_jax.pieces.weights.sampled_rows import SampledRows as SampledRows
+from rl_jax.pieces.weights.sampler_mismatch import (
+  DivergenceMask as DivergenceMask,
+)
 from rl_jax.pieces.weights.sampler_mismatch import IcePop as IcePop
 from rl_jax.pieces.weights.sampler_mismatch import SequenceMask as SequenceMask
 from rl_jax.pieces.weights.sampler_mismatch import (

@@ -13,6 +13,7 @@ from rl_jax.records.trackers.guarded import Guarded, InBackground
 from rl_jax.records.trackers.mlflow import MLflow
 from rl_jax.records.trackers.tensorboard import TensorBoard
 from rl_jax.records.trackers.wandb import WeightsAndBiases
+from rl_jax.runtime.writer import sole_writer
 
 FILE = 'trackers.json'
 # Name -> (class, import name of its package, what to give to pip).
@@ -99,10 +100,8 @@ class Place:
         known = dict(json.load(file))
     except (OSError, TypeError, ValueError):
       known = {}
-    temporary = f'{self._path}.tmp'
-    with open(temporary, 'w', encoding='utf-8') as file:
-      json.dump({**known, service: run_id}, file)
-    os.replace(temporary, self._path)
+    with sole_writer().replacing(self._path) as file:
+      file.write(json.dumps({**known, service: run_id}).encode())
     return run_id
 
   @property

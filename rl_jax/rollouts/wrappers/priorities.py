@@ -5,8 +5,10 @@ from collections.abc import Collection
 import numpy as np
 from scipy import special
 
+from rl_jax.pieces.roles import RolloutWrapper
 
-class Priorities:
+
+class Priorities(RolloutWrapper):
   """The plan of rollout pieces that give samples where rewards are uncertain.
 
   Fields of the piece: confidence, coef and most, see uncertainty_allocation.py.

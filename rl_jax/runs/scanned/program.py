@@ -33,6 +33,7 @@ from rl_jax.runs.scanned import evaluation as scanned_evaluation
 from rl_jax.runs.scanned import prompts as scanned_prompts
 from rl_jax.runs.scanned import run as scanned_run
 from rl_jax.runtime import mesh
+from rl_jax.runtime.platform import Platform
 from rl_jax.tasks.environments.base import is_environment
 from rl_jax.types import TrainState, Trajectories
 
@@ -162,7 +163,7 @@ class WholeRuns:
     self.config = first = configs[0]
     _check_together(configs)
     if vectorize is None:
-      vectorize = jax.default_backend() != 'cpu'
+      vectorize = not Platform.of_process().is_cpu
     self._vectorize = vectorize
     devices = jax.devices()[: np.gcd(len(configs), jax.device_count())]
     self._mesh = jax.sharding.Mesh(np.asarray(devices), ('runs',))

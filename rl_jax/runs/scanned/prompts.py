@@ -97,7 +97,7 @@ def encode(
     rollout.overlong_prompt,
   )
   if split == 'train':
-    sources.check_selector(config.method.selector, prompts)
+    sources.check_selector(sources.selector_of(config), prompts)
   count = len(prompts) if count is None else min(count, len(prompts))
   batch: Any = prompts.batch(range(count))
   examples, prompt, mask, ids = batch

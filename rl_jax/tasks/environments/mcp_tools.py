@@ -14,11 +14,13 @@ from collections.abc import Callable
 from concurrent import futures
 import functools
 import inspect
+import math
 import os
 import shlex
 import threading
 from typing import Any
 
+from rl_jax.tasks.environments import tool_functions
 from rl_jax.verification import child_processes
 
 _TYPES = {
@@ -131,9 +133,18 @@ class _Server:
       started.set_exception(ValueError(f'{command}: it did not start: {error}'))
 
   def call(self, name: str, arguments: dict[str, Any]) -> str:
-    """Raises ValueError with the text of the result if the tool failed."""
+    """Raises ValueError with the text of the result if the tool failed.
+
+    And TimeoutError at the end of what its turn may take.
+    """
     asked = self._client.call_tool(name, arguments)
-    result = asyncio.run_coroutine_threadsafe(asked, self._loop).result()
+    asked = asyncio.run_coroutine_threadsafe(asked, self._loop)
+    left = tool_functions.time_left()
+    try:
+      result = asked.result(None if left == math.inf else left)
+    except futures.TimeoutError:
+      asked.cancel()
+      raise TimeoutError(f'{name} has not answered') from None
     texts = [getattr(part, 'text', None) for part in result.content]
     text = '\n'.join(text for text in texts if text is not None)
     if result.is_error:

@@ -73,6 +73,11 @@ class Program(EnvironmentTask):
     """Of the agent; experiment.json records its file."""
     return (self.agent.split(':')[0],)
 
+  @property
+  def reward_seconds(self) -> float:
+    """Of the task, which judges what the agent returns."""
+    return getattr(self.task, 'reward_seconds', 0.0)
+
   def num_prompts(self, split: str) -> int:
     """Of the task."""
     return self.task.num_prompts(split)

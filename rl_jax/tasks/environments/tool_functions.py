@@ -1,9 +1,13 @@
 """Python functions as tools: schemas, and calls with checked arguments."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+import contextlib
+import contextvars
 import inspect
 import json
+import math
 import re
+import time
 import types
 import typing
 from typing import Any
@@ -17,6 +21,24 @@ _TYPES = {
   dict: 'object',
 }
 _ARGUMENT = re.compile(r'^\s*\*{0,2}(\w+)(?: \([^)]*\))?:\s+(\S.*)$')
+
+
+_END = contextvars.ContextVar('end of the calls of a turn', default=math.inf)
+
+
+@contextlib.contextmanager
+def limited(seconds: float) -> Iterator[None]:
+  """What is called within should end after that many seconds."""
+  token = _END.set(time.monotonic() + seconds)
+  try:
+    yield
+  finally:
+    _END.reset(token)
+
+
+def time_left(most: float = math.inf) -> float:
+  """Seconds that a tool may take, at most `most`; 0 if there are none left."""
+  return max(0.0, min(most, _END.get() - time.monotonic()))
 
 
 class ToolError(ValueError):
@@ -97,6 +119,11 @@ def call(function: Callable, arguments: Any) -> str:
     for a result that is no JSON or no valid text.
   """
   name, known = function.__name__, parameters(function)
+  if isinstance(arguments, str):
+    raise ToolError(
+      f'{name}: arguments must be an object, not text: leave out the quotes '
+      'around it'
+    )
   if not isinstance(arguments, Mapping):
     raise ToolError(f'{name}: arguments must be an object')
   for argument, value in arguments.items():

@@ -1,18 +1,23 @@
-"""Tools that come with the library: Python code, SQL and search in texts."""
+"""Tools that come with the library: Python code, SQL and search in texts.
 
-from collections.abc import Callable
-import contextlib
+Each ends before the time of its turn does, see `tool_functions.limited`.
+"""
+
+from collections.abc import Callable, Sequence
+import dataclasses
 import functools
 import itertools
 import json
+import os
 import pathlib
-import sqlite3
-from typing import Any
 
-from rl_jax.verification.sandbox import python_calls
+from rl_jax.tasks.environments import tool_functions
+from rl_jax.verification import sandbox
+from rl_jax.verification.sandbox import database
 
 _ROWS = 20  # of an answer to a query
-_STEPS = 10_000_000  # of SQLite's machine, for one query
+_QUERY_SECONDS = 3.0
+_LEAST_SECONDS = 0.1  # to start anything
 _PYTHON = """
 import ast, contextlib, io, sys, types
 def run(code):
@@ -36,7 +41,25 @@ def python(code: str) -> str:
   Args:
     code: lines of Python; only the standard library can be imported
   """
-  report = python_calls.run_calls(_PYTHON, 'run', [[code]])
+  return _run(code, sandbox.Limits(), ())
+
+
+def python_hiding(
+  paths: Sequence[str], limits: sandbox.Limits
+) -> Callable[[str], str]:
+  """The tool `python` with other limits; code cannot read the files."""
+
+  @functools.wraps(python)
+  def python_(code: str) -> str:
+    return _run(code, limits, paths)
+
+  return python_
+
+
+def _run(code, limits, hidden):
+  left = max(_LEAST_SECONDS, tool_functions.time_left(limits.wall_seconds))
+  limits = dataclasses.replace(limits, wall_seconds=left)
+  report = sandbox.run_calls(_PYTHON, 'run', [[code]], limits, hidden)
   (result,) = report.results or (None,)
   if result is None or report.ended != 'exit':
     raise ValueError(f'the code ended by {report.ended}')
@@ -60,21 +83,22 @@ def sql(path: str) -> Callable[[str], str]:
     Args:
       query: one SELECT statement of SQLite
     """
-    address = f'{place.as_uri()}?mode=ro'
-    with contextlib.closing(sqlite3.connect(address, uri=True)) as database:
-      database.set_authorizer(_reads)
-      steps = iter(range(_STEPS // 1000))
-      database.set_progress_handler(lambda: next(steps, None) is None, 1000)
-      found = database.execute(query)
-      names = _distinct([column[0] for column in found.description or ()])
-      rows = found.fetchmany(_ROWS + 1)
+    left = tool_functions.time_left(_QUERY_SECONDS)
+    names, rows = _database(str(place), os.getpid()).answer(query, left)
+    names = _distinct(names)
     lines = [
-      json.dumps(dict(zip(names, row, strict=True)), default=str)
-      for row in rows[:_ROWS]
+      json.dumps(dict(zip(names, row, strict=True))) for row in rows[:_ROWS]
     ]
     return '\n'.join(lines + ['...'] * (len(rows) > _ROWS))
 
   return sql
+
+
+@functools.cache
+def _database(path, process):
+  """Of a process: a worker is a fork of the one that has made the tool."""
+  del process
+  return database.Database(path)
 
 
 def _distinct(names: list[str]) -> list[str]:
@@ -86,12 +110,6 @@ def _distinct(names: list[str]) -> list[str]:
     )
     found.append(next(x for x in spelled if x not in found))
   return found
-
-
-def _reads(action: int, *_: Any) -> int:
-  """Other files are refused: ATTACH and VACUUM INTO would write them."""
-  refused = action == sqlite3.SQLITE_ATTACH
-  return sqlite3.SQLITE_DENY if refused else sqlite3.SQLITE_OK
 
 
 def search(path: str) -> Callable[..., str]:

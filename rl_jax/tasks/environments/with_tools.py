@@ -7,15 +7,20 @@ import json
 from typing import Any
 
 from rl_jax import user_modules
-from rl_jax.checks import checked, chosen
+from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments import tool_functions, tool_makers
+from rl_jax.tasks.environments import (
+  hidden_files,
+  tool_functions,
+  tool_makers,
+)
 from rl_jax.tasks.environments.base import Reply
 from rl_jax.tasks.environments.calculator import calculator
 from rl_jax.tasks.environments.marked_calls import MarkedCalls
 from rl_jax.tasks.environments.tool_calls import JsonCalls
 from rl_jax.tasks.templates import ChatTemplate
+from rl_jax.verification import sandbox
 
 BUILT_IN = {'calculator': calculator, 'python': tool_makers.python}
 # Of a file: 'sql:PATH'.
@@ -23,6 +28,8 @@ MADE = {'sql': tool_makers.sql, 'search': tool_makers.search}
 CALLS, COST = 'calls', 'cost'  # components: how many, and their prices
 MOST_CHARACTERS = 40_000  # of all results of a turn, less than of a reply
 _MOST_TOLD, _MOST_INFO = 48_000, 18_000  # with marks; calls that are logged
+_LEAST_SECONDS = 0.1  # that a call needs
+_START_SECONDS = 1.0  # of a process, and its end
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,8 +39,9 @@ class WithTools:
 
     WithTools(task=QuestionAnswer(...), functions=('calculator',))
 
-  functions: 'calculator', 'python' (in the sandbox), 'sql:FILE' (a database of
-    SQLite), 'search:FILE' (texts in JSONL, by BM25, extra 'search'), or
+  functions: 'calculator', 'python' (in the sandbox, where files of the task
+    cannot be read), 'sql:FILE' (a database of SQLite), 'search:FILE' (texts in
+    JSONL, by BM25, extra 'search'), or
     'PATH.py:NAME', 'MODULE:NAME' or a function with typed arguments and a
     docstring (see tool_functions.schema).
   prices: of a call, by the tool's name; others cost 1.
@@ -45,6 +53,10 @@ class WithTools:
   form: of calls in the text of a turn, JsonCalls or MarkedCalls.
   deterministic: False if a tool may answer the same call in another way, see
     EnvironmentTask.
+  turn_seconds: that all calls of a turn may take. 'python', 'sql' and tools of
+    MCP end then, later calls are answered 'no time left'; a function of yours
+    cannot be ended (see verifier.on_turn_timeout).
+  limits, require: of the sandbox of 'python', see PythonFunction.
 
   A call that fails is answered with what is wrong, and so are all calls of a
   turn whose results have more than 40,000 characters. `info` has the calls that
@@ -60,6 +72,9 @@ class WithTools:
   form: JsonCalls | MarkedCalls = JsonCalls()
   reward_weights: dict[str, float] = base.outcome_only()
   deterministic: bool = True
+  turn_seconds: float = ranged(6.0, 0.0, open_low=True)
+  limits: sandbox.Limits = sandbox.Limits()
+  require: tuple[str, ...] = sandbox.SAFE
 
   def __post_init__(self):
     named = []
@@ -125,8 +140,10 @@ class WithTools:
 
   @property
   def reward_seconds(self) -> float:
-    """Of the task."""
-    return getattr(self.task, 'reward_seconds', 0.0)
+    """Of the task's reward, or of all calls of a turn if longer."""
+    own = getattr(self.task, 'reward_seconds', 0.0)
+    slow = any(_is_own(x) and x != 'calculator' for x in self.functions)
+    return max(own, self.turn_seconds + _START_SECONDS) if slow else own
 
   def num_prompts(self, split: str) -> int:
     """Of the task."""
@@ -157,7 +174,14 @@ class WithTools:
     return self.task.target(example)
 
   def prepare(self) -> None:
-    """Prepares the task; the functions are known since the checks above."""
+    """Prepares the task; the functions are known since the checks above.
+
+    Raises: RuntimeError if 'python' lacks a required layer of the sandbox.
+    """
+    if 'python' in self.functions:
+      report = sandbox.run_calls('', '', [], self.limits, self._hidden)
+      layers = self.limits.layers
+      sandbox.check_required('WithTools', report, layers, self.require)
     if hasattr(self.task, 'prepare'):
       self.task.prepare()
 
@@ -167,7 +191,19 @@ class WithTools:
 
   @functools.cached_property
   def _tools(self) -> dict[str, Callable]:
-    return {_name(one): _function(one) for one in self.functions}
+    return {_name(one): self._function(one) for one in self.functions}
+
+  @functools.cached_property
+  def _hidden(self) -> list[str]:
+    return hidden_files.files_of(self)
+
+  def _function(self, reference):
+    made, _, file = reference.partition(':')
+    if made in MADE and file:
+      return MADE[made](file)
+    if reference == 'python':
+      return tool_makers.python_hiding(self._hidden, self.limits)
+    return BUILT_IN.get(reference) or user_modules.resolve(reference)
 
   @functools.cached_property
   def _schemas(self) -> list[dict[str, Any]]:
@@ -183,13 +219,6 @@ def _is_own(reference):
 def _name(reference):
   made, _, file = reference.partition(':')
   return made if made in MADE and file else reference.split(':')[-1]
-
-
-def _function(reference):
-  made, _, file = reference.partition(':')
-  if made in MADE and file:
-    return MADE[made](file)
-  return BUILT_IN.get(reference) or user_modules.resolve(reference)
 
 
 class Conversation:
@@ -211,7 +240,8 @@ class Conversation:
       return Reply(rewards={**judged, CALLS: 0.0, COST: 0.0}, done=True)
     # What opened the first turn is no part of a later one.
     self._example = dataclasses.replace(self._example, prefill='')
-    texts = [self._result(call) for call in calls]
+    with tool_functions.limited(self._task.turn_seconds):
+      texts = [self._result(call) for call in calls]
     size = sum(map(len, texts))
     if size > MOST_CHARACTERS:
       problem = f'{size} characters, more than {MOST_CHARACTERS}'
@@ -238,6 +268,9 @@ class Conversation:
     if function is None:
       names = ', '.join(self._task._tools)
       return f'error: there is no tool {call.name!r:.80}, only {names}'
+    if tool_functions.time_left() < _LEAST_SECONDS:
+      most = self._task.turn_seconds
+      return f'error: no time left: all calls of a turn have {most:g} seconds'
     try:
       return tool_functions.call(function, call.arguments)
     except tool_functions.ToolError as error:

@@ -1,5 +1,6 @@
 """Runs untrusted Python in a process of its own, for rewards on code."""
 
+from rl_jax.verification.sandbox.breach import BreachError
 from rl_jax.verification.sandbox.python_calls import (
   LAYERS,
   Limits,
@@ -8,12 +9,16 @@ from rl_jax.verification.sandbox.python_calls import (
   SandboxError,
   run_calls,
 )
+from rl_jax.verification.sandbox.required import SAFE, check_required
 
 __all__ = [
+  'BreachError',
   'LAYERS',
   'Limits',
   'Report',
   'Result',
+  'SAFE',
   'SandboxError',
+  'check_required',
   'run_calls',
 ]

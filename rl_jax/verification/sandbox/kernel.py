@@ -188,7 +188,8 @@ def mount_private_files(
     'mount_setattr',
   )
   for path in hidden:
-    _mount(os.devnull, path, None, 0x1000, None)  # MS_BIND
+    if os.access(path, os.R_OK):  # else the code cannot read it either
+      _mount(os.devnull, path, None, 0x1000, None)  # MS_BIND
   options = 0x2 | 0x4 | 0x8  # MS_NOSUID | MS_NODEV | MS_NOEXEC
   _mount('none', '/proc', 'tmpfs', options | 0x1, 'size=4k')
   _mount('none', directory, 'tmpfs', options, f'size={num_bytes},nr_inodes=256')

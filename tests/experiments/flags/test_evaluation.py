@@ -14,7 +14,13 @@ from rl_jax.models import ModelConfig
 from rl_jax.pieces.logits import TopK
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.runtime.mesh import MeshConfig
-from rl_jax.tasks import Bandit, ChatTemplate, PlainTemplate, QuestionAnswer
+from rl_jax.tasks import (
+  Bandit,
+  ChatTemplate,
+  PlainTemplate,
+  QuestionAnswer,
+  RewardFunctions,
+)
 from rl_jax.verification.pool import VerifierConfig
 
 
@@ -104,6 +110,27 @@ def test_other_data_have_the_forms_of_the_run(run, tmp_path):
   assert evaluated_tokens(found) == evaluation.NEW_TOKENS
   found = config_of(None, f'--data={path}', '--chat', '--template=Q {question}')
   assert found.task.template == ChatTemplate(user='Q {question}')
+
+
+def judged(example, response):
+  """A reward function of the run."""
+  return float(len(response))
+
+
+def test_a_run_with_functions_keeps_them(run, tmp_path):
+  """Its data have other rows, and flags change the task within."""
+  task = RewardFunctions(run.task, {judged: 1.0})
+  run = dataclasses.replace(run, task=task)
+  path = tmp_path / 'rows.jsonl'
+  path.write_text(json.dumps({'Body': 'one?', 'answer': '1'}) + '\n')
+  found = config_of(run, f'--data={path}', '--extract=hash').task
+  assert found.functions == task.functions and found.task.extract == 'hash'
+  assert found.task.sources == {'test': str(path)}
+  assert found.example('test', 0).prefill == 'So '
+  assert config_of(run, '--extract=hash').task.task.extract == 'hash'
+  with pytest.raises(ValueError, match='--gold: Bandit has no such field'):
+    bandit_task = dataclasses.replace(task, task=Bandit())
+    config_of(dataclasses.replace(run, task=bandit_task), '--gold=hash')
 
 
 def test_a_named_configuration_gives_its_task(run):

@@ -1,15 +1,25 @@
 """Code, queries and search as tools."""
 
 import json
+import math
 import pickle
 import sqlite3
 import sys
+import time
 
 import jax
 import pytest
 
-from rl_jax.tasks import Arithmetic, WithTools
-from rl_jax.tasks.environments import tool_calls, tool_functions, tool_makers
+from rl_jax.tasks import Arithmetic, QuestionAnswer, WithTools
+from rl_jax.tasks.environments import (
+  hidden_files,
+  tool_calls,
+  tool_functions,
+  tool_makers,
+)
+from rl_jax.verification import sandbox
+from rl_jax.verification.session_host import check_reply
+from rl_jax.verification.sessions import Request, SessionPool
 
 
 @pytest.fixture(name='database', scope='module')
@@ -125,6 +135,157 @@ if __name__ == '__main__':
 """
   first, again = (tool_makers.python(code) for _ in range(2))
   assert first.startswith('Node {') and again == first
+
+
+def told(task, text):
+  """What a turn is answered."""
+  one = task.make(task.example('train', 0))
+  one.reset(0)
+  return check_reply(one.step(text), 'step')['observation']
+
+
+def with_tools(*functions, **fields):
+  own = Arithmetic(digits=1)
+  return WithTools(task=own, functions=functions, shown='text', **fields)
+
+
+def test_all_calls_of_a_turn_share_its_time():
+  """An endless one ends, and what follows it is told that no time is left."""
+  task = with_tools('python', 'calculator', turn_seconds=0.5)
+  endless = call('python', code='while True: pass') + tool_calls.CLOSE
+  found = told(task, 3 * endless + call('calculator', expression='1'))
+  assert found.count('error: python: ValueError: the code ended by time') == 1
+  assert found.count('error: no time left: all calls of a turn have 0.5') == 3
+  found = told(task, call('calculator', expression='1 + 1'))
+  assert '\n2\n' in found
+
+
+def test_queries_end_with_their_turn(database):
+  """Whatever they do: the values of SQLite are limited, and so is its time."""
+  task = with_tools(f'sql:{database}', turn_seconds=0.5)
+  big = call('sql', query='select length(randomblob(999999999))')
+  found = told(task, 5 * (big + tool_calls.CLOSE))
+  assert found.count('error: sql: DataError: string or blob too big') == 5
+  slow = "select length(printf('%.*c', 999999999, 'x'))"
+  found = told(task, 3 * (call('sql', query=slow) + tool_calls.CLOSE))
+  assert found.count('error: sql: TimeoutError: the query took 0.') == 1
+  assert found.count('error: no time left') == 2
+  assert '30' in told(task, call('sql', query='select count(*) from city'))
+
+
+def slow_tool(seconds: float) -> str:
+  """Waits."""
+  time.sleep(seconds)
+  return f'{tool_functions.time_left(5.0):.0f} {tool_functions.time_left()}'
+
+
+def test_a_users_tool_can_ask_how_much_time_is_left():
+  task = with_tools(slow_tool, turn_seconds=0.3)
+  assert '0 0.' in told(task, call('slow_tool', seconds=0.1))
+  found = told(task, 2 * (call('slow_tool', seconds=0.4) + tool_calls.CLOSE))
+  assert '0 0.0' in found and found.count('no time left') == 1
+  assert tool_functions.time_left() == math.inf
+
+
+def test_the_time_of_a_turn_must_be_within_that_of_a_call(database):
+  """Else a policy could void its own row."""
+  assert with_tools('calculator', slow_tool).reward_seconds == 0.0
+  for function in ('python', f'sql:{database}'):
+    task = with_tools(function)
+    assert task.reward_seconds == 7.0
+    with pytest.raises(ValueError, match='must exceed 7.0'):
+      SessionPool(task, 1, 7.0)
+    assert with_tools(function, turn_seconds=1.0).reward_seconds == 2.0
+
+
+def test_a_lost_row_costs_nothing_in_workers(database):
+  """Two endless calls, and what may end a process: the episode goes on."""
+  task = with_tools('python', f'sql:{database}', turn_seconds=0.4)
+  codes = (
+    'while True: pass',
+    'x = [0] * 10**10',
+    'print("x" * 10**8)',
+    'def f(): f()\nf()',
+    'import os; os.abort()',
+    'import os; os.kill(os.getppid(), 9)',
+    'raise KeyboardInterrupt',
+    'exit()',
+    'print("\\ud800")',
+    '9**9**9**9',
+    '[' * 10_000,
+  )
+  turns = [2 * (call('python', code=one) + tool_calls.CLOSE) for one in codes]
+  turns.append(call('sql', query="select printf('%.*c', 999999999, 'x')"))
+  example = task.example('train', 0)
+  with SessionPool(task, 1, 10.0) as pool:
+    requests = [
+      Request((0, n), example, 0, (turn,)) for n, turn in enumerate(turns)
+    ]
+    found = pool.ask(requests)
+    assert [one.kind for one in found] == ['ok'] * len(turns)
+    assert all('error: ' in one.reply['observation'] for one in found)
+
+
+@pytest.mark.parametrize(
+  ('missing', 'refused'),
+  [
+    ({}, False),
+    ({'landlock': 'x'}, False),
+    ({'namespaces': 'x'}, False),
+    ({'landlock': 'x', 'namespaces': 'x'}, True),
+    ({'landlock': 'x', 'mounts': 'x'}, True),
+    ({'seccomp': 'x'}, True),
+  ],
+)
+def test_code_needs_the_layers_that_hide_files(monkeypatch, missing, refused):
+  """As tests of functions do; tools that run no code need none."""
+  report = sandbox.Report((), 'exit', missing)
+  monkeypatch.setattr(sandbox, 'run_calls', lambda *_: report)
+  task = with_tools('calculator', 'python')
+  if refused:
+    with pytest.raises(RuntimeError, match='WithTools.require names.*task.req'):
+      task.prepare()
+    with_tools('python', require=()).prepare()
+    with_tools('calculator').prepare()
+  else:
+    task.prepare()
+
+
+@pytest.mark.parametrize('layer', ['landlock', 'namespaces'])
+def test_code_cannot_read_the_files_of_its_task(tmp_path, layer):
+  """By either layer alone: data, databases, and modules of the user."""
+  for folder in (tmp_path, *tmp_path.parents[:2]):
+    folder.chmod(0o755)
+  limits = sandbox.Limits(layers=(layer,))
+  missing = sandbox.run_calls('', '', [], limits).missing
+  if missing.keys() & {layer, 'mounts'}:
+    pytest.skip(f'the kernel lacks {layer}')
+  rows = tmp_path / 'problems.jsonl'
+  rows.write_text('{"question": "What secret?", "answer": "6"}\n')
+  own = tmp_path / 'my_hidden_tool.py'
+  own.write_text('def fine(x: str):\n  """Says secret."""\n  return "secret"\n')
+  path = tmp_path / 'data.db'
+  with sqlite3.connect(path) as made:
+    made.execute('create table secret (x integer)')
+  made.close()
+  task = WithTools(
+    task=QuestionAnswer(sources={'train': str(rows)}),
+    functions=('python', f'sql:{path}', f'{own}:fine'),
+    shown='text',
+    limits=limits,
+  )
+  for file in (rows, path, own):
+    code = f"print(open({str(file)!r}, 'rb').read())"
+    assert 'secret' not in told(task, call('python', code=code))
+    assert b'secret' in file.read_bytes()
+
+
+def test_folders_of_data_sets_are_hidden(tmp_path):
+  (tmp_path / 'a').mkdir()
+  (tmp_path / 'a' / 'shard').write_text('x')
+  own = QuestionAnswer(sources={'train': f'tfds:{tmp_path}@train[:90%]'})
+  found = hidden_files.files_of(own)
+  assert str(tmp_path / 'a' / 'shard') in found
 
 
 def test_search_finds_the_text_with_the_words(tmp_path):

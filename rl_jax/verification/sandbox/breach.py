@@ -1,0 +1,5 @@
+"""What a task raises that can no longer be trusted to judge."""
+
+
+class BreachError(RuntimeError):
+  """A response may have changed what judges responses: the run must end."""
