@@ -19,6 +19,7 @@ from absl import app, flags, logging
 
 from experiments.flags import configuration
 from experiments.flags import processes as process_flags
+from experiments.reports import typed
 import rl_jax
 from rl_jax import serialization
 from rl_jax.runs import callbacks, directory
@@ -75,12 +76,15 @@ def main(argv):
     )
   if _PROFILE.value is not None:
     window = profiling.parse_window(_PROFILE.value, done, config.iterations)
+  values = flags.FLAGS
+  words = typed.Typed(values.config, values.method, values.set, values.add)
+  own = [callbacks.load(text) for text in _CALLBACK.value]
   row = rl_jax.train(
     config,
     _WORKDIR.value,
     take_over=_TAKE_OVER.value,
     allow_change=_ALLOW_CHANGE.value,
-    callbacks=[callbacks.load(text) for text in _CALLBACK.value],
+    callbacks=[words, *own],
     profile=window,
   )
   if not processes.is_main():

@@ -21,6 +21,7 @@ RUN_FILES = (  # what a run writes to its work directory
   metrics.ROLLOUTS,
   policy.DESCRIPTION,
   services.FILE,
+  'command.json',  # see reports.typed
 )
 
 

@@ -22,6 +22,7 @@ from absl import logging
 import jax
 
 from experiments.flags import configuration
+from experiments.reports import typed as typed_lib
 from experiments.sweeps import courses, held
 from experiments.sweeps.environment import commit, environment
 from rl_jax import config as config_lib
@@ -114,12 +115,20 @@ class Run:
   @functools.cached_property
   def config(self) -> ExperimentConfig:
     """The resolved configuration; raises ValueError for unknown names."""
+    return configuration.build(*self._words())
+
+  def _words(self) -> tuple[str, str, list[str], list[str]]:
+    """(config, method, sets, adds), as on the command line of train."""
     fields = dict(self.setting)
-    name = fields.pop('config')
-    method = fields.pop('method', 'grpo')
+    name, method = fields.pop('config'), fields.pop('method', 'grpo')
     adds = fields.pop('add', [])
     sets = [f'{path}={value}' for path, value in fields.items()]
-    return configuration.build(name, method, sets, adds)
+    return name, method, sets, adds
+
+  @property
+  def typed(self) -> typed_lib.Typed:
+    """The callback that keeps these words beside the run."""
+    return typed_lib.Typed(*self._words())
 
   @property
   def name(self) -> str:
@@ -293,7 +302,7 @@ def execute_all(
 def execute(run: Run, workdir: str) -> None:
   """Runs or continues to the end and adds the line of the run."""
   directory = os.path.join(workdir, run.name)
-  trainer = Trainer(run.config, directory)
+  trainer = Trainer(run.config, directory, callbacks=[run.typed])
   trainer.run()
   rows = metrics.read_jsonl(os.path.join(directory, metrics.METRICS))
   add_lines(workdir, [_line(run) | _numbers(run, rows)])
@@ -335,6 +344,7 @@ def _execute_held(together, workdir, by_stages, writers):
     directory = os.path.join(workdir, run.name)
     directory_lib.check(configs[i], directory)
     directory_lib.write_config(configs[i], directory, writer=writers[directory])
+    run.typed.write(directory)
     writer = metrics.MetricsWriter(
       directory, trackers=(), writer=writers[directory]
     )
