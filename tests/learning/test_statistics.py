@@ -1,6 +1,7 @@
 """Token statistics: against numpy, in chunks, in pieces, at a temperature."""
 
 import dataclasses
+import types
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +13,7 @@ from rl_jax.learning import statistics
 from rl_jax.learning.statistics import Forward
 from rl_jax.pieces.logits import TopK
 from rl_jax.pieces.statistics import Certainty, GroupDivergence, GroupProbs
+from rl_jax.runtime.platform import Platform
 
 NEEDS = ('entropy', 'values', Certainty(), GroupDivergence())
 
@@ -129,7 +131,8 @@ def test_chunks_are_of_equal_sizes(monkeypatch):
     return {'double': 2 * x_BC}
 
   x_BT = np.arange(18).reshape(2, 9)
-  found = statistics._in_chunks(function, (x_BT,), vocab_size=3)
+  model = types.SimpleNamespace(vocab_size=3, platform=Platform())
+  found = statistics._in_chunks(function, (x_BT,), model)
   np.testing.assert_array_equal(found['double'], 2 * x_BT)
   assert set(shapes) == {(2, 5)}
 
