@@ -52,7 +52,9 @@ def score(
   if not policy:
     return scored, {}
   needs = statistics_lib.model_needs(method) | {statistics_lib.ENTROPY}
-  return with_scores(scored, statistics(params, needs))
+  stats = statistics(params, needs)
+  stats |= statistics_lib.critic_values(forward, params, traj, needs)
+  return with_scores(scored, stats)
 
 
 def with_scores(

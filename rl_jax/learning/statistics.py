@@ -29,6 +29,7 @@ from rl_jax.pieces.ops import groups
 from rl_jax.pieces.ops.masking import places, zero_masked
 from rl_jax.pieces.roles import ValueStatistic
 from rl_jax.pieces.statistics.chunk import Chunk
+from rl_jax.pieces.statistics.critic_value import CriticValue
 from rl_jax.runtime import layout
 from rl_jax.runtime.platform import Platform
 from rl_jax.types import Array, Trajectories
@@ -80,7 +81,8 @@ def _policies(transforms, needs, params):
 
 
 def _statistics(needs):
-  return [need for need in needs if not isinstance(need, str)]
+  """Those that are computed of logits."""
+  return [need for need in needs if not isinstance(need, (str, CriticValue))]
 
 
 def token_statistics(
@@ -357,6 +359,37 @@ def statistics_in_microbatches(
     traj,
     lambda rows: token_statistics(forward, params, rows, needs, transforms),
   )
+
+
+def critic_values(
+  forward: Forward,
+  params: Any,
+  traj: Trajectories,
+  needs: Collection[Any],
+) -> dict[str, Array]:
+  """Each CriticValue of the needs by its name, [B, T], 0 where masked."""
+  wanted = [need for need in needs if isinstance(need, CriticValue)]
+  found = {}
+  for policy in sorted({need.policy for need in wanted}):
+    own = [need for need in wanted if need.policy == policy]
+    read = functools.partial(
+      _critic_values, forward, params['policies'][policy], own
+    )
+    found |= in_microbatches(forward, traj, read)
+  return found
+
+
+def _critic_values(forward, params, needs, rows):
+  """Of one policy."""
+  states = states_around(forward, params, rows)
+  every = {VALUE_HEADS, VALUE_HEADS_AFTER}
+  heads_BTH = _values(forward, params, rows, every, *states)
+  found = {}
+  for need in needs:
+    place = VALUE_HEADS_AFTER if need.after else VALUE_HEADS
+    value_BT = heads_BTH[place][..., need.head]
+    found[need.name] = zero_masked(value_BT, rows.mask_BT)
+  return found
 
 
 def in_microbatches(

@@ -84,11 +84,10 @@ _CHAIN = (
     'iterative_dpo',
     'online_dpo',
     'rebel',
-    'rso',
   ),
   *('sft', 'spo', 'sppo'),
   # Against samples of an opponent, for which half of a group stands.
-  *('infalign', 'ipo_md', 'nash_md', 'pairwise_rl', 'xpo'),
+  *('infalign', 'ipo_md', 'nash_md', 'pairwise_rl', 'rso', 'xpo'),
   # With other weights as the policy that they read.
   *('r_to_q', 'rto'),
   'oprm',  # with drawn scores of steps
@@ -132,6 +131,8 @@ _SETS = {
   # At 1e-4 it is below 0.1% of the gradient.
   'ilql': ('losses.ConservativeQ.coef=1e-2',),
   'xpo': ('losses.Optimism.coef=1e-2',),  # 1e-5: the gradient is the same
+  # Of few candidates the two best are mostly equal.
+  'rso': ('pairs.keep=4',),
   'nlpo': ('logits.LaggedSupport.min_percent=10',),
   # At 1e-3 it is below 0.1% of the gradient.
   'rlmt': ('losses.EntropyBonus.coef=0.1',),

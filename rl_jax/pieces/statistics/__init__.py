@@ -7,6 +7,7 @@ from rl_jax.pieces.statistics.action_values import ActionValues as ActionValues
 from rl_jax.pieces.statistics.certainty import Certainty as Certainty
 from rl_jax.pieces.statistics.chunk import Chunk as Chunk
 from rl_jax.pieces.statistics.collision import Collision as Collision
+from rl_jax.pieces.statistics.critic_value import CriticValue as CriticValue
 from rl_jax.pieces.statistics.full_kl import FullKL as FullKL
 from rl_jax.pieces.statistics.greedy_gap import GreedyGap as GreedyGap
 from rl_jax.pieces.statistics.group_divergence import (

@@ -8,6 +8,7 @@ import pytest
 from rl_jax.method import Method, validate
 from rl_jax.pieces import credit, losses
 from rl_jax.pieces.aggregation import SeqMeanTokenSum
+from rl_jax.pieces.policies import Average
 from rl_jax.pieces.roles import CreditContext, LossContext
 from rl_jax.types import Turns
 
@@ -47,6 +48,30 @@ def test_targets_by_hand(toy):
     CreditContext(jnp.full(1, 2.0), traj)
   ).value
   np.testing.assert_allclose(undiscounted[0, 0, 2:], [0.4, 0.8], rtol=1e-6)
+
+
+def test_targets_of_slow_critics_by_hand(toy):
+  """E1: V takes their Q, Q takes r + gamma V of theirs, not of the own ones.
+
+  Slow V before tokens 0 and 3: .1, .3 and .2, .4; slow Q after 1 and 3: .7, .9
+  and .8, 1.
+  """
+  traj, _ = rows(toy)
+  slow = {
+    'value_0_before_slow_critics': [[0.1, 7, 7, 0.2]],
+    'value_1_before_slow_critics': [[0.3, 7, 7, 0.4]],
+    'value_2_after_slow_critics': [[7, 0.7, 7, 0.8]],
+    'value_3_after_slow_critics': [[7, 0.9, 7, 1.0]],
+  }
+  slow = {name: jnp.asarray(x, jnp.float32) for name, x in slow.items()}
+  traj = traj.replace(extras={**traj.extras, **slow})
+  piece = credit.TwinTargets(gamma=0.5, decay=0.9)
+  found = piece(CreditContext(jnp.full(1, 2.0), traj)).value
+  first, last = [0.7, 0.9, 0.1, 0.2], [0.8, 1.0, 2.0, 2.0]
+  np.testing.assert_allclose(found, [[first, first, [0] * 4, last]], rtol=1e-6)
+  assert {need.name for need in piece.needs[2:]} == set(slow)
+  assert piece.policies == {'slow_critics': Average(decay=0.9)}
+  assert credit.TwinTargets().policies == {}
 
 
 def test_rewards_of_turns_count_where_they_are_earned(toy):
