@@ -100,9 +100,12 @@ test-faults: $(STAMP)
 test-soak: $(STAMP)
 	$(RUN) tests/faults/soak.py --iterations=2000
 
-# Tries to escape from the sandbox of generated code; prints what is blocked.
+# Tries to escape from the sandbox of generated code, to be right by attacks on
+# scorers, and to void a row by its turns; prints what is blocked.
 test-attacks: $(STAMP)
 	$(RUN) tests/faults/attacks.py
+	$(RUN) tests/faults/attack_scorers.py
+	$(RUN) tests/faults/attack_turns.py
 
 # Changes every constant and operator of every method, one at a time: its goldens
 # must fail. Continues what was interrupted.

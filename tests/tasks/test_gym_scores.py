@@ -1,14 +1,14 @@
 """Scorers of reasoning-gym: what they see, and what they pay for."""
 
 import collections
-import json
+import importlib.util
 import pathlib
 import sys
 
 import pytest
 
-from rl_jax.tasks import Mixture, MixturePart, ReasoningGym, gym_scores
-from rl_jax.tasks.base import OUTCOME, PART
+from rl_jax.tasks import ReasoningGym, gym_scores
+from rl_jax.tasks.base import OUTCOME
 from rl_jax.verification import sandbox
 from rl_jax.verification.pool import VerifierPool
 
@@ -21,6 +21,11 @@ from reasoning_gym.factory import DATASETS  # noqa: E402
 pytestmark = pytest.mark.filterwarnings(
   'ignore::pytest.PytestUnraisableExceptionWarning'
 )
+PATH = pathlib.Path(__file__).parents[1] / 'faults' / 'attack_scorers.py'
+SPEC = importlib.util.spec_from_file_location('attack_scorers', PATH)
+attacks = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(attacks)
+task_of, answered = attacks.task_of, attacks.answered
 GENERATORS = sorted(set(DATASETS) - {'composite'})
 # Quick to make, and of every kind: their scorers run answers, count as far as
 # the answer says, raise, or pay for anything.
@@ -33,83 +38,6 @@ FEW = (
   *('calendar_arithmetic', 'decimal_arithmetic', 'word_sorting', 'ab'),
   *('leg_counting', 'gsm_symbolic', 'polynomial_equations', 'bf'),
 )
-# {path}: of a file that none of them may make.
-CODE = (
-  "[__import__('os').system('touch {path}')]",
-  "__import__('os').system('touch {path}')",
-  "open('{path}', 'w')",
-  "print(open('{path}', 'w'))",
-  "[x for x in [open('{path}', 'w')]]",
-  "(lambda: open('{path}', 'w'))()",
-  '().__class__.__base__.__subclasses__()',
-  "S(\"__import__('os').system('touch {path}')\")",
-  "sympify(\"open('{path}', 'w')\")",
-  "1 + open('{path}', 'w').write('1')",
-  "exec(\"open('{path}', 'w')\")",
-  "[setattr(type(self), 'score_answer', lambda *_: 1.0)]",
-  '[type(self).__setattr__]',
-  "f\"{open('{path}', 'w')}\"",
-  "{open('{path}', 'w')}",
-  "\\input{open('{path}', 'w')}",
-  "x = open('{path}', 'w')",
-  "['Q', open('{path}', 'w')]",
-  "[1, 2][open('{path}', 'w')]",
-)
-NONSENSE = (
-  *('nan', '-nan', 'inf', '-Infinity', 'nanj', 'nan+nanj', 'infj', 'sNaN'),
-  *('None', 'null', '[]', '{}', '[[]]', '""', '()', '?', '.', '...', '.*'),
-  *('xyzzy plugh', 'lorem ipsum dolor', '[null]', '[[1, "xyzzy"]]'),
-  *('{"a": 1}', '{"a": {"b": []}}', '[NaN]', '[Infinity]', '0/0', '1/0'),
-  *('a:b', 'x days, 1:2', '1:2:3:4', 'nan days', '\x00', '\ud800', '\u00b2'),
-  *('9' * 400, '-' + '9' * 5000, '0.' + '0' * 400 + '1'),
-  *('1e99999', '1e1000000000', '-1E+9999999999', '1/1e1000000000'),
-  *('9**9**9**9', '(9**99)**99**99', '9' * 300 + '**' + '9' * 300),
-  *('1-' * 3000, '(' * 300, '(' * 3000, '[' * 100_000, '{"a":' * 5000),
-  *('~' * 3000, '\u00ac' * 400 + 'p', 'x=' * 3000, '1 ' * 4000, '1,' * 4000),
-  *('F+1000000000', 'A+999999999 B-999999999', 'R1000000000', 'U999999999'),
-  *('\u2227'.join(f'a{n}' for n in range(90)), 'R ' * 3000, 'move(, ' * 1400),
-  *(json.dumps({'a' * 20 + str(n): 'b' * 20 for n in range(150)}),),
-  'Integral(x, x)',
-)
-
-
-def task_of(generator):
-  """Two prompts in every split; data of some take a second each."""
-  return ReasoningGym(
-    generator=generator, num_train=2, num_validation=2, num_test=2
-  )
-
-
-def answered(text):
-  return f'<answer>{text}</answer>'
-
-
-def check_wrong(generators, texts_of):
-  """Every text is judged, in time, and wrong: of two prompts of each."""
-  parts = [MixturePart(name, task_of(name)) for name in generators]
-  task, cases = Mixture(tuple(parts)), []
-  for index in range(task.num_prompts('train')):
-    example = task.example('train', index)
-    texts = [x for x in texts_of(example.answer) if x != example.answer]
-    cases += [(example, text) for text in texts]
-  with VerifierPool(task, 1, timeout_seconds=10.0) as pool:
-    found = pool.reward(
-      [one for one, _ in cases], [answered(text) for _, text in cases]
-    )
-  bad = collections.defaultdict(list)
-  for (example, text), outcome in zip(cases, found, strict=True):
-    components = outcome.components or {}
-    if components.get(OUTCOME) != 0.0 or components['score'] >= 1.0:
-      bad[example.meta[PART]].append((text[:60], outcome))
-  assert not bad, dict(bad)
-
-
-def check_nonsense(generators, tmp_path):
-  """And nothing runs."""
-  path = tmp_path / 'run'
-  texts = [one.replace('{path}', str(path)) for one in CODE] + list(NONSENSE)
-  check_wrong(generators, lambda _: texts)
-  assert not path.exists()
 
 
 def halves(answer):
@@ -122,12 +50,13 @@ MORE = sorted(set(GENERATORS) - set(FEW))
 
 
 def test_nonsense_and_code_is_wrong(tmp_path):
-  check_nonsense(FEW, tmp_path)
+  """Judged, in time, and nothing runs."""
+  assert attacks.attack(FEW, str(tmp_path / 'made')) == {}
 
 
 @pytest.mark.slow
 def test_nonsense_and_code_is_wrong_in_all_generators(tmp_path):
-  check_nonsense(MORE, tmp_path)
+  assert attacks.attack(MORE, str(tmp_path / 'made')) == {}
 
 
 # Half may be right: '5 d' is five days, and three decimals are asked for.
@@ -135,12 +64,14 @@ READ_IN_PART = {'time_intervals', 'decimal_arithmetic', 'power_function'}
 
 
 def test_half_of_a_right_answer_is_wrong():
-  check_wrong(sorted(set(FEW) - READ_IN_PART), halves)
+  few = sorted(set(FEW) - READ_IN_PART)
+  assert attacks.not_wrong(few, halves) == {}
 
 
 @pytest.mark.slow
 def test_half_of_a_right_answer_is_wrong_in_all_generators():
-  check_wrong(sorted(set(MORE) - READ_IN_PART), halves)
+  more = sorted(set(MORE) - READ_IN_PART)
+  assert attacks.not_wrong(more, halves) == {}
 
 
 def check_targets(generator, count):

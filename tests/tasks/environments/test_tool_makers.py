@@ -1,7 +1,9 @@
 """Code, queries and search as tools."""
 
+import importlib.util
 import json
 import math
+import pathlib
 import pickle
 import sqlite3
 import sys
@@ -19,7 +21,12 @@ from rl_jax.tasks.environments import (
 )
 from rl_jax.verification import sandbox
 from rl_jax.verification.session_host import check_reply
-from rl_jax.verification.sessions import Request, SessionPool
+from rl_jax.verification.sessions import SessionPool
+
+PATH = pathlib.Path(__file__).parents[2] / 'faults' / 'attack_turns.py'
+SPEC = importlib.util.spec_from_file_location('attack_turns', PATH)
+attacks = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(attacks)
 
 
 @pytest.fixture(name='database', scope='module')
@@ -198,32 +205,12 @@ def test_the_time_of_a_turn_must_be_within_that_of_a_call(database):
     assert with_tools(function, turn_seconds=1.0).reward_seconds == 2.0
 
 
-def test_a_lost_row_costs_nothing_in_workers(database):
-  """Two endless calls, and what may end a process: the episode goes on."""
-  task = with_tools('python', f'sql:{database}', turn_seconds=0.4)
-  codes = (
-    'while True: pass',
-    'x = [0] * 10**10',
-    'print("x" * 10**8)',
-    'def f(): f()\nf()',
-    'import os; os.abort()',
-    'import os; os.kill(os.getppid(), 9)',
-    'raise KeyboardInterrupt',
-    'exit()',
-    'print("\\ud800")',
-    '9**9**9**9',
-    '[' * 10_000,
-  )
-  turns = [2 * (call('python', code=one) + tool_calls.CLOSE) for one in codes]
-  turns.append(call('sql', query="select printf('%.*c', 999999999, 'x')"))
-  example = task.example('train', 0)
-  with SessionPool(task, 1, 10.0) as pool:
-    requests = [
-      Request((0, n), example, 0, (turn,)) for n, turn in enumerate(turns)
-    ]
-    found = pool.ask(requests)
-    assert [one.kind for one in found] == ['ok'] * len(turns)
-    assert all('error: ' in one.reply['observation'] for one in found)
+def test_no_turn_costs_its_row(tmp_path):
+  """Of what takes long, needs much, or ends processes; make test-attacks."""
+  texts = attacks.turns(2)
+  found, same = attacks.attack(list(texts.values()), str(tmp_path), 0.3)
+  assert [one.kind for one in found] == ['ok'] * len(texts)
+  assert same and all('error: ' in x.reply['observation'] for x in found)
 
 
 @pytest.mark.parametrize(
