@@ -75,8 +75,9 @@ def read_message(
   return {'role': role, 'content': content, **more}
 
 
-def _part(part, place, fail):
-  text = part.get('text') if isinstance(part, Mapping) else None
+def _part(part: Any, place: str, fail: Fail) -> str:
+  part = part if isinstance(part, Mapping) else {}
+  text = part.get('text')
   if not isinstance(text, str) or part.get('type', 'text') != 'text':
     fail(
       'wrong_type',

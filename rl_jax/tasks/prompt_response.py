@@ -53,7 +53,8 @@ class PromptResponse:
     base.check_index(self, split, index)
     first = 0 if split == 'train' else self.num_prompts('train')
     row = self._rows()[first + index]
-    prompt, template = {'prompt': row.question}, self.template
+    prompt: dict[str, Any] = {'prompt': row.question}
+    template = self.template
     if row.turns:
       template = template or ChatTemplate()
       try:

@@ -274,7 +274,8 @@ def lookup(record: Mapping[str, Any], name: str, where: str) -> Any:
   """
   if name in record:
     return record[name]
-  value, path = record, ''
+  value: Any = record
+  path = ''
   for part in name.split('.'):
     if isinstance(value, Mapping) and part in value:
       value = value[part]

@@ -100,7 +100,8 @@ class AviaryEpisode:
   """One episode."""
 
   def __init__(self, task: Aviary, example: Example):
-    self._task, self._total, self._cluster = task, 0.0, None
+    self._task, self._total = task, 0.0
+    self._cluster: float | None = None
     self._world = task.environment(example)
 
   def reset(self, seed: int) -> Reply:
@@ -141,13 +142,14 @@ class AviaryEpisode:
     """How `cluster_id` changes: rewards of the turns are summed up."""
     if not self._task.answer_tool:
       return {}
-    before = self._cluster
-    if before is None:
-      self._cluster = answers.cluster_id(None)
+    before = now = self._cluster
+    if now is None:
+      now = answers.cluster_id(None)
     for one in calls:
       if one.name == self._task.answer_tool:
-        self._cluster = answers.cluster_id(_normal(one.arguments))
-    return {'cluster_id': self._cluster - (before or 0.0)}
+        now = answers.cluster_id(_normal(one.arguments))
+    self._cluster = now
+    return {'cluster_id': now - (before or 0.0)}
 
 
 @functools.cache

@@ -45,7 +45,7 @@ class RecordedHaggling(Haggling):
         action = stream.choice(ACTS) + str(stream.below(self.prices))
       said = dialogue.step(action)
       turns.append((action, said.observation))
-      total = {name: x + said.rewards[name] for name, x in total.items()}
+      total = {name: x + said.components[name] for name, x in total.items()}
     reward = base.combine(total, self.reward_weights)
     return (Logged(turns=tuple(turns), reward=reward),)
 

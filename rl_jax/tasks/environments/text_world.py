@@ -104,7 +104,8 @@ class TextWorldEpisode:
   """One game."""
 
   def __init__(self, task: TextWorld):
-    self._task, self._game = task, None
+    self._task = task
+    self._game: Any = None
 
   def reset(self, seed: int) -> Reply:
     """The objective and the first room."""
