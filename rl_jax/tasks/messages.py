@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 import json
-from typing import Any
+from typing import Any, NoReturn
 
 ROLES = ('system', 'developer', 'user', 'assistant', 'tool')
 # What a template may read of a turn beside role and content.
@@ -12,7 +12,7 @@ _IMAGES = ('images', 'image')
 OF_CONVERSATIONS = ('tools', 'chat_template_kwargs', *_IMAGES)
 # Variables that a template gets in any case.
 _OWN = ('messages', 'add_generation_prompt', 'bos_token', 'eos_token')
-Fail = Callable[[str, str], Any]  # (kind, problem); raises
+Fail = Callable[[str, str], NoReturn]  # (kind, problem); raises
 
 
 def read_prompt(

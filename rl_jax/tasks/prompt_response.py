@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from typing import Any
 
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import base

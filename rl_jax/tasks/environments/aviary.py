@@ -52,7 +52,8 @@ class Aviary(EnvironmentTask):
   shown: str = chosen('text', ('text', 'none'))
   answer_tool: str = ''
   alphabet: str | tuple[str, ...] = string.printable
-  chat: bool = False
+  # A field here, a constant of other tasks.
+  chat: bool = False  # pyrefly: ignore[bad-override]
   reward_weights: dict[str, float] = base.weights_field(reward=1.0)
 
   def __post_init__(self):
