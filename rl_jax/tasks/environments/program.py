@@ -48,9 +48,8 @@ class Program(EnvironmentTask):
   task: Any = None
   agent: Any = ''
   system: str = ''
-  # A field here, a constant of other tasks.
+  # Fields here, constants of other tasks.
   chat: bool = True  # pyrefly: ignore[bad-override]
-  # A field here, a constant of other tasks.
   rewrites: bool = False  # pyrefly: ignore[bad-override]
   reward_weights: dict[str, float] = base.outcome_only()
   needs_workers: ClassVar[bool] = True  # code of the user may not end
