@@ -219,11 +219,8 @@ def _scalars(answer, gold, tolerance):
     return False
   bases = [_BASE.fullmatch(text) for text in (answer, gold)]
   if any(match and match[1].isdigit() for match in bases):
-    return (
-      all(bases)
-      and bases[0][2] == bases[1][2]
-      and bases[0][1].lstrip('0') == bases[1][1].lstrip('0')
-    )
+    written = [(m[2], m[1].lstrip('0')) for m in bases if m]
+    return len(written) == 2 and written[0] == written[1]
   found = numerals.parse(answer.removesuffix('%'))
   right = numerals.parse(gold.removesuffix('%'))
   if right is None and found is not None:

@@ -98,7 +98,7 @@ def _numerals(question):
   for match in _HELD.finditer(text.replace('\u00f7', '/')):
     percent = re.match(r' ?(?:%|percent)', text[match.end() :])
     found.append(_numeral(match[0] + '%' * bool(percent)))
-  return frozenset(found) - {None}
+  return frozenset(one for one in found if one is not None)
 
 
 def _converted(found, right, question):

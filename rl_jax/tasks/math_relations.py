@@ -45,7 +45,8 @@ def as_intervals(text: str) -> str | None:
   no side, or more than one, is a symbol.
   """
   found = [_interval(piece) for piece in math_spelling.split(text, ',')]
-  return None if None in found else r'\cup '.join(found)
+  known = [interval for interval in found if interval is not None]
+  return r'\cup '.join(known) if len(known) == len(found) else None
 
 
 def _interval(text):

@@ -22,9 +22,12 @@ def rational(tree: Any) -> Fraction | None:
     return Fraction(str(tree))  # the digits that were written
   if not (tree.is_Add or tree.is_Mul or tree.is_Pow):
     return None
-  parts = [rational(part) for part in tree.args]
-  if None in parts:
-    return None
+  parts: list[Fraction] = []
+  for part in tree.args:
+    value = rational(part)
+    if value is None:
+      return None
+    parts.append(value)
   if tree.is_Pow:
     return _power(*parts)
   total = Fraction(int(tree.is_Mul))
@@ -73,7 +76,7 @@ def proportional(left: tuple[Any, Any], right: tuple[Any, Any]) -> bool:
   factor = None
   for k in range(len(_POINTS)):
     a, b, c, d = (_at_point(side, symbols, k) for side in (*left, *right))
-    if None in (a, b, c, d) or _close(c, d):
+    if a is None or b is None or c is None or d is None or _close(c, d):
       continue
     if _close(a, b):
       return False
@@ -99,8 +102,9 @@ def text_of(tree: Any) -> str:
 def _shown(value):
   """Real and imaginary part; what is relatively nothing is 0."""
   least = abs(value) * 10**-_COMPARED
-  parts = [0 if abs(x) <= least else x for x in value.as_real_imag()]
-  return ','.join(str(x and x.n(_COMPARED)) for x in parts)
+  parts = value.as_real_imag()
+  shown = [0 if abs(x) <= least else x.n(_COMPARED) for x in parts]
+  return ','.join(map(str, shown))
 
 
 def _at_point(tree, symbols, k):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 import json
-from typing import Any
+from typing import Any, NoReturn
 
 ROLES = ('system', 'developer', 'user', 'assistant', 'tool')
 # What a template may read of a turn beside role and content.
@@ -12,7 +12,7 @@ _IMAGES = ('images', 'image')
 OF_CONVERSATIONS = ('tools', 'chat_template_kwargs', *_IMAGES)
 # Variables that a template gets in any case.
 _OWN = ('messages', 'add_generation_prompt', 'bos_token', 'eos_token')
-Fail = Callable[[str, str], Any]  # (kind, problem); raises
+Fail = Callable[[str, str], NoReturn]  # (kind, problem); raises
 
 
 def read_prompt(
@@ -75,8 +75,9 @@ def read_message(
   return {'role': role, 'content': content, **more}
 
 
-def _part(part, place, fail):
-  text = part.get('text') if isinstance(part, Mapping) else None
+def _part(part: Any, place: str, fail: Fail) -> str:
+  part = part if isinstance(part, Mapping) else {}
+  text = part.get('text')
   if not isinstance(text, str) or part.get('type', 'text') != 'text':
     fail(
       'wrong_type',

@@ -20,7 +20,7 @@ an `image` are refused. All other fields are ignored.
 
 from collections.abc import Mapping
 import dataclasses
-from typing import Any
+from typing import Any, NoReturn
 
 from rl_jax.tasks.base import Logged
 from rl_jax.tasks.messages import (
@@ -136,7 +136,7 @@ class _Row:
   def __init__(self, record, where):
     self._record, self._where = record, where
 
-  def fail(self, kind, problem):
+  def fail(self, kind: str, problem: str) -> NoReturn:
     raise BadRowError(self._where, kind, problem)
 
   def field(self, name):
@@ -233,9 +233,8 @@ class _Row:
   def pair(self):
     names = ('chosen', 'rejected')
     texts = [self.text(self.field(name), name) for name in names]
-    whole = not any(isinstance(text, str) for text in texts) and (
-      texts[0][0]['role'] != 'assistant'
-    )
+    turns = [text for text in texts if not isinstance(text, str)]
+    whole = len(turns) == 2 and turns[0][0]['role'] != 'assistant'
     if texts[0] == texts[1]:
       self.fail('equal_responses', 'chosen and rejected are equal')
     if self._record.get('prompt') is not None and not whole:

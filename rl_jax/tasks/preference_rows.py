@@ -62,7 +62,8 @@ class PreferenceRows:
     first = 0 if split == 'train' else self.num_prompts('train')
     row = self._rows()[first + index]
     prompt, logged = _decoded(row)
-    more, meta = {}, {'logged': logged, base.PLACE: row.where}
+    more: dict[str, Any] = {}
+    meta: dict[str, Any] = {'logged': logged, base.PLACE: row.where}
     if self.columns:
       meta[base.COLUMNS] = row.columns
     if not isinstance(prompt, str):
@@ -122,8 +123,9 @@ def _load(path, form, bad_rows, max_row_bytes, aspects, columns):
       )
     first.update(shape)
     arguments = preference_forms.arguments(record, prompt, where)
-    texts = (prompt, arguments, [_encoded(x) for x in logged])
-    return None, rows_lib.Row(*map(json.dumps, texts), where)
+    responses = json.dumps([_encoded(x) for x in logged])
+    prompt, arguments = json.dumps(prompt), json.dumps(arguments)
+    return None, rows_lib.Row(prompt, arguments, responses, where)
 
   return rows_lib.collect(
     path, 'train', reader, bad_rows, max_row_bytes, None, columns
@@ -142,7 +144,7 @@ def _decoded(row):
   responses = []
   for text, *numbers, aspects in json.loads(row.solution):
     reward, label, step_labels, distance = numbers
-    fields = {'text': text}
+    fields: dict[str, Any] = {'text': text}
     if step_labels:
       fields = {'text': ''.join(text), 'steps': tuple(text)}
     elif not isinstance(text, str):

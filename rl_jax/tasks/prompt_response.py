@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from typing import Any
 
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import base
@@ -53,7 +54,8 @@ class PromptResponse:
     base.check_index(self, split, index)
     first = 0 if split == 'train' else self.num_prompts('train')
     row = self._rows()[first + index]
-    prompt, template = {'prompt': row.question}, self.template
+    prompt: dict[str, Any] = {'prompt': row.question}
+    template = self.template
     if row.turns:
       template = template or ChatTemplate()
       try:

@@ -368,8 +368,9 @@ def _read_row(record, where, reading):
   if not text.strip():
     raise BadRowError(where, 'empty_question', 'the question is empty')
   solutions = _solutions(record, where, reading)
-  rights = tuple(answers.extract(text, reading.gold) for text in solutions)
-  for right, solution in zip(rights, solutions, strict=True):
+  found: list[str] = []
+  for solution in solutions:
+    right = answers.extract(solution, reading.gold)
     if right is None or not _parses(right, reading.verifier):
       raise BadRowError(
         where,
@@ -377,8 +378,9 @@ def _read_row(record, where, reading):
         f'no right answer for verifier {reading.verifier!r} in '
         f'{solution[:80]!r}',
       )
-  right, solution = (rights[0], solutions[0]) if rights else ('', '')
-  several = rights if len(rights) > 1 else ()
+    found.append(right)
+  right, solution = (found[0], solutions[0]) if found else ('', '')
+  several = tuple(found) if len(found) > 1 else ()
   return rows_lib.Row(text, right, solution, where, turns, arguments, several)
 
 

@@ -61,7 +61,8 @@ class Rows(Sequence):
   def __len__(self) -> int:
     return len(self._spans) // 10
 
-  def __getitem__(self, index: int) -> Row:
+  # Nothing takes slices of rows.
+  def __getitem__(self, index: int) -> Row:  # pyrefly: ignore[bad-override]
     if not 0 <= index < len(self):
       raise IndexError(index)
     *spans, file, number = self._spans[10 * index : 10 * index + 10]
@@ -110,7 +111,8 @@ class Part(Sequence):
   def __len__(self) -> int:
     return len(self._indices)
 
-  def __getitem__(self, index: int) -> Row:
+  # Nothing takes slices of rows.
+  def __getitem__(self, index: int) -> Row:  # pyrefly: ignore[bad-override]
     return self._rows[self._indices[index]]
 
 
@@ -274,7 +276,8 @@ def lookup(record: Mapping[str, Any], name: str, where: str) -> Any:
   """
   if name in record:
     return record[name]
-  value, path = record, ''
+  value: Any = record
+  path = ''
   for part in name.split('.'):
     if isinstance(value, Mapping) and part in value:
       value = value[part]
@@ -362,6 +365,6 @@ def as_text(value: Any, name: str, where: str) -> str:
     raise BadRowError(
       where, 'wrong_type', f'field {name!r} is {value}, no finite number'
     )
-  if isinstance(value, float) and value.is_integer():
+  if isinstance(value, float) and value % 1 == 0:
     return str(int(value))
   return repr(value)

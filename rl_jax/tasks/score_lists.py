@@ -38,9 +38,12 @@ def last_score(
   if not matches:
     return None
   sign, *digits = matches[0].groups()
-  plain = [numerals.plain_digits(x) if x else '' for x in digits]
-  if None in plain:
-    return None
+  plain = []
+  for found in digits:
+    read = numerals.plain_digits(found) if found else ''
+    if read is None:
+      return None
+    plain.append(read)
   value = float(sign + plain[0])
   if span is not None and plain[1] and float(plain[1]) != span[1]:
     whole = float(plain[1])

@@ -100,14 +100,15 @@ def _saved_files(path):
   state = _json(os.path.join(path, 'state.json'))
   entries = state.get('_data_files')
   names = [e.get('filename') for e in entries or () if isinstance(e, dict)]
-  if not names or not all(isinstance(name, str) for name in names):
+  known = [name for name in names if isinstance(name, str)]
+  if not known or len(known) < len(names):
     raise ValueError(f'{path}/state.json lists no data files')
   if state.get('_indices_data_files'):
     raise ValueError(
       f'{path} holds a selection of rows by index, of an old version of '
       '`datasets`: save it again with a newer one'
     )
-  return [os.path.join(path, os.path.basename(name)) for name in names]
+  return [os.path.join(path, os.path.basename(name)) for name in known]
 
 
 def _split_of(file, path):

@@ -41,7 +41,7 @@ def gtalign(example: Example, response: str) -> dict[str, float]:
   """
   match = _FORM.fullmatch(response.strip())
   gaps = payoff_share(match['payoff']) if match else None
-  if gaps is None:
+  if match is None or gaps is None:
     return {'reward': 0.0, 'outcome': 0.0, 'user': 0.0, 'model': 0.0}
   last = answers.extract(match['response'], 'last_number') or ''
   right = float(answers.numbers_equal(last, example.answer, 1e-6))
