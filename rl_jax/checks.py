@@ -136,7 +136,8 @@ def _check_number(name, value, limits):
   low, high, open_low, open_high = limits
   low, open_low = (-math.inf, True) if low is None else (low, open_low)
   high, open_high = (math.inf, True) if high is None else (high, open_high)
-  inside = low <= value <= high
+  number: Any = value  # numbers.Real has no comparison that checkers know
+  inside = low <= number <= high
   kept = _float32(value)
   if inside and not (
     (open_low and kept <= low)

@@ -83,10 +83,9 @@ def joined(
   pairs: the samples (i [E], j [E]); None: all G x G, by i, then by j.
   """
   G, (B, T), S = traj.group_size, traj.response_BT.shape, len(separator)
-  if pairs is None:
-    pairs = np.nonzero(np.ones((G, G), bool))
+  i_E, j_E = np.nonzero(np.ones((G, G), bool)) if pairs is None else pairs
   row_B = np.arange(B).reshape(-1, G)
-  first, second = (row_B[:, index_E].reshape(-1) for index_E in pairs)
+  first, second = row_B[:, i_E].reshape(-1), row_B[:, j_E].reshape(-1)
   last_B1 = jnp.maximum(traj.length_B[:, None] - 1, 0)
   last_B1 = jnp.take_along_axis(traj.response_BT, last_B1, axis=1)
   ends_B = jnp.isin(last_B1[:, 0], np.array(eos_ids)) & (traj.length_B > 0)
@@ -108,7 +107,7 @@ def joined(
   length_B = start_B1[:, 0] + S + traj.length_B[second]
   written_BT = place_T < length_B[:, None]
   return traj.replace(
-    group_size=len(pairs[0]),
+    group_size=len(i_E),
     response_BT=jnp.where(written_BT, response_BT, 0),
     kind_BT=jnp.where(written_BT, POLICY, PAD).astype(jnp.int32),
     mask_BT=written_BT.astype(jnp.float32),

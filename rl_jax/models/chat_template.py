@@ -6,7 +6,7 @@ can only be stopped in a separate process. That process runs this file as a
 script: it reads and writes one line of JSON per conversation.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import datetime
 import functools
 import json
@@ -44,7 +44,7 @@ class ChatTemplate:
   def __init__(self, source: str):
     self._source = source
     self._lock = threading.Lock()
-    self._stop = None
+    self._stop: Callable[[], Any] | None = None
 
   def render(self, **variables) -> str:
     """The text.
@@ -78,6 +78,7 @@ class ChatTemplate:
       next rendering starts another process.
     """
     process, stalled = self._process, threading.Event()
+    assert process.stdin is not None and process.stdout is not None
 
     def kill():
       stalled.set()
@@ -97,7 +98,8 @@ class ChatTemplate:
     if line.endswith(b'\n'):
       return json.loads(line)
     code = process.wait()
-    self._stop()
+    if self._stop is not None:
+      self._stop()
     self._stop = None
     why = (
       f'its process has not answered for {seconds:g} s: it was stopped, or the '
@@ -143,6 +145,7 @@ def check_read(messages: Sequence[Mapping[str, Any]], template: str) -> None:
 def _end(process: subprocess.Popen) -> None:
   process.kill()
   process.wait()
+  assert process.stdin is not None and process.stdout is not None
   process.stdout.close()
   try:
     process.stdin.close()
@@ -211,7 +214,8 @@ def _environment() -> Any:
   environment.filters['tojson'] = functools.partial(
     json.dumps, ensure_ascii=False
   )
-  environment.globals['raise_exception'] = _raise
+  known: Any = environment.globals  # the type of jinja2 has only its own names
+  known['raise_exception'] = _raise
   return environment
 
 

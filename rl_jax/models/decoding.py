@@ -7,7 +7,7 @@ see `scans_layers`.
 from collections.abc import Callable
 import functools
 import pathlib
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 from jax import lax
@@ -24,6 +24,8 @@ from rl_jax.models import (
 from rl_jax.runtime import layout
 from rl_jax.runtime.platform import Platform
 from rl_jax.types import Array
+
+_Cache = TypeVar('_Cache', bound=kv_cache.Cache)
 
 
 def prefill(
@@ -177,8 +179,8 @@ def decode_step(
 
 
 def through_layers(
-  one: Callable, x: Array, weights: Any, cache: kv_cache.Cache
-) -> tuple[Array, kv_cache.Cache]:
+  one: Callable, x: Array, weights: Any, cache: _Cache
+) -> tuple[Array, _Cache]:
   """Returns the states after all layers, and the cache that they have written.
 
   Args:

@@ -211,7 +211,7 @@ def put(
   if here is not None:
     old = lax.dynamic_index_in_dim(layer_of(x, layer), column, axis)
     new = jnp.where(here, new, old)
-  start = [0] * new.ndim
+  start: list[Any] = [0] * new.ndim
   start[axis] = column
   if layer is not None:
     new, start = new[:, None], [0, layer, *start[1:]]

@@ -69,8 +69,9 @@ def components(piece: Any, traj: Trajectories) -> Array:
 
   Raises: ValueError naming those that neither task nor reward models have.
   """
-  found = [called(name, traj.rewards) for name in piece.components]
-  if None in found or not found:
+  names = [called(name, traj.rewards) for name in piece.components]
+  found = [name for name in names if name is not None]
+  if len(found) < len(names) or not found:
     raise ValueError(
       f'{type(piece).__name__}.components = {piece.components}, but the '
       f'rewards are {sorted(traj.rewards)}: those of the task and of '

@@ -40,6 +40,7 @@ def compiled(
   program = lowered.compile()
   seconds = time.process_time() - start
   text, stats = program.as_text() or '', program.memory_analysis()
+  assert stats is not None  # all the compilers that are used here count it
   return Program(
     memory=peak_memory(stats),
     temporaries=stats.temp_size_in_bytes,

@@ -149,8 +149,8 @@ class Target:
     Raises: ValueError for a kind, chip or shape that there is not.
     """
     match = re.fullmatch(r'(tpu|gpu):(\w+):(\d+(?:x\d+)*)', text)
-    chips = {'tpu': TPUS, 'gpu': GPUS}.get(match.group(1)) if match else {}
-    if not match or match.group(2) not in chips:
+    chips = {'tpu': TPUS, 'gpu': GPUS}
+    if not match or match.group(2) not in chips[match.group(1)]:
       raise ValueError(f'--target={text}: expected {FORM}')
     kind, chip, shape = match.groups()
     sizes = tuple(map(int, shape.split('x')))

@@ -42,11 +42,10 @@ class LineFile:
     """Writes and flushes the lines, or warns."""
     data = ''.join(line + '\n' for line in lines).encode()
     try:
-      if self._file is None:
-        self._reopen()
+      file = self._reopen() if self._file is None else self._file
       self._writer.check()
-      self._file.write(data)
-      self._file.flush()
+      file.write(data)
+      file.flush()
       self._size += len(data)
     except OSError as error:
       self._drop()
@@ -145,7 +144,8 @@ class LineFile:
       if file is not None:
         file.close()
 
-  def _reopen(self):
+  def _reopen(self) -> Any:
+    """Opens the file at the end of its whole lines."""
     file = self._path.open('ab')
     try:
       self._writer.check()
@@ -155,6 +155,7 @@ class LineFile:
       file.close()
       raise
     self._file = file
+    return file
 
 
 def _step_of(line: bytes, default: int) -> int:

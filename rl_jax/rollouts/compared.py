@@ -69,7 +69,10 @@ def judged(
 def _update(rounds, judges, outcomes, scores):
   """Rewards and errors of both sides; `scores` are not yet in the rewards."""
   N, G = rounds[0].reward_NG.shape
-  added_B = sum(judges.weights[name] * scores[name] for name in judges.compares)
+  added_B = sum(
+    (judges.weights[name] * scores[name] for name in judges.compares),
+    start=np.zeros((), np.float32),
+  )
   for side, done in enumerate(rounds):
     done.reward_NG += added_B.reshape(N, 2, G)[:, side]
     mine = [

@@ -99,6 +99,7 @@ class Lock:
 
   def _remove(self):
     """Unlinks the file, which is that of this run."""
+    assert self._file is not None
     aside = self.writer.temporary(self._path)
     os.rename(self._path, aside)
     if not os.path.samestat(os.fstat(self._file.fileno()), os.stat(aside)):

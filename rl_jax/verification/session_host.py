@@ -187,8 +187,8 @@ class Host:
     self._task = task
     self._swaps = getattr(task, 'global_random', True)
     self._repeats = getattr(task, 'deterministic', True)
-    self.live: dict[Any, tuple[Any, int, Any]] = {}
-    self._round = None
+    self.live: dict[Any, tuple[Any, int | None, Any]] = {}
+    self._round: int | None = None
 
   def answer(
     self,
@@ -220,8 +220,8 @@ class Host:
       for other in list(self.live):
         self._end(other, tell)
     answer = self._called(episode, example, seed, actions, before, tell)
-    kind, reply, _ = answer
-    if kind != 'ok' or reply['done'] or reply['truncated']:
+    reply = answer[1]  # None unless the kind is 'ok'
+    if reply is None or reply['done'] or reply['truncated']:
       self._end(episode, tell, answer)
     return answer
 
@@ -244,6 +244,7 @@ class Host:
 
   def _reply(self, episode, example, seed, actions, before, tell):
     environment, made, state = self.live.get(episode, (None, None, None))
+    reply: dict[str, Any] = {}  # that to the last call
     if environment is None or made != len(actions) - 1:
       self._end(episode, tell)
       if actions and not self._repeats:

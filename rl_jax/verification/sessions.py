@@ -87,6 +87,7 @@ class SessionPool(WorkerPool):
     ]
     with self._lock:
       if self._crew is None:
+        assert self._host is not None
         answers = [_answer(*self._host.answer(*call)) for call in calls]
       else:
         round_ = Round(

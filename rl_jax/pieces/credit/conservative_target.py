@@ -57,6 +57,7 @@ class ConservativeTarget(ValueTarget):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """Shaped rewards [B] or [B, T] -> targets [B, T]."""
+    assert self.alpha is not None, 'resolve has not been called'
     reward, traj = ctx.credit, ctx.traj
     reward_BT = on_tokens(reward, traj.mask_BT)
     gap_BT = row_inputs.read(traj, _FAVOURITE.name, 'filled by score')

@@ -40,6 +40,6 @@ class PolicyMixture(LogitTransform):
     return _share(1.0 - self.coef, logits_RV) + _share(self.coef, other_RV)
 
 
-def _share(weight: Array, logits_RV: Array) -> Array:
+def _share(weight: Array | float, logits_RV: Array) -> Array:
   """weight * logits, and 0 for weight 0: logits may be -inf behind a cut."""
   return weight * jnp.where(weight > 0, logits_RV, 0.0)

@@ -15,7 +15,7 @@ OBSERVATION_LOGP = 'observation_logp'
 ROUNDING = 1e-6  # relative; float32 sums and means are right to about that
 
 
-def safe_divide(x: Array, y: Array) -> Array:
+def safe_divide(x: Array | float, y: Array) -> Array:
   """x / y, and 0 (with zero gradient) where y is 0."""
   zero = y == 0
   return jnp.where(zero, 0.0, x / jnp.where(zero, 1.0, y))

@@ -51,11 +51,11 @@ class SortedPairs(Loss):
     d = jnp.where(counted > 0, self.beta * d, 0.0)
     e, ls = self.label_smoothing, jax.nn.log_sigmoid
     loss = masked_mean(-(1.0 - e) * ls(d) - e * ls(-d), counted)
-    score_NE = (
-      self.beta * (x - y)
-      for x, y in ((win_NE, ref_win_NE), (lose_NE, ref_lose_NE))
+    win_score_NE = self.beta * (win_NE - ref_win_NE)
+    lose_score_NE = self.beta * (lose_NE - ref_lose_NE)
+    return LossOut(
+      loss, pair_metrics(win_score_NE, lose_score_NE, logp_B, traj)
     )
-    return LossOut(loss, pair_metrics(*score_NE, logp_B, traj))
 
 
 def _sorted(x_NE, live_NE):

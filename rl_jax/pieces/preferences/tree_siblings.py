@@ -10,7 +10,7 @@ from rl_jax.pieces.ops.edges import live_weights
 from rl_jax.pieces.ops.masking import by_group, masked_mean, safe_divide
 from rl_jax.pieces.piece import CheckContext, piece
 from rl_jax.pieces.roles import Loss, LossContext, LossOut
-from rl_jax.types import Edges
+from rl_jax.types import Array, Edges
 
 _LAST = 1 << 30  # above every sample number
 
@@ -60,7 +60,8 @@ class TreeSiblings(Loss):
     depths = id_BK.shape[1] - 1
     depth_BK = jnp.broadcast_to(jnp.arange(depths), (len(node_BK), depths))
     depth_BT = trees.on_edges(depth_BK, end_BK, traj.mask_BT.shape[1])
-    total, count, sums = 0.0, 0.0, {}
+    total, count = jnp.zeros(()), jnp.zeros(())
+    sums: dict[str, Array] = {}
     for k in range(depths):
       rows = traj.replace(mask_BT=traj.mask_BT * (depth_BT == k))
       rows = rows.replace(edges=_siblings(rows, id_BK[:, k], id_BK[:, k + 1]))

@@ -54,6 +54,7 @@ class ClipCovDrop(Weight):
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""
+    assert self.clip_low is not None and self.clip_high is not None
     traj = ctx.traj
     logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
     chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])

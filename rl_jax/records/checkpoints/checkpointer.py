@@ -234,12 +234,12 @@ class Checkpointer:
 
   def _join(self) -> bool:
     """Waits for this process alone; whether there was something in flight."""
-    busy = self._thread is not None
-    if busy:
-      with watchdog.checkpointing():
-        self._thread.join()
-      self._thread = None
-    return busy
+    if self._thread is None:
+      return False
+    with watchdog.checkpointing():
+      self._thread.join()
+    self._thread = None
+    return True
 
   def close(self) -> None:
     """Waits for this process and frees the threads of Orbax."""
@@ -309,6 +309,7 @@ class Checkpointer:
       return None
     self._known_good.add(step)
     manifest, _ = files.read_manifest(self._path(step))
+    assert manifest is not None, 'the step was verified'
     named, treedef = leaves.names(abstract)
     versions.warn_if_changed(step, manifest.get('versions', {}))
     leaves.check_structure(named, manifest['arrays'], step, partial)

@@ -127,10 +127,11 @@ def read_manifest(path: epath.Path) -> tuple[dict[str, Any] | None, str]:
     if manifest['format'] > FORMAT:
       return None, f'its format {manifest["format"]} is newer than {FORMAT}'
     fields = [manifest[name] for name in ('files', 'arrays', 'metrics')]
-    odd = not all(isinstance(field, dict) for field in fields)
+    if all(isinstance(field, dict) for field in fields):
+      return manifest, ''
   except (ValueError, LookupError, TypeError, RecursionError):
-    odd = True
-  return (None, f'{COMMIT} is not a manifest') if odd else (manifest, '')
+    pass
+  return None, f'{COMMIT} is not a manifest'
 
 
 def verify(path: epath.Path) -> str:

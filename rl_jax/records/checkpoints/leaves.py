@@ -56,7 +56,7 @@ def flatten_for_saving(tree: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         'put plain Python values into host_state'
       )
     described[name] = {'shape': list(leaf.shape), 'dtype': str(leaf.dtype)}
-    if is_key(leaf):
+    if isinstance(leaf, jax.Array) and is_key(leaf):
       described[name]['key'] = str(jax.random.key_impl(leaf))
       leaf = jax.random.key_data(leaf)
     elif isinstance(leaf, (np.ndarray, np.generic)):

@@ -11,13 +11,14 @@ from rl_jax.types import PAD, Array, Trajectories
 
 
 class Continuations(RolloutWrapper):
-  """What rollout pieces share that go on from a token of a row.
+  """What rollout pieces share that go on from a token of a row."""
 
-  samples: continuations of each row, a field of the piece.
-  """
-
-  samples: int
   reads_rewards = True
+
+  @property
+  def samples(self) -> int:
+    """Continuations of each row, a field of the piece."""
+    raise NotImplementedError
 
   @property
   def continues(self) -> int:
