@@ -139,6 +139,7 @@ docs: $(STAMP)
 lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/pyrefly check --output-format=min-text --summary=none
 
 # The tree of folders in docs/layout.md and the table of methods, from docstrings.
 readme: $(STAMP)

@@ -14,7 +14,7 @@ point of its code (`runs.lock`). Files stay whole nevertheless, by three rules:
    name back where the right was lost in between.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 import contextlib
 import dataclasses
 import os
@@ -50,7 +50,7 @@ class Writer:
     return f'{os.fspath(path)}.tmp-{self.token}'
 
   @contextlib.contextmanager
-  def replacing(self, path: Path) -> Iterator[BinaryIO]:
+  def replacing(self, path: Path) -> Generator[BinaryIO]:
     """A file to write that takes the place of `path` at exit.
 
     A reader sees all of it or what was there; after an error it is removed.
