@@ -189,7 +189,7 @@ class Target:
 
     shape = 'x'.join(map(str, self.shape))
     if self.kind == 'tpu':
-      _need('libtpu', 'aot-tpu')
+      _need('libtpu', 'rl_jax[aot-tpu]')
       # No metadata server is asked, and several processes may compile.
       os.environ.setdefault('TPU_SKIP_MDS_QUERY', '1')
       os.environ.setdefault('ALLOW_MULTIPLE_LIBTPU_LOAD', '1')
@@ -200,7 +200,7 @@ class Target:
         platform='tpu', topology_name=f'{self.chip}:{shape}', **single
       )
       return list(found.devices)
-    _need('jax_cuda13_plugin', 'aot-gpu')
+    _need('jax_cuda13_plugin', 'rl_jax[aot-gpu]')
     _name_cuda_files()
     found = topologies.get_topology_desc(
       platform='cuda',
@@ -214,7 +214,7 @@ class Target:
 def _need(module: str, extra: str) -> None:
   if importlib.util.find_spec(module) is None:
     raise ModuleNotFoundError(
-      f'{module} is not installed: pip install "rl_jax[{extra}]", in an '
+      f'{module} is not installed: pip install "{extra}", in an '
       'environment of its own (`make plan-environment`), as JAX would look for '
       'its devices at every start'
     )
