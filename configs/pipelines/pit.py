@@ -103,7 +103,7 @@ def get_stages() -> tuple[Stage, ...]:
     Stage(
       name='pairs',
       binary='rollout_rows',
-      flags=('--workdirs={samples}', '--out={out}.jsonl'),
+      flags=('--workdir={samples}', '--out={out}.jsonl'),
     ),
     Stage(
       name='gap',

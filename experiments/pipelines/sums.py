@@ -34,4 +34,4 @@ def on_rows(
 
 def rows_of(stage: str, *flags: str) -> tuple[str, ...]:
   """Of experiments.rollout_rows: a file of what a stage has logged."""
-  return (f'--workdirs={{{stage}}}', '--out={out}.jsonl', *flags)
+  return (f'--workdir={{{stage}}}', '--out={out}.jsonl', *flags)

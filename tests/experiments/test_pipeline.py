@@ -26,6 +26,7 @@ RECIPES = sorted(
   if path.stem != '__init__'
 )
 SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
+PLACE_FLAGS = configuration.ROOT / 'experiments/flags/places.py'
 EVALUATION_FLAGS = configuration.ROOT / 'experiments/flags/evaluation.py'
 
 ROWS = ''.join(
@@ -65,7 +66,7 @@ def test_recipes_become_commands(name, tmp_path):
       values.setdefault(key, []).append(value)
     if binary != 'experiments.train':
       module = configuration.ROOT / f'{binary.replace(".", "/")}.py'
-      defined = module.read_text()
+      defined = module.read_text() + PLACE_FLAGS.read_text()
       if binary == 'experiments.evaluate':
         defined += EVALUATION_FLAGS.read_text()
       assert all(repr(key) in defined for key in values if values[key])

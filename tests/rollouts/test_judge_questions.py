@@ -202,7 +202,7 @@ def test_thoughts_are_not_judged():
     ({'template': '{first}{second}', 'values': (0.0, 5.0)}, 'from 0 to 1'),
     ({'labels': ('a',), 'values': (1.0,)}, 'two at least'),
     ({'criteria': (('x', 0.0),)}, 'weigh nothing'),
-    ({'weight': float('nan')}, 'not finite'),
+    ({'weight': float('nan')}, 'Judge.weight = nan is outside'),
     ({'name': 'a b'}, 'no identifier'),
     (
       {'reads': 'value', 'chat': True, 'template': '{response}'},

@@ -51,6 +51,7 @@ def get_sweep() -> list[sweep_runs.Setting]:
   names.remove('ghpo')  # and no share of it
   names.remove('constrained_rlhf')  # the variant without critics is described
   names.remove('rex_rag')  # repeats episodes
+  names.remove('duration_ppo')  # refused: rollouts are synchronous
   names.sort(key=lambda name: name != 'reinforce')
   plain = [name for name in names if name not in DESCRIBED]
   settings = sweep_runs.chain(

@@ -17,6 +17,8 @@ from rl_jax import config as config_lib
 from rl_jax.records import metrics
 
 PAPERS = pathlib.Path(papers.__file__).parent
+# Measured before they were refused; their rows say so on the page.
+REFUSED = {'duration_ppo': 'Rollouts here are synchronous'}
 RESULTS = sorted(path.parent.name for path in PAPERS.glob('*/results.jsonl'))
 
 
@@ -28,7 +30,11 @@ def test_every_row_of_a_paper_fits(name):
   first = [run for run in members if run.setting['seed'] == lowest]
   assert 0 < len(first) < len(members)
   for run in first:
-    config_lib.validate(run.config)
+    if run.setting['method'] in REFUSED:
+      with pytest.raises(ValueError, match=REFUSED[run.setting['method']]):
+        config_lib.validate(run.config)
+    else:
+      config_lib.validate(run.config)
 
 
 @pytest.mark.parametrize('name', RESULTS)

@@ -8,6 +8,7 @@ import pytest
 from configs import bandit
 from rl_jax.learning.batch import make_batch
 from rl_jax.overrides import override
+from rl_jax.pieces.roles import LossContext
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.rollouts.wrappers.against import Against, join_opponent
 from rl_jax.runs import assembly, loop
@@ -64,7 +65,7 @@ def test_candidates_of_rso_are_of_the_frozen_start(toy, tmp_path):
       parts.method, traj.replace(reward_B=jnp.asarray(reward_B)), {}
     )
     stats = {'logp': traj.logp_behaviour_BT}
-    _, metrics = parts.method.losses[0](stats, batch, None)
+    metrics = parts.method.losses[0](LossContext(stats, batch)).metrics
   kept_B = np.asarray(batch.weight_B) > 0
   np.testing.assert_array_equal(kept_B.reshape(8, 8), [[0] * 4 + [1] * 4] * 8)
   drawn_BT = np.asarray(traj.logp_behaviour_BT)

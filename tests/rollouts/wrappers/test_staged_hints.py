@@ -137,13 +137,18 @@ def test_without_hints_the_method_is_grpo(toy):
     (0.0, 0.5),
     (0.5, 1.5),
     ('a',),
-    (float('nan'),),
   ],
 )
 def test_shares_are_checked(shares):
   """The message names the field and what is allowed."""
   with pytest.raises(ValueError, match='StagedHints.shares = .*above 0, 1 at'):
     StagedHints(shares=shares)
+
+
+def test_a_share_that_is_no_number_is_named():
+  """By its place."""
+  with pytest.raises(ValueError, match=r'StagedHints.shares\[0\] = nan'):
+    StagedHints(shares=(float('nan'),))
 
 
 def test_tasks_without_such_hints_are_refused():
